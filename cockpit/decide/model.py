@@ -1,0 +1,148 @@
+"""The one shape every model has: a prompt in, a stream of events out.
+
+Providers, the offline rules and the scripted model all speak it; the loop knows nothing else.
+Source: design of Decide, RFC-003 §6.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model sees it: name, one-paragraph description, JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCall:
+    """A tool call of an earlier wave, replayed to the provider as its own tool-call message."""
+
+    call_id: str
+    name: str
+    arguments: str
+    """The arguments as canonical JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """One message. ``user`` has text; ``assistant`` text, calls; ``tool`` answers ``call_id``."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    calls: tuple[PromptCall, ...] = ()
+    call_id: str = ""
+    tool_name: str = ""
+    cache: bool = False
+    """True: a provider's prompt cache may break after this message (a band boundary)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PacketFact:
+    """A fact as it stands in the packet: for models that read structure instead of prose."""
+
+    fact_id: str
+    band: str
+    source_type: str
+    source_ref: str
+    level: str
+    text: str
+    tokens: int
+    pinned: bool
+    ordinal: int
+    provenance: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What one model call gets: compiled context only, never a growing transcript.
+
+    ``system`` is the stable head (identity and capabilities bands); ``messages`` the rest, in
+    order. ``facts`` carries the same content as records. ``wave`` is the 1-based ordinal of the
+    wave in its session, ``task_type`` and ``target`` what the session is about (target: e.g.
+    ``{"range": "a..b"}`` or ``{"pr": 24}``). ``max_output_tokens`` bounds the answer (the reserve
+    band).
+    """
+
+    system: str
+    messages: tuple[PromptMessage, ...]
+    tools: tuple[ToolSpec, ...]
+    facts: tuple[PacketFact, ...] = ()
+    wave: int = 1
+    task_type: str = ""
+    target: Mapping[str, Any] = field(default_factory=dict)
+    max_output_tokens: int = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A fragment of the model's words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One complete tool call; ``arguments`` is the raw JSON text the model wrote, unchecked."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """The call failed in a way that may pass; it is tried again after ``wait_s`` seconds."""
+
+    reason: str
+    attempt: int
+    wait_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one call cost. Tokens are counts; ``cost_usd`` is None when no price is known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The end of a call. ``stop`` is 'end', 'tool', 'length' or 'cut' (the stream broke, and what
+    came before is kept; ``reason`` then says in words why)."""
+
+    usage: Usage
+    stop: Literal["end", "tool", "length", "cut"]
+    reason: str = ""
+
+
+ModelEvent = TextDelta | ToolCall | Retrying | Done
+
+
+class ModelError(Exception):
+    """A call that cannot succeed. ``code`` is stable ('auth', 'not_found', 'rate_limit', 'network',
+    'bad_request', 'script', 'config'); the message says what happened and what to do."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Model(Protocol):
+    """A model under its full name (``anthropic:claude-…``, ``offline``, ``script:FILE``)."""
+
+    @property
+    def name(self) -> str: ...
+
+    def stream(self, prompt: Prompt) -> AsyncIterator[ModelEvent]:
+        """Yield events, the last one :class:`Done`. Raises :class:`ModelError`; cancellable."""
+        ...
