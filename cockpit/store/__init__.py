@@ -1,0 +1,1 @@
+"""Ground floor: the SQLite file, its migrations, the journal, one module per aggregate."""

@@ -1,0 +1,291 @@
+"""Observed facts: content stored once, linked to every session that saw it.
+
+A fact's id is derived from its content and provenance alone (:func:`fact_id`), so that the same
+lines of the same content have the same id in every session, process and directory. What belongs to
+a session (when it was seen, in which order, pinned or superseded) stands in ``session_facts``.
+Source: RFC-003 §8.4, §10.1; records page of the design.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cockpit.store.canonical import canonical_json, digest, text_digest
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from cockpit.store.database import Tx
+
+LEVELS = ("full", "outline", "reference")
+
+UTILITY_MAX = 1_000_000
+"""Utility and quality are fixed-point integers, 0 to this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One detail level of a fact: its text and that text's tokens."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that was observed, ready to be stored.
+
+    ``source_ref`` is the scope item that yields it again (``file:src/a.py:10-40``). ``band`` is one
+    of the six. ``provenance`` holds JSON values only (path, rev, lines, content sha256, …) and nothing
+    of the moment or the machine. ``outline`` is None where a source has none; ``reference`` is one
+    line. ``dedupe_key`` names what a newer fact supersedes (same key, other content). ``utility`` and
+    ``quality`` are integers, 0 to :data:`UTILITY_MAX`.
+    """
+
+    source_type: str
+    source_ref: str
+    band: str
+    full: Level
+    reference: Level
+    outline: Level | None = None
+    provenance: Mapping[str, Any] | None = None
+    dedupe_key: str = ""
+    utility: int = 500_000
+    quality: int = UTILITY_MAX
+    pinned: bool = False
+
+    @property
+    def fact_id(self) -> str:
+        return fact_id(self.source_type, self.source_ref, self.full.text, self.provenance or {})
+
+
+def fact_id(source_type: str, source_ref: str, text: str, provenance: Mapping[str, Any]) -> str:
+    """``f-`` and 24 hex characters of the digest over source, reference, content and provenance."""
+    body = [source_type, source_ref, text_digest(text), dict(provenance)]
+    return f"f-{digest(body)[:24]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A stored fact as one session sees it (one row of ``session_facts`` joined with its fact).
+
+    ``ordinal`` is the wave that first saw it, ``position`` its place in that wave, ``level_tokens``
+    the tokens at full, outline and reference (outline 0: none).
+    """
+
+    fact_id: str
+    source_type: str
+    source_ref: str
+    band: str
+    ordinal: int
+    position: int
+    pinned: bool
+    superseded: bool
+    utility: int
+    level_tokens: tuple[int, int, int]
+    dedupe_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactText:
+    """The words of one fact, all levels."""
+
+    fact_id: str
+    source_type: str
+    source_ref: str
+    full: str
+    outline: str | None
+    reference: str
+    provenance: Mapping[str, Any]
+
+
+def record(
+    tx: Tx,
+    *,
+    session_id: str,
+    wave_id: str,
+    ordinal: int,
+    pinned_now: str,
+    facts: Sequence[Fact],
+    job: str = "",
+) -> int:
+    """Store facts and link them to the session; returns how many were new to the session.
+
+    Content is stored once for all sessions. A fact that the session already has (and that is not
+    superseded) is left as it is. A fact with the ``dedupe_key`` of another supersedes it from this
+    wave on. ``job`` names the observation job, so that a crash re-runs only jobs without facts.
+    """
+    if not facts:
+        return 0
+    (position,) = tx.execute(
+        "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",
+        (session_id, ordinal),
+    ).fetchone()
+    unseen = _unseen(tx, session_id, facts)
+    tx.connection.executemany(
+        "INSERT INTO observed_facts VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(fact_id) DO NOTHING",
+        [_content(identity, fact, wave_id, pinned_now) for identity, fact in unseen],
+    )
+    keyed = [
+        (ordinal, session_id, fact.dedupe_key, identity)
+        for identity, fact in unseen
+        if fact.dedupe_key
+    ]
+    if keyed:
+        tx.connection.executemany(
+            "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND dedupe_key=?"
+            " AND superseded_at IS NULL AND fact_id<>?",
+            keyed,
+        )
+    tx.connection.executemany(
+        "INSERT INTO session_facts(session_id, ordinal, position, fact_id, wave_id, job, source_type,"
+        " source_ref, band, utility, tokens_full, tokens_outline, tokens_reference, dedupe_key,"
+        " pinned_from) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [
+            (
+                session_id,
+                ordinal,
+                position + place,
+                identity,
+                wave_id,
+                job,
+                fact.source_type,
+                fact.source_ref,
+                fact.band,
+                fact.utility,
+                fact.full.tokens,
+                fact.outline.tokens if fact.outline else 0,
+                fact.reference.tokens,
+                fact.dedupe_key,
+                ordinal if fact.pinned else None,
+            )
+            for place, (identity, fact) in enumerate(unseen, start=1)
+        ],
+    )
+    return len(unseen)
+
+
+def _unseen(tx: Tx, session_id: str, facts: Sequence[Fact]) -> list[tuple[str, Fact]]:
+    named = {fact.fact_id: fact for fact in facts}
+    live: set[str] = set()
+    identities = list(named)
+    for start in range(0, len(identities), 500):
+        chunk = identities[start : start + 500]
+        marks = ",".join("?" * len(chunk))
+        live.update(
+            identity
+            for (identity,) in tx.execute(
+                "SELECT fact_id FROM session_facts WHERE session_id=? AND superseded_at IS NULL"  # noqa: S608 - only question marks
+                f" AND fact_id IN ({marks})",
+                (session_id, *chunk),
+            )
+        )
+    return [(identity, fact) for identity, fact in named.items() if identity not in live]
+
+
+def _content(identity: str, fact: Fact, wave_id: str, pinned_now: str) -> tuple[Any, ...]:
+    normalized = {
+        "full": fact.full.text,
+        "outline": fact.outline.text if fact.outline else None,
+        "reference": fact.reference.text,
+        "quality": fact.quality,
+    }
+    return (
+        identity,
+        wave_id,
+        fact.source_type,
+        fact.source_ref,
+        canonical_json(dict(fact.provenance or {})),
+        canonical_json(normalized),
+        fact.dedupe_key or None,
+        fact.utility,
+        fact.full.tokens,
+        pinned_now,
+    )
+
+
+LINKED_COLUMNS = (
+    "fact_id, source_type, source_ref, band, ordinal, position,"
+    " (pinned_from IS NOT NULL AND pinned_from<=:ordinal AND"
+    " (pinned_until IS NULL OR pinned_until>:ordinal)),"
+    " (superseded_at IS NOT NULL AND superseded_at<=:ordinal),"
+    " utility, tokens_full, tokens_outline, tokens_reference, dedupe_key"
+)
+
+
+def linked(connection: sqlite3.Connection, session_id: str, ordinal: int) -> list[Linked]:
+    """Every fact that the session has at wave ``ordinal``, in order of (ordinal, position).
+
+    Later facts, pins and supersessions do not show: the answer for a past wave never changes.
+    """
+    found = connection.execute(
+        f"SELECT {LINKED_COLUMNS} FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"  # noqa: S608 - fixed columns
+        " ORDER BY ordinal, position",
+        {"session": session_id, "ordinal": ordinal},
+    )
+    return [
+        Linked(
+            identity,
+            source_type,
+            source_ref,
+            band,
+            seen,
+            position,
+            bool(pinned),
+            bool(superseded),
+            utility,
+            (full, outline, reference),
+            dedupe_key,
+        )
+        for (
+            identity,
+            source_type,
+            source_ref,
+            band,
+            seen,
+            position,
+            pinned,
+            superseded,
+            utility,
+            full,
+            outline,
+            reference,
+            dedupe_key,
+        ) in found
+    ]
+
+
+def texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:
+    """The words of facts by id; ids that are not stored are left out."""
+    found: dict[str, FactText] = {}
+    for start in range(0, len(identities), 500):
+        chunk = list(identities[start : start + 500])
+        marks = ",".join("?" * len(chunk))
+        for identity, source_type, source_ref, provenance, normalized in connection.execute(
+            "SELECT fact_id, source_type, source_ref, provenance_json, normalized_json"  # noqa: S608 - only question marks
+            f" FROM observed_facts WHERE fact_id IN ({marks})",
+            chunk,
+        ):
+            levels = json.loads(normalized)
+            found[identity] = FactText(
+                identity,
+                source_type,
+                source_ref,
+                levels["full"],
+                levels["outline"],
+                levels["reference"],
+                json.loads(provenance),
+            )
+    return found
+
+
+def jobs_done(connection: sqlite3.Connection, session_id: str, ordinal: int) -> frozenset[str]:
+    """The observation jobs of a wave whose facts are stored."""
+    found = connection.execute(
+        "SELECT DISTINCT job FROM session_facts WHERE session_id=? AND ordinal=? AND job<>''",
+        (session_id, ordinal),
+    )
+    return frozenset(job for (job,) in found)

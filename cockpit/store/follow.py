@@ -1,0 +1,76 @@
+"""Following the journal live: after commits here at once, after commits elsewhere through the file.
+
+Another process's commit is seen as a change of the ``-wal`` file; a slow look stands behind it, for
+file systems that do not tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import aiosqlite
+
+from cockpit.store import journal
+from cockpit.store.database import Store
+
+SLOW_LOOK_S = 1.0
+BATCH = 1000
+
+
+async def follow(
+    store: Store, *, after: int = 0, session_id: str | None = None
+) -> AsyncIterator[list[journal.Row]]:
+    """Yield batches of rows with seq greater than ``after``, for ever; never an empty batch.
+
+    Close the generator (or cancel its task) to stop; nothing is left running then.
+    """
+    loop = asyncio.get_running_loop()
+    changed = asyncio.Event()
+
+    def tell() -> None:
+        # The loop may be closed while the writer's thread still finishes its last commit.
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(changed.set)
+
+    where, values = ("", ()) if session_id is None else (" AND session_id=?", (session_id,))
+    sql = f"{journal.SELECT} WHERE seq>?{where} ORDER BY seq LIMIT {BATCH}"
+    async with AsyncExitStack() as stack:
+        stack.callback(store.on_commit(tell))
+        watcher = asyncio.create_task(_watch(store, changed))
+        stack.push_async_callback(_end, watcher)
+        reader = await stack.enter_async_context(
+            aiosqlite.connect(f"{store.path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+        )
+        while True:
+            changed.clear()
+            found = await reader.execute_fetchall(sql, (after, *values))
+            batch = [journal.read_row(tuple(row)) for row in found]
+            if batch:
+                after = batch[-1].seq
+                yield batch
+                continue
+            try:
+                await asyncio.wait_for(changed.wait(), SLOW_LOOK_S)
+            except TimeoutError:
+                continue  # the slow look: no sign came, read once all the same
+
+
+async def _watch(store: Store, changed: asyncio.Event) -> None:
+    from watchfiles import awatch
+
+    wal = str(store.path) + "-wal"
+    async for _ in awatch(
+        store.path.parent,
+        watch_filter=lambda _change, path: path == wal,
+        step=10,
+        debounce=20,
+        recursive=False,
+    ):
+        changed.set()
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

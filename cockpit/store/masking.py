@@ -1,0 +1,175 @@
+"""Secrets are masked before anything is stored.
+
+Known shapes of keys and tokens, private key blocks, credentials in addresses, and values that look
+random and are assigned to names like ``password`` become ``[masked:KIND]``. The work is linear in
+the text, and masking what is masked changes nothing. Ordinary code (``token = get_token()``,
+``password: str``, commit hashes) is left as it is. Source: RFC-003 §15.4, design of Observe.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import Any
+
+_EDGE = r"(?<![A-Za-z0-9_])"
+_END = r"(?![A-Za-z0-9_])"
+
+# Every repeat below is over one character class and followed by something outside that class, or is
+# bounded: a scan never goes back over what it has passed more than a fixed number of times.
+_SHAPES: tuple[tuple[str, str, str], ...] = (
+    ("cockpit-token", "ckp_", rf"{_EDGE}ckp_[A-Za-z0-9_.-]{{16,512}}"),
+    ("github-token", "gh", rf"{_EDGE}gh[opsur]_[A-Za-z0-9]{{30,255}}{_END}"),
+    ("github-token", "github_pat_", rf"{_EDGE}github_pat_[A-Za-z0-9_]{{22,255}}"),
+    ("gitlab-token", "glpat-", rf"{_EDGE}glpat-[A-Za-z0-9_-]{{20,255}}"),
+    ("anthropic-key", "sk-ant-", rf"{_EDGE}sk-ant-[A-Za-z0-9_-]{{20,255}}"),
+    ("openai-key", "sk-", rf"{_EDGE}sk-(?:proj-|svcacct-|admin-|or-v1-)?[A-Za-z0-9_-]{{20,255}}"),
+    ("aws-key-id", "A", rf"{_EDGE}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_END}"),
+    ("google-key", "AIza", rf"{_EDGE}AIza[A-Za-z0-9_-]{{35}}(?![A-Za-z0-9_-])"),
+    ("google-token", "ya29.", rf"{_EDGE}ya29\.[A-Za-z0-9_-]{{20,1024}}"),
+    ("google-secret", "GOCSPX-", rf"{_EDGE}GOCSPX-[A-Za-z0-9_-]{{20,64}}"),
+    ("slack-token", "xox", rf"{_EDGE}xox[abeoprs]-[A-Za-z0-9-]{{10,255}}"),
+    ("slack-token", "xapp-", rf"{_EDGE}xapp-[A-Za-z0-9-]{{10,255}}"),
+    ("slack-webhook", "hooks.slack.com", r"hooks\.slack\.com/services/[A-Za-z0-9/_-]{20,128}"),
+    ("stripe-key", "k_", rf"{_EDGE}[sr]k_(?:live|test)_[A-Za-z0-9]{{16,255}}"),
+    ("npm-token", "npm_", rf"{_EDGE}npm_[A-Za-z0-9]{{36}}{_END}"),
+    ("pypi-token", "pypi-", rf"{_EDGE}pypi-[A-Za-z0-9_-]{{40,512}}"),
+    ("huggingface-token", "hf_", rf"{_EDGE}hf_[A-Za-z0-9]{{30,64}}{_END}"),
+    ("sendgrid-key", "SG.", rf"{_EDGE}SG\.[A-Za-z0-9_-]{{16,64}}\.[A-Za-z0-9_-]{{16,64}}"),
+    (
+        "jwt",
+        "eyJ",
+        rf"{_EDGE}eyJ[A-Za-z0-9_-]{{8,4096}}\.[A-Za-z0-9_-]{{8,16384}}\.[A-Za-z0-9_-]{{0,4096}}",
+    ),
+)
+_COMPILED = tuple((kind, hint, re.compile(shape)) for kind, hint, shape in _SHAPES)
+
+_PEM_BEGIN = re.compile(r"-----BEGIN ((?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?)-----")
+_URL_SECRET = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,128}:)([^\s/@\"'<>]{1,256})(?=@)"
+)
+_BEARER = re.compile(r"(?i)(\b(?:bearer|basic|token)[ \t]{1,4})([A-Za-z0-9_.~+/=-]{20,1024})")
+_ASSIGNED = re.compile(
+    r"(?i)((?:passw(?:or)?d|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key"
+    r"|private[_-]?key|auth[_-]?key|account[_-]?key|client[_-]?secret|credentials?)"
+    r"[A-Za-z0-9_]{0,32}[\"']?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}(?:[brf]{1,2}(?=[\"']))?([\"']?))"
+    r"([^\s\"'`,;<>{}()\[\]\\]{6,512})"
+)
+_MASKED = "[masked:"
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_GIT_HASH_LENGTHS = {40, 64}
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_.]*")
+_QUOTED_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ./][A-Za-z]+)*")
+
+
+def mask(text: str) -> str:
+    """``text`` with every secret that is recognised replaced by ``[masked:KIND]``."""
+    masked = _mask_pem(text) if "PRIVATE KEY" in text else text
+    for kind, hint, shape in _COMPILED:
+        if hint in masked:
+            masked = shape.sub(f"{_MASKED}{kind}]", masked)
+    if "://" in masked:
+        masked = _URL_SECRET.sub(_mask_url, masked)
+    masked = _BEARER.sub(_mask_bearer, masked)
+    return _ASSIGNED.sub(_mask_assigned, masked)
+
+
+def mask_value(value: Any) -> Any:
+    """A JSON value with :func:`mask` applied to every string in it, keys included.
+
+    A string under a key that names a secret (``{"password": "…"}``) is masked by its key.
+    """
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {
+            mask(key) if isinstance(key, str) else key: _mask_member(key, member)
+            for key, member in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [mask_value(member) for member in value]
+    return value
+
+
+def _mask_member(key: Any, member: Any) -> Any:
+    masked = mask_value(member)
+    if isinstance(key, str) and isinstance(masked, str):
+        lead = f'{key}: "'
+        written = mask(f'{lead}{masked}"')
+        if written.startswith(lead) and written[len(lead) : -1].startswith(_MASKED):
+            return written[len(lead) : -1]
+    return masked
+
+
+def _mask_pem(text: str) -> str:
+    """Private key blocks, whole; a block without its end is masked to the end of its base64."""
+    kept: list[str] = []
+    at = 0
+    while begin := _PEM_BEGIN.search(text, at):
+        closing = f"-----END {begin[1]}-----"
+        end = text.find(closing, begin.end())
+        stop = end + len(closing) if end >= 0 else _base64_end(text, begin.end())
+        kept += [text[at : begin.start()], f"{_MASKED}private-key]"]
+        at = stop
+    return "".join([*kept, text[at:]])
+
+
+_BASE64_LINES = re.compile(r"[A-Za-z0-9+/=\s\\+-]*")
+
+
+def _base64_end(text: str, start: int) -> int:
+    match = _BASE64_LINES.match(text, start)
+    return match.end() if match else start
+
+
+def _mask_url(match: re.Match[str]) -> str:
+    value = match[2]
+    if _placeholder(value):
+        return match[0]
+    return f"{match[1]}{_MASKED}url-password]"
+
+
+def _mask_bearer(match: re.Match[str]) -> str:
+    return f"{match[1]}{_MASKED}bearer]" if _random_looking(match[2]) else match[0]
+
+
+def _mask_assigned(match: re.Match[str]) -> str:
+    value = match[3]
+    quoted = bool(match[2])
+    if _placeholder(value) or not (_random_looking(value) or (quoted and _password_like(value))):
+        return match[0]
+    return f"{match[1]}{_MASKED}secret]"
+
+
+def _placeholder(value: str) -> bool:
+    """Already masked, a reference to a secret kept elsewhere, or dots and stars."""
+    return (
+        _MASKED in value
+        or value.startswith(("$", "%", "@", "*", "…", "."))
+        or "masked:" in value
+        or len(set(value)) <= 2
+    )
+
+
+def _password_like(value: str) -> bool:
+    """A quoted value that mixes kinds of characters as passwords do and names and words do not."""
+    if _QUOTED_WORDS.fullmatch(value) or "/" in value:
+        return False
+    return any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
+def _random_looking(value: str) -> bool:
+    """High entropy: long, letters and digits mixed, not a path, a name, a call or a git hash."""
+    core = value.rstrip("=.,")
+    if len(core) < 12 or _PLAIN_NAME.fullmatch(core):
+        return False
+    if _HEX.fullmatch(core) and len(core) in _GIT_HASH_LENGTHS:
+        return False
+    if not (any(c.isdigit() for c in core) and any(c.isalpha() for c in core)):
+        return False
+    if core.count("/") > 1 and "." in core:
+        return False
+    counts = Counter(core)
+    entropy = -sum(n / len(core) * math.log2(n / len(core)) for n in counts.values())
+    return entropy >= 3.0

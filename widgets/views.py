@@ -1,0 +1,185 @@
+"""What the widgets draw: plain frozen views, built by whoever owns the truth.
+
+A widget takes views in and posts messages out; it knows no store and no cockpit. Every string here
+may be hostile: widgets pass each one through :mod:`widgets.clean` before it reaches the terminal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Phase = Literal["created", "observe", "orient", "decide", "act", "learn", "done", "failed"]
+Risk = Literal["low", "medium", "high"]
+Kind = Literal["context", "action", "profile", "skill"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderView:
+    """The one line that says where you are: project, task, wave, phase, model, spend."""
+
+    project: str
+    branch: str = ""
+    task: str = ""
+    task_type: str = ""
+    wave: int = 0
+    phase: Phase = "created"
+    model: str = ""
+    tokens: int = 0
+    cost_usd: float | None = None
+    pending: int = 0
+    state: str = ""
+    """Words for what the session does now: 'waits for you', 'running', 'done', ''."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineView:
+    """One dim, indented line inside a turn: a proposal decided, a packet compiled, a receipt."""
+
+    sign: str
+    text: str
+    tone: Literal["dim", "good", "bad", "warn", "accent"] = "dim"
+    right: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """One block of the conversation, in order of the journal.
+
+    ``key`` is stable: the same turn keeps its key while it grows. ``role`` 'wave' draws a rule with
+    ``text`` as its label ('wave 7 · decide'); 'note' draws only ``lines``.
+    """
+
+    key: str
+    role: Literal["person", "agent", "wave", "note", "error"]
+    text: str = ""
+    lines: tuple[LineView, ...] = ()
+    streaming: bool = False
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BandView:
+    """One budget band: all numbers are tokens."""
+
+    name: str
+    used: int
+    floor: int
+    target: int
+    ceiling: int
+    facts: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeterView:
+    """The packet of the current wave, band by band."""
+
+    bands: tuple[BandView, ...] = ()
+    token_used: int = 0
+    token_budget: int = 0
+    digest: str = ""
+    facts: int = 0
+    dropped: int = 0
+    profile: str = ""
+    horizon_left: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """One item of a context request: what would be read, and what it costs."""
+
+    item: str
+    tokens: int
+    band: str
+    level: str = "full"
+    refused: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiffView:
+    """One file before and after; ``before`` None means the file is new, ``after`` None removed."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalView:
+    """One proposal as the person decides it. What is drawn is what ``digest`` covers."""
+
+    proposal_id: str
+    kind: Kind
+    title: str
+    risk: Risk
+    digest: str
+    session: str = ""
+    task: str = ""
+    role: str = ""
+    age_s: int = 0
+    left_s: int | None = None
+    revises: str = ""
+    changes: tuple[str, ...] = ()
+    """What differs from the revision before, one line each."""
+    purpose: str = ""
+    question: str = ""
+    escalation: str = ""
+    items: tuple[ItemView, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
+    """Parsed fields in order: ('argv', …), ('cwd', …), ('sandbox', …), ('verdict', …)."""
+    body: str = ""
+    """Markdown body (a review, a commit message), scrolls."""
+    diffs: tuple[FileDiffView, ...] = ()
+    notes: tuple[str, ...] = ()
+    second_key: bool = False
+    """True: approving asks for a second, different key (high risk, widening)."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """The proposal queue: the one in front, its place and how many there are."""
+
+    front: ProposalView | None = None
+    index: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRowView:
+    """One row of the board: a session now; chains and tasks later. ``depth`` indents the tree."""
+
+    key: str
+    sign: str
+    tone: Literal["dim", "good", "bad", "warn", "accent"]
+    title: str
+    state: str
+    detail: str = ""
+    depth: int = 0
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """Chains and work of this project."""
+
+    summary: str = ""
+    rows: tuple[WorkRowView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHintView:
+    """One entry of the footer: a key as people write it, and what it does now."""
+
+    key: str
+    label: str
+    strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionView:
+    """One completion in the prompt: what is inserted, and a dim word beside it."""
+
+    text: str
+    hint: str = ""
