@@ -24,7 +24,13 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
     ("github-token", "github_pat_", rf"{_EDGE}github_pat_[A-Za-z0-9_]{{22,255}}"),
     ("gitlab-token", "glpat-", rf"{_EDGE}glpat-[A-Za-z0-9_-]{{20,255}}"),
     ("anthropic-key", "sk-ant-", rf"{_EDGE}sk-ant-[A-Za-z0-9_-]{{20,255}}"),
-    ("openai-key", "sk-", rf"{_EDGE}sk-(?:proj-|svcacct-|admin-|or-v1-)?[A-Za-z0-9_-]{{20,255}}"),
+    ("openai-key", "sk-", rf"{_EDGE}sk-(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{{20,255}}"),
+    (
+        "openai-key",
+        "sk-",
+        # a digit and a capital, so that kebab-case names that begin with "sk-" stay
+        rf"{_EDGE}sk-(?=[a-zA-Z_-]{{0,254}}[0-9])(?=[a-z0-9_-]{{0,254}}[A-Z])[A-Za-z0-9_-]{{20,255}}",
+    ),
     ("aws-key-id", "A", rf"{_EDGE}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_END}"),
     ("google-key", "AIza", rf"{_EDGE}AIza[A-Za-z0-9_-]{{35}}(?![A-Za-z0-9_-])"),
     ("google-token", "ya29.", rf"{_EDGE}ya29\.[A-Za-z0-9_-]{{20,1024}}"),
@@ -40,7 +46,8 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
     (
         "jwt",
         "eyJ",
-        rf"{_EDGE}eyJ[A-Za-z0-9_-]{{8,4096}}\.[A-Za-z0-9_-]{{8,16384}}\.[A-Za-z0-9_-]{{0,4096}}",
+        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{8,16384}"
+        r"\.[A-Za-z0-9_-]{0,4096}",
     ),
 )
 _COMPILED = tuple((kind, hint, re.compile(shape)) for kind, hint, shape in _SHAPES)
@@ -53,13 +60,19 @@ _BEARER = re.compile(r"(?i)(\b(?:bearer|basic|token)[ \t]{1,4})([A-Za-z0-9_.~+/=
 _ASSIGNED = re.compile(
     r"(?i)((?:passw(?:or)?d|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key"
     r"|private[_-]?key|auth[_-]?key|account[_-]?key|client[_-]?secret|credentials?)"
-    r"[A-Za-z0-9_]{0,32}[\"']?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}(?:[brf]{1,2}(?=[\"']))?([\"']?))"
+    r"([A-Za-z0-9_]{0,32})[\"']?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}(?:[brf]{1,2}(?=[\"']))?([\"']?))"
     r"([^\s\"'`,;<>{}()\[\]\\]{6,512})"
 )
 _MASKED = "[masked:"
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _GIT_HASH_LENGTHS = {40, 64}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_.]*")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)
+_PATH = re.compile(r"[~.]{0,2}(?:/[\w.@-]{0,19})+")
+_ABOUT = re.compile(
+    r"(?i)_(?:type|name|url|uri|path|file|dir|field|header|prefix|suffix|length|len|size|count"
+    r"|format|pattern|re|regex|class|kind|label|hint|ttl|version|algorithm|method)s?$"
+)
 _QUOTED_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ./][A-Za-z]+)*")
 
 
@@ -107,19 +120,24 @@ def _mask_pem(text: str) -> str:
     kept: list[str] = []
     at = 0
     while begin := _PEM_BEGIN.search(text, at):
-        closing = f"-----END {begin[1]}-----"
-        end = text.find(closing, begin.end())
-        stop = end + len(closing) if end >= 0 else _base64_end(text, begin.end())
+        stop = _pem_end(text, begin)
         kept += [text[at : begin.start()], f"{_MASKED}private-key]"]
         at = stop
     return "".join([*kept, text[at:]])
 
 
-_BASE64_LINES = re.compile(r"[A-Za-z0-9+/=\s\\+-]*")
+_PEM_MAX = 20_000
+_PEM_BODY = re.compile(r"[\w+/=\s\\:,.@\"'-]*")
+_BASE64_LINES = re.compile(r"[A-Za-z0-9+/=\s\\-]*")
 
 
-def _base64_end(text: str, start: int) -> int:
-    match = _BASE64_LINES.match(text, start)
+def _pem_end(text: str, begin: re.Match[str]) -> int:
+    start = begin.end()
+    closing = f"-----END {begin[1]}-----"
+    end = text.find(closing, start, start + _PEM_MAX)
+    if end >= 0 and _PEM_BODY.fullmatch(text, start, end):
+        return end + len(closing)
+    match = _BASE64_LINES.match(text, start, start + _PEM_MAX)
     return match.end() if match else start
 
 
@@ -135,11 +153,15 @@ def _mask_bearer(match: re.Match[str]) -> str:
 
 
 def _mask_assigned(match: re.Match[str]) -> str:
-    value = match[3]
-    quoted = bool(match[2])
-    if _placeholder(value) or not (_random_looking(value) or (quoted and _password_like(value))):
+    name, quote, value = match[2], match[3], match[4]
+    if _placeholder(value) or _ABOUT.search(name) or "://" in value or _path_like(value):
         return match[0]
-    return f"{match[1]}{_MASKED}secret]"
+    if quote:
+        secret = _random_looking(value) or _password_like(value)
+    else:
+        called = match.string[match.end() : match.end() + 1] in {"(", "["}
+        secret = _random_looking(value) and not (called or _DOTTED.fullmatch(value))
+    return f"{match[1]}{_MASKED}secret]" if secret else match[0]
 
 
 def _placeholder(value: str) -> bool:
@@ -157,6 +179,10 @@ def _password_like(value: str) -> bool:
     if _QUOTED_WORDS.fullmatch(value) or "/" in value:
         return False
     return any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
+def _path_like(value: str) -> bool:
+    return _PATH.fullmatch(value) is not None
 
 
 def _random_looking(value: str) -> bool:
