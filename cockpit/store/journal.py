@@ -163,8 +163,9 @@ def provisional_text(connection: sqlite3.Connection, session_id: str, message_id
 
 def read_row(values: tuple[Any, ...]) -> Row:
     """A :class:`Row` from the columns of :data:`SELECT`."""
-    *head, detail, digest = values
-    return Row(*head, json.loads(detail), digest or "")
+    head: tuple[Any, ...] = values[:-2]
+    named = dict(zip(COLUMNS, head, strict=False))
+    return Row(**named, detail=json.loads(values[-2]), digest=values[-1] or "")
 
 
 def rows(
