@@ -1,0 +1,153 @@
+"""Chains and work: what every session, chain and task does now, as a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import events
+from textual.binding import Binding
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
+
+from widgets.clean import clean
+from widgets.tone import CURSOR, DIM, STRONG, TONES, line, tone
+from widgets.views import BoardView, WorkRowView
+
+_TITLE_MOST = 36
+_STATE_MOST = 22
+_INDENT = 2
+
+
+class Board(ScrollView, can_focus=True):
+    """Draw a :class:`BoardView`: a summary line, then one line per row.
+
+    Each row has a sign in its tone, so that no state is told by colour alone. The row that the
+    person is attached to is marked ``▸``.
+    """
+
+    COMPONENT_CLASSES = TONES
+    DEFAULT_CSS = """
+    Board { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
+    """
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("j,down", "move(1)", "next row", show=False),
+        Binding("k,up", "move(-1)", "previous row", show=False),
+        Binding("home,g", "edge(0)", "first row", show=False),
+        Binding("end,G", "edge(-1)", "last row", show=False),
+        Binding("enter", "open", "attach", show=False),
+        Binding("space", "peek", "peek", show=False),
+    ]
+
+    view: reactive[BoardView] = reactive(BoardView())
+    cursor: reactive[int] = reactive(0)
+
+    @dataclass
+    class RowOpened(Message):
+        """The person wants to follow this row's session."""
+
+        key: str
+
+    @dataclass
+    class RowPeeked(Message):
+        """The person wants a glance at this row without leaving."""
+
+        key: str
+
+    def show(self, view: BoardView) -> None:
+        """Draw ``view``; the cursor stays on the row with the same key."""
+        self.view = view
+
+    def on_mount(self) -> None:
+        self.border_title = Content("Chains & work")
+
+    def watch_view(self, old: BoardView, view: BoardView) -> None:
+        held = old.rows[self.cursor].key if self.cursor < len(old.rows) else None
+        keys = [row.key for row in view.rows]
+        self.cursor = keys.index(held) if held in keys else min(self.cursor, max(0, len(keys) - 1))
+        self.virtual_size = Size(0, self._head + max(1, len(view.rows)))
+        self.refresh()
+
+    @property
+    def _head(self) -> int:
+        return 2 if self.view.summary else 0
+
+    def watch_cursor(self) -> None:
+        top, height = self._head + self.cursor, self.content_size.height
+        if top < self.scroll_offset.y or self.cursor == 0:
+            self.scroll_to(y=0 if self.cursor == 0 else top, animate=False)
+        elif height and top >= self.scroll_offset.y + height:
+            self.scroll_to(y=top - height + 1, animate=False)
+        self.refresh()
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor by ``step`` rows."""
+        self.cursor = max(0, min(self.cursor + step, len(self.view.rows) - 1))
+
+    def action_edge(self, place: int) -> None:
+        """Move the cursor to the first (0) or last (-1) row."""
+        self.cursor = 0 if place == 0 else max(0, len(self.view.rows) - 1)
+
+    def action_open(self) -> None:
+        """Ask to follow the row under the cursor."""
+        if self.view.rows:
+            self.post_message(self.RowOpened(self.view.rows[self.cursor].key))
+
+    def action_peek(self) -> None:
+        """Ask for a glance at the row under the cursor."""
+        if self.view.rows:
+            self.post_message(self.RowPeeked(self.view.rows[self.cursor].key))
+
+    def on_click(self, event: events.Click) -> None:
+        """Open the row that was clicked."""
+        place = event.y - self.gutter.top + self.scroll_offset.y - self._head
+        if 0 <= place < len(self.view.rows):
+            self.cursor = place
+            self.action_open()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.content_size.width
+        content = self._content(y + self.scroll_offset.y, width)
+        if width < 1:
+            return Strip.blank(0)
+        content = content.truncate(width, ellipsis=True)
+        return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
+
+    def _content(self, y: int, width: int) -> Content:
+        view = self.view
+        if self._head and y < self._head:
+            return line(view.summary) if y == 0 else Content("")
+        place = y - self._head
+        if not view.rows:
+            text = "No other sessions. Waves, chains and tasks show here." if place == 0 else ""
+            return line((text, DIM))
+        if place >= len(view.rows):
+            return Content("")
+        titles = [_cells(row) for row in view.rows]
+        content = self._row(view.rows[place], min(_TITLE_MOST, max(titles)), width)
+        if self.has_focus and place == self.cursor:
+            content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
+        return content
+
+    def _row(self, row: WorkRowView, title_cells: int, width: int) -> Content:
+        title_cells = max(8, min(title_cells, width * 3 // 5))
+        mark = "▸" if row.current else " "
+        title = line(
+            " " * (row.depth * _INDENT),
+            (row.sign or "·", tone(row.tone)),
+            " ",
+            (row.title, STRONG if row.current else ""),
+        ).truncate(title_cells, ellipsis=True, pad=True)
+        states = max(len(clean(each.state, newlines=False)) for each in self.view.rows)
+        state = line((row.state, tone(row.tone) or DIM)).truncate(
+            min(states, _STATE_MOST), ellipsis=True, pad=True
+        )
+        return Content.assemble(mark, " ", title, "  ", state, "  ", line((row.detail, DIM)))
+
+
+def _cells(row: WorkRowView) -> int:
+    return row.depth * _INDENT + 2 + line(row.title).cell_length

@@ -1,0 +1,262 @@
+"""The conversation: what was said and done, as blocks that stream, freeze and scroll."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from textual import events
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.geometry import Region
+from textual.message import Message
+
+from widgets.history import History
+from widgets.tone import TONES
+from widgets.turn import Turn
+from widgets.views import TurnView
+
+LIVE = 20
+"""How many of the newest turns are widgets with rendered Markdown."""
+
+_LIVE_MOST = 80
+
+
+class Conversation(VerticalScroll, can_focus=True):
+    """Show turns by key; keep to the bottom until the reader scrolls away from it.
+
+    The newest turns are widgets, older ones lines of one :class:`History`. While the reader is
+    scrolled up nothing moves; the border says how much is new below. With the pane focused, j and k
+    move over the blocks and y copies one: :class:`Copied` carries its text as it came.
+    """
+
+    COMPONENT_CLASSES = TONES
+    DEFAULT_CSS = """
+    Conversation { padding: 0 1; scrollbar-size-vertical: 1; }
+    """
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("j", "move(1)", "next block", show=False),
+        Binding("k", "move(-1)", "previous block", show=False),
+        Binding("g,home", "top", "first", show=False),
+        Binding("G,end", "bottom", "last", show=False),
+        Binding("y", "copy", "copy block", show=False),
+        Binding("escape", "unmark", "leave the blocks", show=False),
+    ]
+
+    @dataclass
+    class Copied(Message):
+        """The person copies a block: its text, uncleaned."""
+
+        text: str
+
+    def __init__(
+        self,
+        turns: Sequence[TurnView] = (),
+        *,
+        id: str | None = None,  # noqa: A002 -- Textual's name for it
+        classes: str | None = None,
+    ) -> None:
+        self._history = History()
+        super().__init__(self._history, id=id, classes=classes)
+        self._order: list[str] = []
+        self._place: dict[str, int] = {}
+        self._frozen: list[TurnView] = []
+        self._live: list[Turn] = []
+        self._cursor: int | None = None
+        self._unseen = 0
+        self._widening = False
+        self._initial = tuple(turns)
+
+    def on_mount(self) -> None:
+        self.border_title = Content("Conversation")
+        if self._initial:
+            self.show(self._initial)
+
+    @property
+    def following(self) -> bool:
+        """True while the newest line is in view and kept there."""
+        return self.scroll_offset.y >= self.max_scroll_y
+
+    @property
+    def turns(self) -> tuple[TurnView, ...]:
+        """All turns, oldest first."""
+        return (*self._frozen, *(replace(turn.view, text=turn.text) for turn in self._live))
+
+    def show(self, turns: Sequence[TurnView]) -> None:
+        """Show exactly ``turns``, oldest first, from the bottom."""
+        turns = tuple({turn.key: turn for turn in turns}.values())
+        split = max(0, len(turns) - LIVE)
+        self._order = [turn.key for turn in turns]
+        self._place = {key: place for place, key in enumerate(self._order)}
+        self._frozen = list(turns[:split])
+        self._cursor = None
+        self._unseen = 0
+        with self.app.batch_update():
+            for old in self._live:
+                old.remove()
+            self._history.fill(self._frozen)
+            self._live = [Turn(view) for view in turns[split:]]
+            if self._live and not split:
+                self._live[0].add_class("-first")
+            self.mount_all(self._live)
+        self._say_unseen()
+        self._hold_bottom(True)
+
+    def upsert(self, turn: TurnView) -> None:
+        """Add ``turn``, or draw a later state of the one with its key."""
+        place = self._place.get(turn.key)
+        if place is None:
+            self._add(turn)
+        elif place < len(self._frozen):
+            self._frozen[place] = turn
+            self._history.replace(place, turn)
+        else:
+            self._live[place - len(self._frozen)].show(turn)
+
+    def append_text(self, key: str, fragment: str) -> None:
+        """Add a fragment of streamed text to the turn ``key``, which begins if it is new."""
+        place = self._place.get(key)
+        if place is None:
+            self._add(TurnView(key=key, role="agent", text=fragment, streaming=True))
+        elif place < len(self._frozen):
+            old = self._frozen[place]
+            self.upsert(replace(old, text=old.text + fragment))
+        else:
+            self._live[place - len(self._frozen)].append(fragment)
+
+    def _add(self, view: TurnView) -> None:
+        following = self.following
+        self._place[view.key] = len(self._order)
+        self._order.append(view.key)
+        turn = Turn(view)
+        turn.set_class(len(self._order) == 1, "-first")
+        self._live.append(turn)
+        self.mount(turn)
+        if not following:
+            self._unseen += 1
+            self._say_unseen()
+        if len(self._live) > (LIVE if following else _LIVE_MOST):
+            self._freeze(len(self._live) - LIVE, following)
+
+    def _freeze(self, count: int, following: bool) -> None:
+        """Turn the ``count`` oldest live turns into lines."""
+        while count > 0 and any(turn.view.streaming for turn in self._live[:count]):
+            count -= 1
+        if not count:
+            return
+        old, self._live = self._live[:count], self._live[count:]
+        views = [replace(turn.view, text=turn.text) for turn in old]
+        above = [turn for turn in old if turn.virtual_region.bottom <= self.scroll_offset.y]
+        before = sum(turn.outer_size.height for turn in above)
+        with self.app.batch_update():
+            for turn in old:
+                turn.remove()
+            added = self._history.extend(views)
+        self._frozen += views
+        if not following and above:
+            self._shift(added - before)
+
+    def _shift(self, lines: int) -> None:
+        """Keep the lines in view where they are after ``lines`` were added above them."""
+        target = self.scroll_offset.y + lines
+        self.call_after_refresh(
+            lambda: self.scroll_to(y=target, animate=False, force=True, immediate=True)
+        )
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if self._unseen and self.following:
+            self._unseen = 0
+            self._say_unseen()
+        if new_value < old_value and new_value < self.size.height and self._history.more:
+            self._widen()
+
+    def _widen(self) -> None:
+        if not self._widening:
+            self._widening = True
+            self._shift(self._history.older())
+            self.call_after_refresh(self._widened)
+
+    def _widened(self) -> None:
+        self._widening = False
+
+    def watch_virtual_size(self) -> None:
+        self._hold_bottom(self.following)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Keep the newest line in view when the pane changes its size."""
+        del event
+        self._hold_bottom(self.following)
+
+    def _hold_bottom(self, following: bool) -> None:
+        # Textual's anchor pins short content to the bottom edge; a page begins at the top.
+        full = self.virtual_size.height > self.container_size.height
+        if following and full:
+            self.anchor()
+        elif self.is_anchored and not full:
+            self.anchor(False)
+            self.scroll_home(animate=False)
+
+    def _say_unseen(self) -> None:
+        self.border_subtitle = Content(f"↓ {self._unseen} new") if self._unseen else None
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor by ``step`` blocks; the first move marks the newest."""
+        if not self._order:
+            return
+        last = len(self._order) - 1
+        self._mark(last if self._cursor is None else max(0, min(self._cursor + step, last)))
+
+    def action_top(self) -> None:
+        """Go to the first block."""
+        if self._order:
+            self._mark(0)
+            self.scroll_home(animate=False)
+
+    def action_bottom(self) -> None:
+        """Go to the newest block and stay at the bottom."""
+        self._mark(None)
+        self._hold_bottom(True)
+
+    def action_unmark(self) -> None:
+        """Take the cursor off the blocks; Escape means something else when there is none."""
+        self._mark(None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let Escape through to the application when no block is marked."""
+        return self._cursor is not None if action == "unmark" else True
+
+    def action_copy(self) -> None:
+        """Copy the marked block, or the newest."""
+        if self._order:
+            place = len(self._order) - 1 if self._cursor is None else self._cursor
+            self.post_message(self.Copied(_as_text(self.turns[place])))
+
+    def on_blur(self, event: events.Blur) -> None:
+        """Take the cursor off when the pane loses the focus."""
+        del event
+        self._mark(None)
+
+    def _mark(self, place: int | None) -> None:
+        self._cursor = place
+        split = len(self._frozen)
+        self._history.mark(place if place is not None and place < split else None)
+        for index, turn in enumerate(self._live):
+            turn.set_class(place == split + index, "-marked")
+        if place is None:
+            return
+        if place < split:
+            top, height = self._history.where(place)
+            self.scroll_to_region(
+                Region(0, top, self.size.width, height), animate=False, top=False, force=True
+            )
+        else:
+            self.scroll_to_widget(self._live[place - split], animate=False, force=True)
+
+
+def _as_text(turn: TurnView) -> str:
+    lines = [
+        " ".join(part for part in (line.sign, line.text, line.right) if part) for line in turn.lines
+    ]
+    return "\n".join([*([turn.text] if turn.text else []), *lines])
