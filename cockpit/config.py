@@ -1,0 +1,258 @@
+"""One settings object: defaults < user file < project file < environment < flags.
+
+The user file is ``config.toml`` in the platform's configuration folder (``COCKPIT_CONFIG_DIR``
+overrides it), the project file ``.cockpit/config.toml``. Each key stands once, in
+:mod:`cockpit.config_keys`.
+
+A project file comes with the repository, which may be anybody's. It may tighten and never widen:
+its approval policy can only be ``ask``, it cannot name an address that code would be sent to, it
+cannot remap keys, and its limits can only be lower. What it may not say is an error, not ignored.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from cockpit.config_keys import KEYS, TABLES, Key, OutOfBounds, key_of
+from cockpit.decide.choose import ModelSettings
+from cockpit.store.errors import CockpitError
+
+LARGEST_FILE = 1_000_000
+
+
+class ConfigInvalid(CockpitError):
+    """A setting that cannot be: the message names the file, the key and what is allowed."""
+
+    code = "config"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """``[budget]``. Tokens of one packet (RFC-003 §9.1)."""
+
+    orientation_token_budget: int = 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class ObserveSettings:
+    """``[observe]``. Counts for one wave (RFC-003 §10.1)."""
+
+    max_observation_jobs_per_wave: int = 10_000
+    max_concurrent_observers: int = 128
+    max_facts_per_wave: int = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalSettings:
+    """``[approval]``. ``deadline_s``: seconds that a headless session's proposal waits."""
+
+    policy: str = "ask"
+    deadline_s: float = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """``[limits]`` of one session. ``max_cost`` is in US dollars; None is no limit."""
+
+    max_waves: int = 40
+    max_cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenSettings:
+    """``[screen]``."""
+
+    theme: str = "cockpit-dark"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set. ``keys`` maps an action of the screen to the keys that run it;
+    ``origins`` tells for each key that is not a default which file, variable or flag set it."""
+
+    model: ModelSettings = field(default_factory=ModelSettings)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+    observe: ObserveSettings = field(default_factory=ObserveSettings)
+    approval: ApprovalSettings = field(default_factory=ApprovalSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    screen: ScreenSettings = field(default_factory=ScreenSettings)
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def user_folder(env: Mapping[str, str]) -> Path:
+    """Where the person's own files are: configuration, task types, non-negotiables."""
+    named = env.get("COCKPIT_CONFIG_DIR", "").strip()
+    if named:
+        return Path(named).expanduser()
+    from platformdirs import user_config_path
+
+    return user_config_path("cockpit", appauthor=False)
+
+
+def load_settings(
+    project: Path | None,
+    *,
+    env: Mapping[str, str],
+    flags: Mapping[str, object] | None = None,
+) -> Settings:
+    """The settings for the project whose ``.cockpit`` folder is ``project`` (None: no project).
+
+    ``flags`` maps the full name of a key (``[limits] max_waves``) to a value; None means not given.
+    Raises :class:`ConfigInvalid`.
+    """
+    layers = _Layers()
+    user_file = user_folder(env) / "config.toml"
+    layers.file(user_file, trusted=True)
+    if project is not None:
+        layers.file(project / "config.toml", trusted=False)
+    layers.environment(env)
+    layers.flags(flags or {})
+    return layers.settings()
+
+
+class _Layers:
+    """The values so far, and where each came from."""
+
+    def __init__(self) -> None:
+        self._values: dict[Key, Any] = {}
+        self._origins: dict[str, str] = {}
+        self._keys: dict[str, tuple[str, ...]] = {}
+
+    def file(self, path: Path, *, trusted: bool) -> None:
+        document = _document(path)
+        for table, body in document.items():
+            if table not in (*TABLES, "keys"):
+                raise _unknown(path, f"[{table}]", [f"[{name}]" for name in (*TABLES, "keys")])
+            if not isinstance(body, dict):
+                raise ConfigInvalid(f"{path}: {table} is a table; write it as [{table}].")
+            if table == "keys":
+                self._remap(path, body, trusted)
+                continue
+            for name, value in body.items():
+                key = key_of(table, name)
+                if key is None:
+                    names = [known.name for known in KEYS if known.table == table]
+                    raise _unknown(path, f"[{table}] {name}", names)
+                read = _read(key, value, f"{path}: {key.full}")
+                if not trusted:
+                    self._check_project(path, key, read)
+                self._set(key, read, str(path))
+
+    def environment(self, env: Mapping[str, str]) -> None:
+        for key in KEYS:
+            written = env.get(key.env, "").strip()
+            if written:
+                read = _read(key, written, f"The variable {key.env}", written_as_text=True)
+                self._set(key, read, key.env)
+
+    def flags(self, flags: Mapping[str, object]) -> None:
+        by_name = {key.full: key for key in KEYS}
+        for name, value in flags.items():
+            if value is not None:
+                key = by_name[name]
+                self._set(key, _read(key, value, f"The option for {key.full}"), "command line")
+
+    def settings(self) -> Settings:
+        tables: dict[str, dict[str, Any]] = {table: {} for table in TABLES}
+        for key, value in self._values.items():
+            tables[key.table][key.field] = value
+        return Settings(
+            model=ModelSettings(**tables["model"]),
+            budget=BudgetSettings(**tables["budget"]),
+            observe=ObserveSettings(**tables["observe"]),
+            approval=ApprovalSettings(**tables["approval"]),
+            limits=LimitSettings(**tables["limits"]),
+            screen=ScreenSettings(**tables["screen"]),
+            keys=MappingProxyType(self._keys),
+            origins=MappingProxyType(self._origins),
+        )
+
+    def _set(self, key: Key, value: Any, origin: str) -> None:
+        self._values[key] = value
+        self._origins[key.full] = origin
+
+    def _check_project(self, path: Path, key: Key, value: Any) -> None:
+        place = f"{path}: {key.full}"
+        mine = "set it in your own configuration, the environment or a flag"
+        if key.full == "[approval] policy" and value != "ask":
+            raise ConfigInvalid(
+                f"{place} can only be 'ask' here: a repository may not decide what is approved "
+                f"without you. To use {value!r}, {mine}."
+            )
+        if key.full == "[model] name" and ("@" in value or value.startswith("script:")):
+            raise ConfigInvalid(
+                f"{place} may not hold an address or a script: a repository may not choose where "
+                f"your code is sent or what a model says. If you trust it, {mine}."
+            )
+        if key.full == "[model] base_url":
+            raise ConfigInvalid(
+                f"{place} is not allowed here: a repository may not choose where your code is sent. "
+                f"If you trust the address, {mine}."
+            )
+        if key.project == "lower":
+            before = self._values.get(key, key.default)
+            if before is not None and value > before:
+                raise ConfigInvalid(
+                    f"{place} is {value:g}, more than the {before:g} that holds without it: a "
+                    f"repository may only lower a limit. To raise it, {mine}."
+                )
+
+    def _remap(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
+        if not trusted:
+            raise ConfigInvalid(
+                f"{path}: [keys] is not allowed here: a repository may not change what your keys do. "
+                "Put it into your own configuration."
+            )
+        for action, written in body.items():
+            keys = [written] if isinstance(written, str) else written
+            fits = isinstance(keys, list) and all(isinstance(key, str) and key for key in keys)
+            if not fits:
+                raise ConfigInvalid(
+                    f"{path}: [keys] {action} must be a key such as 'ctrl+g', or a list of keys."
+                )
+            self._keys[action] = tuple(keys)
+        self._origins["[keys]"] = str(path)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        if not path.is_file():
+            return {}
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            raise ConfigInvalid(f"{path} is larger than {LARGEST_FILE} bytes; that is no setting.")
+        return tomllib.loads(data.decode("utf-8"))
+    except OSError as error:
+        raise ConfigInvalid(f"{path} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigInvalid(f"{path} is not UTF-8 text (byte {error.start}).") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigInvalid(f"{path} is not TOML: {error}.") from error
+
+
+def _read(key: Key, value: object, place: str, *, written_as_text: bool = False) -> Any:
+    try:
+        return key.read(value, written_as_text=written_as_text)
+    except OutOfBounds as error:
+        raise ConfigInvalid(f"{place} is {_shown(value)}; {error}.") from error
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def _unknown(path: Path, name: str, known: list[str]) -> ConfigInvalid:
+    near = difflib.get_close_matches(name.rpartition(" ")[2], known, n=1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return ConfigInvalid(
+        f"{path}: there is no setting {name}.{meant} There are: {', '.join(known)}."
+    )
