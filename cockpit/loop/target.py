@@ -129,7 +129,9 @@ async def find_target(text: str, git: GitFacts, *, named: bool) -> dict[str, Any
     word = re.sub(r"(?<!\.)\.\Z", "", word.strip("`'\",;:!?()<>"))
     if match := _URL.match(word):
         return await _pull_request(match, git)
-    if (match := _RANGE.match(word)) and (named or match["tip"] or await git.commit(match["base"])):
+    if (match := _RANGE.match(word)) and (
+        named or match["tip"] or await git.commit(match["base"] or "")
+    ):
         return await _range(word, match, git)
     if found := await _branch_or_commit(word, git, alone=named or not more):
         return found
@@ -163,6 +165,14 @@ async def _pull_request(match: re.Match[str], git: GitFacts) -> dict[str, Any]:
         )
     host = "" if match["host"].lower() in {"github.com", "www.github.com"} else match["host"] + "/"
     return {"pr": int(match["pr"]), "repo": host + repo}
+
+
+async def resolve_range(spelled: str, git: GitFacts) -> dict[str, Any]:
+    """``{"range", "base", "tip"}`` of a range as it is spelled. Raises :class:`IntentUnclear`."""
+    match = _RANGE.match(spelled)
+    if match is None:
+        raise IntentUnclear(f"{spelled!r} is no range of commits such as main..topic.")
+    return await _range(spelled, match, git)
 
 
 async def _range(spelled: str, match: re.Match[str], git: GitFacts) -> dict[str, Any]:

@@ -227,7 +227,8 @@ def _split(text: str, where: str) -> tuple[dict[str, Any], str]:
     if len(marks) < 2 or marks[0] != 0:
         raise TaskTypeInvalid(f"{where}: starts with TOML front matter between two `+++` lines.")
     try:
-        front = tomllib.loads("\n".join(lines[1 : marks[1]]))
+        # The empty first line makes TOML's line numbers those of the file.
+        front = tomllib.loads("\n".join(["", *lines[1 : marks[1]], ""]))
     except tomllib.TOMLDecodeError as error:
         raise TaskTypeInvalid(f"{where}: the front matter is not TOML: {error}") from error
     return front, "\n".join(lines[marks[1] + 1 :]).lstrip("\n")

@@ -67,7 +67,7 @@ async def test_a_url_names_number_and_repository(repo: Repo) -> None:
 async def test_a_url_of_another_repository_is_refused(url: str, repo: Repo) -> None:
     repo.git("remote", "add", "origin", url)
     assert (await ask("review https://github.com/acme/api/pull/7", repo)).target["pr"] == 7
-    with pytest.raises(IntentUnclear, match="belongs to other/api.*acme/api"):
+    with pytest.raises(IntentUnclear, match=r"belongs to other/api.*acme/api"):
         await ask("review https://github.com/other/api/pull/7", repo)
 
 
