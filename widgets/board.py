@@ -14,12 +14,12 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
-from widgets.clean import clean
-from widgets.tone import CURSOR, DIM, STRONG, TONES, line, tone
+from widgets.tone import CURSOR, DIM, STRONG, line, tone
 from widgets.views import BoardView, WorkRowView
 
 _TITLE_MOST = 36
 _STATE_MOST = 22
+_DETAIL_LEAST = 8
 _INDENT = 2
 
 
@@ -30,7 +30,6 @@ class Board(ScrollView, can_focus=True):
     person is attached to is marked ``▸``.
     """
 
-    COMPONENT_CLASSES = TONES
     DEFAULT_CSS = """
     Board { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
     """
@@ -134,7 +133,11 @@ class Board(ScrollView, can_focus=True):
         return content
 
     def _row(self, row: WorkRowView, title_cells: int, width: int) -> Content:
-        title_cells = max(8, min(title_cells, width * 3 // 5))
+        states = max(line(each.state).cell_length for each in self.view.rows)
+        states = min(states, _STATE_MOST)
+        detailed = width >= title_cells + states + _DETAIL_LEAST + 6
+        if not detailed:
+            title_cells = max(_DETAIL_LEAST, width - states - 4)
         mark = "▸" if row.current else " "
         title = line(
             " " * (row.depth * _INDENT),
@@ -142,11 +145,9 @@ class Board(ScrollView, can_focus=True):
             " ",
             (row.title, STRONG if row.current else ""),
         ).truncate(title_cells, ellipsis=True, pad=True)
-        states = max(len(clean(each.state, newlines=False)) for each in self.view.rows)
-        state = line((row.state, tone(row.tone) or DIM)).truncate(
-            min(states, _STATE_MOST), ellipsis=True, pad=True
-        )
-        return Content.assemble(mark, " ", title, "  ", state, "  ", line((row.detail, DIM)))
+        state = line((row.state, tone(row.tone) or DIM)).truncate(states, ellipsis=True, pad=True)
+        drawn = Content.assemble(mark, " ", title, "  ", state)
+        return Content.assemble(drawn, "  ", line((row.detail, DIM))) if detailed else drawn
 
 
 def _cells(row: WorkRowView) -> int:

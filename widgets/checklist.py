@@ -14,6 +14,7 @@ from widgets.views import ItemView
 _BAND_CELLS = 12
 _TOKEN_CELLS = 6
 _LEAST = 12
+_INDENT = 4
 
 
 class Checklist(Widget):
@@ -33,6 +34,7 @@ class Checklist(Widget):
     def __init__(self, items: tuple[ItemView, ...]) -> None:
         super().__init__()
         self.items = items
+        self._width = 0
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -57,49 +59,60 @@ class Checklist(Widget):
     @property
     def cursor_line(self) -> int:
         """The line that the cursor is on."""
-        return sum(_height(each) for each in self.items[: self.cursor])
+        return sum(len(self._rows(place)) for place in range(self.cursor))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return sum(_height(each) for each in self.items) + 1 if self.items else 0
+        self._width = width
+        if not self.items:
+            return 0
+        return 1 + sum(len(self._rows(place)) for place in range(len(self.items)))
 
     def render(self) -> Content:
-        width = self.content_size.width
+        self._width = width = self.content_size.width
         rows: list[Content] = []
-        for place, each in enumerate(self.items):
-            drawn = self._row(place, each, width)
+        for place in range(len(self.items)):
+            drawn = self._rows(place)
             if self.narrowing and place == self.cursor:
-                drawn = drawn.pad_right(max(0, width - drawn.cell_length)).stylize(CURSOR)
-            rows.append(drawn)
-            for words, style in ((each.refused, BAD), (each.note, DIM)):
-                if words:
-                    note = line("    ", (words, style)).truncate(width, ellipsis=True)
-                    rows.append(note)
+                drawn = [
+                    row.pad_right(max(0, width - row.cell_length)).stylize(CURSOR) for row in drawn
+                ]
+            rows += drawn
         if self.items:
             rows.append(self._total(width))
         return Content("\n").join(rows)
 
-    def _row(self, place: int, each: ItemView, width: int) -> Content:
+    def _rows(self, place: int) -> list[Content]:
+        """One item: never cut short, for what is approved must have been readable."""
+        each, width = self.items[place], self._width
         kept = not each.refused and place not in self.dropped
         sign = "✗" if each.refused else "✔" if kept else "–"
         box = f"[{'x' if kept else ' '}]" if self.narrowing and not each.refused else f" {sign} "
         style = BAD if each.refused else GOOD if kept else DIM
         level = f" · {each.level}" if each.level != "full" else ""
-        name = line(
-            (box, style),
-            " ",
-            (each.item, STRUCK if each.refused else "" if kept else DIM),
-            (level, DIM),
-        )
-        cost = f"{tokens(each.tokens):>{_TOKEN_CELLS}}" if not each.refused else " " * _TOKEN_CELLS
-        right = line((cost, STRONG if kept else DIM))
-        if width >= _LEAST + _BAND_CELLS + _TOKEN_CELLS + 2:
-            label = Content.styled(line(each.band).plain, band(each.band))
-            label = label.truncate(_BAND_CELLS, ellipsis=True, pad=True)
-            right = Content.assemble(right, "  ", label)
-        room = width - right.cell_length - 1
+        name = line((each.item, STRUCK if each.refused else "" if kept else DIM), (level, DIM))
+        right = self._right(each, kept)
+        room = width - right.cell_length - 1 - _INDENT
         if room < _LEAST:
-            return name.truncate(width, ellipsis=True)
-        return Content.assemble(name.truncate(room, ellipsis=True, pad=True), " ", right)
+            right, room = Content(""), max(_LEAST, width - _INDENT)
+        rows = [
+            Content.assemble(line((box, style), " ") if at == 0 else " " * _INDENT, piece)
+            for at, piece in enumerate(name.wrap(room))
+        ]
+        gap = max(1, width - rows[0].cell_length - right.cell_length)
+        rows[0] = Content.assemble(rows[0], " " * gap, right) if right else rows[0]
+        for words, tint in ((each.refused, BAD), (each.note, DIM)):
+            if words:
+                pieces = line((words, tint)).wrap(max(_LEAST, width - _INDENT))
+                rows += [Content.assemble(" " * _INDENT, piece) for piece in pieces]
+        return rows
+
+    def _right(self, each: ItemView, kept: bool) -> Content:
+        cost = "" if each.refused else tokens(each.tokens)
+        drawn = line((f"{cost:>{_TOKEN_CELLS}}", STRONG if kept else DIM))
+        if self._width < 3 * _BAND_CELLS + _TOKEN_CELLS:
+            return drawn
+        label = Content.styled(line(each.band).plain, band(each.band))
+        return Content.assemble(drawn, "  ", label.truncate(_BAND_CELLS, ellipsis=True, pad=True))
 
     def _total(self, width: int) -> Content:
         fetched = [
@@ -115,7 +128,3 @@ class Checklist(Widget):
         )
         words = line((f"    {count} items · ", DIM), (f"{tokens(total)} tokens", STRONG))
         return words.truncate(width, ellipsis=True)
-
-
-def _height(item: ItemView) -> int:
-    return 1 + bool(item.refused) + bool(item.note)

@@ -102,13 +102,11 @@ class StreamCleaner:
         text = self._open + chunk
         self._open = ""
         if _SUSPECT.search(text) is not None:
-            last = None
-            for last in _SEQUENCE.finditer(text):
-                pass
-            if last is not None and last.end() == len(text):
-                self._open = _still_open(last)
+            found = list(_SEQUENCE.finditer(text))
+            if found and found[-1].end() == len(text):
+                self._open = _still_open(found[-1])
                 if self._open:
-                    text = text[: last.start()]
+                    text = text[: found[-1].start()]
         return clean(text, newlines=self._newlines)
 
     def end(self) -> str:

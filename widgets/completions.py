@@ -7,7 +7,7 @@ from textual.geometry import Offset, Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.tone import CURSOR, DIM, TONES, line, spread
+from widgets.tone import CURSOR, DIM, line, spread
 from widgets.views import CompletionView
 
 _ROWS = 8
@@ -20,7 +20,6 @@ class Completions(Widget):
     The prompt owns it: it fills it, moves the highlight and asks what is highlighted.
     """
 
-    COMPONENT_CLASSES = TONES
     DEFAULT_CSS = """
     Completions { overlay: screen; constrain: inside; height: auto; width: auto; display: none;
         text-wrap: nowrap; }

@@ -13,7 +13,6 @@ from textual.geometry import Region
 from textual.message import Message
 
 from widgets.history import History
-from widgets.tone import TONES
 from widgets.turn import Turn
 from widgets.views import TurnView
 
@@ -31,7 +30,6 @@ class Conversation(VerticalScroll, can_focus=True):
     move over the blocks and y copies one: :class:`Copied` carries its text as it came.
     """
 
-    COMPONENT_CLASSES = TONES
     DEFAULT_CSS = """
     Conversation { padding: 0 1; scrollbar-size-vertical: 1; }
     """
@@ -66,6 +64,7 @@ class Conversation(VerticalScroll, can_focus=True):
         self._cursor: int | None = None
         self._unseen = 0
         self._widening = False
+        self._following = True
         self._initial = tuple(turns)
 
     def on_mount(self) -> None:
@@ -76,7 +75,7 @@ class Conversation(VerticalScroll, can_focus=True):
     @property
     def following(self) -> bool:
         """True while the newest line is in view and kept there."""
-        return self.scroll_offset.y >= self.max_scroll_y
+        return self._following
 
     @property
     def turns(self) -> tuple[TurnView, ...]:
@@ -101,7 +100,8 @@ class Conversation(VerticalScroll, can_focus=True):
                 self._live[0].add_class("-first")
             self.mount_all(self._live)
         self._say_unseen()
-        self._hold_bottom(True)
+        self._following = True
+        self._hold_bottom()
 
     def upsert(self, turn: TurnView) -> None:
         """Add ``turn``, or draw a later state of the one with its key."""
@@ -166,7 +166,9 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        if self._unseen and self.following:
+        if new_value < old_value or new_value >= self.max_scroll_y:
+            self._following = new_value >= self.max_scroll_y
+        if self._unseen and self._following:
             self._unseen = 0
             self._say_unseen()
         if new_value < old_value and new_value < self.size.height and self._history.more:
@@ -182,17 +184,17 @@ class Conversation(VerticalScroll, can_focus=True):
         self._widening = False
 
     def watch_virtual_size(self) -> None:
-        self._hold_bottom(self.following)
+        self._hold_bottom()
 
     def on_resize(self, event: events.Resize) -> None:
         """Keep the newest line in view when the pane changes its size."""
         del event
-        self._hold_bottom(self.following)
+        self._hold_bottom()
 
-    def _hold_bottom(self, following: bool) -> None:
+    def _hold_bottom(self) -> None:
         # Textual's anchor pins short content to the bottom edge; a page begins at the top.
         full = self.virtual_size.height > self.container_size.height
-        if following and full:
+        if self._following and full:
             self.anchor()
         elif self.is_anchored and not full:
             self.anchor(False)
@@ -217,7 +219,8 @@ class Conversation(VerticalScroll, can_focus=True):
     def action_bottom(self) -> None:
         """Go to the newest block and stay at the bottom."""
         self._mark(None)
-        self._hold_bottom(True)
+        self._following = True
+        self._hold_bottom()
 
     def action_unmark(self) -> None:
         """Take the cursor off the blocks; Escape means something else when there is none."""

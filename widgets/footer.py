@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.tone import ACCENT, DIM, TONES, Part, line
+from widgets.tone import ACCENT, DIM, STRONG, Part, line
 from widgets.views import KeyHintView
 
 _GAP = 3
@@ -21,7 +21,6 @@ class KeyBar(Widget):
     Posts nothing. An ellipsis says that hints were left out.
     """
 
-    COMPONENT_CLASSES = TONES
     DEFAULT_CSS = """
     KeyBar { height: 1; width: 1fr; padding: 0 1; text-wrap: nowrap; }
     """
@@ -53,6 +52,6 @@ def hint_line(hints: Sequence[KeyHintView], width: int, *, dim: bool = False) ->
 
 
 def _hint(hint: KeyHintView, dim: bool) -> Content:
-    key: Part = (hint.key, DIM if dim else ACCENT if hint.strong else ".tone--strong")
+    key: Part = (hint.key, DIM if dim else ACCENT if hint.strong else STRONG)
     label: Part = (hint.label, "" if hint.strong and not dim else DIM)
     return line(key, " ", label)

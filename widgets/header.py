@@ -7,7 +7,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from widgets.numerals import money, tokens
-from widgets.tone import ACCENT, DIM, GOOD, STRONG, TONES, WARN, Part, line, spread
+from widgets.tone import ACCENT, BAD, DIM, GOOD, STRONG, WARN, Part, line, spread
 from widgets.views import HeaderView
 
 STAGES = ("observe", "orient", "decide", "act", "learn")
@@ -23,7 +23,6 @@ class HeaderBar(Widget):
     and the branch; what waits for the person is kept to the last.
     """
 
-    COMPONENT_CLASSES = TONES
     DEFAULT_CSS = """
     HeaderBar { height: 1; width: 1fr; padding: 0 1; text-wrap: nowrap; }
     """
@@ -80,7 +79,7 @@ class HeaderBar(Widget):
 
     def _phase(self) -> Part:
         phase = self.view.phase
-        style = GOOD if phase == "done" else ".tone--bad" if phase == "failed" else WARN
+        style = GOOD if phase == "done" else BAD if phase == "failed" else WARN
         sign = {"done": "✔ ", "failed": "✗ "}.get(phase, "")
         return (sign + phase.upper(), style)
 

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from widgets.clean import clean
 from widgets.numerals import span, tokens
-from widgets.tone import BANDS, CURSOR, DIM, RULE, STRONG, TONES, WARN, Part, band, line, spread
+from widgets.tone import CURSOR, DIM, RULE, STRONG, WARN, Part, band, line, spread
 from widgets.views import BandView, MeterView
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -30,7 +30,6 @@ class BandMeter(Widget, can_focus=True):
     panes lose the bar first, then the range.
     """
 
-    COMPONENT_CLASSES = TONES | BANDS
     DEFAULT_CSS = """
     BandMeter { height: auto; width: 1fr; padding: 0 1; text-wrap: nowrap; }
     """

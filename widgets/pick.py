@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from widgets.clean import clean
-from widgets.tone import DIM, TONES, line, spread
+from widgets.tone import DIM, line, spread
 
 PickRow = tuple[str, str, str]
 """One choice: its key, the text to read, a dim hint at the right."""
@@ -28,7 +28,6 @@ class Pick(Vertical):
     :class:`Picked`, Escape :class:`Dismissed`; the application puts it into a modal screen.
     """
 
-    COMPONENT_CLASSES = TONES
     DEFAULT_CSS = """
     Pick { height: auto; width: 1fr; max-width: 100; padding: 0 1; }
     Pick > Input { border: none; height: 1; padding: 0; background: transparent; }

@@ -16,16 +16,18 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from widgets.checklist import Checklist
-from widgets.clean import clean, hidden
+from widgets.clean import hidden
 from widgets.diff import SPLIT_CELLS, FileDiff
+from widgets.fields import Fields
 from widgets.footer import hint_line
 from widgets.markdown import SafeMarkdown, faithful
 from widgets.numerals import duration
-from widgets.tone import BADGE, BANDS, DIM, STRONG, TONES, WARN, block, line, risk, spread
+from widgets.tone import BADGE, DIM, STRONG, WARN, block, line, risk, spread
 from widgets.views import KeyHintView, ProposalView, QueueView
 
 _PLAIN_FROM = 40_000
 _DEADLINE_NEAR = 60
+_TITLE_LEAST = 12
 
 
 class ProposalPanel(Vertical, can_focus=True):
@@ -37,7 +39,6 @@ class ProposalPanel(Vertical, can_focus=True):
     shown are counted in a warning.
     """
 
-    COMPONENT_CLASSES = TONES | BANDS
     DEFAULT_CSS = """
     ProposalPanel { height: 1fr; width: 1fr; padding: 0 1; }
     ProposalPanel > #proposal-scroll { height: 1fr; scrollbar-size-vertical: 1; }
@@ -72,6 +73,7 @@ class ProposalPanel(Vertical, can_focus=True):
         super().__init__(id=id, classes=classes)
         self._drawn: ProposalView | None = None
         self._blank = True
+        self._ready = False
         self._split: bool | None = None
 
     def compose(self) -> ComposeResult:
@@ -80,6 +82,7 @@ class ProposalPanel(Vertical, can_focus=True):
         yield ProposalKeys()
 
     def on_mount(self) -> None:
+        self._ready = True
         self._redraw()
 
     def show(self, view: QueueView, hints: Sequence[KeyHintView] = ()) -> None:
@@ -107,7 +110,7 @@ class ProposalPanel(Vertical, can_focus=True):
             each.narrowing = narrowing
 
     def _redraw(self) -> None:
-        if not self.is_mounted:
+        if not self._ready:
             return
         self._redraw_frame()
         front = self.view.front
@@ -128,7 +131,7 @@ class ProposalPanel(Vertical, can_focus=True):
             self.set_class(front is not None and front.risk == level, f"-risk-{level}")
         self.set_class(front is not None and not self.armed, "-unarmed")
         self.border_subtitle = self._border_words(front) if front is not None else None
-        if self.is_mounted:
+        if self._ready:
             self.query_one(ProposalHead).show(front, self.armed)
             self.query_one(ProposalKeys).show(self.hints, self.armed or front is None)
 
@@ -151,7 +154,7 @@ class ProposalPanel(Vertical, can_focus=True):
         if front.items:
             yield Checklist(front.items)
         if front.fields:
-            yield ProposalFields(front.fields)
+            yield Fields(front.fields)
         if front.body.strip():
             yield from self._body(front.body)
         for diff in front.diffs:
@@ -246,7 +249,7 @@ def _unseen(front: ProposalView) -> int:
 class ProposalHead(Widget):
     """Kind, title, and who asks since when."""
 
-    DEFAULT_CSS = "ProposalHead { height: 3; width: 1fr; text-wrap: nowrap; }"
+    DEFAULT_CSS = "ProposalHead { height: auto; width: 1fr; text-wrap: nowrap; }"
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,62 +259,42 @@ class ProposalHead(Widget):
     def show(self, front: ProposalView | None, armed: bool) -> None:
         self._front, self._armed = front, armed
         self.display = front is not None
-        self.refresh()
-
-    def render(self) -> Content:
-        front, width = self._front, self.content_size.width
-        if front is None:
-            return Content("")
-        style = STRONG if self._armed else DIM
-        title = line((f" {front.kind.upper()} ", BADGE), "  ", (front.title, style))
-        who = " · ".join(
-            part
-            for part in (front.session and f"session {front.session}", front.task, front.role)
-            if part
-        )
-        since = f"{duration(front.age_s)} ago" if front.age_s else "now"
-        right = line(("risk ", DIM), (front.risk, risk(front.risk)), (f" · {since}", DIM))
-        near = front.left_s is not None and front.left_s < _DEADLINE_NEAR
-        if front.left_s is not None:
-            left = line((f" · {duration(front.left_s)} left", WARN if near else DIM))
-            right = Content.assemble(right, left)
-        return Content("\n").join(
-            [
-                title.truncate(width, ellipsis=True),
-                spread(line((who, DIM)), right, width),
-            ]
-        )
-
-
-class ProposalFields(Widget):
-    """Parsed fields: names in one column, values wrapped beside them."""
-
-    DEFAULT_CSS = "ProposalFields { height: auto; width: 1fr; margin: 0 0 1 0; text-wrap: nowrap; }"
-
-    def __init__(self, fields: tuple[tuple[str, str], ...]) -> None:
-        super().__init__()
-        self._fields = fields
+        self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._rows(width))
+        return len(self._rows(width)) + 1
 
     def render(self) -> Content:
         return Content("\n").join(self._rows(self.content_size.width))
 
     def _rows(self, width: int) -> list[Content]:
-        names = [clean(name, newlines=False) for name, _ in self._fields]
-        column = min(max(len(name) for name in names) + 2, max(6, width // 3))
-        rows: list[Content] = []
-        for name, (_, value) in zip(names, self._fields, strict=True):
-            head = Content.styled(name, DIM).truncate(column, ellipsis=True, pad=True)
-            pieces = [
-                piece
-                for part in block(value).split("\n", allow_blank=True)
-                for piece in part.wrap(max(4, width - column))
-            ]
-            for place, piece in enumerate(pieces or [Content("")]):
-                rows.append(Content.assemble(head if place == 0 else " " * column, piece))
+        front = self._front
+        if front is None:
+            return []
+        badge = line((f" {front.kind.upper()} ", BADGE), "  ")
+        title = line((front.title, STRONG if self._armed else DIM))
+        indent = badge.cell_length
+        pieces = title.wrap(max(_TITLE_LEAST, width - indent))
+        rows = [
+            Content.assemble(badge if place == 0 else " " * indent, piece)
+            for place, piece in enumerate(pieces)
+        ]
+        who = " · ".join(
+            part
+            for part in (front.session and f"session {front.session}", front.task, front.role)
+            if part
+        )
+        rows.append(spread(line((who, DIM)), self._since(front), width))
         return rows
+
+    def _since(self, front: ProposalView) -> Content:
+        since = f"{duration(front.age_s)} ago" if front.age_s else "now"
+        drawn = line(("risk ", DIM), (front.risk, risk(front.risk)), (f" · {since}", DIM))
+        if front.left_s is None:
+            return drawn
+        near = front.left_s < _DEADLINE_NEAR
+        left = line((f" · {duration(front.left_s)} left", WARN if near else DIM))
+        return Content.assemble(drawn, left)
 
 
 class ProposalKeys(Widget):

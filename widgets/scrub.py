@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.tone import ACCENT, DIM, RULE, STRONG, TONES, line, spread
+from widgets.tone import ACCENT, DIM, RULE, STRONG, line, spread
 
 _PAGE = 10
 _RAIL_LEAST = 8
@@ -25,7 +25,6 @@ class ScrubBar(Widget, can_focus=True):
     end to the edges; each posts :class:`Moved` and leaves the moving to the application.
     """
 
-    COMPONENT_CLASSES = TONES
     DEFAULT_CSS = """
     ScrubBar { height: 1; width: 1fr; padding: 0 1; text-wrap: nowrap; }
     """

@@ -1,7 +1,8 @@
-"""Tones and band accents as component classes, so that one stylesheet colours every widget.
+"""Tones and band accents: the names under which themes colour words on the screen.
 
-A widget lists :data:`TONES` (and :data:`BANDS`) in its ``COMPONENT_CLASSES`` and styles spans of
-its content by name: ``(text, dim)``. The colours are in the stylesheet, never here.
+Spans of content carry these styles as text, ``(words, DIM)``; Textual looks their variables up in
+the theme when it draws, so a change of theme recolours everything. The colours themselves are in
+the themes. Under a theme without a variable the words are drawn plain.
 """
 
 from __future__ import annotations
@@ -10,51 +11,39 @@ from textual.content import Content
 
 from widgets.clean import clean
 
-DIM = ".tone--dim"
-STRONG = ".tone--strong"
-ACCENT = ".tone--accent"
-GOOD = ".tone--good"
-BAD = ".tone--bad"
-WARN = ".tone--warn"
-STRUCK = ".tone--struck"
-RULE = ".tone--rule"
-BADGE = ".tone--badge"
-CURSOR = ".tone--cursor"
-CODE = ".tone--code"
+DIM = "$tone-dim"
+STRONG = "bold $tone-strong"
+ACCENT = "bold $tone-accent"
+GOOD = "$tone-good"
+BAD = "$tone-bad"
+WARN = "bold $tone-warn"
+STRUCK = "strike $tone-dim"
+RULE = "$rule"
+BADGE = "bold $tone-strong on $cursor-background"
+CURSOR = "on $cursor-background"
+CODE = "on $code-background"
 
-TONES = {
-    name[1:] for name in (DIM, STRONG, ACCENT, GOOD, BAD, WARN, STRUCK, RULE, BADGE, CURSOR, CODE)
-} | {"tone--risk-low", "tone--risk-medium", "tone--risk-high"}
-
-_BAND_NAMES = (
-    "identity",
-    "objectives",
-    "capabilities",
-    "situational",
-    "exploration",
-    "reserve",
-)
-BANDS = {f"band--{name}" for name in _BAND_NAMES}
+_TONES = {"dim": DIM, "good": GOOD, "bad": BAD, "warn": WARN, "accent": ACCENT}
+_RISKS = ("low", "medium", "high")
+_BANDS = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")
 
 Part = tuple[str, str] | str
 """A piece of a line: text, or text with the name of its style."""
 
 
 def tone(name: str) -> str:
-    """The style of a tone as views name it (``good``, ``dim``, …)."""
-    style = f".tone--{name}"
-    return style if style[1:] in TONES else ""
+    """The style of a tone as views name it (``good``, ``dim``, …); plain for any other name."""
+    return _TONES.get(name, "")
 
 
 def band(name: str) -> str:
     """The accent of a budget band; bands with a name of their own are drawn plain."""
-    style = f".band--{name}"
-    return style if style[1:] in BANDS else ""
+    return f"$band-{name}" if name in _BANDS else ""
 
 
 def risk(name: str) -> str:
     """The style of a risk word."""
-    return tone(f"risk-{name}")
+    return f"bold $risk-{name}" if name in _RISKS else ""
 
 
 def line(*parts: Part) -> Content:

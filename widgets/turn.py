@@ -37,6 +37,7 @@ class Turn(Vertical):
         self._cleaner = StreamCleaner()
         self._waiting: list[str] = []
         self._pumping = False
+        self._ready = False
         self._body: SafeMarkdown | None = None
 
     def compose(self) -> ComposeResult:
@@ -49,13 +50,13 @@ class Turn(Vertical):
         yield TurnDetails(self.view)
 
     def on_mount(self) -> None:
-        if self._body is not None:
-            self._feed(self.view.text)
+        self._ready = True
+        self.show(self.view)
 
     def show(self, view: TurnView) -> None:
         """Draw ``view``, a later state of the same turn. Text that only grew is only added to."""
         self.view = view
-        if not self.is_mounted:
+        if not self._ready:
             return
         self.query_one(TurnHead).show(view)
         self.query_one(TurnDetails).show(view)
@@ -69,7 +70,7 @@ class Turn(Vertical):
 
     def append(self, fragment: str) -> None:
         """Add a fragment of streamed text."""
-        if self.is_mounted and self._body is not None:
+        if self._ready and self._body is not None:
             self._feed(fragment)
         else:
             self.show(replace(self.view, text=self.view.text + fragment))
