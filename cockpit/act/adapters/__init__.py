@@ -1,0 +1,22 @@
+"""One adapter for each type of action: it does the thing, and can tell afterwards whether it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cockpit.act.adapters.adapter import Adapter, Outcome
+from cockpit.act.adapters.command import CommandAdapter
+from cockpit.act.adapters.commit import CommitAdapter
+from cockpit.act.adapters.files import FileAdapter
+from cockpit.act.adapters.github import GitHubAdapter
+
+__all__ = ["ADAPTERS", "Adapter", "Outcome"]
+
+ADAPTERS: Mapping[str, Adapter] = {
+    "write_file": FileAdapter(),
+    "edit_file": FileAdapter(),
+    "run": CommandAdapter(),
+    "github": GitHubAdapter(),
+    "git_commit": CommitAdapter(),
+}
+"""The adapter of each action type."""

@@ -1,0 +1,82 @@
+"""What every adapter offers, and what comes of an attempt.
+
+Source: RFC-003 §6.4; design of Act ("transient, permanent and conflict failures are told apart").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from cockpit.act.ground import ActGround
+from cockpit.store.masking import mask
+
+Found = Literal["done", "not_done", "unknown"]
+Failure = Literal["transient", "permanent", "conflict"]
+
+TAIL = 8_000
+"""How much of a program's output a receipt keeps, in characters, from its end."""
+
+_WINDOW = 64_000
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one attempt ended.
+
+    ``failure`` is None for a success. A transient failure may pass and is tried again; ``maybe``
+    says that its effect may have happened all the same. ``detail`` holds JSON values for the receipt.
+    """
+
+    status: Literal["success", "failure", "timeout"]
+    summary: str
+    failure: Failure | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    maybe: bool = False
+
+
+class Adapter(Protocol):
+    """Does one type of action.
+
+    ``ends_when_cancelled``: cancelling :meth:`perform` ends the work for good and there is nothing to
+    probe; otherwise a probe tells what came of it.
+    """
+
+    ends_when_cancelled: bool
+
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+        """Do what ``payload`` says, leaving ``key`` where :meth:`probe` can find it.
+
+        What a person or another program changed since the action was shown is a conflict, and
+        nothing is done. Raises ``CockpitError`` only when nothing happened.
+        """
+        ...
+
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+        """Whether the effect is there. Changes nothing."""
+        ...
+
+
+def succeeded(summary: str, **detail: Any) -> Outcome:
+    """The effect happened."""
+    return Outcome("success", summary, None, detail)
+
+
+def failed(failure: Failure, summary: str, *, maybe: bool = False, **detail: Any) -> Outcome:
+    """The effect did not happen, or not as a whole."""
+    return Outcome("failure", summary, failure, detail, maybe)
+
+
+def tail(output: bytes, limit: int = TAIL) -> str:
+    """The end of a program's output as a receipt keeps it: text, masked, without escapes, whole
+    lines where it is cut."""
+    text = output[-_WINDOW * 4 :].decode("utf-8", "replace")[-_WINDOW:]
+    text = mask(_ESCAPES.sub("", text)).replace("\r\n", "\n")
+    if len(text) <= limit and len(output) <= _WINDOW:
+        return text
+    cut = text[-limit:]
+    start = cut.find("\n") + 1
+    return "…\n" + (cut[start:] if 0 < start < len(cut) else cut)

@@ -1,0 +1,277 @@
+"""Guards: what is turned back before a person is asked.
+
+A guard looks at a call and at what the session knows, and either lets it pass or says, in words for
+the model, why not and what to do instead. Guards compose: the first refusal counts. Source: Context
+Efficiency seed (``ActionGuard``); design of Act ("Redundant reads", "Other guards").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cockpit.access.gh import parse_gh
+from cockpit.access.gh_words import GhRefused
+from cockpit.access.paths import Confined, PathRefused
+from cockpit.act.payloads import EditFile, GitCommit, GitHub, RequestContext, Run, WriteFile
+from cockpit.act.risk import judge
+from cockpit.act.shown_command import read_words
+from cockpit.act.textfile import SECRET_WORDS, digest_now
+from cockpit.act.tools import Call
+from cockpit.store.canonical import digest
+from cockpit.store.masking import mask_value
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Lines of a file that are in the current packet, at full detail.
+
+    ``start`` and ``end`` are 1-based and inclusive; ``content_sha`` is the sha256 of the whole file
+    they were taken from; ``where`` says where they stand ('situational, f-12ab…').
+    """
+
+    start: int
+    end: int
+    content_sha: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardState:
+    """What a session knows when its model's calls are checked.
+
+    ``packet_files``: by path from the root, what of it is in the current packet. ``failed_commands``:
+    by :func:`argv_digest`, the value of ``changes`` when that command last failed. ``changes`` counts
+    what changed the project since the session began (confirmed writes and commits, the person's words).
+    ``pinned_rev``: files are read from a revision, not from the working tree.
+    """
+
+    packet_files: Mapping[str, tuple[Standing, ...]] = field(default_factory=dict)
+    failed_commands: Mapping[str, int] = field(default_factory=dict)
+    changes: int = 0
+    project_repo: str | None = None
+    pinned_rev: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A call that was turned back: by which guard, and what the model is told."""
+
+    guard: str
+    message: str
+
+
+class ActionGuard(Protocol):
+    """One rule. ``name`` is what the journal calls it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        """A refusal, or None when this rule has nothing against the call."""
+        ...
+
+
+def argv_digest(argv: Sequence[str]) -> str:
+    """What makes two commands the same."""
+    return digest(list(argv))
+
+
+def check(guards: Sequence[ActionGuard], call: Call, state: GuardState) -> Refusal | None:
+    """The first refusal of ``guards``, in their order."""
+    return next((found for guard in guards if (found := guard.check(call, state))), None)
+
+
+def standard_guards(confined: Confined) -> tuple[ActionGuard, ...]:
+    """Every guard there is, in the order in which they are asked."""
+    return (
+        PathGuard(confined),
+        SecretGuard(),
+        GitHubGuard(),
+        CommandGuard(),
+        UnchangedFailureGuard(),
+        BlindWriteGuard(confined),
+        RedundantReadGuard(confined),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PathGuard:
+    """Paths stay inside the project and out of its machinery."""
+
+    confined: Confined
+    name: str = "path"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        match call.payload:
+            case WriteFile(path=path) | EditFile(path=path):
+                paths: tuple[str, ...] = (path,)
+            case GitCommit(paths=paths):
+                pass
+            case _:
+                return None
+        try:
+            for path in paths:
+                self.confined.inside(path, write=True)
+        except PathRefused as error:
+            return Refusal(self.name, str(error))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SecretGuard:
+    """No call carries what looks like a secret: it would be stored and shown."""
+
+    name: str = "secret"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        arguments = dict(call.arguments)
+        if mask_value(arguments) == arguments:
+            return None
+        return Refusal(
+            self.name,
+            f"{call.name}: the arguments hold something that looks like a key, a token or a password. "
+            + SECRET_WORDS,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubGuard:
+    """The ``github`` tool writes, to this project's repository, with commands that are known."""
+
+    name: str = "github"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, GitHub):
+            return None
+        try:
+            command = parse_gh(call.payload.command, project_repo=state.project_repo)
+        except GhRefused as error:
+            return Refusal(self.name, str(error))
+        return Refusal(self.name, read_words(command)) if command.access == "read" else None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandGuard:
+    """Commands that are never run, however they are wrapped."""
+
+    name: str = "command"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, Run):
+            return None
+        denied = judge(call.payload.argv).denied
+        return Refusal(self.name, f"This command is not run. {denied}") if denied else None
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedFailureGuard:
+    """The same failing command again, with nothing changed in between, fails again."""
+
+    name: str = "unchanged_failure"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, Run):
+            return None
+        if state.failed_commands.get(argv_digest(call.payload.argv)) != state.changes:
+            return None
+        return Refusal(
+            self.name,
+            "This very command failed before, and nothing has changed since: it would fail again. Its "
+            "output is among your receipts. Change what made it fail, or run something that tells "
+            "more.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BlindWriteGuard:
+    """A file that exists is written only when some of it is in the packet."""
+
+    confined: Confined
+    name: str = "blind_write"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, WriteFile | EditFile):
+            return None
+        path = self.confined.relative(call.payload.path)
+        if state.packet_files.get(path) or not self.confined.inside(path).exists():
+            return None
+        return Refusal(
+            self.name,
+            f"{path} exists, and nothing of it is in your context: you would write blind. Ask for it "
+            f"first: request_context with file:{path}.",
+        )
+
+
+_FILE_ITEM = re.compile(r"^file:(?P<path>.+?)(?::(?P<first>\d+)-(?P<last>\d+))?(?: @full)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class RedundantReadGuard:
+    """A request is redundant only if the same content version of all its lines is in the current
+    packet; then the model is told where they stand."""
+
+    confined: Confined
+    name: str = "redundant_read"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, RequestContext) or not call.payload.scope:
+            return None
+        found = [self._standing(item.strip(), state) for item in call.payload.scope]
+        if not all(found):
+            return None
+        listed = "; ".join(
+            f"{item} stands there already ({where})"
+            for item, where in zip(call.payload.scope, found, strict=True)
+        )
+        return Refusal(
+            self.name,
+            f"Nothing was read: {listed}, unchanged. Work from what you have, or ask for what is "
+            "missing.",
+        )
+
+    def _standing(self, item: str, state: GuardState) -> str:
+        """Where all of ``item`` stands in the packet, in words; '' when it does not."""
+        match = _FILE_ITEM.match(item)
+        if match is None:
+            return ""
+        try:
+            path = self.confined.relative(match["path"])
+        except PathRefused:
+            return ""
+        known = state.packet_files.get(path, ())
+        if not state.pinned_rev:
+            now = digest_now(self.confined, path)
+            known = tuple(part for part in known if part.content_sha == now)
+        versions = dict.fromkeys(part.content_sha for part in known)
+        for version in versions:
+            parts = [part for part in known if part.content_sha == version]
+            first, last = self._wanted(match, path, parts, state)
+            if last and _covered(first, last, parts):
+                places = dict.fromkeys(part.where for part in parts if part.where)
+                return f"lines {first}-{last}" + (f", {', '.join(places)}" if places else "")
+        return ""
+
+    def _wanted(
+        self, match: re.Match[str], path: str, parts: Sequence[Standing], state: GuardState
+    ) -> tuple[int, int]:
+        """The lines asked for; (1, 0) when their number cannot be told."""
+        if match["first"] is not None:
+            return int(match["first"]), int(match["last"])
+        if state.pinned_rev:
+            # Without the file at hand only a range that begins with it can be the whole of it.
+            return 1, max((part.end for part in parts if part.start == 1), default=0)
+        with self.confined.open_read(path) as file:
+            data = file.read()
+        return 1, data.count(b"\n") + (not data.endswith(b"\n"))
+
+
+def _covered(first: int, last: int, parts: Sequence[Standing]) -> bool:
+    at = first
+    for part in sorted(parts, key=lambda part: part.start):
+        if part.start > at:
+            return False
+        at = max(at, part.end + 1)
+    return at > last

@@ -1,0 +1,145 @@
+"""Where commands run: inside bubblewrap where it works, and plainly, saying so, where it does not.
+
+Inside, the file system is read-only but for the project and a private ``/tmp``; home directories,
+``/run`` (its sockets are doors to other services) and cockpit's own state are not there; the
+network is off; git's hooks and configuration cannot be written, and ``.git`` cannot be moved away (it is a
+mount point of its own). Toolchains that live in a home directory stay readable, or no interpreter
+would start. Memory and core size are limited with ``prlimit``, whose limits the sandbox inherits: a
+program in front costs a millisecond, while limits set between fork and exec are not safe in a
+process with threads. What a command could still do is plant files in ``.git`` that redirect git
+(:func:`cockpit.act.toolchains.redirects`); they are looked for afterwards. Source: design of Act
+("inside bubblewrap").
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.access.programs import ProgramMissing, run_program
+from cockpit.act.toolchains import git_places, readable_places
+
+MEMORY_BYTES = 4 * 1024**3
+"""The most private memory that one process of a command may have."""
+
+FILE_BYTES = 2 * 1024**3
+"""The largest file that a command may write."""
+
+_NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session")
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What this machine offers. ``bwrap`` and ``prlimit`` are paths of programs, or None.
+
+    ``missing`` says in words why there is no bubblewrap ('' when there is).
+    """
+
+    bwrap: str | None
+    prlimit: str | None
+    missing: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Commands are confined."""
+        return self.bwrap is not None
+
+    def words(self, *, network: bool = False) -> str:
+        """The sandbox as a field of what the person is shown."""
+        if self.bwrap is None:
+            return "none"
+        net = "on" if network else "off"
+        return f"bubblewrap: project writable, home hidden, network {net}"
+
+    def notes(self) -> tuple[str, ...]:
+        """What is lacking, for the person who decides."""
+        found = []
+        if self.bwrap is None:
+            found.append(
+                f"No sandbox: {self.missing}. The command runs with all of your rights, and can "
+                "reach your files and the network."
+            )
+        if self.prlimit is None:
+            found.append("No memory limit: the program prlimit is not installed.")
+        return tuple(found)
+
+    def wrapped(
+        self,
+        argv: Sequence[str],
+        root: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool = False,
+    ) -> tuple[str, ...]:
+        """``argv`` with the sandbox and the limits in front of it."""
+        if self.bwrap is None:
+            return self.limited(argv)
+        options = _options(root, environment, network)
+        return self.limited((self.bwrap, *options, "--", *argv))
+
+    def limited(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """``argv`` with only the limits of memory, file size and core dumps in front of it."""
+        if self.prlimit is None:
+            return tuple(argv)
+        return (
+            self.prlimit,
+            f"--data={MEMORY_BYTES}:{MEMORY_BYTES}",
+            f"--fsize={FILE_BYTES}:{FILE_BYTES}",
+            "--core=0:0",
+            *argv,
+        )
+
+
+async def detect(environment: Mapping[str, str]) -> Sandbox:
+    """Try what this machine offers, once; the answer is kept by whoever asked."""
+    path = environment.get("PATH")
+    prlimit = shutil.which("prlimit", path=path)
+    bwrap = shutil.which("bwrap", path=path)
+    if bwrap is None:
+        return Sandbox(None, prlimit, "bubblewrap (bwrap) is not installed")
+    trial = (bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_NAMESPACES)
+    try:
+        finished = await run_program((*trial, "--", "true"), cwd=Path("/"), timeout_s=10)
+    except ProgramMissing as error:
+        return Sandbox(None, prlimit, str(error))
+    if not finished.ok:
+        why = finished.error_text.splitlines()[-1:] or ["it did not start"]
+        return Sandbox(None, prlimit, f"bubblewrap does not work here ({why[0][:120]})")
+    return Sandbox(bwrap, prlimit)
+
+
+def _options(root: Path, environment: Mapping[str, str], network: bool) -> list[str]:
+    options = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_NAMESPACES]
+    if network:
+        options.append("--share-net")
+    home = Path(environment.get("HOME", "/root"))
+    hidden = _hidden(root, home)
+    for place in hidden:
+        options += ["--tmpfs", str(place)]
+    system = Path("/run/current-system")
+    if system.exists():
+        options += ["--ro-bind", str(system), str(system)]
+    for place in readable_places(root, environment, hidden):
+        options += ["--ro-bind", str(place), str(place)]
+    options += ["--bind", str(root), str(root)]
+    git = git_places(root)
+    for place, writable in git.mounts:
+        options += ["--bind" if writable else "--ro-bind", str(place), str(place)]
+    for place in git.states:
+        options += ["--tmpfs", str(place)]
+    options += ["--chdir", str(root), "--setenv", "TMPDIR", "/tmp"]  # noqa: S108 - it is private
+    if home.is_dir():
+        options += ["--setenv", "HOME", str(home)]
+    return options
+
+
+def _hidden(root: Path, home: Path) -> list[Path]:
+    """Directories that are emptied, outermost first; never the project or a part of it."""
+    wanted = {Path("/tmp"), Path("/run"), Path("/root"), Path("/home"), home}  # noqa: S108 - as above
+    real = {place.resolve() for place in wanted if place.is_dir()}
+    return sorted(
+        (place for place in real if not place.is_relative_to(root) and place != Path("/")),
+        key=lambda place: (len(place.parts), str(place)),
+    )

@@ -1,0 +1,53 @@
+"""What will really happen, before anything does.
+
+:func:`shown` turns a call into what the person decides over: title, risk, fields, body, diffs and
+notes, and the payload that runs, byte for byte. It changes nothing. Source: design of Act ("approval
+shows what will really happen").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cockpit.act.ground import ActGround
+from cockpit.act.payloads import EditFile, GitCommit, GitHub, Run, WriteFile
+from cockpit.act.proposed import FileDiff, Shown
+from cockpit.act.shown_command import shown_github, shown_run
+from cockpit.act.shown_commit import shown_commit
+from cockpit.act.shown_files import shown_edit, shown_write
+from cockpit.act.textfile import SECRET_WORDS, ActionRefused
+from cockpit.act.tools import Call
+from cockpit.store.masking import mask_value
+
+__all__ = ["ActionRefused", "FileDiff", "Shown", "shown"]
+
+
+async def shown(
+    call: Call, ground: ActGround, ahead: Mapping[str, str | None] | None = None
+) -> Shown:
+    """What ``call`` would do on ``ground``.
+
+    ``ahead`` holds what earlier actions of the same wave would leave in files (their
+    :attr:`Shown.leaves`). Raises :class:`ActionRefused`, ``PathRefused`` and ``GhRefused``, each with
+    words for the model.
+    """
+    before = ahead or {}
+    match call.payload:
+        case WriteFile():
+            found = shown_write(call.payload, ground, before)
+        case EditFile():
+            found = shown_edit(call.payload, ground, before)
+        case Run():
+            found = shown_run(call.payload, ground)
+        case GitHub():
+            found = shown_github(call.payload, ground)
+        case GitCommit():
+            found = await shown_commit(call.payload, ground, before)
+        case _:
+            raise ActionRefused(f"{call.name} is not an action; nothing would be done.")
+    if mask_value(dict(found.payload)) != dict(found.payload):
+        raise ActionRefused(
+            f"{call.name}: what it would write or run holds something that looks like a key, a token "
+            f"or a password. {SECRET_WORDS}"
+        )
+    return found

@@ -1,0 +1,144 @@
+"""What writing or editing a file would do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from cockpit.act.ground import ActGround
+from cockpit.act.payloads import EditFile, WriteFile
+from cockpit.act.proposed import Shown, drawn
+from cockpit.act.risk import Risk
+from cockpit.act.textfile import (
+    MAX_BYTES,
+    ActionRefused,
+    TextNow,
+    as_now,
+    fitted,
+    read_now,
+    replaced,
+    to_crlf,
+)
+
+_STEERING = re.compile(
+    r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.husky/ | \.vscode/ | \.idea/ | \.cockpit/"
+    r" | \.claude/ | \.cursor/ | \.devcontainer/ ) | (?:^|/)(?: Makefile | justfile | Dockerfile |"
+    r" Jenkinsfile | \.envrc | \.env(?:\..*)? | \.pre-commit-config\.yaml | \.gitattributes |"
+    r" \.gitmodules | AGENTS\.md | CLAUDE\.md | GEMINI\.md | sitecustomize\.py | \.npmrc |"
+    r" \.pypirc | pip\.conf ) $"
+)
+_MASK = "[masked:"
+
+
+def shown_write(payload: WriteFile, ground: ActGround, ahead: Mapping[str, str | None]) -> Shown:
+    """A whole file, new or replaced."""
+    path = ground.confined.relative(payload.path)
+    now = _now(ground, path, ahead)
+    content = to_crlf(payload.content) if now is not None and now.crlf else payload.content
+    if "\0" in content:
+        raise ActionRefused(f"{path}: the content holds a NUL character; only text is written.")
+    if len(content.encode()) > MAX_BYTES:
+        raise ActionRefused(f"{path}: the content is larger than {MAX_BYTES} bytes.")
+    if now is not None and now.text == content:
+        raise ActionRefused(f"{path} already has exactly this content; nothing would change.")
+    if _MASK in content and (now is None or _MASK not in now.text):
+        raise ActionRefused(
+            f"{path}: the content holds '{_MASK}…]', which stands for a secret that you were not "
+            "shown; writing it would destroy the secret. Use edit_file on the lines around it."
+        )
+    notes = []
+    if content != payload.content:
+        notes.append("The file's CRLF line ends are kept.")
+    if now is None:
+        parent = str(PurePosixPath(path).parent)
+        if parent != "." and not ground.confined.inside(parent).exists():
+            notes.append(f"The directory {parent} is made.")
+    return _shown("write_file", path, now, as_now(content), notes, {"content": content})
+
+
+def shown_edit(payload: EditFile, ground: ActGround, ahead: Mapping[str, str | None]) -> Shown:
+    """An exact replacement in a file."""
+    path = ground.confined.relative(payload.path)
+    now = _now(ground, path, ahead)
+    if now is None:
+        raise ActionRefused(f"{path}: there is no such file. Use write_file to make it.")
+    if any(_MASK in part and _MASK not in now.text for part in (payload.old, payload.new)):
+        raise ActionRefused(
+            f"{path}: '{_MASK}…]' stands for a secret that you were not shown; it is not in the file. "
+            "Choose 'old' and 'new' from the text around it."
+        )
+    old, new = fitted(now, path, payload.old, payload.new, replace_all=payload.replace_all)
+    after = as_now(replaced(now.text, old, new, replace_all=payload.replace_all))
+    count = now.text.count(old) if payload.replace_all else 1
+    notes = [f"{count} occurrences are replaced."] if count > 1 else []
+    extra = {"old": old, "new": new, "replace_all": payload.replace_all}
+    return _shown("edit_file", path, now, after, notes, extra)
+
+
+def _now(ground: ActGround, path: str, ahead: Mapping[str, str | None]) -> TextNow | None:
+    if path not in ahead:
+        return read_now(ground.confined, path)
+    ground.confined.inside(path, write=True)
+    text = ahead[path]
+    return None if text is None else as_now(text)
+
+
+def _shown(
+    kind: str,
+    path: str,
+    now: TextNow | None,
+    after: TextNow,
+    notes: list[str],
+    extra: Mapping[str, object],
+) -> Shown:
+    diff, note = drawn(path, None if now is None else now.text, after.text)
+    added, removed = changed_lines(now.text if now else "", after.text)
+    verb = "Create" if now is None else "Replace" if kind == "write_file" else "Edit"
+    if len(after.text) and not after.text.endswith("\n"):
+        notes = [*notes, "The file will not end in a newline."]
+    return Shown(
+        type=kind,
+        title=f"{verb.lower()} {path} (+{added} −{removed})",
+        risk=file_risk(path),
+        summary=f"{verb} {path}: {added} lines added, {removed} removed.",
+        fields=(("path", path), ("lines", f"+{added} −{removed}")),
+        diffs=(diff,),
+        notes=tuple([*notes, note] if note else notes),
+        payload={
+            "path": path,
+            **extra,
+            "before_sha256": now.sha256 if now else None,
+            "after_sha256": after.sha256,
+        },
+        leaves={path: after.text},
+    )
+
+
+def file_risk(path: str) -> Risk:
+    """High where a file steers what runs or what agents are told, low for prose, else medium."""
+    if _STEERING.search(path):
+        return "high"
+    if PurePosixPath(path).suffix.casefold() in {".md", ".rst", ".txt", ".adoc"}:
+        return "low"
+    return "medium"
+
+
+def changed_lines(before: str, after: str) -> tuple[int, int]:
+    """Lines added and removed, as a diff counts them."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
+    if len(old) * len(new) > 4_000_000:
+        return len(new), len(old)
+    same = sum(
+        block.size
+        for block in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    )
+    return len(new) - same, len(old) - same
