@@ -29,7 +29,7 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
         "openai-key",
         "sk-",
         # a digit and a capital, so that kebab-case names that begin with "sk-" stay
-        rf"{_EDGE}sk-(?=[a-zA-Z_-]{{0,254}}[0-9])(?=[a-z0-9_-]{{0,254}}[A-Z])[A-Za-z0-9_-]{{20,255}}",
+        r"(?<![A-Za-z0-9_-])sk-(?=[a-zA-Z_-]{0,254}[0-9])(?=[a-z0-9_-]{0,254}[A-Z])[A-Za-z0-9_-]{20,255}",
     ),
     ("aws-key-id", "A", rf"{_EDGE}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_END}"),
     ("google-key", "AIza", rf"{_EDGE}AIza[A-Za-z0-9_-]{{35}}(?![A-Za-z0-9_-])"),
