@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
+from cockpit.store.masking import mask
+
 Vendor = Literal["anthropic", "openai", "openai-compatible"]
 
-TITLES: dict[Vendor, str] = {
+TITLES: dict[str, str] = {
     "anthropic": "Anthropic",
     "openai": "OpenAI",
-    "openai-compatible": "the OpenAI-compatible service",
 }
 
+# Providers echo keys shortened or starred out; those are shorter than what is masked elsewhere.
 _KEY_SHAPES = re.compile(r"\b(?:sk|pk|rk)-[A-Za-z0-9_\-*]{6,}|(?i:bearer)\s+[A-Za-z0-9._\-]{8,}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 _WORDS_MAX = 400
@@ -42,15 +44,13 @@ class Endpoint:
     @property
     def title(self) -> str:
         """The service as a sentence names it: ``Anthropic``, or the address of a compatible one."""
-        if self.vendor == "openai-compatible":
-            return f"{TITLES[self.vendor]} at {self.base_url}"
-        return TITLES[self.vendor]
+        return TITLES.get(self.vendor, self.base_url)
 
     def clean(self, words: str) -> str:
         """A provider's words as they may be shown: key masked, one line, 400 characters."""
         if self.key:
             words = words.replace(self.key, "[key]")
-        words = _CONTROL.sub(" ", _KEY_SHAPES.sub("[key]", words))
+        words = _CONTROL.sub(" ", _KEY_SHAPES.sub("[key]", mask(words)))
         words = " ".join(words.split())
         return words if len(words) <= _WORDS_MAX else words[: _WORDS_MAX - 1] + "…"
 

@@ -70,7 +70,7 @@ def failure_of(error: Exception, endpoint: Endpoint) -> Failure | None:
     if isinstance(error, sdk.ModelRateLimitError):
         return _limited(endpoint, error.message, error.retry_after)
     if isinstance(error, sdk.ModelAPIError | sdk.UnexpectedModelBehavior):
-        return _network(endpoint, error.message)
+        return _failing(endpoint, error.message, None)
     if isinstance(error, sdk.UserError):
         return _rejected(endpoint, error.message)
     return None
@@ -166,7 +166,7 @@ def _failing(endpoint: Endpoint, words: str, retry_after: float | None) -> Failu
 def _network(endpoint: Endpoint, words: str) -> Failure:
     said = endpoint.clean(words)
     text = (
-        f"{endpoint.title} could not be heard at {endpoint.base_url} ({said}). "
+        f"No answer for {endpoint.model} from {endpoint.base_url} ({said}). "
         "Check the network, the proxy and the address, then try again."
     )
     return Failure(True, f"connection lost ({said})", None, ModelError("network", text))

@@ -14,7 +14,7 @@ from cockpit.decide.endpoint import Endpoint
 from cockpit.decide.failure import Failure, broken_off, failure_of, wait_before
 from cockpit.decide.model import Done, ModelError, ModelEvent, Prompt, Retrying, TextDelta
 from cockpit.decide.sdk import opened
-from cockpit.decide.stream import ending, kept, text_of
+from cockpit.decide.stream import ending, text_of
 from cockpit.decide.wire import to_messages, to_parameters, to_settings
 
 
@@ -60,6 +60,7 @@ class ProviderModel:
         said = False
         over = False
         rest: list[ModelEvent] = []
+        failure: Failure | None = None
         try:
             async with opened(endpoint) as model:
                 from pydantic_ai.direct import model_request_stream
@@ -76,14 +77,12 @@ class ProviderModel:
                             async for fragment in fragments:
                                 said = True
                                 yield TextDelta(fragment)
-                        rest = ending(stream.get(), anything_said=said)
+                        rest = ending(stream.get(), said=said)
                     except Exception as error:
                         failure = failure_of(error, endpoint)
                         if failure is None or not failure.passing:
                             raise
-                        rest = kept(stream.get(), failure.reason)
-                        if not said and len(rest) == 1:
-                            raise
+                        rest = ending(stream.get(), said=said, broken=failure.reason)
                     over = True
         except Exception as error:
             # What fails while the connection is being closed takes nothing away from the answer.
@@ -92,8 +91,8 @@ class ProviderModel:
                 if failure is None:
                     raise
                 raise _AttemptFailed(failure) from error
-        if not said and len(rest) == 1 and isinstance(rest[0], Done) and rest[0].stop == "cut":
-            raise _AttemptFailed(broken_off(endpoint))
+        if not said and _nothing(rest):
+            raise _AttemptFailed(failure or broken_off(endpoint))
         for event in rest:
             yield event
 
@@ -104,6 +103,10 @@ class _AttemptFailed(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
         self.failure = failure
+
+
+def _nothing(rest: list[ModelEvent]) -> bool:
+    return len(rest) == 1 and isinstance(rest[0], Done) and rest[0].stop == "cut"
 
 
 def _final(failure: Failure, attempts: int) -> ModelError:

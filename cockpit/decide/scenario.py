@@ -189,7 +189,7 @@ def _check(path: Path, number: int, turn: Turn) -> None:
         if call.arguments is not None and call.raw_arguments is not None:
             raise _unreadable(path, f"{place} has both arguments and raw_arguments; keep one")
         try:
-            json.dumps(call.arguments)
+            json.dumps(call.arguments, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise _unreadable(path, f"{place}: the arguments are not JSON: {error}") from error
 

@@ -91,6 +91,7 @@ def _model(endpoint: Endpoint, client: AsyncClient) -> RequestModel:
             ),
         )
     from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     return OpenAIChatModel(
@@ -100,5 +101,7 @@ def _model(endpoint: Endpoint, client: AsyncClient) -> RequestModel:
             base_url=endpoint.base_url,
             api_key=endpoint.key or None,
             http_client=client,
+            # Every compatible service knows max_tokens; its newer name is OpenAI's own.
+            profile=OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False),
         ),
     )

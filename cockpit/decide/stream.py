@@ -31,48 +31,48 @@ async def text_of(stream: StreamedResponse) -> AsyncGenerator[str]:
             yield fragment
 
 
-def ending(response: ModelResponse, *, anything_said: bool) -> list[ModelEvent]:
-    """The tool calls and the :class:`Done` of a stream that ended by itself.
+def ending(response: ModelResponse, *, said: bool, broken: str = "") -> list[ModelEvent]:
+    """The tool calls and the :class:`Done` of a stream that ended by itself or, with ``broken``
+    saying how, did not. ``said`` is whether any text was passed on.
 
-    A stream may end without an error and yet without the provider's word that it is complete: that
-    is a cut. Raises :class:`ModelError` when the provider's filter left nothing.
+    Without the provider's word that the answer is complete, it is cut: only calls whose arguments
+    are whole are kept. (A JSON object ends at its last brace, so one that parses was written to its
+    end.) A break after that word took nothing away. Raises :class:`ModelError` when the provider's
+    filter left nothing.
     """
     details = response.provider_details or {}
     filtered = response.finish_reason == "content_filter"
-    if filtered and not anything_said:
-        refusal = details.get("refusal")
-        if not isinstance(refusal, str) or not refusal:
-            raise ModelError(
-                "bad_request",
-                f"{response.model_name} declined to answer (the provider's content filter). "
-                "Say it in other words, or choose another model.",
-            )
-        return [TextDelta(refusal), Done(usage_of(response), "end")]
-    if filtered:
-        return kept(response, "the provider's content filter stopped the answer")
-    if "finish_reason" not in details:
-        return kept(response, "the stream ended early")
+    if details.get("finish_reason") and not filtered:
+        return _complete(response)
+    if filtered and not said and not broken:
+        return _refused(response, details.get("refusal"))
+    early = "the provider's content filter stopped the answer" if filtered else "it ended early"
+    calls: list[ModelEvent] = [
+        ToolCall(call.tool_call_id, call.tool_name, raw)
+        for call in response.tool_calls
+        if _whole(raw := _raw(call, empty=""))
+    ]
+    return [*calls, Done(usage_of(response), "cut", broken or early)]
+
+
+def _complete(response: ModelResponse) -> list[ModelEvent]:
     length = response.finish_reason == "length"
     calls: list[ModelEvent] = [
         # At the length limit an empty argument text means "not yet written", not "no arguments".
         ToolCall(call.tool_call_id, call.tool_name, _raw(call, empty="" if length else "{}"))
         for call in response.tool_calls
     ]
-    stop: Done = Done(usage_of(response), "length" if length else "tool" if calls else "end")
-    return [*calls, stop]
+    return [*calls, Done(usage_of(response), "length" if length else "tool" if calls else "end")]
 
 
-def kept(response: ModelResponse, reason: str) -> list[ModelEvent]:
-    """What a cut stream leaves: the calls whose arguments are whole, and a Done that says 'cut'.
-
-    A JSON object ends at its last brace, so one that parses was written to its end.
-    """
-    events: list[ModelEvent] = [
-        ToolCall(call.tool_call_id, call.tool_name, raw)
-        for call in response.tool_calls
-        if _whole(raw := _raw(call, empty=""))
-    ]
-    return [*events, Done(usage_of(response), "cut", reason)]
+def _refused(response: ModelResponse, words: object) -> list[ModelEvent]:
+    if isinstance(words, str) and words:
+        return [TextDelta(words), Done(usage_of(response), "end")]
+    raise ModelError(
+        "bad_request",
+        f"{response.model_name} declined to answer (the provider's content filter). "
+        "Say it in other words, or choose another model.",
+    )
 
 
 def usage_of(response: ModelResponse) -> Usage:

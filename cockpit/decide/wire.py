@@ -40,14 +40,20 @@ def to_messages(prompt: Prompt, *, cache_points: bool) -> list[ModelMessage]:
 
     cached = _cached(prompt.messages) if cache_points else frozenset()
     messages: list[ModelMessage] = []
-    parts: list[ModelRequestPart] = [SystemPromptPart(prompt.system)] if prompt.system else []
+    parts: list[ModelRequestPart] = []
+    if prompt.system:
+        parts.append(SystemPromptPart(_sendable(prompt.system)))
     for index, message in enumerate(prompt.messages):
         if message.role == "assistant":
             if parts:
                 messages.append(ModelRequest(parts=parts))
-            answer: list[TextPart | ToolCallPart] = [TextPart(message.text)] if message.text else []
+            answer: list[TextPart | ToolCallPart] = []
+            if message.text:
+                answer.append(TextPart(_sendable(message.text)))
             answer += [
-                ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.call_id)
+                ToolCallPart(
+                    tool_name=call.name, args=_sendable(call.arguments), tool_call_id=call.call_id
+                )
                 for call in message.calls
             ]
             messages.append(ModelResponse(parts=answer))
@@ -56,13 +62,15 @@ def to_messages(prompt: Prompt, *, cache_points: bool) -> list[ModelMessage]:
         elif message.role == "tool":
             parts.append(
                 ToolReturnPart(
-                    tool_name=message.tool_name, content=message.text, tool_call_id=message.call_id
+                    tool_name=message.tool_name,
+                    content=_sendable(message.text),
+                    tool_call_id=message.call_id,
                 )
             )
             if index in cached:
                 parts.append(UserPromptPart([CachePoint()]))
         elif message.text:
-            content: list[UserContent] = [message.text]
+            content: list[UserContent] = [_sendable(message.text)]
             if index in cached:
                 content.append(CachePoint())
             parts.append(UserPromptPart(content))
@@ -112,6 +120,11 @@ def to_settings(prompt: Prompt, endpoint: Endpoint) -> RequestSettings:
         )
         return merge_model_settings(settings, own) or settings
     return settings
+
+
+def _sendable(text: str) -> str:
+    """Names of files may carry lone surrogates, which no request can."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _cached(messages: tuple[PromptMessage, ...]) -> frozenset[int]:

@@ -31,7 +31,7 @@ def messages(say: Say, model: str) -> list[Event]:
         "cache_creation_input_tokens": 0,
         "output_tokens": 1,
     }
-    head = {
+    head: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
@@ -90,6 +90,8 @@ def chat(say: Say, model: str) -> list[Event]:
     events = [chunk({"role": "assistant", "content": ""})]
     if say.thinking:
         events.append(chunk({"reasoning_content": say.thinking}))
+    if say.refusal:
+        events.append(chunk({"refusal": say.refusal}))
     events += [chunk({"content": fragment}) for fragment in say.fragments]
     for number, use in enumerate(say.calls):
         function = {"name": use.name, "arguments": ""}

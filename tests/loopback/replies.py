@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A tool call. ``arguments``: a table, or the text to send as it stands (malformed JSON, say)."""
+    """A tool call. ``arguments``: a table, or the text to send as it stands."""
 
     name: str
     arguments: dict[str, Any] | str
@@ -28,16 +28,18 @@ class Use:
 class Say:
     """An answer, streamed in words.
 
-    ``thinking`` comes before the text. ``stop``: None picks the fitting reason, ``length`` is the
-    token limit, ``filter`` the content filter. ``input_tokens`` includes ``cached_tokens``.
-    ``cut_after``: the connection breaks after so many events of the stream. ``end_after``: the body
-    ends there in good order, but the answer does not. ``hold_after``: silence there, until the
-    client hangs up. ``fail_after``: an error event stands there, of type ``fail_type``.
+    ``thinking`` comes before the text; ``refusal`` (chat completions only) stands in its place.
+    ``stop``: None picks the fitting reason, ``length`` is the token limit, ``filter`` the content
+    filter. ``input_tokens`` includes ``cached_tokens``. ``cut_after``: the connection breaks after
+    so many events of the stream. ``end_after``: the body ends there in good order, but the answer
+    does not. ``hold_after``: silence there, until the client hangs up. ``fail_after``: an error
+    event stands there, of type ``fail_type``.
     """
 
     text: str = ""
     calls: tuple[Use, ...] = ()
     thinking: str = ""
+    refusal: str = ""
     stop: str | None = None
     input_tokens: int = 1200
     output_tokens: int = 34

@@ -56,6 +56,10 @@ class Loopback:
         """Add answers. A callable is given the request and returns its answer."""
         self._replies.extend(replies)
 
+    def forget(self) -> None:
+        """Drop the answers that are still to come."""
+        self._replies.clear()
+
     @property
     def port(self) -> int:
         assert self._server is not None, "the server runs only inside its with block"

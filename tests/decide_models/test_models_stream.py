@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from loopback.replies import Say, Use
+from prompts import PLAIN, text_in
+
+from cockpit.decide.model import Done, ModelError, TextDelta, ToolCall
+
+if TYPE_CHECKING:
+    from conftest import Talk
+
+CALL = Use("finish", {"status": "done", "ü": "ß"}, call_id="call_7")
+
+
+async def test_text_comes_in_fragments_then_calls_then_the_end(talk: Talk) -> None:
+    talk.server.play([Say("One two three.", calls=(CALL, Use("note", {"text": "x"})))])
+    events = await talk.say(PLAIN)
+    assert [e.text for e in events if isinstance(e, TextDelta)] == ["One", " two", " three."]
+    first, second = (e for e in events if isinstance(e, ToolCall))
+    assert (first.call_id, first.name, first.arguments) == ("call_7", "finish", CALL.text)
+    assert second.name == "note"
+    done = events[-1]
+    assert isinstance(done, Done)
+    assert done.stop == "tool"
+    assert (done.usage.input_tokens, done.usage.cached_tokens) == (1200, 1000)
+    assert done.usage.output_tokens == 34
+
+
+async def test_text_alone_ends(talk: Talk) -> None:
+    talk.server.play([Say("Only words. ")])
+    events = await talk.say(PLAIN)
+    assert text_in(events) == "Only words. "
+    assert isinstance(events[-1], Done)
+    assert events[-1].stop == "end"
+
+
+async def test_thinking_is_not_text(talk: Talk) -> None:
+    talk.server.play([Say("Out loud.", thinking="in silence", calls=(CALL,))])
+    events = await talk.say(PLAIN)
+    assert text_in(events) == "Out loud."
+    assert [e.name for e in events if isinstance(e, ToolCall)] == ["finish"]
+
+
+@pytest.mark.parametrize("raw", ['{"a": [1', "[1, 2]", "not json", '{"a": 1}}'])
+async def test_malformed_arguments_come_through_as_written(talk: Talk, raw: str) -> None:
+    talk.server.play([Say("So.", calls=(Use("note", raw), CALL))])
+    events = await talk.say(PLAIN)
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [raw, CALL.text]
+
+
+async def test_a_call_without_arguments_has_an_empty_object(talk: Talk) -> None:
+    talk.server.play([Say(calls=(Use("list_tasks", ""),))])
+    events = await talk.say(PLAIN)
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == ["{}"]
+
+
+async def test_the_token_limit_says_length_and_passes_a_half_call_as_it_is(talk: Talk) -> None:
+    talk.server.play([Say("So.", calls=(Use("note", '{"text": "ha'),), stop="length")])
+    events = await talk.say(PLAIN)
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == ['{"text": "ha']
+    assert isinstance(events[-1], Done)
+    assert events[-1].stop == "length"
+
+
+async def test_at_the_token_limit_unwritten_arguments_are_not_taken_for_none(talk: Talk) -> None:
+    talk.server.play([Say("So.", calls=(Use("finish", ""),), stop="length")])
+    events = await talk.say(PLAIN)
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [""]
+
+
+async def test_a_content_filter_with_nothing_said_is_an_error(talk: Talk) -> None:
+    talk.server.play([Say(stop="filter")])
+    with pytest.raises(ModelError, match="content filter") as caught:
+        await talk.say(PLAIN)
+    assert caught.value.code == "bad_request"
+
+
+async def test_a_refusal_in_words_is_passed_on_as_text(compatible: Talk) -> None:
+    compatible.server.play([Say(refusal="I would rather not.")])
+    events = await compatible.say(PLAIN)
+    assert text_in(events) == "I would rather not."
+    assert isinstance(events[-1], Done)
+    assert events[-1].stop == "end"
+
+
+async def test_a_content_filter_in_the_middle_keeps_the_words_and_says_why(talk: Talk) -> None:
+    talk.server.play([Say("Half a", stop="filter")])
+    events = await talk.say(PLAIN)
+    assert text_in(events) == "Half a"
+    assert isinstance(events[-1], Done)
+    assert events[-1].stop == "cut"
+    assert "filter" in events[-1].reason
+
+
+async def test_known_models_have_a_price_and_unknown_ones_none(talk: Talk) -> None:
+    talk.server.play([Say("Priced.")])
+    done = (await talk.say(PLAIN))[-1]
+    assert isinstance(done, Done)
+    if talk.vendor == "openai-compatible":
+        assert done.usage.cost_usd is None
+    else:
+        # 200 fresh input tokens, 1,000 cached and 34 of output cost more than the fresh ones alone
+        # and less than a cent for any model that could be a default.
+        assert done.usage.cost_usd is not None
+        assert 0.00001 < done.usage.cost_usd < 0.01
+
+
+async def test_one_model_serves_many_calls(talk: Talk) -> None:
+    talk.server.play([Say("First."), Say("Second.")])
+    model = talk.model()
+    for words in ("First.", "Second."):
+        assert text_in([event async for event in model.stream(PLAIN)]) == words
