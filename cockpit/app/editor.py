@@ -1,0 +1,85 @@
+"""The person's own editor: ``$VISUAL``, ``$EDITOR``, else ``vi``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cockpit.store.errors import CockpitError
+
+_LONG = ("content", "new", "message", "body")
+
+
+class EditorFailed(CockpitError):
+    """The editor did not run or left nothing that can be used."""
+
+    code = "editor"
+
+
+def command(environ: Mapping[str, str]) -> list[str]:
+    """The editor as an argv list. Raises :class:`EditorFailed` when it is not written soundly."""
+    name = next((n for n in ("VISUAL", "EDITOR") if environ.get(n, "").strip()), "")
+    try:
+        return shlex.split(environ[name]) if name else ["vi"]
+    except ValueError as error:
+        raise EditorFailed(f"${name} cannot be read: {error}. Set it to a program.") from error
+
+
+def edited(text: str, *, argv: list[str], suffix: str = ".md") -> str:
+    """Open ``text`` in the editor, wait, and return what was saved. Blocks; for a thread.
+
+    Raises :class:`EditorFailed`; then the text is as it was.
+    """
+    handle, name = tempfile.mkstemp(prefix="cockpit-", suffix=suffix)
+    path = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        try:
+            done = subprocess.run([*argv, name], check=False)
+        except OSError as error:
+            raise EditorFailed(
+                f"The editor {argv[0]} does not start: {error.strerror or error}. Set $EDITOR."
+            ) from error
+        if done.returncode != 0:
+            raise EditorFailed(
+                f"The editor {argv[0]} ended with {done.returncode}; nothing changed."
+            )
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            found = file.read()
+    finally:
+        path.unlink(missing_ok=True)
+    # Editors end a file with a newline that nobody typed.
+    return found[:-1] if found.endswith("\n") and not text.endswith("\n") else found
+
+
+def document(payload: Mapping[str, Any]) -> tuple[str, str, str]:
+    """A payload as something to edit: (text, file suffix, the field that the text is).
+
+    The long text of an action is edited as it is; other payloads, with field ``""``, as JSON.
+    """
+    for name in _LONG:
+        value = payload.get(name)
+        if isinstance(value, str):
+            path = payload.get("path")
+            return value, Path(path).suffix if isinstance(path, str) else ".md", name
+    return json.dumps(dict(payload), indent=2, ensure_ascii=False) + "\n", ".json", ""
+
+
+def payload_of(text: str, field: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of :func:`document`. Raises :class:`EditorFailed` when it is no JSON object."""
+    if field:
+        return {**payload, field: text}
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise EditorFailed(f"What you saved is not JSON ({error}); nothing changed.") from error
+    if not isinstance(found, dict):
+        raise EditorFailed("What you saved is not a JSON object; nothing changed.")
+    return found

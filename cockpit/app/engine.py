@@ -1,0 +1,70 @@
+"""What the screen asks of the engine: the person's words and decisions, and nothing else.
+
+``cockpit.loop.runtime.Runtime`` is it. What happens then is read from the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from cockpit.store.database import Store
+from cockpit.store.place import Place
+
+
+class Engine(Protocol):
+    """The engine behind the screen. Every method raises ``CockpitError`` with words for a person."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def place(self) -> Place: ...
+
+    async def start(
+        self,
+        words: str,
+        *,
+        model: str | None = None,
+        policy: str | None = None,
+        interactive: bool = True,
+    ) -> str:
+        """Make a session of the person's words; returns its id."""
+        ...
+
+    async def run(self, session_id: str) -> None:
+        """Drive waves until the session is done or waits for words. Cancelling interrupts it."""
+        ...
+
+    async def say(self, session_id: str, text: str) -> None:
+        """The person's words for the session's next wave."""
+        ...
+
+    async def approve(
+        self, proposal_id: str, *, shown_digest: str, narrowed: Sequence[str] | None = None
+    ) -> None: ...
+
+    async def discuss(self, proposal_id: str, *, shown_digest: str, words: str = "") -> None: ...
+
+    async def reject(self, proposal_id: str, *, shown_digest: str, reason: str = "") -> None: ...
+
+    async def edit(self, proposal_id: str, *, shown_digest: str, payload: dict[str, Any]) -> str:
+        """Propose the person's version instead; returns the new proposal's id."""
+        ...
+
+    async def change(
+        self,
+        session_id: str,
+        *,
+        policy: str | None = None,
+        model: str | None = None,
+        task_type: str | None = None,
+    ) -> None: ...
+
+    def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
+        """Completions as (text, hint); ``kind`` is ``/`` for commands and ``@`` for files."""
+        ...
+
+
+Keys = Mapping[str, str | Sequence[str]]
+"""The user's ``[keys]``: an action's id to the key or keys that do it."""

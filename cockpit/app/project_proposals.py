@@ -1,0 +1,204 @@
+"""The proposal queue folded from the journal: what is pending in every session, as it was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from cockpit.app import detail as read
+from cockpit.app.project_header import SessionState
+from cockpit.store.clock import moment
+from cockpit.store.journal import Row
+from widgets.numerals import tokens
+from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk
+
+_REMEMBERED = 200
+_KINDS: dict[str, Kind] = {
+    "context": "context", "action": "action", "profile": "profile", "skill": "skill",
+}  # fmt: skip
+_RISKS: dict[str, Risk] = {"low": "low", "medium": "medium", "high": "high"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One proposal as the journal shows it."""
+
+    proposal_id: str
+    session_id: str
+    kind: str
+    title: str
+    risk: str
+    digest: str
+    revises: str
+    at: str
+    expires_at: str
+    body: Mapping[str, Any]
+    changes: tuple[str, ...]
+
+
+class Queue:
+    """Pending proposals in the order of their arrival."""
+
+    def __init__(self) -> None:
+        self.pending: dict[str, Shown] = {}
+        self._decided: dict[str, Shown] = {}
+
+    def apply(self, row: Row) -> None:
+        """Fold one ``proposal.*`` row."""
+        identity = read.text(row.detail, "proposal_id")
+        if row.action == "proposal.created":
+            self.pending[identity] = self._shown(identity, row)
+            return
+        done = self.pending.pop(identity, None)
+        if done is not None:
+            # A later revision tells what changed since this one.
+            self._decided[identity] = done
+            if len(self._decided) > _REMEMBERED:
+                del self._decided[next(iter(self._decided))]
+
+    def view(
+        self,
+        now: datetime,
+        sessions: Mapping[str, SessionState],
+        *,
+        followed: str = "",
+        front: str = "",
+    ) -> QueueView:
+        """The queue with the proposal ``front`` in front while it is pending, else the oldest of
+        the session that is followed, else the oldest."""
+        if not self.pending:
+            return QueueView()
+        order = self.order(followed)
+        chosen = front if front in self.pending else order[0]
+        shown = self.pending[chosen]
+        return QueueView(
+            front=proposal(shown, now, sessions.get(shown.session_id)),
+            index=order.index(chosen),
+            total=len(order),
+        )
+
+    def order(self, followed: str = "") -> list[str]:
+        """Ids of what is pending: the followed session's first, then by arrival."""
+        return sorted(self.pending, key=lambda each: self.pending[each].session_id != followed)
+
+    def _shown(self, identity: str, row: Row) -> Shown:
+        detail = row.detail
+        body = read.inner(detail, "body")
+        before = read.text(detail, "revises")
+        old = self._decided.get(before)
+        return Shown(
+            proposal_id=identity,
+            session_id=row.session_id,
+            kind=read.text(detail, "kind"),
+            title=read.text(detail, "title"),
+            risk=read.text(detail, "risk"),
+            digest=read.text(detail, "shown_digest"),
+            revises=before,
+            at=row.at,
+            expires_at=read.text(detail, "expires_at"),
+            body=body,
+            changes=tuple(_changes(old.body, body)) if old is not None else (),
+        )
+
+
+def proposal(shown: Shown, now: datetime, session: SessionState | None) -> ProposalView:
+    """The view that a person decides over. An unknown kind or risk is shown as the gravest."""
+    body = shown.body
+    risk = _RISKS.get(shown.risk, "high")
+    return ProposalView(
+        proposal_id=shown.proposal_id,
+        kind=_KINDS.get(shown.kind, "action"),
+        title=shown.title,
+        risk=risk,
+        digest=shown.digest,
+        session=shown.session_id,
+        task=session.task_id if session else "",
+        role=session.role if session else "",
+        age_s=max(0, _seconds(shown.at, now) or 0),
+        left_s=_left(shown.expires_at, now),
+        revises=shown.revises,
+        changes=shown.changes,
+        purpose=read.text(body, "purpose"),
+        question=read.text(body, "question"),
+        escalation=read.text(body, "escalation"),
+        items=tuple(_item(item) for item in read.entries(body, "items")),
+        fields=read.pairs(body, "fields"),
+        body=read.text(body, "body"),
+        diffs=tuple(
+            FileDiffView(read.text(diff, "path"), _side(diff, "before"), _side(diff, "after"))
+            for diff in read.entries(body, "diffs")
+        ),
+        notes=read.words(body, "notes"),
+        second_key=risk == "high" or read.truth(body, "widening"),
+    )
+
+
+def _item(item: read.Detail) -> ItemView:
+    return ItemView(
+        item=read.text(item, "item"),
+        tokens=read.number(item, "tokens"),
+        band=read.text(item, "band"),
+        level=read.text(item, "level") or "full",
+        refused=read.text(item, "refused"),
+        note=read.text(item, "note"),
+    )
+
+
+def _side(diff: read.Detail, name: str) -> str | None:
+    value = diff.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _seconds(at: str, now: datetime) -> int | None:
+    try:
+        return int((now - moment(at)).total_seconds())
+    except ValueError:
+        return None
+
+
+def _left(expires_at: str, now: datetime) -> int | None:
+    since = _seconds(expires_at, now) if expires_at else None
+    return None if since is None else max(0, -since)
+
+
+def _changes(old: read.Detail, new: read.Detail) -> Iterator[str]:
+    """What differs between two revisions, a line each."""
+    for name in ("purpose", "question", "escalation", "type", "summary"):
+        if read.text(old, name) != read.text(new, name):
+            yield f"{name}: {read.text(new, name) or 'gone'}"
+    yield from _item_changes(old, new)
+    before, after = dict(read.pairs(old, "fields")), dict(read.pairs(new, "fields"))
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            yield f"{name}: {after.get(name, 'gone')}"
+    if read.text(old, "body") != read.text(new, "body"):
+        yield "the text changed"
+    yield from _diff_changes(old, new)
+
+
+def _item_changes(old: read.Detail, new: read.Detail) -> Iterator[str]:
+    before = {read.text(item, "item"): item for item in read.entries(old, "items")}
+    after = {read.text(item, "item"): item for item in read.entries(new, "items")}
+    for name, item in after.items():
+        if name not in before:
+            yield f"+ {name}  {tokens(read.number(item, 'tokens'))}"
+        elif read.text(before[name], "level") != read.text(item, "level"):
+            yield f"{name}: {read.text(item, 'level')}"
+    for name in before:
+        if name not in after:
+            yield f"− {name}"
+
+
+def _diff_changes(old: read.Detail, new: read.Detail) -> Iterator[str]:
+    before = {read.text(diff, "path"): diff for diff in read.entries(old, "diffs")}
+    after = {read.text(diff, "path"): diff for diff in read.entries(new, "diffs")}
+    for path, diff in after.items():
+        if path not in before:
+            yield f"+ {path}"
+        elif _side(before[path], "after") != _side(diff, "after"):
+            yield f"{path}: another text"
+    for path in before:
+        if path not in after:
+            yield f"− {path}"

@@ -1,0 +1,104 @@
+"""The screen as a fold of the journal: rows in, the views that ``widgets`` draws out.
+
+:meth:`State.apply` is total (it never raises on any row) and indifferent to how rows are batched;
+:meth:`State.views` changes nothing. Folding from seq 0 is replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from cockpit.app.project_board import board
+from cockpit.app.project_conversation import Conversation
+from cockpit.app.project_header import SessionState, header
+from cockpit.app.project_meter import meter
+from cockpit.app.project_proposals import Queue
+from cockpit.store.journal import Row
+from widgets.views import BoardView, HeaderView, MeterView, QueueView, TurnView
+
+_NOTHING = MeterView()
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """One picture of the whole screen. ``turns`` are those changed since the revision asked for;
+    ``revision`` is the one to ask with next."""
+
+    header: HeaderView
+    turns: tuple[TurnView, ...]
+    revision: int
+    meter: MeterView
+    queue: QueueView
+    board: BoardView
+
+
+class State:
+    """Everything the journal has told so far, by session."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.at = ""
+        self.sessions: dict[str, SessionState] = {}
+        self.queue = Queue()
+        self._conversations: dict[str, Conversation] = {}
+        self._meters: dict[str, MeterView] = {}
+
+    def apply(self, row: Row) -> None:
+        """Fold one row in; rows that were folded before are passed over."""
+        if row.seq <= self.seq:
+            return
+        self.seq, self.at = row.seq, row.at
+        if row.action.startswith("proposal."):
+            self.queue.apply(row)
+        if not row.session_id:
+            return
+        session = self.sessions.get(row.session_id)
+        if session is None:
+            session = self.sessions[row.session_id] = SessionState(row.session_id)
+        session.apply(row)
+        self.conversation(row.session_id).apply(row)
+        if row.action == "orientation.packet.compiled":
+            self._meters[row.session_id] = meter(row)
+
+    def fold(self, rows: Iterable[Row]) -> State:
+        """Fold many rows in; returns itself."""
+        for row in rows:
+            self.apply(row)
+        return self
+
+    def conversation(self, session_id: str) -> Conversation:
+        """The turns of one session; an empty one for a session that nobody heard of."""
+        found = self._conversations.get(session_id)
+        if found is None:
+            found = self._conversations[session_id] = Conversation()
+        return found
+
+    def views(
+        self,
+        now: datetime,
+        session_id: str = "",
+        *,
+        since: int = 0,
+        front: str = "",
+        project: str = "",
+        branch: str = "",
+    ) -> Views:
+        """The screen that follows ``session_id``, with the proposal ``front`` in front."""
+        talk = self._conversations.get(session_id)
+        pending = self.queue.pending
+        return Views(
+            header=header(
+                self.sessions.get(session_id), pending=len(pending), project=project, branch=branch
+            ),
+            turns=talk.changed(since) if talk is not None else (),
+            revision=talk.revision if talk is not None else 0,
+            meter=self._meters.get(session_id, _NOTHING),
+            queue=self.queue.view(now, self.sessions, followed=session_id, front=front),
+            board=board(
+                self.sessions.values(),
+                followed=session_id,
+                waiting={each.session_id for each in pending.values()},
+            ),
+        )
