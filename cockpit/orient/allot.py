@@ -1,0 +1,68 @@
+"""How much room each band gets, as if facts could be cut at any token.
+
+Floors are reserved, targets come next, ceilings last; within a stage the bands compete by worth per
+token. The limits nest (floor in target in ceiling in total), so taking the best first is exact: no
+other split has more value under the same rules. Source: RFC-003 §9.3, §10.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cockpit.orient.columns import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What binds, in tokens; arrays have one item a band. ``pinned`` is used before all else."""
+
+    total: int
+    floor: Ints
+    target: Ints
+    ceiling: Ints
+    pinned: Ints
+
+    @property
+    def reserved(self) -> Ints:
+        """What each band holds whatever the others want."""
+        return np.maximum(self.floor, self.pinned)
+
+    @property
+    def shared(self) -> int:
+        """What the bands compete for."""
+        return self.total - int(self.reserved.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """``room``: tokens by band for what is not pinned. ``bound``: worth × tokens of that room.
+    ``start``: where in its band each fact would begin, in tokens."""
+
+    room: Ints
+    bound: int
+    start: Ints
+
+
+def allot(band: Ints, tokens: Ints, worth: Ints, limits: Limits) -> Allotment:
+    """Split the room between bands; the facts come best first. Pure."""
+    start = np.empty(len(band), np.int64)
+    members = [np.flatnonzero(band == code) for code in range(len(limits.floor))]
+    for code, at in enumerate(members):
+        running = np.cumsum(tokens[at])
+        start[at] = running - tokens[at] + limits.pinned[code]
+    end = start + tokens
+    reserved, shared = limits.reserved, limits.shared
+    taken = np.maximum(np.minimum(end, limits.floor[band]) - start, 0)
+    lower = reserved
+    for upper in (limits.target, limits.ceiling):
+        upper = np.maximum(upper, lower)
+        wanted = np.maximum(np.minimum(end, upper[band]) - np.maximum(start, lower[band]), 0)
+        before = np.cumsum(wanted) - wanted
+        got = np.clip(shared - before, 0, wanted)
+        shared -= int(got.sum())
+        taken = taken + got
+        lower = upper
+    room = np.array([taken[at].sum() for at in members], np.int64)
+    return Allotment(room, int((worth * taken).sum()), start)

@@ -1,0 +1,69 @@
+"""Diversity: no source may crowd a band while others wait, and nothing is said twice.
+
+A cap does not throw room away: what is over it goes behind everything else, and is taken after all
+if room is left. Source: RFC-003 §10.2 (source diversity and novelty constraints).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cockpit.orient.columns import INDEX_BITS, Columns, Flags, Ints
+
+REF_SHARE = 3
+TYPE_SHARE = 4
+"""One source reference may hold a third of its band's target, one source type three quarters."""
+
+
+def repeated(columns: Columns) -> Flags:
+    """Live, unpinned facts that a later one repeats: the same place observed again, or one id twice.
+
+    A place is (source type, source reference, dedupe key); a fact without a key has none.
+    """
+    found = columns.repeated & ~columns.superseded
+    keyed = np.flatnonzero(~columns.superseded & (columns.dedupe_key != columns.no_key))
+    if not len(keyed) or np.bincount(columns.dedupe_key[keyed]).max() < 2:
+        return found
+    place = columns.dedupe_key * (columns.source_ref.max() + 1) + columns.source_ref
+    place = place * (columns.source_type.max() + 1) + columns.source_type
+    order = keyed[np.argsort(place[keyed], kind="stable")]
+    same = place[order[1:]] == place[order[:-1]]
+    # Facts of one wave are parts of one look, and stand beside each other.
+    last = np.flatnonzero(np.append(~same, True))
+    newest = np.repeat(columns.ordinal[order[last]], np.diff(last, prepend=-1))
+    found[order[columns.ordinal[order] < newest]] = True
+    return found & ~columns.pinned
+
+
+def over_cap(columns: Columns, ranked: Ints, targets: Ints) -> Flags:
+    """Which of the ``ranked`` facts (indices, best first) go behind the others; in their order.
+
+    A fact larger than its cap goes behind without using it up.
+    """
+    band = columns.band[ranked]
+    tokens = columns.full[ranked]
+    bands = len(targets)
+    by_ref = columns.source_ref[ranked] * bands + band
+    behind = _over(by_ref, tokens, targets[band] // REF_SHARE)
+    by_type = columns.source_type[ranked] * bands + band
+    within = np.where(behind, 0, tokens)
+    return behind | _over(by_type, within, targets[band] * (TYPE_SHARE - 1) // TYPE_SHARE)
+
+
+def _over(group: Ints, tokens: Ints, cap: Ints) -> Flags:
+    """True where a fact is larger than its group's cap, or comes after the cap is used up."""
+    over = tokens > cap
+    counted = np.where(over, 0, tokens)
+    # Sums of whole tokens far below 2**53 are exact in the floats that bincount uses.
+    sizes = np.bincount(group, weights=counted)
+    crowded = np.flatnonzero(sizes[group] > cap)
+    if not len(crowded):
+        return over
+    # Sorting plain numbers is several times faster than a stable argsort of the groups.
+    packed = np.sort((group[crowded] << INDEX_BITS) | crowded)
+    order, of = packed & ((1 << INDEX_BITS) - 1), packed >> INDEX_BITS
+    running = np.cumsum(counted[order])
+    first = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
+    before = np.repeat((running - counted[order])[first], np.diff(np.append(first, len(order))))
+    over[order] |= running - before > cap[order]
+    return over

@@ -1,0 +1,105 @@
+"""The orientation compiler: facts and a profile in, one packet out.
+
+Pure: it reads no clock, no store, no environment, and the same facts under the same profile give the
+same bytes in any process, in whatever order they come. Source: RFC-003 §5, §10.2, §13.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cockpit.orient.columns import Columns, from_linked
+from cockpit.orient.select import NO_REASON, Selection, select
+from cockpit.store.attention import Profile, check
+from cockpit.store.errors import CockpitError
+from cockpit.store.facts import LEVELS, Linked
+from cockpit.store.packets import REASONS, Entry, Packet, PacketBand
+
+ALGORITHM = "bands/1"
+"""Names what the compiler does, inside every digest. A change of results needs a new name."""
+
+
+class UnknownAlgorithm(CockpitError):
+    """A packet was compiled by an algorithm that this program does not have."""
+
+    code = "unknown_algorithm"
+
+
+def compile_packet(
+    candidates: Sequence[Linked] | Columns,
+    profile: Profile,
+    ordinal: int,
+    *,
+    algorithm: str = ALGORITHM,
+) -> Packet:
+    """Compile the packet of wave ``ordinal`` (1-based).
+
+    Raises :class:`~cockpit.orient.select.PinnedOverBudget`,
+    :class:`~cockpit.store.attention.ProfileInvalid`, :class:`UnknownAlgorithm`.
+    """
+    return packet_of(selection(candidates, profile, ordinal, algorithm=algorithm), profile, ordinal)
+
+
+def selection(
+    candidates: Sequence[Linked] | Columns,
+    profile: Profile,
+    ordinal: int,
+    *,
+    algorithm: str = ALGORITHM,
+) -> Selection:
+    """The verdict on every fact that :func:`compile_packet` rests on; raises as it does."""
+    if algorithm != ALGORITHM:
+        raise UnknownAlgorithm(
+            f"The packet was compiled by {algorithm!r}; this cockpit has {ALGORITHM!r} only."
+            f" Verify it with the version that wrote it."
+        )
+    check(profile)
+    columns = candidates if isinstance(candidates, Columns) else from_linked(candidates)
+    return select(columns, profile, ordinal)
+
+
+def packet_of(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
+    """The packet that a selection makes."""
+    columns = chosen.columns
+    dropped = chosen.dropped_for != NO_REASON
+    lost = np.bincount(columns.band[dropped], minlength=len(profile.bands)).tolist()
+    entries: list[list[Entry]] = [[] for _ in profile.bands]
+    # Indices run in order of time: so do the entries of every band, and a later wave appends.
+    kept = np.flatnonzero(~dropped)
+    for i, band, level, tokens, pinned, seen in zip(
+        kept.tolist(),
+        columns.band[kept].tolist(),
+        chosen.level[kept].tolist(),
+        chosen.tokens[kept].tolist(),
+        columns.pinned[kept].tolist(),
+        columns.ordinal[kept].tolist(),
+        strict=True,
+    ):
+        entries[band].append(Entry(columns.fact_ids[i], LEVELS[level], tokens, pinned, seen))
+    reasons = np.bincount(chosen.dropped_for[dropped], minlength=len(REASONS)).tolist()
+    return Packet(
+        ALGORITHM,
+        ordinal,
+        profile.profile_id,
+        profile.version,
+        profile.digest,
+        profile.ranking,
+        profile.total_token_budget,
+        sum(chosen.used),
+        tuple(
+            PacketBand(
+                band.name,
+                band.min_tokens,
+                band.target_tokens,
+                band.max_tokens,
+                chosen.used[code],
+                lost[code],
+                tuple(entries[code]),
+            )
+            for code, band in enumerate(profile.bands)
+        ),
+        tuple((reason, count) for reason, count in zip(REASONS, reasons, strict=True) if count),
+        chosen.quality_ppm,
+    )

@@ -1,0 +1,177 @@
+"""Which facts a packet holds, and at which level of detail.
+
+Pinned facts come first. Room is then split between the bands as if facts could be cut anywhere:
+every band to its floor, then to its target, then up to its ceiling, by worth per token. Within that
+room each band takes whole facts in order of worth, each at the fullest level that fits, and what is
+left over goes to whatever still fits. The split cannot be bettered by whole facts under the same
+rules, so it is also the bound that a packet's quality is measured by.
+Source: RFC-003 §9.3, §10.2; design of Orient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cockpit.orient.allot import Limits, allot
+from cockpit.orient.caps import over_cap, repeated
+from cockpit.orient.columns import INDEX_BITS, Columns, Flags, Ints
+from cockpit.orient.fill import DROPPED, FULL, Levels, fill, top_up
+from cockpit.orient.score import SCORE_MAX, scores
+from cockpit.store.attention import BANDS, Profile
+from cockpit.store.errors import CockpitError
+from cockpit.store.packets import REASONS
+
+_WORTH_BITS = 16
+
+KEPT = ("pinned", "floor", "target", "utility")
+"""Why a fact is kept: pinned, in the band's floor, up to its target, or above by worth alone."""
+NO_REASON = -1
+
+
+class PinnedOverBudget(CockpitError):
+    """The pinned facts alone do not fit beside the floors of the other bands."""
+
+    code = "pinned_over_budget"
+
+
+class TooManyFacts(CockpitError):
+    """More facts than one packet can be compiled from."""
+
+    code = "too_many_facts"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The verdict on every fact; arrays have one item a fact, in the order of ``columns``.
+
+    ``level`` is 0 full, 1 outline, 2 reference, -1 dropped. ``kept_for`` indexes :data:`KEPT`,
+    ``dropped_for`` the store's ``REASONS``; :data:`NO_REASON` where it does not apply. ``used`` is
+    tokens by band. ``value`` and ``bound`` are worth × tokens: what was selected, and the bound.
+    """
+
+    columns: Columns
+    score: Ints
+    level: Ints
+    tokens: Ints
+    kept_for: Ints
+    dropped_for: Ints
+    used: tuple[int, ...]
+    value: int
+    bound: int
+
+    @property
+    def quality_ppm(self) -> int:
+        """``value / bound`` in millionths, 1,000,000 where there was nothing to choose."""
+        return min(self.value * 1_000_000 // self.bound, 1_000_000) if self.bound else 1_000_000
+
+
+_BUDGET, _CEILING, _SOURCE_CAP, _DUPLICATE, _SUPERSEDED, _LOW = range(len(REASONS))
+
+
+def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
+    """Choose facts and levels for wave ``ordinal`` under a sound profile. Pure and deterministic.
+
+    What is superseded is out even when pinned: its newer version stands for it. Raises
+    :class:`PinnedOverBudget` naming the pinned facts, :class:`TooManyFacts`.
+    """
+    n = len(columns)
+    if n >= 1 << INDEX_BITS:
+        raise TooManyFacts(
+            f"{n:,} facts are more than one packet is compiled from ({1 << INDEX_BITS:,})."
+            f" Start a new session for the rest of the task."
+        )
+    scored = scores(columns, profile, ordinal)
+    dropped_for = np.full(n, NO_REASON, np.int64)
+    pinned = columns.pinned & ~columns.superseded & ~columns.repeated
+    dropped_for[~scored.admitted] = _LOW
+    dropped_for[repeated(columns)] = _DUPLICATE
+    dropped_for[columns.superseded] = _SUPERSEDED
+    dropped_for[pinned] = NO_REASON
+    limits = _limits(columns, profile, pinned)
+
+    worth = scored.score << _WORTH_BITS
+    if profile.ranking == "density":
+        worth = worth // np.maximum(columns.full, 1)
+    ranked = _by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
+    behind = over_cap(columns, ranked, limits.target)
+    ranked = np.concatenate((ranked[~behind], ranked[behind]))
+    band = columns.band[ranked]
+    levels = Levels.of(columns.full[ranked], columns.outline[ranked], columns.reference[ranked])
+    allotted = allot(band, levels.tokens[FULL], worth[ranked], limits)
+
+    chosen = np.full(len(ranked), DROPPED, np.int64)
+    used = limits.pinned.tolist()
+    for code, room in enumerate(allotted.room.tolist()):
+        at = np.flatnonzero(band == code)
+        chosen[at] = fill(levels, at, room)
+        used[code] += int(levels.at(at, chosen[at]).sum())
+    top_up(band, levels, chosen, used, limits)
+
+    taken = levels.at(np.arange(len(ranked)), chosen)
+    level = np.where(pinned, FULL, DROPPED)
+    level[ranked] = chosen
+    tokens = np.where(pinned, columns.full, 0)
+    tokens[ranked] = taken
+    stage = 1 + (allotted.start >= limits.floor[band]) + (allotted.start >= limits.target[band])
+    kept_for = np.where(pinned, 0, NO_REASON)
+    kept_for[ranked] = np.where(chosen == DROPPED, NO_REASON, stage)
+    room_left = (limits.ceiling - np.array(used, np.int64))[band]
+    why = np.where(levels.smallest > room_left, _CEILING, _BUDGET)
+    why[_passed_over(band, worth[ranked], chosen, int(behind.sum()))] = _SOURCE_CAP
+    dropped_for[ranked] = np.where(chosen == DROPPED, why, NO_REASON)
+    return Selection(
+        columns,
+        scored.score,
+        level,
+        tokens,
+        kept_for,
+        dropped_for,
+        tuple(used),
+        int((worth[ranked] * taken).sum()),
+        allotted.bound,
+    )
+
+
+def _limits(columns: Columns, profile: Profile, pinned: Flags) -> Limits:
+    held = [int(columns.full[pinned & (columns.band == code)].sum()) for code in range(len(BANDS))]
+    floor = np.array([band.min_tokens for band in profile.bands], np.int64)
+    target = np.array([band.target_tokens for band in profile.bands], np.int64)
+    ceiling = np.array([band.max_tokens for band in profile.bands], np.int64)
+    # The reserve is room for the answer: nothing that could be left out is put there.
+    reserve = BANDS.index("reserve")
+    limits = Limits(profile.total_token_budget, floor, target, ceiling, np.array(held, np.int64))
+    limits.ceiling[reserve] = limits.pinned[reserve]
+    limits.target[reserve] = limits.pinned[reserve]
+    if limits.shared < 0:
+        raise PinnedOverBudget(_over_budget(columns, pinned, limits))
+    return limits
+
+
+def _over_budget(columns: Columns, pinned: Flags, limits: Limits) -> str:
+    at = np.flatnonzero(pinned).tolist()
+    at.sort(key=lambda i: (-int(columns.full[i]), i))
+    named = ", ".join(f"{columns.refs[i]} ({int(columns.full[i]):,})" for i in at)
+    return (
+        f"The pinned facts need {int(limits.pinned.sum()):,} tokens; beside the floors of the other"
+        f" bands the budget of {limits.total:,} is {-limits.shared:,} short. Pinned facts are never"
+        f" dropped: unpin some, or raise the budget. Largest first: {named}."
+    )
+
+
+def _by_worth(at: Ints, worth: Ints) -> Ints:
+    """Indices by worth, best first; equal worth by index, which is the order of time and id."""
+    most = SCORE_MAX << _WORTH_BITS
+    keys = np.sort(((most - worth[at]) << INDEX_BITS) | at)
+    return keys & ((1 << INDEX_BITS) - 1)
+
+
+def _passed_over(band: Ints, worth: Ints, chosen: Ints, behind: int) -> Ints:
+    """Of the last ``behind`` facts, those dropped while a band took something worth less."""
+    cut = len(band) - behind
+    places = cut + np.flatnonzero(chosen[cut:] == DROPPED)
+    kept = chosen != DROPPED
+    least = np.full(len(BANDS), np.iinfo(np.int64).max)
+    np.minimum.at(least, band[kept], worth[kept])
+    return places[worth[places] > least[band[places]]]
