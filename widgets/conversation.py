@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,7 @@ from textual.geometry import Region
 from textual.message import Message
 
 from widgets.history import History
-from widgets.turn import Turn
+from widgets.turn import Turn, turn
 from widgets.views import TurnView
 
 LIVE = 20
@@ -80,13 +81,13 @@ class Conversation(VerticalScroll, can_focus=True):
     @property
     def turns(self) -> tuple[TurnView, ...]:
         """All turns, oldest first."""
-        return (*self._frozen, *(replace(turn.view, text=turn.text) for turn in self._live))
+        return (*self._frozen, *(_now(live) for live in self._live))
 
     def show(self, turns: Sequence[TurnView]) -> None:
         """Show exactly ``turns``, oldest first, from the bottom."""
-        turns = tuple({turn.key: turn for turn in turns}.values())
+        turns = tuple({view.key: view for view in turns}.values())
         split = max(0, len(turns) - LIVE)
-        self._order = [turn.key for turn in turns]
+        self._order = [view.key for view in turns]
         self._place = {key: place for place, key in enumerate(self._order)}
         self._frozen = list(turns[:split])
         self._cursor = None
@@ -95,7 +96,7 @@ class Conversation(VerticalScroll, can_focus=True):
             for old in self._live:
                 old.remove()
             self._history.fill(self._frozen)
-            self._live = [Turn(view) for view in turns[split:]]
+            self._live = [turn(view) for view in turns[split:]]
             if self._live and not split:
                 self._live[0].add_class("-first")
             self.mount_all(self._live)
@@ -103,16 +104,16 @@ class Conversation(VerticalScroll, can_focus=True):
         self._following = True
         self._hold_bottom()
 
-    def upsert(self, turn: TurnView) -> None:
-        """Add ``turn``, or draw a later state of the one with its key."""
-        place = self._place.get(turn.key)
+    def upsert(self, view: TurnView) -> None:
+        """Add the turn, or draw a later state of the one with its key."""
+        place = self._place.get(view.key)
         if place is None:
-            self._add(turn)
+            self._add(view)
         elif place < len(self._frozen):
-            self._frozen[place] = turn
-            self._history.replace(place, turn)
+            self._frozen[place] = view
+            self._history.replace(place, view)
         else:
-            self._live[place - len(self._frozen)].show(turn)
+            self._live[place - len(self._frozen)].show(view)
 
     def append_text(self, key: str, fragment: str) -> None:
         """Add a fragment of streamed text to the turn ``key``, which begins if it is new."""
@@ -129,10 +130,10 @@ class Conversation(VerticalScroll, can_focus=True):
         following = self.following
         self._place[view.key] = len(self._order)
         self._order.append(view.key)
-        turn = Turn(view)
-        turn.set_class(len(self._order) == 1, "-first")
-        self._live.append(turn)
-        self.mount(turn)
+        made = turn(view)
+        made.set_class(len(self._order) == 1, "-first")
+        self._live.append(made)
+        self.mount(made)
         if not following:
             self._unseen += 1
             self._say_unseen()
@@ -141,17 +142,17 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def _freeze(self, count: int, following: bool) -> None:
         """Turn the ``count`` oldest live turns into lines."""
-        while count > 0 and any(turn.view.streaming for turn in self._live[:count]):
+        while count and any(live.view.streaming for live in self._live[:count]):
             count -= 1
         if not count:
             return
         old, self._live = self._live[:count], self._live[count:]
-        views = [replace(turn.view, text=turn.text) for turn in old]
-        above = [turn for turn in old if turn.virtual_region.bottom <= self.scroll_offset.y]
-        before = sum(turn.outer_size.height for turn in above)
+        views = [_now(live) for live in old]
+        above = [live for live in old if live.virtual_region.bottom <= self.scroll_offset.y]
+        before = above[-1].virtual_region.bottom - self._history.lines if above else 0
         with self.app.batch_update():
-            for turn in old:
-                turn.remove()
+            for live in old:
+                live.remove()
             added = self._history.extend(views)
         self._frozen += views
         if not following and above:
@@ -193,28 +194,42 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def _hold_bottom(self) -> None:
         # Textual's anchor pins short content to the bottom edge; a page begins at the top.
-        full = self.virtual_size.height > self.container_size.height
+        full = self.virtual_size.height > self.size.height > 0
         if self._following and full:
             self.anchor()
         elif self.is_anchored and not full:
             self.anchor(False)
-            self.scroll_home(animate=False)
+            self.scroll_home(animate=False, force=True, immediate=True)
 
     def _say_unseen(self) -> None:
         self.border_subtitle = Content(f"↓ {self._unseen} new") if self._unseen else None
 
     def action_move(self, step: int) -> None:
-        """Move the cursor by ``step`` blocks; the first move marks the newest."""
-        if not self._order:
-            return
-        last = len(self._order) - 1
-        self._mark(last if self._cursor is None else max(0, min(self._cursor + step, last)))
+        """Move the cursor by ``step`` blocks; the first move marks the lowest in view."""
+        if self._order:
+            last = len(self._order) - 1
+            place = self._lowest() if self._cursor is None else self._cursor + step
+            self._mark(max(0, min(place, last)))
+
+    def _lowest(self) -> int:
+        """The block on the last line in view."""
+        bottom = self.scroll_offset.y + self.size.height - 1
+        if bottom < self._history.lines:
+            return self._history.at(bottom)
+        tops = [live.virtual_region.y for live in self._live]
+        return len(self._frozen) + max(0, sum(1 for top in tops if top <= bottom) - 1)
 
     def action_top(self) -> None:
-        """Go to the first block."""
+        """Go to the first block; what is not laid out yet is laid out piece by piece."""
         if self._order:
-            self._mark(0)
-            self.scroll_home(animate=False)
+            self.run_worker(self._to_top(), group="top", exclusive=True)
+
+    async def _to_top(self) -> None:
+        while self._history.more:
+            self._history.older()
+            await asyncio.sleep(0)
+        self._mark(0)
+        self.scroll_home(animate=False, force=True)
 
     def action_bottom(self) -> None:
         """Go to the newest block and stay at the bottom."""
@@ -245,8 +260,8 @@ class Conversation(VerticalScroll, can_focus=True):
         self._cursor = place
         split = len(self._frozen)
         self._history.mark(place if place is not None and place < split else None)
-        for index, turn in enumerate(self._live):
-            turn.set_class(place == split + index, "-marked")
+        for index, live in enumerate(self._live):
+            live.set_class(place == split + index, "-marked")
         if place is None:
             return
         if place < split:
@@ -258,8 +273,13 @@ class Conversation(VerticalScroll, can_focus=True):
             self.scroll_to_widget(self._live[place - split], animate=False, force=True)
 
 
-def _as_text(turn: TurnView) -> str:
+def _now(live: Turn) -> TurnView:
+    """The view of a live turn with the text that has come so far."""
+    return live.view if live.text == live.view.text else replace(live.view, text=live.text)
+
+
+def _as_text(view: TurnView) -> str:
     lines = [
-        " ".join(part for part in (line.sign, line.text, line.right) if part) for line in turn.lines
+        " ".join(part for part in (line.sign, line.text, line.right) if part) for line in view.lines
     ]
-    return "\n".join([*([turn.text] if turn.text else []), *lines])
+    return "\n".join([*([view.text] if view.text else []), *lines])

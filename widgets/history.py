@@ -98,6 +98,10 @@ class History(Widget):
         index = place - self._first
         return self._tops[index], len(self._drawn[index])
 
+    def at(self, line: int) -> int:
+        """The place of the turn on ``line``."""
+        return self._first + max(0, bisect_right(self._tops, line) - 1)
+
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return container.width
 
