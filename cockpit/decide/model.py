@@ -6,7 +6,7 @@ Source: design of Decide, RFC-003 §6.3.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -143,6 +143,6 @@ class Model(Protocol):
     @property
     def name(self) -> str: ...
 
-    def stream(self, prompt: Prompt) -> AsyncIterator[ModelEvent]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[ModelEvent]:
         """Yield events, the last one :class:`Done`. Raises :class:`ModelError`; cancellable."""
         ...

@@ -63,7 +63,9 @@ def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
     messages: list[PromptMessage] = []
     if whole:
         calls = tuple(_call(fact) for fact in whole if fact.provenance["call"])
-        said = "\n\n".join(str(fact.provenance["text"]) for fact in whole if fact.provenance["text"])
+        said = "\n\n".join(
+            str(fact.provenance["text"]) for fact in whole if fact.provenance["text"]
+        )
         messages.append(PromptMessage("assistant", said, calls))
         messages.extend(
             PromptMessage(
@@ -104,4 +106,3 @@ def _fenced(fact: PacketFact) -> str:
 
 def _ticks(text: str) -> list[str]:
     return _TICKS.findall(text)
-

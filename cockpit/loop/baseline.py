@@ -35,7 +35,12 @@ def baseline(root: Path, user_dir: Path, tools: Sequence[ToolDef]) -> list[Fact]
         text = _text(root / path)
         if text:
             facts.append(
-                _pinned("project", f"project:{name}", "identity", f"From the project's {path}:\n\n{text}")
+                _pinned(
+                    "project",
+                    f"project:{name}",
+                    "identity",
+                    f"From the project's {path}:\n\n{text}",
+                )
             )
     facts.append(_pinned("tools", "tools:all", "capabilities", _described(tools)))
     return facts

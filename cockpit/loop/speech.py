@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cockpit.store import messages
-from cockpit.store.database import Store
+from cockpit.store.database import Store, Tx
 from cockpit.store.masking import mask
 
 INTERVAL_S = 0.1
@@ -43,7 +43,7 @@ class Speech:
         self._number += 1
         number = self._number
 
-        def step(tx: messages.Tx) -> None:
+        def step(tx: Tx) -> None:
             place = {
                 "session_id": self._session_id,
                 "wave_id": self._wave_id,

@@ -21,7 +21,7 @@ from cockpit.store.masking import mask
 @dataclass(frozen=True, slots=True)
 class Request:
     """One row of ``context_requests``. ``items`` are the scope's previews as shown; ``approved``
-    the scope items that may be read."""
+    the scope items that may be read, ``outcomes`` what reading them gave."""
 
     request_id: str
     session_id: str
@@ -34,12 +34,13 @@ class Request:
     items: tuple[Mapping[str, Any], ...]
     status: str
     approved: tuple[str, ...]
+    outcomes: tuple[Mapping[str, Any], ...]
     decided_by: str
 
 
 _SELECT = (
     "SELECT request_id, session_id, wave_id, call_id, proposal_id, purpose, question, escalation,"
-    " scope_json, status, approved_json, decided_by FROM context_requests"
+    " scope_json, status, approved_json, outcome_json, decided_by FROM context_requests"
 )
 
 
@@ -170,4 +171,5 @@ def _read(row: tuple[Any, ...]) -> Request:
     values = list(row)
     values[8] = tuple(json.loads(values[8]))
     values[10] = tuple(json.loads(values[10]))
+    values[11] = tuple(json.loads(values[11]))
     return Request(*values)

@@ -1,0 +1,154 @@
+"""Act: guards, approval, outbox; one action after the other, each shown as it stands then.
+
+The first action that does not end confirmed stops the rest of the plan: what follows was decided in
+the belief that it would. Context requests become proposals here; they are read in the next wave, after
+their decision. Source: RFC-003 §6.4; design of Act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cockpit.act.guards import GuardState, check, standard_guards
+from cockpit.act.outbox import Dispatcher
+from cockpit.act.shown import Shown, shown
+from cockpit.act.tools import Call, parse_call
+from cockpit.loop import asking, doubt
+from cockpit.loop.decisions import Verdict, await_verdict, changes_since, revised
+from cockpit.loop.engine import Here
+from cockpit.loop.guarding import guard_state
+from cockpit.loop.policy import automatic
+from cockpit.store import outbox, plans, proposals, waves
+from cockpit.store.canonical import canonical_json, digest
+from cockpit.store.database import Tx
+from cockpit.store.errors import CockpitError
+from cockpit.store.journal import Action
+from cockpit.store.outbox import Outgoing
+
+
+async def act(here: Here) -> None:
+    """Take a wave from ``acting`` to ``learning``: every call of its plan is settled or proposed."""
+    plan = await here.store.read(lambda connection: plans.load(connection, here.wave.wave_id))
+    calls = plan.calls if plan else ()
+    ran = 0
+    stopped = ""
+    for call in calls:
+        if call["error"]:
+            continue
+        if call["name"] == "request_context":
+            await asking.propose(here, call)
+        elif call["name"] != "finish":
+            stopped = await _settle(here, call, stopped)
+            ran += 1
+    await here.store.write(
+        lambda tx: waves.advance(tx, here.wave.wave_id, "learning", detail={"actions": ran})
+    )
+
+
+async def _settle(here: Here, call: Mapping[str, Any], stopped: str) -> str:
+    """See one action through; returns why the rest must not run ('' when it may)."""
+    action = await here.store.read(lambda connection: _by_key(connection, here, call["key"]))
+    if action.phase == "planned":
+        if stopped:
+            await here.store.write(lambda tx: outbox.drop(tx, action.action_id, stopped))
+            return stopped
+        refused = await _approve(here, call, action)
+        if refused:
+            return f"not run: {action.title} before it was {refused}"
+    if action.phase == "uncertain":
+        await doubt.ask(here, action)
+    await Dispatcher(here.store, here.engine.ground).run_wave(here.wave.wave_id)
+    ended = await here.store.read(lambda connection: outbox.load(connection, action.action_id))
+    if ended.phase == "uncertain":
+        await doubt.ask(here, ended)
+        ended = await here.store.read(lambda connection: outbox.load(connection, action.action_id))
+    return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
+
+
+async def _approve(here: Here, call: Mapping[str, Any], action: Outgoing) -> str:
+    """Guard, show and decide a planned action. '' when it is queued, else what became of it."""
+    read = parse_call(call["name"], canonical_json(call["arguments"]))
+    state: GuardState = await here.store.read(lambda connection: guard_state(connection, here))
+    refusal = check(standard_guards(here.engine.ground.confined), read, state)
+    if refusal is not None:
+        await here.store.write(_refuse(here, action, refusal.guard, refusal.message))
+        return "refused"
+    try:
+        seen = await shown(read, here.engine.ground)
+    except CockpitError as error:
+        problem = error
+        await here.store.write(_refuse(here, action, problem.code, str(problem)))
+        return "refused"
+    verdict = await _decided(here, read, seen, action)
+    if verdict.status != "approved":
+        await here.store.write(lambda tx: outbox.drop(tx, action.action_id, verdict.told))
+        return verdict.status
+    return ""
+
+
+async def _decided(here: Here, read: Call, seen: Shown, action: Outgoing) -> Verdict:
+    body = {**seen.proposal_body(), "key": action.key, "changes": []}
+    # The id follows from what is shown: after a crash the same proposal is met again, and a file
+    # that changed meanwhile makes a new one.
+    proposal_id = f"p-{digest([action.key, body])[:10]}"
+    by = automatic(here.session.policy, "action")
+
+    def step(tx: Tx) -> None:
+        before = revised(tx.connection, here.session.session_id, "action", proposal_id)
+        _supersede(tx, action, proposal_id)
+        made = proposals.create(
+            tx,
+            proposal_id=proposal_id,
+            kind="action",
+            session_id=here.session.session_id,
+            wave_id=here.wave.wave_id,
+            title=seen.title,
+            body={**body, "changes": changes_since(before, body)} if before else body,
+            risk=seen.risk,
+            revises=before.proposal_id if before else None,
+            task_id=here.session.task_id,
+            deadline_s=None
+            if here.session.interactive
+            else float(here.session.limits.get("deadline_s", 3600.0)),
+        )
+        if by and made.status == "pending":
+            proposals.decide(tx, proposal_id, "approved", by=by, shown_digest=made.shown_digest)
+
+    await here.store.write(step)
+    verdict = await await_verdict(here, proposal_id)
+    if verdict.status == "approved":
+        payload = verdict.proposal.body["payload"]
+        await here.store.write(
+            lambda tx: outbox.enqueue(
+                tx, action.action_id, proposal_id=verdict.proposal.proposal_id, payload=payload
+            )
+        )
+    return verdict
+
+
+def _supersede(tx: Tx, action: Outgoing, proposal_id: str) -> None:
+    """Expire what an earlier life of this wave proposed for the same action, shown otherwise."""
+    for old in proposals.of_session(tx.connection, action.session_id):
+        same = old.wave_id == action.wave_id and old.body.get("key") == action.key
+        if same and old.status == "pending" and old.proposal_id != proposal_id:
+            proposals.decide(tx, old.proposal_id, "expired", by="engine", reason="shown anew")
+
+
+def _refuse(here: Here, action: Outgoing, guard: str, message: str) -> Any:
+    def step(tx: Tx) -> None:
+        outbox.drop(tx, action.action_id, message)
+        here.journal(
+            tx,
+            Action.ACTION_REFUSED,
+            result="refused",
+            error_code=guard,
+            detail={"tool": action.action_type, "guard": guard, "message": message},
+        )
+
+    return step
+
+
+def _by_key(connection: Any, here: Here, key: str) -> Outgoing:
+    actions: Sequence[Outgoing] = outbox.of_wave(connection, here.wave.wave_id)
+    return next(action for action in actions if action.key == key)

@@ -1,0 +1,264 @@
+"""Decide: render the packet, let the model speak, commit what it decided before anything runs.
+
+Text and calls become one plan in one transaction with the wave's step to ``acting``. A malformed
+call is part of the plan with its error, and is answered in the next wave. Source: RFC-003 §6.3;
+design of Decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from cockpit.act.tools import ACTIONS, TOOLS, MalformedCall, parse_call
+from cockpit.decide.model import (
+    Done,
+    PacketFact,
+    Prompt,
+    Retrying,
+    TextDelta,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
+from cockpit.decide.render import render
+from cockpit.loop.engine import Here
+from cockpit.loop.speech import Speech
+from cockpit.store import facts, messages, outbox, packets, plans, sessions, waves
+from cockpit.store.canonical import canonical_json, digest
+from cockpit.store.database import Tx
+from cockpit.store.journal import Action
+from cockpit.store.masking import mask, mask_value
+
+MAX_CALLS = 24
+"""More calls than this in one answer are answered as malformed."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What came from the model so far."""
+
+    calls: list[ToolCall] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    stop: str = "cut"
+
+
+async def decide(here: Here) -> None:
+    """Take a wave from ``deciding`` to ``acting``.
+
+    Raises ``ModelError`` when the model cannot answer. Cancelled while the model speaks, it keeps
+    what came as an interrupted answer, steps on, and is cancelled then.
+    """
+    prompt = await here.store.read(lambda connection: _prompt(connection, here))
+    model = here.engine.model(here.session.model)
+    attempt = await here.store.write(lambda tx: _called(tx, here, model.name))
+    speech = Speech(
+        here.store, here.session.session_id, here.wave.wave_id, f"m-{here.wave.wave_id}-{attempt}"
+    )
+    answer = _Answer()
+    started = here.store.clock.monotonic()
+    try:
+        async with aclosing(model.stream(prompt)) as stream:
+            async for event in stream:
+                match event:
+                    case TextDelta(text):
+                        await speech.feed(text)
+                    case ToolCall():
+                        answer.calls.append(event)
+                    case Retrying():
+                        await here.store.write(_retried(here, model.name, event))
+                    case Done():
+                        answer.usage, answer.stop = event.usage, event.stop
+    except asyncio.CancelledError:
+        answer.calls, answer.stop = [], "interrupted"
+        await asyncio.shield(_commit(here, speech, answer, started))
+        raise
+    await _commit(here, speech, answer, started)
+
+
+async def _commit(here: Here, speech: Speech, answer: _Answer, started: float) -> None:
+    calls = [
+        _planned(here, place, call, len(answer.calls))
+        for place, call in enumerate(answer.calls, start=1)
+    ]
+    latency = round((here.store.clock.monotonic() - started) * 1000)
+
+    def step(tx: Tx) -> None:
+        cut = answer.stop in ("cut", "interrupted")
+        if speech.text.strip():
+            messages.complete(
+                tx,
+                session_id=here.session.session_id,
+                wave_id=here.wave.wave_id,
+                message_id=speech.message_id,
+                role="agent",
+                text=speech.text,
+                interrupted=cut,
+            )
+        _completed(tx, here, answer, latency)
+        for call in calls:
+            if call["error"]:
+                here.journal(
+                    tx,
+                    Action.MODEL_MALFORMED_CALL,
+                    actor="agent",
+                    result="refused",
+                    error_code="malformed_call",
+                    detail={"tool": call["name"], "message": call["error"]},
+                )
+        plan = plans.commit(
+            tx,
+            wave_id=here.wave.wave_id,
+            session_id=here.session.session_id,
+            text=speech.text,
+            calls=calls,
+            stop=answer.stop,
+        )
+        for place, call in enumerate(plan.calls):
+            if call["name"] in ACTIONS and not call["error"]:
+                outbox.plan(
+                    tx,
+                    wave_id=here.wave.wave_id,
+                    session_id=here.session.session_id,
+                    position=place,
+                    key=call["key"],
+                    action_type=call["name"],
+                    title=call["title"],
+                    payload=call["arguments"],
+                )
+        waves.advance(tx, here.wave.wave_id, "acting", detail={"calls": len(calls)})
+
+    await here.store.write(step)
+
+
+def _prompt(connection: Any, here: Here) -> Prompt:
+    """The prompt from the stored packet and facts."""
+    packet = packets.load(connection, here.wave.wave_id).packet
+    bands = {entry.fact_id: band for band, entry in packet.rendered()}
+    chosen = [entry for _, entry in packet.rendered()]
+    words = facts.texts(connection, [entry.fact_id for entry in chosen])
+    made = []
+    for entry in chosen:
+        text = words[entry.fact_id]
+        levels = {"full": text.full, "outline": text.outline or "", "reference": text.reference}
+        made.append(
+            PacketFact(
+                fact_id=entry.fact_id,
+                band=bands[entry.fact_id],
+                source_type=text.source_type,
+                source_ref=text.source_ref,
+                level=entry.level,
+                text=levels[entry.level],
+                tokens=entry.tokens,
+                pinned=entry.pinned,
+                ordinal=entry.ordinal,
+                provenance=text.provenance,
+            )
+        )
+    reserve = next((band.target_tokens for band in packet.bands if band.name == "reserve"), 8_000)
+    return render(
+        made,
+        offered(here),
+        wave=here.wave.ordinal,
+        task_type=here.session.task_type,
+        target=here.session.target,
+        max_output_tokens=max(1_024, reserve),
+    )
+
+
+def offered(here: Here) -> Sequence[ToolSpec]:
+    """The tools that this session's task type allows: a type that only reads has no actions."""
+    kind = here.engine.types.get(here.session.task_type)
+    reads_only = kind is not None and kind.reads_only
+    return [
+        ToolSpec(tool.name, tool.description, tool.parameters)
+        for tool in TOOLS
+        if not (reads_only and tool.name in ACTIONS)
+    ]
+
+
+def _planned(here: Here, place: int, call: ToolCall, count: int) -> Mapping[str, Any]:
+    """A call as the plan keeps it: read, masked, named by its place."""
+    arguments: dict[str, Any] = {}
+    error, title = "", call.name
+    try:
+        if count > MAX_CALLS:
+            raise MalformedCall(
+                f"You made {count} calls at once; at most {MAX_CALLS} are read. Make fewer."
+            )
+        if call.name not in {tool.name for tool in offered(here)}:
+            names = ", ".join(tool.name for tool in offered(here))
+            raise MalformedCall(f"{call.name!r} is not offered in this task. You have: {names}.")
+        parse_call(call.name, call.arguments)  # before masking: duplicates and NaN show here only
+        arguments = mask_value(json.loads(call.arguments or "{}"))
+        title = _title(call.name, parse_call(call.name, canonical_json(arguments)).arguments)
+    except MalformedCall as problem:
+        error = str(problem)
+    key = digest([here.wave.wave_id, place, call.name, arguments])[:24]
+    return {
+        "call_id": f"call-{here.wave.ordinal}-{place}",
+        "name": mask(call.name),
+        "arguments": arguments,
+        "key": f"k-{key}",
+        "title": title,
+        "error": mask(error),
+    }
+
+
+def _title(name: str, arguments: Mapping[str, Any]) -> str:
+    """A few words for lists: what, to what."""
+    match name:
+        case "write_file" | "edit_file":
+            return f"{name.removesuffix('_file')} {arguments['path']}"
+        case "run":
+            argv = arguments.get("argv")
+            return f"run {' '.join(argv) if argv else arguments.get('command', '')}"
+        case "github":
+            return str(arguments["command"]).split("--body")[0].strip()[:100]
+        case "git_commit":
+            return f"commit {str(arguments['message']).splitlines()[0][:80]}"
+        case "request_context":
+            return str(arguments["question"])[:100]
+        case _:
+            return name
+
+
+def _called(tx: Tx, here: Here, model: str) -> int:
+    (before,) = tx.execute(
+        "SELECT count(*) FROM journal WHERE session_id=? AND wave_id=? AND action=?",
+        (here.session.session_id, here.wave.wave_id, str(Action.MODEL_CALLED)),
+    ).fetchone()
+    attempt = int(before) + 1
+    here.journal(tx, Action.MODEL_CALLED, detail={"model": model, "attempt": attempt})
+    return attempt
+
+
+def _retried(here: Here, model: str, event: Retrying) -> Any:
+    detail = {
+        "model": model,
+        "reason": event.reason,
+        "attempt": event.attempt,
+        "wait_s": event.wait_s,
+    }
+    return lambda tx: here.journal(tx, Action.MODEL_RETRIED, result="error", detail=detail)
+
+
+def _completed(tx: Tx, here: Here, answer: _Answer, latency: int) -> None:
+    usage = answer.usage
+    spent: dict[str, Any] = {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cost_usd": usage.cost_usd,
+    }
+    sessions.spend(tx, here.session.session_id, **spent)
+    here.journal(
+        tx,
+        Action.MODEL_COMPLETED,
+        latency_ms=latency,
+        detail={"model": here.session.model, **spent, "stop": answer.stop},
+    )

@@ -1,0 +1,84 @@
+"""The engine: what every phase of a wave works with, opened once per runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.act.ground import ActGround
+from cockpit.decide.choose import choose_model
+from cockpit.decide.model import Model
+from cockpit.loop.pulse import Pulse
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.loop.task_types import TaskType
+from cockpit.store.database import Store, Tx
+from cockpit.store.journal import Action
+from cockpit.store.place import Place
+from cockpit.store.sessions import Session
+from cockpit.store.waves import Wave
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The store, the project and everything that a wave needs of both.
+
+    ``repo`` is ``owner/name`` of the project on GitHub, where a remote names one.
+    """
+
+    store: Store
+    place: Place
+    settings: RuntimeSettings
+    types: Mapping[str, TaskType]
+    ground: ActGround
+    pulse: Pulse
+    repo: str | None
+
+    def model(self, name: str | None) -> Model:
+        """The model of that name, or the default. Raises ``ModelError``."""
+        environment = {**os.environ, **self.settings.environment}
+        return choose_model(
+            name,
+            config=self.settings.model,
+            env=environment,
+            sleep=self.store.clock.sleep,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """One wave of one session, as a phase sees it."""
+
+    engine: Engine
+    session: Session
+    wave: Wave
+
+    @property
+    def store(self) -> Store:
+        return self.engine.store
+
+    def journal(
+        self,
+        tx: Tx,
+        action: Action,
+        *,
+        actor: str = "engine",
+        result: str = "ok",
+        error_code: str = "",
+        latency_ms: int | None = None,
+        detail: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Append a row that belongs to this wave."""
+        tx.journal(
+            action,
+            actor=actor,
+            session_id=self.session.session_id,
+            wave_id=self.wave.wave_id,
+            trace_id=self.session.trace_id,
+            packet_id=self.wave.packet_id,
+            result=result,
+            error_code=error_code,
+            latency_ms=latency_ms,
+            detail=detail,
+        )

@@ -1,0 +1,61 @@
+"""Learn: what the wave amounted to, and whether there is a next one.
+
+``finish`` ends the session when nothing else of the same answer went wrong. Source: RFC-003 §6.5.
+"""
+
+from __future__ import annotations
+
+from cockpit.loop.engine import Here
+from cockpit.store import events, outbox, plans, sessions, waves
+from cockpit.store.database import Tx
+from cockpit.store.plans import Plan
+
+CONTINUED = "wave.continued"
+
+
+async def learn(here: Here) -> None:
+    """Take a wave from ``learning`` to ``completed``; in the same transaction, end the session or
+    enqueue the event that brings its next wave."""
+    await here.store.write(lambda tx: _step(tx, here))
+
+
+def _step(tx: Tx, here: Here) -> None:
+    session_id, wave_id = here.session.session_id, here.wave.wave_id
+    plan = plans.load(tx.connection, wave_id)
+    waves.advance(tx, wave_id, "completed")
+    if plan is None:
+        return
+    finish = _finish(plan)
+    if finish is not None and _all_went_through(tx, here, plan):
+        status, summary = finish
+        sessions.enter(
+            tx,
+            session_id,
+            "completed",
+            actor="agent",
+            detail={"status": status, "summary": summary},
+            result={"status": status, "summary": summary},
+        )
+    elif plan.calls or plan.stop in ("length", "cut"):
+        events.ingest(
+            tx,
+            source=here.session.source,
+            source_event_id=wave_id,
+            event_type=CONTINUED,
+            payload={"wave_id": wave_id},
+            trace_id=here.session.trace_id,
+        )
+
+
+def _finish(plan: Plan) -> tuple[str, str] | None:
+    for call in plan.calls:
+        if call["name"] == "finish" and not call["error"]:
+            return str(call["arguments"]["status"]), str(call["arguments"]["summary"])
+    return None
+
+
+def _all_went_through(tx: Tx, here: Here, plan: Plan) -> bool:
+    if any(call["error"] or call["name"] == "request_context" for call in plan.calls):
+        return False
+    ran = outbox.of_wave(tx.connection, here.wave.wave_id)
+    return all(action.phase == "confirmed" for action in ran)

@@ -1,0 +1,70 @@
+"""Orient: the compiled packet of one wave, once.
+
+Crash before the packet row: it is compiled again, to the same digest. After it: this is skipped.
+Source: RFC-003 §10.2, §15.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+
+from cockpit.loop.engine import Here
+from cockpit.store import packets, profiles, waves
+from cockpit.store.attention import Profile
+from cockpit.store.database import Tx
+from cockpit.store.packets import Packet
+
+
+async def orient(here: Here) -> None:
+    """Take a wave from ``orienting`` to ``deciding``.
+
+    Raises ``PinnedOverBudget`` when what is pinned alone is too much.
+    """
+    started = here.store.clock.monotonic()
+    stored = await here.store.read(lambda connection: packets.find(connection, here.wave.wave_id))
+    if stored is not None:
+        packet = stored.packet
+    else:
+        profile = await here.store.read(lambda connection: _profile(connection, here))
+        packet = await asyncio.to_thread(_compiled, here, profile)
+    latency = round((here.store.clock.monotonic() - started) * 1000)
+    await here.store.write(lambda tx: _keep(tx, here, packet, latency))
+
+
+def _profile(connection: sqlite3.Connection, here: Here) -> Profile:
+    """The version that was pinned when the wave began."""
+    version = here.wave.profile_version
+    if version is None:
+        return profiles.current(connection, here.session.profile_id)
+    return profiles.load(connection, here.session.profile_id, version)
+
+
+def _compiled(here: Here, profile: Profile) -> Packet:
+    from cockpit.orient.columns import read
+    from cockpit.orient.compile import compile_packet
+
+    columns = here.store.read_now(
+        lambda connection: read(connection, here.session.session_id, here.wave.ordinal)
+    )
+    return compile_packet(columns, profile, here.wave.ordinal)
+
+
+def _keep(tx: Tx, here: Here, packet: Packet, latency: int) -> None:
+    identity = packets.insert(
+        tx,
+        here.wave.wave_id,
+        packet,
+        pinned_now=here.wave.pinned_now,
+        session_id=here.session.session_id,
+        trace_id=here.session.trace_id,
+        latency_ms=latency,
+    )
+    waves.advance(
+        tx,
+        here.wave.wave_id,
+        "deciding",
+        packet_id=identity,
+        profile_version=packet.profile_version,
+        detail={"packet_id": identity, "digest": packet.digest},
+    )

@@ -1,0 +1,128 @@
+"""What came back from a wave's calls, read from the store: the next wave's exchanges."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from cockpit.loop.asking import request_id
+from cockpit.loop.decisions import Verdict
+from cockpit.loop.exchange import Exchange
+from cockpit.store import outbox, plans, proposals, requests
+from cockpit.store.canonical import canonical_json
+from cockpit.store.journal import Action
+from cockpit.store.outbox import Outgoing
+from cockpit.store.waves import Wave
+
+
+def exchanges(connection: sqlite3.Connection, wave: Wave) -> list[Exchange]:
+    """The exchanges of ``wave``, whose calls are all settled, in the order of its calls."""
+    plan = plans.load(connection, wave.wave_id)
+    if plan is None:
+        return []
+    found = []
+    for place, call in enumerate(plan.calls, start=1):
+        result, status = _result(connection, wave, call)
+        found.append(
+            Exchange(
+                wave=wave.ordinal,
+                place=place,
+                text=plan.text if place == 1 else "",
+                call=str(call["name"]),
+                arguments=call["arguments"],
+                result=result,
+                status=status,
+            )
+        )
+    if not found and plan.text:
+        status = "interrupted" if plan.stop in ("interrupted", "cut") else "said"
+        found.append(Exchange(wave.ordinal, 1, plan.text, "", {}, "", status))
+    return found
+
+
+def _result(connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]) -> tuple[str, str]:
+    if call["error"]:
+        return f"Not understood: {call['error']}", "malformed"
+    if call["name"] == "finish":
+        return "Not finished: another call of the same answer did not go through.", "refused"
+    if call["name"] == "request_context":
+        return _request(connection, wave, call)
+    return _action(connection, wave, str(call["key"]))
+
+
+def _request(
+    connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
+) -> tuple[str, str]:
+    row = connection.execute(
+        "SELECT 1 FROM context_requests WHERE request_id=?", (request_id(call["key"]),)
+    ).fetchone()
+    if row is None:
+        refused = connection.execute(
+            "SELECT json_extract(detail_json,'$.message') FROM journal WHERE session_id=?"
+            " AND wave_id=? AND action=? ORDER BY seq",
+            (wave.session_id, wave.wave_id, str(Action.CONTEXT_REFUSED)),
+        ).fetchall()
+        return f"Refused: {'; '.join(message for (message,) in refused)}", "refused"
+    request = requests.load(connection, request_id(call["key"]))
+    if request.status != "fetched" or request.proposal_id is None:
+        return _undone(connection, request)
+    asked = [str(item["item"]) for item in request.items]
+    kept = [item for item in asked if item in request.approved]
+    left = [item for item in asked if item not in request.approved]
+    verb = f"Narrowed by {request.decided_by} to" if left else f"Approved by {request.decided_by}:"
+    lines = [f"{verb} {', '.join(kept)}."]
+    if left:
+        lines.append(f"Not granted: {', '.join(left)}.")
+    for outcome in request.outcomes:
+        if outcome.get("error"):
+            lines.append(f"{outcome['item']}: could not be read: {outcome['error']}")
+    lines.append("What was read stands in the context under its source.")
+    return "\n".join(lines), "narrowed" if left else "approved"
+
+
+def _undone(connection: sqlite3.Connection, request: requests.Request) -> tuple[str, str]:
+    if request.proposal_id is None:
+        return "Not read.", "refused"
+    verdict = Verdict(proposals.load(connection, request.proposal_id))
+    return f"{verdict.told} Nothing was read.", verdict.status
+
+
+def _action(connection: sqlite3.Connection, wave: Wave, key: str) -> tuple[str, str]:
+    action = next(item for item in outbox.of_wave(connection, wave.wave_id) if item.key == key)
+    receipts = outbox.receipts(connection, action.action_id)
+    if not receipts:
+        return _without_receipt(connection, action)
+    last = receipts[-1]
+    told = f"{last.summary}\n{_readable(last.detail)}".strip()
+    return told, "confirmed" if action.phase == "confirmed" else "failed"
+
+
+def _without_receipt(connection: sqlite3.Connection, action: Outgoing) -> tuple[str, str]:
+    if action.phase == "uncertain":
+        return (
+            "It was cut off and nobody can tell whether it happened. It was not repeated. "
+            + action.last_error,
+            "uncertain",
+        )
+    ended = [
+        proposal
+        for proposal in proposals.of_session(connection, action.session_id)
+        if proposal.body.get("key") == action.key
+    ]
+    if ended and ended[-1].status in ("discussed", "rejected", "expired"):
+        verdict = Verdict(ended[-1])
+        return verdict.told, verdict.status
+    return f"It did not run: {action.last_error}", "refused"
+
+
+def _readable(detail: Mapping[str, Any]) -> str:
+    """A receipt's detail as text for a model: outputs as they are, the rest in one line."""
+    texts = [str(detail[name]) for name in ("stdout", "stderr") if detail.get(name)]
+    rest = {
+        name: value
+        for name, value in detail.items()
+        if name not in ("stdout", "stderr") and value not in (None, "", [], {})
+    }
+    head = canonical_json(rest) if rest else ""
+    return "\n".join(part for part in (head, *texts) if part)

@@ -1,0 +1,212 @@
+"""A session: wave after wave until it is finished, limited, waiting or stopped.
+
+One process owns a session at a time. Whatever phase a process died in, the next one takes the wave up
+there: what is stored is not done twice. Source: RFC-003 §15; design of the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from cockpit.act.outbox import Dispatcher
+from cockpit.decide.model import ModelError
+from cockpit.loop.acting import act
+from cockpit.loop.deciding import decide
+from cockpit.loop.decisions import DeadlinePassed
+from cockpit.loop.engine import Engine, Here
+from cockpit.loop.learning import learn
+from cockpit.loop.observing import observe
+from cockpit.loop.orienting import orient
+from cockpit.store import events, plans, profiles, sessions, waves
+from cockpit.store.database import Tx
+from cockpit.store.errors import CockpitError, Stale
+from cockpit.store.sessions import Session
+from cockpit.store.waves import Wave
+
+HEARTBEAT_S = 15.0
+SAID = "person.said"
+SUBMITTED = "task.submitted"
+
+PHASES: Mapping[str, Callable[[Here], Awaitable[None]]] = {
+    "observing": observe,
+    "orienting": orient,
+    "deciding": decide,
+    "acting": act,
+    "learning": learn,
+}
+
+
+async def run_session(engine: Engine, session_id: str) -> Session:
+    """Run the session until it ends or rests; returns it as it stands then.
+
+    Raises :class:`Stale` when another live process has it, ``ModelError`` when the model cannot be
+    reached, and other :class:`CockpitError` with the session marked failed. Cancelling stops it
+    within the wave, resumable.
+    """
+    store = engine.store
+    token = await store.write(lambda tx: sessions.own(tx, session_id))
+    runner = asyncio.current_task()
+    lost: list[Stale] = []
+    beat = asyncio.create_task(_heartbeat(engine, session_id, token, runner, lost))
+    try:
+        return await _rounds(engine, session_id)
+    except asyncio.CancelledError:
+        if lost:
+            raise lost[0] from None
+        await asyncio.shield(_stopped(engine, session_id))
+        raise
+    finally:
+        beat.cancel()
+        await asyncio.gather(beat, return_exceptions=True)
+        await asyncio.shield(store.write(lambda tx: sessions.release(tx, session_id, token)))
+
+
+async def _rounds(engine: Engine, session_id: str) -> Session:
+    store = engine.store
+    await store.write(lambda tx: sessions.enter(tx, session_id, "running"))
+    await Dispatcher(store, engine.ground).recover(session_id)
+    while True:
+        wave = await store.write(lambda tx: _next_wave(tx, session_id))
+        if wave is None:
+            return await store.write(lambda tx: _rest(tx, session_id))
+        try:
+            await _drive(engine, wave)
+        except DeadlinePassed as passed:
+            return await store.write(_unanswered(session_id, str(passed)))
+        except (CockpitError, ModelError) as error:
+            await store.write(_failed(wave, error.code, str(error)))
+            raise
+        except Exception as error:
+            await store.write(_failed(wave, type(error).__name__, _brief(error)))
+            raise
+        session = await store.read(lambda connection: sessions.load(connection, session_id))
+        if session.status == "completed":
+            return session
+
+
+def _unanswered(session_id: str, words: str) -> Callable[[Tx], Session]:
+    why = {"for": "proposal", "why": words}
+    result = {"status": "expired", "summary": words}
+    return lambda tx: sessions.enter(tx, session_id, "waiting", detail=why, result=result)
+
+
+async def _drive(engine: Engine, wave: Wave) -> None:
+    """Take one wave from the phase that it stands in to its end."""
+    store, wave_id, session_id, first = engine.store, wave.wave_id, wave.session_id, wave
+    if wave.phase == "created":
+        wave = await store.write(lambda tx: _begin(tx, first))
+    while wave.phase in PHASES:
+        session = await store.read(lambda connection: sessions.load(connection, session_id))
+        await PHASES[wave.phase](Here(engine, session, wave))
+        wave = await store.read(lambda connection: waves.load(connection, wave_id))
+
+
+def _begin(tx: Tx, wave: Wave) -> Wave:
+    """Enter ``observing`` with the profile's version pinned for the whole wave (RFC-003 §10.2)."""
+    session = sessions.load(tx.connection, wave.session_id)
+    version = profiles.current(tx.connection, session.profile_id).version
+    return waves.advance(tx, wave.wave_id, "observing", profile_version=version)
+
+
+def _next_wave(tx: Tx, session_id: str) -> Wave | None:
+    """The wave to drive: the open one, or a new one for what has arrived; None to rest."""
+    session = sessions.load(tx.connection, session_id)
+    last = waves.latest(tx.connection, session_id)
+    if last is not None and last.phase == "failed_retryable":
+        return waves.reenter(tx, last.wave_id)
+    if last is not None and last.phase not in ("completed", "failed_terminal"):
+        return last
+    if not events.waiting(tx.connection, session.source) or _limited(tx, session, last):
+        return None
+    first = None
+    # All that has been said by now belongs to this wave; one event is named as its cause.
+    while True:
+        event = events.claim(tx, source=session.source, owner=sessions.this_process(), lease_s=60)
+        if event is None:
+            break
+        events.ack(tx, event.event_id, event.lease_token)
+        first = first or event
+    if first is None:
+        return None
+    return waves.create(
+        tx, session_id=session_id, trace_id=session.trace_id, event_id=first.event_id
+    )
+
+
+def _limited(tx: Tx, session: Session, last: Wave | None) -> bool:
+    """Whether a limit keeps the next wave from beginning; then the session has ended."""
+    most, cost = session.limits.get("max_waves"), session.limits.get("max_cost")
+    why = ""
+    if most is not None and last is not None and last.ordinal >= most:
+        why = f"The limit of {most} waves is reached."
+    elif cost is not None and session.cost_usd is not None and session.cost_usd >= cost:
+        why = f"The limit of ${cost:.2f} is reached (${session.cost_usd:.2f} spent)."
+    if not why:
+        return False
+    detail = {"status": "limit", "summary": f"{why} The work is kept; continue with a higher one."}
+    if session.result.get("status") != "limit" or session.status != "completed":
+        sessions.enter(tx, session.session_id, "completed", detail=detail, result=detail)
+    return True
+
+
+def _rest(tx: Tx, session_id: str) -> Session:
+    """Nothing to do: the person has the word, or (headless) the last answer was the result."""
+    session = sessions.load(tx.connection, session_id)
+    if session.status == "completed":
+        return session
+    if session.interactive:
+        why = {"for": "person", "why": "your turn"}
+        return sessions.enter(tx, session_id, "waiting", detail=why)
+    last = waves.latest(tx.connection, session_id)
+    plan = plans.load(tx.connection, last.wave_id) if last else None
+    detail = {"status": "done", "summary": plan.text.strip() if plan else ""}
+    return sessions.enter(tx, session_id, "completed", detail=detail, result=detail)
+
+
+def _failed(wave: Wave, code: str, message: str) -> Callable[[Tx], None]:
+    def step(tx: Tx) -> None:
+        now = waves.load(tx.connection, wave.wave_id)
+        if now.phase in PHASES or now.phase == "created":
+            waves.fail(tx, wave.wave_id, retryable=True, error_class=code, message=message)
+        sessions.enter(
+            tx,
+            wave.session_id,
+            "failed",
+            error_code=code,
+            detail={"message": message},
+            result={"status": "failed", "summary": message},
+        )
+
+    return step
+
+
+async def _stopped(engine: Engine, session_id: str) -> None:
+    await engine.store.write(
+        lambda tx: sessions.enter(
+            tx, session_id, "stopped", actor="person", detail={"reason": "interrupted"}
+        )
+    )
+
+
+async def _heartbeat(
+    engine: Engine,
+    session_id: str,
+    token: str,
+    runner: asyncio.Task[object] | None,
+    lost: list[Stale],
+) -> None:
+    """Renew the lease; when it was lost, stop the runner."""
+    while True:
+        await asyncio.sleep(HEARTBEAT_S)
+        try:
+            await engine.store.write(lambda tx: sessions.renew(tx, session_id, token))
+        except Stale as error:
+            lost.append(error)
+            if runner is not None:
+                runner.cancel()
+            return
+
+
+def _brief(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:2000]

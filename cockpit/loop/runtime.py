@@ -1,0 +1,291 @@
+"""The runtime: what every face (screen, command line, later HTTP and MCP) calls.
+
+Faces have no logic of their own; they start, run, say and decide here, and draw what the journal says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Any
+
+from cockpit.access.programs import ProgramMissing, run_git
+from cockpit.act.ground import stand_on
+from cockpit.loop import editing
+from cockpit.loop.engine import Engine
+from cockpit.loop.intent import Task, resolve
+from cockpit.loop.opening import Opening, opening
+from cockpit.loop.pulse import Pulse
+from cockpit.loop.rounds import SAID, SUBMITTED, run_session
+from cockpit.loop.settings import Limits, RuntimeSettings
+from cockpit.loop.target import Repository
+from cockpit.loop.task_types import load_task_types
+from cockpit.store import events, messages, profiles, proposals, sessions
+from cockpit.store.clock import Clock, Ids
+from cockpit.store.database import Store, Tx
+from cockpit.store.errors import IllegalTransition
+from cockpit.store.place import Place
+from cockpit.store.sessions import Session
+
+COMPLETIONS = 50
+
+
+@asynccontextmanager
+async def open_runtime(
+    place: Place,
+    settings: RuntimeSettings,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> AsyncIterator[Runtime]:
+    """Open the project's store and everything above it; all of it ends with the context.
+
+    Raises the store's typed errors and ``TaskTypeInvalid``.
+    """
+    place.prepare()
+    store = Store.open(place.database, clock, ids)
+    try:
+        types = load_task_types(place.root, settings.user_dir)
+        ground_repo = await _repository(place)
+        ground = await stand_on(place.root, repo=ground_repo)
+        async with Pulse(store) as pulse:
+            yield Runtime(Engine(store, place, settings, types, ground, pulse, ground_repo))
+    finally:
+        store.close()
+
+
+class Runtime:
+    """One open project. Every method raises ``CockpitError`` with words for the person."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.store = engine.store
+        self.place = engine.place
+        self._files: tuple[str, ...] | None = None
+
+    async def start(
+        self,
+        words: str,
+        *,
+        model: str | None = None,
+        policy: str | None = None,
+        interactive: bool = True,
+        limits: Limits | None = None,
+        task_type: str | None = None,
+    ) -> str:
+        """A new session for what the person asks; returns its id. Nothing runs yet.
+
+        The task type's deterministic context is fetched first: when that fails nothing is stored
+        (ADR-10, error handling). Raises ``IntentUnclear``, ``OpeningFailed``, ``ModelError``.
+        """
+        engine = self.engine
+        task = await resolve(words, engine.types, Repository(self.place.root))
+        if task_type is not None:
+            task = Task(task_type, task.title, task.words, task.target)
+        kind = engine.types[task.task_type]
+        chosen = engine.model(model).name
+        opened = await opening(task, kind, self.place)
+        branch = await _branch(self.place)
+        caps = {
+            name: value
+            for name, value in asdict(limits or engine.settings.limits).items()
+            if value is not None
+        }
+
+        def step(tx: Tx) -> str:
+            profile = profiles.ensure_default(tx, engine.settings.token_budget)
+            session = sessions.create(
+                tx,
+                task_type=task.task_type,
+                title=task.title,
+                words=task.words,
+                target=opened.target,
+                model=chosen,
+                policy=policy or engine.settings.policy,
+                interactive=interactive,
+                root=self.place.root,
+                rev=opened.rev,
+                profile_id=profile.profile_id,
+                limits=caps,
+                project=engine.repo or self.place.root.name,
+                branch=branch,
+            )
+            _submit(tx, session, task, opened)
+            return session.session_id
+
+        return await self.store.write(step)
+
+    async def run(self, session_id: str) -> Session:
+        """Drive waves until the session ends or waits for the person's words. Cancel to interrupt."""
+        return await run_session(self.engine, session_id)
+
+    async def say(self, session_id: str, text: str) -> None:
+        """The person's words: pinned in the next wave. Wakes a session that waits for them."""
+        await self.store.write(lambda tx: _say(tx, session_id, text))
+
+    async def approve(
+        self,
+        proposal_id: str,
+        *,
+        shown_digest: str | None = None,
+        narrowed: Sequence[str] | None = None,
+    ) -> None:
+        """Approve what was shown (``narrowed``: only these items of a context request)."""
+        await self.store.write(
+            lambda tx: proposals.decide(
+                tx,
+                proposal_id,
+                "approved",
+                by="person",
+                shown_digest=shown_digest,
+                narrowed=narrowed,
+            )
+        )
+
+    async def discuss(
+        self, proposal_id: str, *, shown_digest: str | None = None, words: str = ""
+    ) -> None:
+        """End this revision; ``words`` (may follow later by :meth:`say`) go to the agent."""
+
+        def step(tx: Tx) -> None:
+            ended = proposals.decide(
+                tx, proposal_id, "discussed", by="person", shown_digest=shown_digest, reason=words
+            )
+            if words:
+                _say(tx, ended.session_id, words)
+
+        await self.store.write(step)
+
+    async def reject(
+        self, proposal_id: str, *, shown_digest: str | None = None, reason: str = ""
+    ) -> None:
+        """Refuse a proposal, with a reason for the agent."""
+        await self.store.write(
+            lambda tx: proposals.decide(
+                tx, proposal_id, "rejected", by="person", shown_digest=shown_digest, reason=reason
+            )
+        )
+
+    async def editable(self, proposal_id: str) -> tuple[str, str]:
+        """The text of an action that the person may edit, and a suffix for the editor's file."""
+        return await editing.editable(self.engine, proposal_id)
+
+    async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
+        """Put the person's text in place; returns the id of the revision to decide."""
+        return (await editing.edit(self.engine, proposal_id, shown_digest, text)).proposal_id
+
+    async def change(
+        self,
+        session_id: str,
+        *,
+        policy: str | None = None,
+        model: str | None = None,
+        task_type: str | None = None,
+        limits: Limits | None = None,
+    ) -> Session:
+        """Change how a session goes on, from its next phase."""
+        fields: dict[str, Any] = {}
+        if policy is not None:
+            if policy not in sessions.POLICIES:
+                names = ", ".join(sessions.POLICIES)
+                raise IllegalTransition(f"There is no policy {policy!r}; there are {names}.")
+            fields["policy"] = policy
+        if model is not None:
+            fields["model"] = self.engine.model(model).name
+        if task_type is not None:
+            if task_type not in self.engine.types:
+                names = ", ".join(sorted(self.engine.types))
+                raise IllegalTransition(f"There is no task type {task_type!r}; there are {names}.")
+            fields["task_type"] = task_type
+        if limits is not None:
+            caps = asdict(limits)
+            fields["limits"] = {name: value for name, value in caps.items() if value is not None}
+        return await self.store.write(lambda tx: sessions.change(tx, session_id, **fields))
+
+    async def default_model(self) -> str:
+        """The full name of the model that a new session would get. Raises ``ModelError``."""
+        return self.engine.model(None).name
+
+    async def last_session(self) -> Session | None:
+        """The session that changed last, or None in a new project."""
+        found = await self.store.read(lambda connection: sessions.recent(connection, 1))
+        return found[0] if found else None
+
+    async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
+        """Completions for the prompt: ``/`` task commands, ``@`` files of the project."""
+        if kind == "/":
+            found = [
+                (task.command, task.arguments)
+                for task in self.engine.types.values()
+                if task.command.startswith(prefix)
+            ]
+            return sorted(found)[:COMPLETIONS]
+        if self._files is None:
+            self._files = await _files(self.place)
+        wanted = prefix.removeprefix("@").casefold()
+        hits = [path for path in self._files if wanted in path.casefold()]
+        hits.sort(key=lambda path: (not path.casefold().startswith(wanted), len(path), path))
+        return [(f"@{path}", "") for path in hits[:COMPLETIONS]]
+
+
+def _submit(tx: Tx, session: Session, task: Task, opened: Opening) -> None:
+    messages.complete(tx, session_id=session.session_id, role="person", text=task.words)
+    if opened.notice:
+        messages.complete(tx, session_id=session.session_id, role="notice", text=opened.notice)
+    events.ingest(
+        tx,
+        source=session.source,
+        source_event_id="task",
+        event_type=SUBMITTED,
+        trace_id=session.trace_id,
+        payload={
+            "text": opened.text,
+            "scope_items": list(opened.scope_items),
+            "included": bool(opened.target),
+        },
+    )
+
+
+def _say(tx: Tx, session_id: str, text: str) -> None:
+    session = sessions.load(tx.connection, session_id)
+    message_id = messages.complete(tx, session_id=session_id, role="person", text=text)
+    events.ingest(
+        tx,
+        source=session.source,
+        source_event_id=message_id,
+        event_type=SAID,
+        payload={"message_id": message_id},
+        trace_id=session.trace_id,
+        tier=0,
+    )
+
+
+async def _repository(place: Place) -> str | None:
+    """``owner/name`` of the project's one remote on a forge, if there is exactly one."""
+    if not place.git:
+        return None
+    names = await Repository(place.root).repositories()
+    return next(iter(names)) if len(names) == 1 else None
+
+
+async def _branch(place: Place) -> str:
+    if not place.git:
+        return ""
+    for arguments in (("symbolic-ref", "--quiet", "--short", "HEAD"), ("rev-parse", "HEAD")):
+        try:
+            ended = await run_git(*arguments, cwd=place.root)
+        except ProgramMissing:
+            return ""
+        if ended.ok:
+            return ended.text.strip()[:40]
+    return ""
+
+
+async def _files(place: Place) -> tuple[str, ...]:
+    if not place.git:
+        return ()
+    ended = await run_git(
+        "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=place.root
+    )
+    return tuple(path for path in ended.text.split("\0") if path)[:50_000]

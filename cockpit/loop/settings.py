@@ -1,0 +1,44 @@
+"""What a runtime is told: models, budget, caps, deadlines and the user's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cockpit.decide.choose import ModelSettings
+
+DEFAULT_BUDGET = 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a session ends by itself. ``max_waves`` counts waves, ``max_cost`` is in US dollars,
+    ``deadline_s`` seconds that a proposal of a headless session waits for a person."""
+
+    max_waves: int = 50
+    max_cost: float | None = None
+    deadline_s: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ObserveLimits:
+    """RFC-003 §10.1's hard caps, by their names."""
+
+    max_jobs: int = 10_000
+    max_concurrent: int = 128
+    max_facts: int = 50_000
+    job_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSettings:
+    """Everything that a runtime needs to know and does not find in the project."""
+
+    model: ModelSettings = field(default_factory=ModelSettings)
+    policy: str = "ask"
+    token_budget: int = DEFAULT_BUDGET
+    limits: Limits = field(default_factory=Limits)
+    observe: ObserveLimits = field(default_factory=ObserveLimits)
+    user_dir: Path = Path()
+    environment: Mapping[str, str] = field(default_factory=dict)
