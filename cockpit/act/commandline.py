@@ -13,13 +13,17 @@ from collections.abc import Iterator, Sequence
 
 from cockpit.store.errors import CockpitError
 
-MAX_SCRIPT = 20_000
+MAX_SCRIPT = 8_000
 """The longest nested shell script that is taken apart, in characters."""
+
+MAX_SUBSTITUTIONS = 40
+"""The most command substitutions in a script that is taken apart."""
 
 _OPERATORS = frozenset(";&|<>()`\n")
 _GLOBS = frozenset("*?")  # not "[": test ids hold it, and a shell leaves it where nothing matches
 _OWN_TOKENS = re.compile(r"^(?:;|;;|&|&&|\||\|\||\|&|[0-9]*>{1,2}(?:&[0-9]+)?|&>|<{1,3}|`|\(|\))$")
 _ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*\+?=")
+_BRACES = re.compile(r"\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}")
 _SUBSTITUTION = re.compile(r"[$<>]\(|`")
 
 
@@ -31,18 +35,59 @@ class CommandRefused(CockpitError):
 
 def split_command(command: str) -> tuple[str, ...]:
     """One command line as argv. Raises :class:`CommandRefused` for anything but plain words."""
-    found = _shell_syntax(command)
-    if found is not None:
-        column, what = found
-        raise CommandRefused(
-            f"cockpit runs argv, not a shell; {what} at column {column} would not do what it does "
-            "there. Call run once for each command, and quote what is meant literally."
-        )
-    try:
-        words = shlex.split(command, comments=False, posix=True)
-    except ValueError as error:
-        raise CommandRefused(f"the quotes of the command do not close ({error}).") from error
+    words: list[str] = []
+    word: list[str] | None = None
+    at = 0
+    while at < len(command):
+        character = command[at]
+        if character in " \t":
+            words += [] if word is None else ["".join(word)]
+            word, at = None, at + 1
+            continue
+        found = _shell_syntax(command, at, quoted=False, starts=word is None)
+        if found:
+            raise _refused(found, at)
+        word = [] if word is None else word
+        if character == "'":
+            end = command.find("'", at + 1)
+            if end < 0:
+                raise CommandRefused(f"the quote at column {at + 1} does not close.")
+            word.append(command[at + 1 : end])
+            at = end + 1
+        elif character == '"':
+            at = _double_quoted(command, at, word)
+        elif character == "\\":
+            word.append(command[at + 1 : at + 2])
+            at += 2
+        else:
+            word.append(character)
+            at += 1
+    words += [] if word is None else ["".join(word)]
     return check_argv(words)
+
+
+def _double_quoted(command: str, opened: int, word: list[str]) -> int:
+    """Read what stands in double quotes into ``word``; returns where it goes on."""
+    at = opened + 1
+    while at < len(command):
+        character, following = command[at], command[at + 1 : at + 2]
+        if character == '"':
+            return at + 1
+        found = _shell_syntax(command, at, quoted=True, starts=False)
+        if found:
+            raise _refused(found, at)
+        # Inside double quotes a backslash stands for itself but before these.
+        escape = character == "\\" and following in {'"', "\\", "$", "`"} and following != ""
+        word.append(following if escape else character)
+        at += 2 if escape else 1
+    raise CommandRefused(f"the quote at column {opened + 1} does not close.")
+
+
+def _refused(what: str, at: int) -> CommandRefused:
+    return CommandRefused(
+        f"cockpit runs argv, not a shell; {what} at column {at + 1} would not do what it does there. "
+        "Call run once for each command, and quote what is meant literally."
+    )
 
 
 def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
@@ -68,46 +113,30 @@ def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
     return words
 
 
-def _shell_syntax(command: str) -> tuple[int, str] | None:
-    """Where a shell would do more than split words: (1-based column, what), or None."""
-    quote = ""
-    skip = False
-    word_start = True
-    for column, character in enumerate(command, 1):
-        if skip:
-            skip, word_start = False, False
-            continue
-        if quote == "'":
-            quote = "" if character == "'" else quote
-            continue
-        if character == "\\":
-            if command[column : column + 1] == "\n" and not quote:
-                return column, "a line continuation"
-            skip = True
-            continue
-        following = command[column : column + 1]
-        if character == "`":
-            return column, "'`'"
-        if character == "$" and (following.isalnum() or following in set("({_@*#?$!-'\"")):
-            if not (quote and following in {'"', "'"}):
-                return column, f"{character + following!r}"
-        elif quote == '"':
-            quote = "" if character == '"' else quote
-        elif character in "\"'":
-            quote, word_start = character, False
-        elif character in _OPERATORS:
-            return column, repr(character)
-        elif character in _GLOBS:
-            return column, f"the unquoted glob {character!r}"
-        elif word_start and character in "~#":
-            return column, repr(character)
-        elif character == "{" and re.match(
-            r"\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}", command[column - 1 :]
-        ):
-            return column, "'{'"
-        else:
-            word_start = character.isspace()
-    return None
+def _shell_syntax(command: str, at: int, *, quoted: bool, starts: bool) -> str:
+    """What a shell would do at this place beside splitting words; '' for nothing."""
+    character, following = command[at], command[at + 1 : at + 2]
+    if character == "`":
+        return "'`'"
+    if character == "\\" and following in {"\n", ""}:
+        return "a line continuation"
+    named = following.isalnum() or (following != "" and following in "({_@*#?$!-")
+    if character == "$" and (named or (not quoted and following != "" and following in "'\"")):
+        return repr(character + following)
+    if quoted:
+        return ""
+    if character in _OPERATORS:
+        return repr(character)
+    if character in _GLOBS:
+        return f"the unquoted glob {character!r}"
+    if starts and character in "~#":
+        return repr(character)
+    return repr(character) if character == "{" and _BRACES.match(command, at) else ""
+
+
+def readable(script: str) -> bool:
+    """Whether the script is small enough for :func:`nested_commands`."""
+    return len(script) <= MAX_SCRIPT and len(_SUBSTITUTION.findall(script)) <= MAX_SUBSTITUTIONS
 
 
 def nested_commands(script: str) -> Iterator[tuple[str, ...] | None]:
@@ -115,15 +144,9 @@ def nested_commands(script: str) -> Iterator[tuple[str, ...] | None]:
 
     For judging only. None stands for a part that could not be read, which is to be held dangerous.
     """
-    if len(script) > MAX_SCRIPT:
-        yield None
-        return
-    pieces = [script]
-    pieces += [script[match.end() :] for match in _SUBSTITUTION.finditer(script)][:200]
-    if len(pieces) > 200:
-        yield None
-    for piece in pieces:
-        yield from _commands(piece)
+    yield from _commands(script)
+    for match in _SUBSTITUTION.finditer(script):
+        yield from _commands(script[match.end() :])
 
 
 def _commands(script: str) -> Iterator[tuple[str, ...] | None]:

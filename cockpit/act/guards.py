@@ -18,7 +18,7 @@ from cockpit.access.paths import Confined, PathRefused
 from cockpit.act.payloads import EditFile, GitCommit, GitHub, RequestContext, Run, WriteFile
 from cockpit.act.risk import judge
 from cockpit.act.shown_command import read_words
-from cockpit.act.textfile import SECRET_WORDS, digest_now
+from cockpit.act.textfile import WITHHELD, digest_now
 from cockpit.act.tools import Call
 from cockpit.store.canonical import digest
 from cockpit.store.masking import mask_value
@@ -133,7 +133,7 @@ class SecretGuard:
         return Refusal(
             self.name,
             f"{call.name}: the arguments hold something that looks like a key, a token or a password. "
-            + SECRET_WORDS,
+            + WITHHELD,
         )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from cockpit.act.commandline import nested_commands
+from cockpit.act.commandline import nested_commands, readable
 from cockpit.act.risktable import (
     DENIED,
     GIT_LOW,
@@ -35,6 +35,10 @@ Risk = Literal["low", "medium", "high"]
 
 _ORDER: dict[Risk, int] = {"low": 0, "medium": 1, "high": 2}
 _DEPTH = 12
+_WORK = 1_500
+_TOO_MUCH = (
+    "Its script is too long or too deeply nested to be judged; write it to a file and run that."
+)
 _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=")
 _LOADED = re.compile(
     r"^(?:PATH|LD_.*|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|GIT_.*|NODE_OPTIONS|BASH_ENV|ENV|"
@@ -55,6 +59,21 @@ class Verdict:
     network: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How deep the wrapping is, and how much may still be judged in all (shared, counted down)."""
+
+    depth: int
+    left: list[int]
+
+    def deeper(self) -> _Level:
+        return _Level(self.depth + 1, self.left)
+
+    def exhausted(self) -> bool:
+        self.left[0] -= 1
+        return self.depth > _DEPTH or self.left[0] < 0
+
+
 def worst(verdicts: Sequence[Verdict], floor: Risk = "low") -> Verdict:
     """One verdict for all: the highest risk, the first denial, every reason once."""
     risk = max((v.risk for v in verdicts), key=_ORDER.__getitem__, default=floor)
@@ -69,12 +88,12 @@ def worst(verdicts: Sequence[Verdict], floor: Risk = "low") -> Verdict:
 
 def judge(argv: Sequence[str]) -> Verdict:
     """The verdict over one command, wrappers and nested scripts included."""
-    return worst([_judge(tuple(argv), 0), _places(argv)])
+    return worst([_judge(tuple(argv), _Level(0, [_WORK])), _places(argv)])
 
 
-def _judge(argv: tuple[str, ...], depth: int) -> Verdict:
-    if depth > _DEPTH:
-        return Verdict("high", ("it is wrapped too deeply to be read",))
+def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
+    if level.exhausted():
+        return Verdict("high", denied=_TOO_MUCH)
     if not argv:
         return Verdict("medium", ("the program comes from its input",))
     program = _name(argv[0])
@@ -84,19 +103,19 @@ def _judge(argv: tuple[str, ...], depth: int) -> Verdict:
     if program in DENIED or program.startswith("mkfs"):
         return Verdict("high", denied=DENIED.get(program, "It formats a disk."))
     if program in PASS_THROUGH:
-        return _wrapped(program, rest, depth)
+        return _wrapped(program, rest, level)
     if program in SHELLS:
-        return _shell(program, rest, depth)
+        return _shell(program, rest, level)
     if program in {"eval", "source", "."}:
-        return worst([_script(" ".join(rest), depth)], "high")
+        return worst([_script(" ".join(rest), level)], "high")
     if program == "git":
         return _git(rest)
     if program == "find":
-        return _find(rest, depth)
+        return _find(rest, level)
     if program in INTERPRETERS or re.fullmatch(r"(?:python|pypy)[0-9.]*", program):
-        return _interpreter(program, rest, depth)
+        return _interpreter(program, rest, level)
     if program in RUNNERS:
-        return _runner(program, rest, depth)
+        return _runner(program, rest, level)
     return _listed(program, rest)
 
 
@@ -130,7 +149,7 @@ def _listed(program: str, rest: tuple[str, ...]) -> Verdict:
     return Verdict("medium", (f"{program!r} is not in the table of known programs",))
 
 
-def _wrapped(program: str, rest: tuple[str, ...], depth: int) -> Verdict:
+def _wrapped(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
     takes_value = PASS_THROUGH[program]
     words = list(rest)
     found: list[Verdict] = []
@@ -159,17 +178,17 @@ def _wrapped(program: str, rest: tuple[str, ...], depth: int) -> Verdict:
     floor: Risk = "medium" if program in {"xargs", "parallel", "watch"} else "low"
     if not words:
         return worst(found, "medium" if program in {"xargs", "parallel"} else floor)
-    return worst([*found, _judge(tuple(words), depth + 1)], floor)
+    return worst([*found, _judge(tuple(words), level.deeper())], floor)
 
 
-def _shell(program: str, rest: tuple[str, ...], depth: int) -> Verdict:
+def _shell(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
     words = list(rest)
     while words and re.match(r"^[-+]", words[0]):
         word = words.pop(0)
         if re.match(r"^-[a-zA-Z]*c", word):
             while words and re.match(r"^[-+]", words[0]):
                 words.pop(0)
-            return _script(words[0] if words else "", depth)
+            return _script(words[0] if words else "", level)
         if word in {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"} and words:
             words.pop(0)
     if words:
@@ -177,29 +196,33 @@ def _shell(program: str, rest: tuple[str, ...], depth: int) -> Verdict:
     return Verdict("medium", (f"{program} reads its commands from its input",))
 
 
-def _script(text: str, depth: int) -> Verdict:
+def _script(text: str, level: _Level) -> Verdict:
     found = [Verdict("medium", ("it runs a script inside a shell",))]
+    if not readable(text):
+        return Verdict("high", denied=_TOO_MUCH)
     for command in nested_commands(text):
         if command is None:
             found.append(Verdict("high", ("a part of its script cannot be read",)))
+            if level.exhausted():
+                return worst([*found, Verdict("high", denied=_TOO_MUCH)])
         else:
-            found += [_judge(command, depth + 1), _places(command)]
+            found += [_judge(command, level.deeper()), _places(command)]
     return worst(found)
 
 
-def _find(rest: tuple[str, ...], depth: int) -> Verdict:
+def _find(rest: tuple[str, ...], level: _Level) -> Verdict:
     found = [Verdict("low")]
     if "-delete" in rest or any(word.startswith("-fprint") for word in rest):
         found.append(Verdict("high", ("it removes or overwrites files that it finds",)))
     for place, word in enumerate(rest):
         if word in {"-exec", "-execdir", "-ok", "-okdir"}:
             ends = [i for i, w in enumerate(rest) if i > place and w in {";", "+", "\\;"}]
-            found.append(_judge(rest[place + 1 : ends[0] if ends else None], depth + 1))
+            found.append(_judge(rest[place + 1 : ends[0] if ends else None], level.deeper()))
             found.append(Verdict("medium", ("it runs a program on what it finds",)))
     return worst(found)
 
 
-def _interpreter(program: str, rest: tuple[str, ...], depth: int) -> Verdict:
+def _interpreter(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
     python = program.startswith(("python", "pypy"))
     words = list(rest)
     while words and words[0].startswith("-"):
@@ -207,7 +230,7 @@ def _interpreter(program: str, rest: tuple[str, ...], depth: int) -> Verdict:
         module = re.match(r"^-[a-zA-Z]*m(.*)$", word) if python else None
         if module:
             name = module.group(1) or (words.pop(0) if words else "")
-            return _judge((name.split(".")[0], *words), depth + 1)
+            return _judge((name.split(".")[0], *words), level.deeper())
         if (re.match(r"^-[a-zA-Z]*[cer]", word) and not word.startswith("--")) or word == "--eval":
             return Verdict("medium", ("it runs code given on the command line",))
         if python and word in {"-W", "-X"} and words:
@@ -217,7 +240,7 @@ def _interpreter(program: str, rest: tuple[str, ...], depth: int) -> Verdict:
     return Verdict("low") if rest else Verdict("medium", ("it reads code from its input",))
 
 
-def _runner(program: str, rest: tuple[str, ...], depth: int) -> Verdict:
+def _runner(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
     """``uv run X``, ``poetry run X``: as risky as X; every other verb by the runner's own row."""
     verbs, high = RUNNERS[program]
     words = list(rest)
@@ -229,7 +252,7 @@ def _runner(program: str, rest: tuple[str, ...], depth: int) -> Verdict:
             option = words.pop(0)
             if option in {"--with", "--python", "-p", "--extra", "--group", "--package"} and words:
                 words.pop(0)
-        return _judge(tuple(words), depth + 1)
+        return _judge(tuple(words), level.deeper())
     if not words or words[0] in high:
         reason = f"{' '.join((program, *words[:1]))} fetches or changes what is installed"
         return Verdict("high", (reason,), network=True)

@@ -15,7 +15,7 @@ from cockpit.act.proposed import FileDiff, Shown
 from cockpit.act.shown_command import shown_github, shown_run
 from cockpit.act.shown_commit import shown_commit
 from cockpit.act.shown_files import shown_edit, shown_write
-from cockpit.act.textfile import SECRET_WORDS, ActionRefused
+from cockpit.act.textfile import WITHHELD, ActionRefused
 from cockpit.act.tools import Call
 from cockpit.store.masking import mask_value
 
@@ -48,6 +48,6 @@ async def shown(
     if mask_value(dict(found.payload)) != dict(found.payload):
         raise ActionRefused(
             f"{call.name}: what it would write or run holds something that looks like a key, a token "
-            f"or a password. {SECRET_WORDS}"
+            f"or a password. {WITHHELD}"
         )
     return found

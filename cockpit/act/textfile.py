@@ -17,7 +17,7 @@ from cockpit.store.errors import CockpitError
 MAX_BYTES = 2 * 1024 * 1024
 """The largest file that is written or edited."""
 
-SECRET_WORDS = (
+WITHHELD = (
     "cockpit neither stores nor shows secrets, so it cannot be approved. Refer to it by the name of "
     "an environment variable, or ask the person to put it there. If it is none, write it as plain "
     "words, like 'not-a-secret'."

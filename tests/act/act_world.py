@@ -1,0 +1,136 @@
+"""A real project, a real store and a ``gh`` that plays GitHub, for the tests of Act."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cockpit.act.outbox import Dispatcher
+from cockpit.act.shown import Shown, shown
+from cockpit.act.tools import parse_call
+from cockpit.store import outbox, sessions, waves
+from cockpit.store.database import Store, Tx
+from cockpit.store.outbox import Outgoing
+
+GH = Path(__file__).with_name("act_gh.py")
+
+
+def git(root: Path, *args: str) -> str:
+    """Run git in ``root``, as a person with no settings of their own."""
+    done = subprocess.run(["git", *args], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def make_project(root: Path) -> Path:
+    """A repository with one commit: ``app.py``, ``docs/notes.md``."""
+    root.mkdir(parents=True)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "Ada")
+    git(root, "config", "user.email", "ada@example.org")
+    (root / "app.py").write_text("def area(r):\n    return 3 * r * r\n")
+    (root / "docs").mkdir()
+    (root / "docs" / "notes.md").write_text("# Notes\n\nOne.\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "Begin")
+    return root
+
+
+def install_gh(directory: Path) -> Path:
+    """Put the stand-in on a directory for PATH; returns the file that holds its GitHub."""
+    directory.mkdir()
+    program = directory / "gh"
+    program.write_text(f"#!{sys.executable}\n{GH.read_text()}")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    world = directory / "github.json"
+    world.write_text(json.dumps({"entries": [], "fail": [], "runs": 0}))
+    return world
+
+
+def plant_wave(store: Store, root: Path) -> tuple[str, str]:
+    """A session with one wave; returns their ids."""
+
+    def step(tx: Tx) -> tuple[str, str]:
+        session = sessions.create(
+            tx,
+            task_type="implement",
+            title="t",
+            words="w",
+            target={},
+            model="offline",
+            policy="ask",
+            interactive=True,
+            root=root,
+            rev=None,
+            profile_id="default",
+            limits={},
+            project="p",
+            branch="main",
+        )
+        wave = waves.create(tx, session_id=session.session_id, trace_id=session.trace_id)
+        return session.session_id, wave.wave_id
+
+    return store.write_now(step)
+
+
+def queue(
+    store: Store,
+    ids: tuple[str, str],
+    action_type: str,
+    payload: Mapping[str, Any],
+    *,
+    key: str = "k-1",
+    position: int = 0,
+) -> Outgoing:
+    """An approved action in the outbox."""
+
+    def step(tx: Tx) -> Outgoing:
+        planned = outbox.plan(
+            tx,
+            wave_id=ids[1],
+            session_id=ids[0],
+            position=position,
+            key=key,
+            action_type=action_type,
+            title=action_type,
+            payload=payload,
+        )
+        return outbox.enqueue(tx, planned.action_id, proposal_id=None, payload=payload)
+
+    return store.write_now(step)
+
+
+async def show(dispatcher_ground: Any, name: str, **arguments: Any) -> Shown:
+    """What a model's call would do."""
+    return await shown(parse_call(name, json.dumps(arguments)), dispatcher_ground)
+
+
+def journalled(store: Store) -> list[str]:
+    """The actions of the journal, in order."""
+    return store.read_now(
+        lambda c: [row[0] for row in c.execute("SELECT action FROM journal ORDER BY seq")]
+    )
+
+
+def environment() -> dict[str, str]:
+    """This process's variables."""
+    return dict(os.environ)
+
+
+__all__ = [
+    "Dispatcher",
+    "environment",
+    "git",
+    "install_gh",
+    "journalled",
+    "make_project",
+    "plant_wave",
+    "queue",
+    "show",
+]

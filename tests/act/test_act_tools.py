@@ -1,0 +1,129 @@
+"""Reading a model's calls: what is right passes, what is wrong is told precisely."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cockpit.act.payloads import EditFile, Finish, RequestContext, Run
+from cockpit.act.tools import ACTIONS, TOOLS, MalformedCall, parse_call
+
+GOOD = {
+    "request_context": {"purpose": "p", "question": "q", "scope": ["file:a.py"]},
+    "write_file": {"path": "a.py", "content": ""},
+    "edit_file": {"path": "a.py", "old": "x", "new": ""},
+    "run": {"argv": ["pytest", "-q"], "reason": "r"},
+    "github": {"command": "gh pr comment 24 --body hi"},
+    "git_commit": {"message": "m", "paths": ["a.py"]},
+    "finish": {"status": "done", "summary": "s"},
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_every_tool_reads_its_arguments(name: str) -> None:
+    call = parse_call(name, json.dumps(GOOD[name]))
+    assert call.name == name
+    assert call.arguments == GOOD[name]
+
+
+def test_the_tools_offered_are_the_tools_read() -> None:
+    assert [tool.name for tool in TOOLS] == list(GOOD) or {t.name for t in TOOLS} == set(GOOD)
+    assert set(ACTIONS) < set(GOOD)
+    for tool in TOOLS:
+        assert set(tool.parameters["required"]) <= set(tool.parameters["properties"])
+        call = GOOD[tool.name]
+        assert set(tool.parameters["required"]) <= set(call) <= set(tool.parameters["properties"])
+
+
+def test_defaults_and_both_ways_to_name_a_command() -> None:
+    assert parse_call("run", '{"command":"pytest -k \'a b\'","reason":"r"}').payload == Run(
+        ("pytest", "-k", "a b"), "r", 120
+    )
+    assert parse_call("edit_file", '{"path":"a","old":"x","new":"y"}').payload == EditFile(
+        "a", "x", "y", False
+    )
+    request = parse_call("request_context", json.dumps(GOOD["request_context"])).payload
+    assert isinstance(request, RequestContext) and request.escalation == ""
+    assert parse_call("finish", '{"status":"blocked","summary":""}').payload == Finish(
+        "blocked", ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("delete_file", "{}", "There is no tool 'delete_file'. The tools are: request_context"),
+        ("write_file", "{", "not valid JSON: Expecting property name"),
+        ("write_file", '{"path": "a"\n "content": ""}', "at line 2, column 2"),
+        ("write_file", "[]", "must be a JSON object"),
+        ("write_file", "null", "must be a JSON object"),
+        ("write_file", '{"path":"a"}', "needs 'content'; you gave path"),
+        ("write_file", "", "needs 'path', 'content'; you gave nothing"),
+        (
+            "write_file",
+            '{"path":"a","content":"","mode":1}',
+            "no field 'mode'. Its fields are: path,",
+        ),
+        ("write_file", '{"path":1,"content":""}', "Expected `str`, got `int` - at `$.path`"),
+        ("write_file", '{"path":"a","path":"b","content":""}', "'path' is given twice"),
+        ("write_file", '{"path":" ","content":""}', "'path' is empty"),
+        ("write_file", '{"path":"a","content":"\\ud800"}', "surrogate"),
+        ("edit_file", '{"path":"a","old":"","new":"x"}', "'old' is empty"),
+        ("edit_file", '{"path":"a","old":"x","new":"x"}', "the same"),
+        ("edit_file", '{"path":"a","old":"x","new":"y","replace_all":"yes"}', "Expected `bool`"),
+        ("run", '{"reason":"r"}', "exactly one of the two"),
+        ("run", '{"reason":"r","argv":["a"],"command":"a"}', "exactly one of the two"),
+        ("run", '{"reason":"r","argv":[]}', "the command is empty"),
+        ("run", '{"reason":"r","argv":["a"],"timeout_s":601}', "1 to 600 seconds, not 601"),
+        ("run", '{"reason":"r","argv":["a"],"timeout_s":0}', "1 to 600"),
+        ("run", '{"reason":"r","argv":["a"],"timeout_s":NaN}', "NaN is not a number"),
+        ("run", '{"reason":"r","argv":["a"],"timeout_s":1e999}', "Expected `int`"),
+        ("run", '{"reason":"r","argv":["a"],"timeout_s":1.5}', "Expected `int`"),
+        ("run", '{"reason":"r","argv":["a","\\u0000"]}', "NUL"),
+        ("run", '{"reason":"r","command":"a && b"}', "cockpit runs argv, not a shell"),
+        ("run", '{"reason":"r","argv":["a","&&","b"]}', "cockpit runs argv, not a shell"),
+        ("git_commit", '{"message":"m","paths":[]}', "'paths' is empty"),
+        ("git_commit", '{"message":"m","paths":["a",""]}', "'paths' is empty"),
+        ("finish", '{"status":"maybe","summary":""}', "Invalid enum value 'maybe'"),
+        ("write_file", '{"a":' * 100_000, "nested too deeply"),
+        ("run", '{"timeout_s":' + "9" * 5_000 + "}", "not valid JSON"),
+        ("write_file", " " * 2_000_001, "longer than"),
+    ],
+)
+def test_wrong_calls_are_told_what_is_wrong(name: str, arguments: str, words: str) -> None:
+    with pytest.raises(MalformedCall) as caught:
+        parse_call(name, arguments)
+    assert words in str(caught.value)
+
+
+@given(st.sampled_from(sorted(GOOD)), st.text(max_size=200))
+def test_any_text_is_read_or_refused(name: str, arguments: str) -> None:
+    try:
+        parse_call(name, arguments)
+    except MalformedCall as error:
+        assert str(error).startswith(name)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(sorted(GOOD)), st.data())
+def test_any_value_in_any_field_is_read_or_refused(name: str, data: st.DataObject) -> None:
+    arguments = {
+        field: data.draw(st.just(value) | json_values, label=field)
+        for field, value in GOOD[name].items()
+    }
+    try:
+        call = parse_call(name, json.dumps(arguments))
+    except MalformedCall:
+        return
+    assert call.name == name
