@@ -21,6 +21,7 @@ from typing import Any
 
 from cockpit.config_keys import KEYS, TABLES, Key, OutOfBounds, key_of
 from cockpit.decide.choose import ModelSettings
+from cockpit.loop.settings import Limits, ObserveLimits, RuntimeSettings
 from cockpit.store.errors import CockpitError
 
 LARGEST_FILE = 1_000_000
@@ -33,55 +34,12 @@ class ConfigInvalid(CockpitError):
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetSettings:
-    """``[budget]``. Tokens of one packet (RFC-003 §9.1)."""
-
-    orientation_token_budget: int = 150_000
-
-
-@dataclass(frozen=True, slots=True)
-class ObserveSettings:
-    """``[observe]``. Counts for one wave (RFC-003 §10.1)."""
-
-    max_observation_jobs_per_wave: int = 10_000
-    max_concurrent_observers: int = 128
-    max_facts_per_wave: int = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalSettings:
-    """``[approval]``. ``deadline_s``: seconds that a headless session's proposal waits."""
-
-    policy: str = "ask"
-    deadline_s: float = 3_600.0
-
-
-@dataclass(frozen=True, slots=True)
-class LimitSettings:
-    """``[limits]`` of one session. ``max_cost`` is in US dollars; None is no limit."""
-
-    max_waves: int = 40
-    max_cost: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScreenSettings:
-    """``[screen]``."""
-
-    theme: str = "cockpit-dark"
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be set. ``keys`` maps an action of the screen to the keys that run it;
     ``origins`` tells for each key that is not a default which file, variable or flag set it."""
 
-    model: ModelSettings = field(default_factory=ModelSettings)
-    budget: BudgetSettings = field(default_factory=BudgetSettings)
-    observe: ObserveSettings = field(default_factory=ObserveSettings)
-    approval: ApprovalSettings = field(default_factory=ApprovalSettings)
-    limits: LimitSettings = field(default_factory=LimitSettings)
-    screen: ScreenSettings = field(default_factory=ScreenSettings)
+    runtime: RuntimeSettings = field(default_factory=RuntimeSettings)
+    theme: str = "cockpit-dark"
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -114,7 +72,7 @@ def load_settings(
         layers.file(project / "config.toml", trusted=False)
     layers.environment(env)
     layers.flags(flags or {})
-    return layers.settings()
+    return layers.settings(env)
 
 
 class _Layers:
@@ -159,19 +117,28 @@ class _Layers:
                 key = by_name[name]
                 self._set(key, _read(key, value, f"The option for {key.full}"), "command line")
 
-    def settings(self) -> Settings:
-        tables: dict[str, dict[str, Any]] = {table: {} for table in TABLES}
+    def settings(self, env: Mapping[str, str]) -> Settings:
+        parts: dict[str, dict[str, Any]] = {"": {}, "model": {}, "limits": {}, "observe": {}}
+        screen = {}
         for key, value in self._values.items():
-            tables[key.table][key.field] = value
+            if not key.field:
+                screen[key.name] = value
+                continue
+            part, _, name = key.field.rpartition(".")
+            parts[part][name] = value
+        runtime = RuntimeSettings(
+            model=ModelSettings(**parts["model"]),
+            limits=Limits(**parts["limits"]),
+            observe=ObserveLimits(**parts["observe"]),
+            user_dir=user_folder(env),
+            environment=dict(env),
+            **parts[""],
+        )
         return Settings(
-            model=ModelSettings(**tables["model"]),
-            budget=BudgetSettings(**tables["budget"]),
-            observe=ObserveSettings(**tables["observe"]),
-            approval=ApprovalSettings(**tables["approval"]),
-            limits=LimitSettings(**tables["limits"]),
-            screen=ScreenSettings(**tables["screen"]),
+            runtime=runtime,
             keys=MappingProxyType(self._keys),
             origins=MappingProxyType(self._origins),
+            **screen,
         )
 
     def _set(self, key: Key, value: Any, origin: str) -> None:

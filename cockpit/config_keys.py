@@ -23,8 +23,8 @@ class OutOfBounds(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key. ``allowed`` says in words what ``type`` enforces; ``field`` is the attribute of the
-    settings (of the table's dataclass) that it fills. ``project`` tells what a project file may do:
+    """One key. ``allowed`` says in words what ``type`` enforces; ``field`` is where the value
+    goes in the runtime's settings (``limits.max_waves``); empty for what is the screen's. ``project`` tells what a project file may do:
     ``any`` value, only a ``lower`` one than the layers before it, or ``none``."""
 
     table: str
@@ -68,7 +68,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "model",
         "name",
-        "model",
+        "model.model",
         _WORDS,
         "a model's name such as anthropic:NAME, openai:NAME, openai-compatible:NAME or offline",
         None,
@@ -78,7 +78,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "model",
         "base_url",
-        "base_url",
+        "model.base_url",
         _WORDS,
         "an http or https address",
         None,
@@ -89,7 +89,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "model",
         "timeout_s",
-        "timeout_s",
+        "model.timeout_s",
         _number(1, 3600),
         "a number of seconds from 1 to 3600",
         120.0,
@@ -99,7 +99,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "model",
         "max_retries",
-        "max_retries",
+        "model.max_retries",
         _whole(0, 20),
         "a whole number from 0 to 20",
         4,
@@ -109,7 +109,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "budget",
         "ORIENTATION_TOKEN_BUDGET",
-        "orientation_token_budget",
+        "token_budget",
         _whole(1_000, 2_000_000),
         "a whole number of tokens from 1000 to 2000000",
         150_000,
@@ -119,7 +119,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "observe",
         "MAX_OBSERVATION_JOBS_PER_WAVE",
-        "max_observation_jobs_per_wave",
+        "observe.max_jobs",
         _whole(1, 10_000),
         "a whole number from 1 to 10000",
         10_000,
@@ -129,7 +129,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "observe",
         "MAX_CONCURRENT_OBSERVERS",
-        "max_concurrent_observers",
+        "observe.max_concurrent",
         _whole(1, 128),
         "a whole number from 1 to 128",
         128,
@@ -139,12 +139,22 @@ KEYS: tuple[Key, ...] = (
     Key(
         "observe",
         "MAX_FACTS_PER_WAVE",
-        "max_facts_per_wave",
+        "observe.max_facts",
         _whole(1, 50_000),
         "a whole number from 1 to 50000",
         50_000,
         "MAX_FACTS_PER_WAVE",
         "facts that one wave may store",
+    ),
+    Key(
+        "observe",
+        "job_timeout_s",
+        "observe.job_timeout_s",
+        _number(1, 3600),
+        "a number of seconds from 1 to 3600",
+        60.0,
+        "COCKPIT_JOB_TIMEOUT_S",
+        "how long one observation job may take, in seconds",
     ),
     Key(
         "approval",
@@ -160,7 +170,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "approval",
         "deadline_s",
-        "deadline_s",
+        "limits.deadline_s",
         _number(1, 30 * 86_400),
         "a number of seconds from 1 to 2592000",
         3_600.0,
@@ -171,10 +181,10 @@ KEYS: tuple[Key, ...] = (
     Key(
         "limits",
         "max_waves",
-        "max_waves",
+        "limits.max_waves",
         _whole(1, 1_000),
         "a whole number from 1 to 1000",
-        40,
+        50,
         "COCKPIT_MAX_WAVES",
         "waves of one session before it stops by itself",
         project="lower",
@@ -182,7 +192,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "limits",
         "max_cost",
-        "max_cost",
+        "limits.max_cost",
         _number(0, 100_000),
         "an amount in US dollars from 0 to 100000",
         None,
@@ -193,7 +203,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "screen",
         "theme",
-        "theme",
+        "",
         _WORDS,
         "the name of a theme",
         "cockpit-dark",

@@ -1,0 +1,151 @@
+"""The command line: one table of commands, each loaded only when it is called.
+
+Everything that goes wrong ends here as one sentence on stderr and an exit code
+(:mod:`cockpit.commands.exits`); ``COCKPIT_DEBUG=1`` shows the traceback as well.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from cockpit import __version__
+
+COMMANDS = {
+    "run": ("cockpit.commands.run:run", "Work on a task without the screen."),
+    "review": ("cockpit.commands.run:review", "Review a pull request, a branch or a range."),
+    "proposals": ("cockpit.commands.proposals:proposals", "What waits for a decision."),
+    "sessions": ("cockpit.commands.sessions:sessions", "What was worked on."),
+    "packet": ("cockpit.commands.packet:packet", "What a wave knew, and why."),
+    "profile": ("cockpit.commands.profile:profile", "The orientation profile and its versions."),
+    "journal": ("cockpit.commands.journal:journal", "Every step, in order; checked and exported."),
+    "replay": ("cockpit.commands.replay:replay", "Watch a past session again."),
+    "init": ("cockpit.commands.init:init", "Write commented templates into .cockpit."),
+    "doctor": ("cockpit.commands.doctor:doctor", "What is missing, and how to mend it."),
+    "demo": ("cockpit.commands.demo:demo", "The cockpit on a sample project, offline."),
+}
+"""Name, where it stands, and its line in the help: listing them loads none."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, short_form(args))
+
+
+def short_form(args: Sequence[str]) -> list[str]:
+    """``-p TASK …`` is ``run TASK …``: before any command's name, and with the same options."""
+    for place, word in enumerate(args):
+        if word == "-p":
+            return ["run", *args[:place], *args[place + 1 :]]
+        if word in COMMANDS or word == "--":
+            break
+    return list(args)
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="cockpit", message="%(prog)s %(version)s")
+@click.option("-c", "--continue", "last", is_flag=True, help="Open the last session again.")
+@click.option(
+    "-r",
+    "--resume",
+    "session",
+    is_flag=False,
+    flag_value="",
+    metavar="[ID]",
+    help="Open that session again, or pick one.",
+)
+@click.option("--model", metavar="NAME", help="anthropic:NAME, openai:NAME, offline, …")
+@click.option(
+    "--approve",
+    type=click.Choice(["ask", "trusted", "reads", "all"]),
+    help="What is approved without you. Default: ask.",
+)
+@click.option("--theme", metavar="NAME", help="The screen's colours.")
+@click.pass_context
+def root(
+    ctx: click.Context,
+    last: bool,
+    session: str | None,
+    model: str | None,
+    approve: str | None,
+    theme: str | None,
+) -> None:
+    """One person in command of LLM coding agents: Enter approves, Escape discusses.
+
+    Without a command it opens the screen in this project. `cockpit -p TASK` is `cockpit run TASK`.
+    """
+    if ctx.invoked_subcommand is not None:
+        if last or session is not None or model or approve or theme:
+            raise click.UsageError(
+                f"These options open the screen; write them after {ctx.invoked_subcommand!r}."
+            )
+        return
+    from cockpit.commands.screen import open_screen
+
+    if last and session:
+        raise click.UsageError("-c opens the last session and -r a named one; choose one of them.")
+    flags = {"[model] name": model, "[approval] policy": approve, "[screen] theme": theme}
+    ctx.exit(open_screen("last" if last else session, flags))
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code, and raises nothing."""
+    try:
+        return _run(args)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return _pipe_closed()
+    except Exception as error:
+        return _explain(error)
+
+
+def _run(args: Sequence[str] | None) -> int:
+    ended: Any = root.main(
+        args=None if args is None else list(args), prog_name="cockpit", standalone_mode=False
+    )
+    if not sys.stdout.closed:
+        sys.stdout.flush()  # a reader that went away shows here, not in the interpreter's last act
+    return int(ended or 0)
+
+
+def _pipe_closed() -> int:
+    # What is still buffered has no reader: without this the interpreter would complain on leaving.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
+
+
+def _explain(error: Exception) -> int:
+    from cockpit.commands.failing import explain
+
+    return explain(error)

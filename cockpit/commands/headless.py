@@ -1,0 +1,163 @@
+"""A session without the screen: driven to its end, told as it goes.
+
+Three projections of the same journal rows: a story, the rows themselves, or one document at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cockpit.commands.exits import Exit, of_session
+from cockpit.commands.project import choose_session, here, settings_of
+from cockpit.commands.terminal import Telling, on_terminal, say, show_json, show_json_line
+from cockpit.config import Settings
+from cockpit.loop.report import session_document
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.story import Storyteller
+from cockpit.store import journal
+from cockpit.store.errors import CockpitError
+from cockpit.store.follow import follow
+from cockpit.store.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the drive ended: the session, and the error that ended it, if one did."""
+
+    session_id: str
+    interrupted: bool
+    error: Exception | None
+
+
+class Teller:
+    """Tells rows of one session in the chosen format, each once and in order."""
+
+    def __init__(self, output: str, after: int) -> None:
+        self.seq = after
+        self._lines = output == "stream-json"
+        self._story = Storyteller()
+        # The story is the answer of `text`; beside a document it is progress, for a person only.
+        stream = sys.stdout if output == "text" else sys.stderr
+        quiet = self._lines or (output == "json" and not on_terminal(sys.stderr))
+        self._telling = None if quiet else Telling(stream)
+
+    def take(self, rows: Sequence[journal.Row]) -> None:
+        """Tell these rows. Raises ``BrokenPipeError`` when the reader of stdout went away."""
+        for row in rows:
+            if row.seq <= self.seq:
+                continue
+            self.seq = row.seq
+            if self._lines:
+                show_json_line(row.line())
+            elif self._telling is not None and (text := self._story.tell(row)):
+                self._telling.write(text)
+
+
+def drive(words: str, session: str | None, *, output: str, flags: Mapping[str, object]) -> Exit:
+    """Begin a session (or go on with one) and run it to its end; returns the exit code.
+
+    The session's last word in ``output``'s format is on stdout by then. Raises
+    :class:`~cockpit.store.errors.CockpitError` where none could begin.
+    """
+    place = here()
+    settings = settings_of(place, flags)
+    return asyncio.run(_drive(place, settings, words, session, output, flags))
+
+
+async def _drive(
+    place: Place,
+    settings: Settings,
+    words: str,
+    session: str | None,
+    output: str,
+    flags: Mapping[str, object],
+) -> Exit:
+    async with open_runtime(place, settings.runtime) as runtime:
+        before = await runtime.store.read(journal.last_seq)
+        session_id = await _begin(runtime, settings, words, session, flags)
+        ending = await _run(runtime, session_id, Teller(output, before))
+        if output == "json":
+            document = await runtime.store.read(lambda c: session_document(c, session_id))
+            show_json(document)
+        code = await runtime.store.read(lambda c: of_session(c, session_id))
+    if ending.error is not None and not isinstance(ending.error, CockpitError):
+        raise ending.error
+    if ending.error is not None:
+        say(f"cockpit: {ending.error}")
+    if ending.interrupted or code != Exit.DONE:
+        say(
+            f"Go on with: cockpit run --continue {session_id}   or on the screen: cockpit -r {session_id}"
+        )
+    return Exit.INTERRUPTED if ending.interrupted else code
+
+
+async def _begin(
+    runtime: Runtime,
+    settings: Settings,
+    words: str,
+    session: str | None,
+    flags: Mapping[str, object],
+) -> str:
+    if session is None:
+        return await runtime.start(words, interactive=False)
+    session_id = await runtime.store.read(lambda connection: choose_session(connection, session))
+    given = {name for name, value in flags.items() if value is not None}
+    limits = any(name.startswith("[limits]") or name.endswith("deadline_s") for name in given)
+    await runtime.change(
+        session_id,
+        policy=settings.runtime.policy if "[approval] policy" in given else None,
+        model=settings.runtime.model.model if "[model] name" in given else None,
+        limits=settings.runtime.limits if limits else None,
+    )
+    if words:
+        await runtime.say(session_id, words)
+    return session_id
+
+
+async def _run(runtime: Runtime, session_id: str, teller: Teller) -> Ending:
+    """Run the session while its rows are told; a signal or a closed pipe stops it in its wave."""
+    loop = asyncio.get_running_loop()
+    work = asyncio.create_task(runtime.run(session_id), name=f"run {session_id}")
+    telling = asyncio.create_task(_tell(runtime, session_id, teller))
+    signalled: list[int] = []
+
+    def stop(number: int) -> None:
+        signalled.append(number)
+        work.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        await asyncio.wait({work, telling}, return_when=asyncio.FIRST_COMPLETED)
+        if telling.done():
+            work.cancel()
+        (error,) = await asyncio.gather(work, return_exceptions=True)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+        telling.cancel()
+        (unread,) = await asyncio.gather(telling, return_exceptions=True)
+    if isinstance(unread, BrokenPipeError):
+        raise unread
+    await _tell_rest(runtime, session_id, teller)
+    failed = error if isinstance(error, Exception) else None
+    return Ending(session_id, bool(signalled), failed)
+
+
+async def _tell(runtime: Runtime, session_id: str, teller: Teller) -> None:
+    async for rows in follow(runtime.store, after=teller.seq, session_id=session_id):
+        teller.take(rows)
+
+
+async def _tell_rest(runtime: Runtime, session_id: str, teller: Teller) -> None:
+    while True:
+        rows = await runtime.store.read(
+            lambda connection: journal.rows(connection, after=teller.seq, session_id=session_id)
+        )
+        if not rows:
+            return
+        teller.take(rows)

@@ -1,0 +1,96 @@
+"""The project a command runs in: its place, its settings and its store."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from cockpit.store.errors import CockpitError, NotFound
+from cockpit.store.place import Place, find_place
+
+if TYPE_CHECKING:
+    from cockpit.config import Settings
+    from cockpit.store.database import Store
+
+T = TypeVar("T")
+
+
+class WrongUse(CockpitError):
+    """The command line asks for something that cannot be."""
+
+    code = "usage"
+
+
+def here() -> Place:
+    """The project that the working directory is in. Raises :class:`WrongUse` where there is none."""
+    try:
+        return find_place(Path.cwd())
+    except FileNotFoundError as error:
+        raise WrongUse("The working directory is gone; change to one that exists.") from error
+
+
+def settings_of(place: Place, flags: Mapping[str, object] | None = None) -> Settings:
+    """The settings of that project. Raises :class:`~cockpit.config.ConfigInvalid`."""
+    from cockpit.config import load_settings
+
+    return load_settings(place.folder, env=os.environ, flags=flags)
+
+
+@contextmanager
+def open_store(place: Place) -> Iterator[Store]:
+    """The project's store, made when it is missing."""
+    from cockpit.store.database import Store
+
+    place.prepare()
+    with Store.open(place.database) as store:
+        yield store
+
+
+def look(read: Callable[[sqlite3.Connection], T], *, empty: T | None = None) -> T:
+    """Read from this project's store, which is not made by looking.
+
+    Without a store ``empty`` is the answer; without that :class:`NotFound` is raised.
+    """
+    place = here()
+    if not place.database.exists():
+        if empty is None:
+            raise NotFound(
+                f"Nothing was recorded in {place.home} yet; start with `cockpit run TASK`."
+            )
+        return empty
+    with open_store(place) as store:
+        return store.read_now(read)
+
+
+def choose_session(connection: sqlite3.Connection, named: str | None) -> str:
+    """The id of the session that ``named`` is, or begins; None or ``last`` is the newest.
+
+    Raises :class:`NotFound` where there is none, :class:`WrongUse` where several begin so.
+    """
+    from cockpit.store import sessions
+
+    if named is None or named == "last":
+        newest = sessions.recent(connection, 1)
+        if not newest:
+            raise NotFound("There is no session yet; start one with `cockpit run TASK`.")
+        return newest[0].session_id
+    found = [
+        str(identity)
+        for (identity,) in connection.execute(
+            "SELECT session_id FROM sessions WHERE substr(session_id, 1, ?)=? LIMIT 3",
+            (len(named), named),
+        )
+    ]
+    if named in found:
+        return named
+    if not found:
+        raise NotFound(f"There is no session {named}; `cockpit sessions list` names them.")
+    if len(found) > 1:
+        raise WrongUse(
+            f"Several sessions begin with {named}: {', '.join(found)}. Write more of it."
+        )
+    return found[0]

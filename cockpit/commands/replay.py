@@ -1,0 +1,17 @@
+"""``cockpit replay``: a past session on the screen, with a scrubber."""
+
+from __future__ import annotations
+
+import click
+
+from cockpit.commands.project import choose_session, look
+
+
+@click.command(short_help="Watch a past session again.")
+@click.argument("session", default="last")
+def replay(session: str) -> None:
+    """Show SESSION (the last one without a name) from its first row on; nothing can be changed."""
+    from cockpit.commands.screen import open_replay
+
+    session_id = look(lambda connection: choose_session(connection, session))
+    open_replay(session_id)
