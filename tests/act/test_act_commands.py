@@ -271,9 +271,9 @@ def test_a_script_too_long_to_be_judged_is_denied(script: str) -> None:
     assert judge(["sh", "-c", script]).denied
 
 
-def test_a_script_nested_too_deeply_is_denied() -> None:
-    nested = ["sh", "-c", "true"]
-    for _ in range(8):
+def test_nesting_hides_nothing_and_has_an_end() -> None:
+    nested = ["rm", "-rf", "x"]
+    for _ in range(4):
         nested = ["sh", "-c", shlex.join(nested)]
-    assert judge(nested).denied or judge(nested).risk in {"medium", "high"}
+    assert "it removes files" in judge(nested).reasons
     assert judge(["env"] * 60 + ["ls"]).denied

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ TRAILER = "Cockpit-Key"
 """The trailer whose value is the action's key."""
 
 _TIMEOUT_S = 300.0
+_TRAILER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
 _IDENTITY = ("tell me who you are", "unable to auto-detect email", "empty ident name")
 
 
@@ -65,9 +67,7 @@ class CommitAdapter:
                     "commit",
                     "--only",
                     "--no-gpg-sign",
-                    "--cleanup=whitespace",
-                    "--trailer",
-                    f"{TRAILER}: {key}",
+                    "--cleanup=verbatim",
                     "--file=-",
                     "--",
                     *paths,
@@ -75,7 +75,7 @@ class CommitAdapter:
             ),
             cwd=root,
             timeout_s=_TIMEOUT_S,
-            stdin=wanted.message.encode(),
+            stdin=keyed(wanted.message, key).encode(),
             env=git_environment(),
         )
         if not finished.ok and added:
@@ -104,6 +104,19 @@ class CommitAdapter:
         held = await asyncio.to_thread((ground.root / lock.text.rstrip("\n")).exists)
         # A hook of the commit that was cut off may still run, and finish the commit.
         return "unknown" if held or not lock.ok else "not_done"
+
+
+def keyed(message: str, key: str) -> str:
+    """``message`` with the key as its last trailer, joining trailers that are there.
+
+    Written here, since git's own ``--trailer`` drops lines that begin with ``#``.
+    """
+    text = message.strip()
+    _, _, rest = text.partition("\n\n")
+    last = rest.rpartition("\n\n")[2]
+    joins = bool(last) and all(_TRAILER_LINE.match(line) for line in last.splitlines())
+    between = "\n" if joins else "\n\n"
+    return f"{text}{between}{TRAILER}: {key}\n"
 
 
 async def _announce(root: Path, paths: list[str]) -> list[str]:

@@ -1,0 +1,187 @@
+"""Writing files: shown before, whole and durable, never over what somebody else changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from act_world import show
+
+from cockpit.access.paths import PathRefused
+from cockpit.act.adapters import ADAPTERS
+from cockpit.act.ground import ActGround
+from cockpit.act.shown import ActionRefused, shown
+from cockpit.act.tools import parse_call
+from cockpit.store.canonical import canonical_json
+
+WRITE = ADAPTERS["write_file"]
+
+
+async def test_a_new_file_is_shown_made_and_probed(ground: ActGround) -> None:
+    proposal = await show(ground, "write_file", path="new/deep/a.py", content="x = 1\n")
+    assert proposal.title == "create new/deep/a.py (+1 −0)"
+    assert proposal.notes == ("The directory new/deep is made.",)
+    assert (proposal.diffs[0].before, proposal.diffs[0].after) == (None, "x = 1\n")
+    body = proposal.proposal_body()
+    assert set(body) == {"type", "summary", "fields", "body", "diffs", "notes", "payload"}
+    assert canonical_json(body)
+    assert await WRITE.probe(proposal.payload, "k", ground) == "not_done"
+    outcome = await WRITE.perform(proposal.payload, "k", ground)
+    assert (outcome.status, outcome.summary) == ("success", "new/deep/a.py created, 6 bytes.")
+    assert (ground.root / "new/deep/a.py").read_text() == "x = 1\n"
+    assert [p.name for p in (ground.root / "new/deep").iterdir()] == ["a.py"]
+    assert await WRITE.probe(proposal.payload, "k", ground) == "done"
+    assert (await WRITE.perform(proposal.payload, "k", ground)).status == "success"
+
+
+async def test_the_mode_of_a_file_is_kept(ground: ActGround) -> None:
+    script = ground.root / "run.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o751)
+    proposal = await show(ground, "write_file", path="run.sh", content="#!/bin/sh\ntrue\n")
+    await WRITE.perform(proposal.payload, "k", ground)
+    assert script.stat().st_mode & 0o7777 == 0o751
+
+
+async def test_a_change_on_disk_in_between_is_a_conflict(ground: ActGround) -> None:
+    proposal = await show(ground, "edit_file", path="app.py", old="3 *", new="3.14159 *")
+    theirs = "def area(r):\n    return 3 * r ** 2\n"
+    (ground.root / "app.py").write_text(theirs)
+    outcome = await ADAPTERS["edit_file"].perform(proposal.payload, "k", ground)
+    assert (outcome.status, outcome.failure) == ("failure", "conflict")
+    assert "changed on disk since it was shown" in outcome.summary
+    assert (ground.root / "app.py").read_text() == theirs
+    assert await WRITE.probe(proposal.payload, "k", ground) == "unknown"
+
+
+async def test_a_new_file_that_appeared_meanwhile_is_not_replaced(ground: ActGround) -> None:
+    proposal = await show(ground, "write_file", path="a.py", content="mine\n")
+    (ground.root / "a.py").write_text("theirs\n")
+    assert (await WRITE.perform(proposal.payload, "k", ground)).failure == "conflict"
+    assert (ground.root / "a.py").read_text() == "theirs\n"
+
+
+@pytest.mark.parametrize("name", ["app.py", "docs/notes.md"])
+async def test_a_link_swapped_in_is_never_followed(
+    ground: ActGround, tmp_path: Path, name: str
+) -> None:
+    outside = tmp_path / "outside"
+    (outside / "docs").mkdir(parents=True)
+    now = (ground.root / name).read_text()
+    (outside / name).write_text(now)
+    proposal = await show(ground, "write_file", path=name, content="changed\n")
+    if name == "app.py":
+        (ground.root / name).unlink()
+        (ground.root / name).symlink_to(outside / name)
+    else:
+        (ground.root / "docs").rename(ground.root / "docs-old")
+        (ground.root / "docs").symlink_to(outside / "docs")
+    with pytest.raises(PathRefused):
+        await WRITE.perform(proposal.payload, "k", ground)
+    assert (outside / name).read_text() == now
+    assert await WRITE.probe(proposal.payload, "k", ground) == "unknown"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../x",
+        "/etc/passwd",
+        "~/x",
+        ".git/config",
+        ".GIT/hooks/pre-commit",
+        "sub/.git/config",
+        ".cockpit/state/cockpit.db",
+        "a\0b",
+        "docs/../../x",
+        "out/x",
+        "link",
+    ],
+)
+async def test_hostile_paths_are_refused(ground: ActGround, tmp_path: Path, path: str) -> None:
+    (ground.root / "out").symlink_to(tmp_path)
+    (ground.root / "link").symlink_to(ground.root / "app.py")
+    with pytest.raises(PathRefused):
+        await show(ground, "write_file", path=path, content="x")
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "words"),
+    [
+        ("app.py", "def area(r):\n    return 3 * r * r\n", "already has exactly this content"),
+        ("a.py", "x\0", "NUL"),
+        ("a.py", "x" * (2 * 1024 * 1024 - 1) + "éé", None),
+        ("a.py", "key = '[masked:jwt]'\n", "would destroy the secret"),
+        ("a.py", "TOKEN = 'ghp_" + "a1B2" * 9 + "'\n", "looks like a key"),
+        ("docs", "x", None),
+    ],
+)
+async def test_writes_that_cannot_be_right_are_refused(
+    ground: ActGround, path: str, content: str, words: str | None
+) -> None:
+    with pytest.raises((ActionRefused, PathRefused, Exception)) as caught:
+        await show(ground, "write_file", path=path, content=content)
+    assert words is None or words in str(caught.value)
+
+
+async def test_secrets_beside_an_edit_are_not_drawn_but_stay_in_the_file(ground: ActGround) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    (ground.root / "conf.py").write_text(f"TOKEN = '{secret}'\nDEBUG = True\n")
+    proposal = await show(
+        ground, "edit_file", path="conf.py", old="DEBUG = True", new="DEBUG = False"
+    )
+    assert secret not in canonical_json(proposal.proposal_body())
+    await ADAPTERS["edit_file"].perform(proposal.payload, "k", ground)
+    assert (ground.root / "conf.py").read_text() == f"TOKEN = '{secret}'\nDEBUG = False\n"
+
+
+async def test_crlf_files_keep_their_line_ends(ground: ActGround) -> None:
+    (ground.root / "dos.txt").write_bytes(b"a\r\nb\r\n")
+    proposal = await show(ground, "write_file", path="dos.txt", content="a\nc\n")
+    assert proposal.title == "replace dos.txt (+1 −1)"
+    assert "The file's CRLF line ends are kept." in proposal.notes
+    await WRITE.perform(proposal.payload, "k", ground)
+    assert (ground.root / "dos.txt").read_bytes() == b"a\r\nc\r\n"
+
+
+async def test_a_large_file_is_drawn_around_its_change(ground: ActGround) -> None:
+    lines = [f"line {number}\n" for number in range(40_000)]
+    (ground.root / "big.txt").write_text("".join(lines))
+    proposal = await show(ground, "edit_file", path="big.txt", old="line 20000\n", new="changed\n")
+    drawn = proposal.diffs[0]
+    assert drawn.after is not None and drawn.before is not None
+    assert "changed\n" in drawn.after and len(drawn.after) < 5_000
+    assert any("big.txt: drawn from line" in note for note in proposal.notes)
+
+
+@pytest.mark.parametrize(
+    ("path", "risk"),
+    [
+        ("a.py", "medium"),
+        ("docs/x.md", "low"),
+        ("Makefile", "high"),
+        ("sub/Makefile", "high"),
+        (".github/workflows/ci.yml", "high"),
+        ("AGENTS.md", "high"),
+        (".env.local", "high"),
+        (".cockpit/config.toml", "high"),
+    ],
+)
+async def test_the_risk_of_a_file_is_what_it_steers(
+    ground: ActGround, path: str, risk: str
+) -> None:
+    assert (await show(ground, "write_file", path=path, content="x\n")).risk == risk
+
+
+async def test_two_edits_of_one_wave_build_on_each_other(ground: ActGround) -> None:
+    first = await show(ground, "edit_file", path="app.py", old="3 *", new="PI *")
+    call = parse_call(
+        "edit_file", '{"path":"app.py","old":"def area","new":"PI = 3\\n\\ndef area"}'
+    )
+    second = await shown(call, ground, ahead=first.leaves)
+    assert second.diffs[0].before == first.diffs[0].after
+    adapter = ADAPTERS["edit_file"]
+    assert (await adapter.perform(second.payload, "k2", ground)).failure == "conflict"
+    assert (await adapter.perform(first.payload, "k1", ground)).failure is None
+    assert (await adapter.perform(second.payload, "k2", ground)).failure is None
+    assert (ground.root / "app.py").read_text() == second.diffs[0].after
