@@ -1,0 +1,26 @@
+"""What a rule says: a place, a grade, a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Grade = Literal["blocking", "question", "nit", "praise"]
+"""``blocking`` must change before a merge, ``question`` wants an answer, ``nit`` is take-or-leave,
+``praise`` is what works well."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One remark about ``path:line`` (line 0: the file as a whole). ``rule`` names who says so."""
+
+    path: str
+    line: int
+    rule: str
+    grade: Grade
+    text: str
+
+    @property
+    def place(self) -> str:
+        """``src/app.py:12``, as it is cited."""
+        return f"{self.path}:{self.line}" if self.line else self.path
