@@ -16,6 +16,10 @@ from cockpit.store.outbox import Outgoing
 from cockpit.store.waves import Wave
 
 
+_LEFT_OUT = ("stdout", "stderr", "duration_ms")
+"""Of a receipt: what is told as text, and what differs from run to run for no reason."""
+
+
 def exchanges(connection: sqlite3.Connection, wave: Wave) -> list[Exchange]:
     """The exchanges of ``wave``, whose calls are all settled, in the order of its calls."""
     plan = plans.load(connection, wave.wave_id)
@@ -122,7 +126,7 @@ def _readable(detail: Mapping[str, Any]) -> str:
     rest = {
         name: value
         for name, value in detail.items()
-        if name not in ("stdout", "stderr") and value not in (None, "", [], {})
+        if name not in _LEFT_OUT and value not in (None, "", [], {})
     }
     head = canonical_json(rest) if rest else ""
     return "\n".join(part for part in (head, *texts) if part)

@@ -1,0 +1,124 @@
+"""A small real project, scripted agents, and runtimes on both."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.settings import Limits, RuntimeSettings
+from cockpit.store.place import find_place
+
+CALC = "def add(a, b):\n    return a - b\n"
+TEST = (
+    "import unittest\n\nfrom calc import add\n\n\n"
+    "class Adding(unittest.TestCase):\n"
+    "    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
+)
+
+
+def git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *arguments],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A Git repository with a function that subtracts, and the test that says so."""
+    root = tmp_path / "calc"
+    root.mkdir()
+    (root / "calc.py").write_text(CALC)
+    (root / "test_calc.py").write_text(TEST)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "T")
+    git(root, "config", "user.email", "t@example.invalid")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Add calc")
+    return root
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[[str], str]:
+    """Write a scenario; gives the model's name."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "scenario.toml"
+        path.write_text(text)
+        return f"script:{path}"
+
+    return write
+
+
+@pytest.fixture
+def opened(project: Path, tmp_path: Path) -> Callable[..., AbstractAsyncContextManager[Runtime]]:
+    """Open a runtime on the project, with the given settings."""
+
+    @asynccontextmanager
+    async def opener(limits: Limits | None = None, **fields: object) -> AsyncIterator[Runtime]:
+        settings = RuntimeSettings(
+            user_dir=tmp_path / "user",
+            limits=limits or Limits(),
+            **fields,  # type: ignore[arg-type]
+        )
+        async with open_runtime(find_place(project), settings) as runtime:
+            yield runtime
+
+    return opener
+
+
+FIX = """
+[[turn]]
+when = { not_called = ["request_context"] }
+text = "I need the file and its test before I change anything."
+[[turn.call]]
+name = "request_context"
+arguments.purpose = "fix add"
+arguments.question = "what does add do?"
+arguments.scope = ["file:calc.py", "file:test_calc.py"]
+
+[[turn]]
+when = { called = ["request_context"], not_called = ["git_commit"] }
+text = "The sign is wrong. I change it, run the tests and commit."
+[[turn.call]]
+name = "edit_file"
+arguments = { path = "calc.py", old = "a - b", new = "a + b" }
+[[turn.call]]
+name = "run"
+arguments = { argv = ["python3", "-m", "unittest", "-q"], reason = "see that it is green" }
+[[turn.call]]
+name = "git_commit"
+arguments = { message = "Add adds", paths = ["calc.py"] }
+
+[[turn]]
+when = { called = ["git_commit"], contains = ["It did not run|Given up"] }
+text = "Something was in the way; I look again and commit."
+[[turn.call]]
+name = "run"
+arguments = { argv = ["python3", "-m", "unittest"], reason = "see that it is green" }
+[[turn.call]]
+name = "git_commit"
+arguments = { message = "Add adds", paths = ["calc.py"] }
+
+[[turn]]
+when = { contains = ["git_commit [^\\n]*\\n→ (?!It did not run)"] }
+text = "Done."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "add adds" }
+"""
+
+
+@pytest.fixture
+def fix(script: Callable[[str], str]) -> str:
+    """An agent that asks for two files, edits, tests, commits and finishes."""
+    return script(FIX)

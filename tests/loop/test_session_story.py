@@ -1,0 +1,226 @@
+"""A whole session on a real project: asked, approved, edited, tested, committed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from conftest import CALC, git
+
+from cockpit.loop.settings import Limits
+from cockpit.store import journal, outbox, proposals, sessions, waves
+from cockpit.store.errors import AlreadyDecided, Stale
+
+
+async def pending(runtime, count=1):
+    """The pending proposals, once there are ``count``."""
+
+    def ask():
+        found = runtime.store.read_now(proposals.pending)
+        return found if len(found) >= count else None
+
+    return await asyncio.wait_for(runtime.engine.pulse.until(ask), 20)
+
+
+async def test_policy_all_carries_a_change_to_its_commit(opened, fix, project):
+    async with opened() as runtime:
+        sid = await runtime.start("fix add", model=fix, policy="all", interactive=False)
+        ended = await runtime.run(sid)
+        assert (ended.status, ended.result["status"]) == ("completed", "done")
+        assert (project / "calc.py").read_text() == CALC.replace("-", "+")
+        assert git(project, "log", "--format=%s").splitlines() == ["Add adds", "Add calc"]
+        assert git(project, "status", "--short") == ""
+        actions = await runtime.store.read(lambda c: outbox.of_session(c, sid))
+        assert [a.phase for a in actions] == ["confirmed"] * 3
+        found = await runtime.store.read(lambda c: proposals.of_session(c, sid))
+        assert [(p.kind, p.status, p.decided_by) for p in found] == [
+            ("context", "approved", "policy:all"),
+            ("action", "approved", "policy:all"),
+            ("action", "approved", "policy:all"),
+            ("action", "approved", "policy:all"),
+        ]
+        done = await runtime.store.read(lambda c: waves.of_session(c, sid))
+        assert [w.phase for w in done] == ["completed"] * 3
+        assert (await runtime.store.read(journal.verify)).ok
+
+
+async def test_nothing_is_read_before_the_person_approves_and_only_what_is_kept(opened, fix):
+    async with opened() as runtime:
+        sid = await runtime.start("fix add", model=fix, policy="ask")
+        run = asyncio.create_task(runtime.run(sid))
+        (asked,) = await pending(runtime)
+        assert asked.kind == "context"
+        refs = "SELECT source_ref FROM session_facts WHERE source_type='file'"
+        assert await runtime.store.read(lambda c: c.execute(refs).fetchall()) == []
+        await runtime.approve(
+            asked.proposal_id, shown_digest=asked.shown_digest, narrowed=["file:calc.py"]
+        )
+        (edit,) = await pending(runtime)
+        assert await runtime.store.read(lambda c: c.execute(refs).fetchall()) == [("file:calc.py",)]
+        assert edit.body["diffs"][0]["after"] == CALC.replace("-", "+")
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+
+async def test_a_discussion_reaches_the_agent_and_the_next_proposal_answers_it(opened, script):
+    model = script(
+        """
+[[turn]]
+text = "I want both."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "fix", question = "what?", scope = ["file:calc.py", "file:test_calc.py"] }
+[[turn]]
+when = { contains = ["only the module"] }
+text = "Only the module, then."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "fix", question = "what?", scope = ["file:calc.py"] }
+"""
+    )
+    async with opened() as runtime:
+        sid = await runtime.start("fix add", model=model, policy="ask")
+        run = asyncio.create_task(runtime.run(sid))
+        (first,) = await pending(runtime)
+        await runtime.discuss(first.proposal_id, shown_digest=first.shown_digest)
+
+        def waits():
+            session = runtime.store.read_now(lambda c: sessions.load(c, sid))
+            return True if session.status == "waiting" else None
+
+        await asyncio.wait_for(runtime.engine.pulse.until(waits), 20)
+        await runtime.say(sid, "only the module please")
+        (second,) = await pending(runtime)
+        assert second.revises == first.proposal_id
+        assert second.body["changes"] == ["− file:test_calc.py"]
+        with pytest.raises(AlreadyDecided):
+            await runtime.approve(first.proposal_id)
+        with pytest.raises(Stale):
+            await runtime.approve(second.proposal_id, shown_digest="0" * 64)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+
+
+async def test_a_rejected_action_changes_nothing_and_stops_the_rest_of_the_plan(
+    opened, fix, project
+):
+    async with opened() as runtime:
+        sid = await runtime.start("fix add", model=fix, policy="reads")
+        run = asyncio.create_task(runtime.run(sid))
+        (edit,) = await pending(runtime)
+        await runtime.reject(edit.proposal_id, shown_digest=edit.shown_digest, reason="not today")
+        (again,) = await pending(runtime)
+        assert again.proposal_id != edit.proposal_id
+        assert (project / "calc.py").read_text() == CALC
+        actions = await runtime.store.read(lambda c: outbox.of_session(c, sid))
+        assert [a.phase for a in actions[:3]] == ["failed_terminal"] * 3
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+
+
+async def test_an_edit_by_the_person_is_shown_again_before_it_runs(opened, fix, project):
+    async with opened() as runtime:
+        sid = await runtime.start("fix add", model=fix, policy="reads")
+        run = asyncio.create_task(runtime.run(sid))
+        (first,) = await pending(runtime)
+        text, suffix = await runtime.editable(first.proposal_id)
+        assert (text, suffix) == ("a + b", ".py")
+        revision = await runtime.edit(
+            first.proposal_id, shown_digest=first.shown_digest, text="b + a"
+        )
+        (second,) = await pending(runtime)
+        assert second.proposal_id == revision
+        assert "b + a" in second.body["diffs"][0]["after"]
+        assert (project / "calc.py").read_text() == CALC
+        await runtime.approve(revision, shown_digest=second.shown_digest)
+        (command,) = await pending(runtime)
+        assert command.body["type"] == "run"
+        assert (project / "calc.py").read_text() == CALC.replace("a - b", "b + a")
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+
+
+async def test_a_deadline_ends_the_wait_and_the_session_goes_on_later(opened, fix):
+    async with opened(Limits(deadline_s=0.2)) as runtime:
+        sid = await runtime.start("fix add", model=fix, policy="ask", interactive=False)
+        rested = await runtime.run(sid)
+        assert (rested.status, rested.result["status"]) == ("waiting", "expired")
+        (asked,) = await runtime.store.read(lambda c: proposals.of_session(c, sid))
+        assert (asked.status, asked.decided_by) == ("expired", "deadline")
+        await runtime.change(sid, policy="all")
+        ended = await runtime.run(sid)
+        assert ended.status == "completed"
+
+
+async def test_a_wave_limit_ends_the_session_and_a_higher_one_goes_on(opened, fix):
+    async with opened() as runtime:
+        sid = await runtime.start(
+            "fix add", model=fix, policy="all", interactive=False, limits=Limits(max_waves=1)
+        )
+        assert (await runtime.run(sid)).result["status"] == "limit"
+        await runtime.change(sid, limits=Limits(max_waves=9))
+        assert (await runtime.run(sid)).result["status"] == "done"
+
+
+async def test_a_malformed_call_is_answered_and_the_agent_mends_it(opened, script):
+    model = script(
+        """
+[[turn]]
+text = "Here."
+[[turn.call]]
+name = "edit_file"
+raw_arguments = '{"path": "calc.py", "old": '
+[[turn]]
+when = { wave_from = 2, contains = ["not valid JSON"] }
+[[turn.call]]
+name = "finish"
+arguments = { status = "blocked", summary = "mended" }
+"""
+    )
+    async with opened() as runtime:
+        sid = await runtime.start("fix add", model=model, policy="all", interactive=False)
+        ended = await runtime.run(sid)
+        assert ended.result == {"status": "blocked", "summary": "mended"}
+        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=sid))
+        assert [r.error_code for r in rows if r.action == "model.malformed_call"] == [
+            "malformed_call"
+        ]
+
+
+async def test_two_runners_of_one_session_are_one_too_many(opened, fix):
+    async with opened() as runtime:
+        sid = await runtime.start("fix add", model=fix, policy="ask")
+        run = asyncio.create_task(runtime.run(sid))
+        await pending(runtime)
+        with pytest.raises(Stale, match="is running in process"):
+            await runtime.run(sid)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+
+
+async def test_the_same_story_in_another_directory_has_the_same_packets(
+    opened, fix, project: Path, tmp_path: Path
+):
+    from cockpit.loop.runtime import open_runtime
+    from cockpit.loop.settings import RuntimeSettings
+    from cockpit.store import packets
+    from cockpit.store.place import find_place
+
+    elsewhere = tmp_path / "deep" / "er"
+    elsewhere.parent.mkdir()
+    git(tmp_path, "clone", "-q", str(project), str(elsewhere))
+    seen = []
+    settings = RuntimeSettings(user_dir=tmp_path / "user")
+    for root in (project, elsewhere):
+        async with open_runtime(find_place(root), settings) as runtime:
+            sid = await runtime.start("fix add", model=fix, policy="reads")
+            run = asyncio.create_task(runtime.run(sid))
+            await pending(runtime)
+            found = await runtime.store.read(lambda c, sid=sid: packets.for_session(c, sid))
+            seen.append([packet.digest for packet in found])
+            run.cancel()
+            await asyncio.gather(run, return_exceptions=True)
+    assert len(seen[0]) == 2
+    assert seen[0] == seen[1]
