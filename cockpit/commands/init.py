@@ -40,10 +40,10 @@ def init(as_json: bool) -> None:
     if as_json:
         show_json({"written": written, "kept": kept})
         return
-    for path in written:
-        say(f"written  {path}")
-    for path in kept:
-        say(f"kept     {path} (it was there)")
+    for name in written:
+        say(f"written  {name}")
+    for name in kept:
+        say(f"kept     {name} (it was there)")
 
 
 def config_template() -> str:

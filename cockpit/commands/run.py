@@ -81,7 +81,7 @@ def run(ctx: click.Context, /, task: str | None, session: str | None, **options:
         session, task = "last", session  # `--continue WORDS`: the words were meant as the task
     if task == "-":
         task = click.get_text_stream("stdin").read()
-    words = (task or "").strip()
+    words = str(task or "").strip()
     if not words and session is None:
         raise WrongUse('Say what to do, for example: cockpit run "review main..HEAD".')
     ctx.exit(_drive(words, session, **options))

@@ -1,0 +1,1 @@
+"""Sends parcels to depots."""
