@@ -19,8 +19,8 @@ _TASK_CELLS = 48
 class HeaderBar(Widget):
     """Draw a :class:`HeaderView` on one line, giving up the least important parts first.
 
-    Posts nothing. From wide to narrow it loses the loop strip, the spend, the model, the task type
-    and the branch; what waits for the person is kept to the last.
+    Posts nothing. From wide to narrow it loses the loop strip, the spend, the model, the task type,
+    the branch and the state; what waits for the person is kept to the last.
     """
 
     DEFAULT_CSS = """
@@ -43,33 +43,34 @@ class HeaderBar(Widget):
     def _choices(self) -> list[tuple[Content, Content]]:
         """The line at falling detail: (left, right) from the most to the least said."""
         return [
-            (self._left(branch, kind, strip), self._right(model, spend))
-            for branch, kind, strip, model, spend in (
-                (True, True, True, True, True),
-                (True, True, False, True, True),
-                (True, True, False, True, False),
-                (True, True, False, False, False),
-                (True, False, False, False, False),
-                (False, False, False, False, False),
+            (self._left(said), self._right(said))
+            for said in (
+                {"strip", "spend", "model", "kind", "branch", "state"},
+                {"spend", "model", "kind", "branch", "state"},
+                {"model", "kind", "branch", "state"},
+                {"kind", "branch", "state"},
+                {"branch", "state"},
+                {"state"},
+                set[str](),
             )
         ]
 
-    def _left(self, branch: bool, kind: bool, strip: bool) -> Content:
+    def _left(self, said: set[str]) -> Content:
         view = self.view
         parts: list[Part] = [("cockpit", STRONG), "  "]
         if view.project:
             parts.append(view.project)
-        if branch and view.branch:
+        if "branch" in said and view.branch:
             parts += [(" ▸ ", DIM), view.branch]
-        task = _shorten(view.task, _TASK_CELLS if kind else _TASK_CELLS // 2)
+        task = _shorten(view.task, _TASK_CELLS if "kind" in said else _TASK_CELLS // 2)
         if task:
             parts += [_GAP, (task, STRONG)]
-        if kind and view.task_type:
+        if "kind" in said and view.task_type:
             parts += [" " if task else _GAP, view.task_type]
         if view.wave:
             parts += [_GAP, f"wave {view.wave}", "  "]
             parts += [self._phase()]
-        if strip:
+        if "strip" in said:
             parts.append(_GAP)
             for place, stage in enumerate(STAGES):
                 if place:
@@ -83,16 +84,16 @@ class HeaderBar(Widget):
         sign = {"done": "✔ ", "failed": "✗ "}.get(phase, "")
         return (sign + phase.upper(), style)
 
-    def _right(self, model: bool, spend: bool) -> Content:
+    def _right(self, said: set[str]) -> Content:
         view = self.view
         parts: list[Part] = []
-        if view.state:
+        if "state" in said and view.state:
             parts += [(view.state, DIM), _GAP]
-        if model and view.model:
+        if "model" in said and view.model:
             parts += [(view.model, DIM), " "]
-        if spend and view.tokens:
+        if "spend" in said and view.tokens:
             parts += [f"{tokens(view.tokens)} tok", "  "]
-        if spend and view.cost_usd is not None:
+        if "spend" in said and view.cost_usd is not None:
             parts += [money(view.cost_usd), _GAP]
         if view.pending:
             parts.append((f"● {view.pending}", ACCENT))

@@ -22,7 +22,7 @@ from widgets.fields import Fields
 from widgets.footer import hint_line
 from widgets.markdown import SafeMarkdown, faithful
 from widgets.numerals import duration
-from widgets.tone import BADGE, DIM, STRONG, WARN, block, line, risk, spread
+from widgets.tone import BADGE, DIM, STRONG, WARN, block, line, spread
 from widgets.views import KeyHintView, ProposalView, QueueView
 
 _PLAIN_FROM = 40_000
@@ -138,7 +138,8 @@ class ProposalPanel(Vertical, can_focus=True):
     def _border_words(self, front: ProposalView) -> Content:
         parts = [f"risk {front.risk}"]
         if front.left_s is not None:
-            parts.append(f"{duration(front.left_s)} left")
+            only = "only " if front.left_s < _DEADLINE_NEAR else ""
+            parts.append(f"{only}{duration(front.left_s)} left")
         if front.second_key:
             parts.append("asks for a second key")
         return Content(" · ".join(parts))
@@ -284,17 +285,9 @@ class ProposalHead(Widget):
             for part in (front.session and f"session {front.session}", front.task, front.role)
             if part
         )
-        rows.append(spread(line((who, DIM)), self._since(front), width))
-        return rows
-
-    def _since(self, front: ProposalView) -> Content:
         since = f"{duration(front.age_s)} ago" if front.age_s else "now"
-        drawn = line(("risk ", DIM), (front.risk, risk(front.risk)), (f" · {since}", DIM))
-        if front.left_s is None:
-            return drawn
-        near = front.left_s < _DEADLINE_NEAR
-        left = line((f" · {duration(front.left_s)} left", WARN if near else DIM))
-        return Content.assemble(drawn, left)
+        rows.append(spread(line((who, DIM)), line((since, DIM)), width))
+        return rows
 
 
 class ProposalKeys(Widget):

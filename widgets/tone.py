@@ -24,7 +24,6 @@ CURSOR = "on $cursor-background"
 CODE = "on $code-background"
 
 _TONES = {"dim": DIM, "good": GOOD, "bad": BAD, "warn": WARN, "accent": ACCENT}
-_RISKS = ("low", "medium", "high")
 _BANDS = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")
 
 Part = tuple[str, str] | str
@@ -39,11 +38,6 @@ def tone(name: str) -> str:
 def band(name: str) -> str:
     """The accent of a budget band; bands with a name of their own are drawn plain."""
     return f"$band-{name}" if name in _BANDS else ""
-
-
-def risk(name: str) -> str:
-    """The style of a risk word."""
-    return f"bold $risk-{name}" if name in _RISKS else ""
 
 
 def line(*parts: Part) -> Content:

@@ -1,0 +1,131 @@
+"""The band meter draws one scale, aligned columns, and opens a band."""
+
+from typing import Any
+
+import pytest
+
+from widgets.meter import BandMeter
+from widgets.numerals import duration, money, span, tokens
+from widgets.views import BandView, MeterView
+
+BANDS = (
+    BandView("identity", 4_100, 12_000, 18_000, 25_000),
+    BandView("objectives", 17_900, 15_000, 25_000, 40_000),
+    BandView("capabilities", 25_000, 10_000, 15_000, 25_000),
+    BandView("situational", 55_000, 45_000, 80_000, 110_000, 160, 31),
+    BandView("exploration", 6_600, 5_000, 12_000, 25_000),
+    BandView("reserve", 0, 3_000, 5_000, 8_000),
+)
+VIEW = MeterView(BANDS, 113_420, 150_000, "9f31c2e5aa", 212, 31, "profile v7", 3)
+
+
+async def drawn(stage: Any, width: int, view: MeterView = VIEW) -> list[str]:
+    async with stage(BandMeter(), size=(width, 14)) as pilot:
+        pilot.app.query_one(BandMeter).show(view)
+        await pilot.pause()
+        return [row.strip("│").strip() for row in pilot.app.rows]
+
+
+def row(rows: list[str], name: str) -> str:
+    return next(each for each in rows if each.startswith(name))
+
+
+async def test_it_says_where_the_budget_went(stage: Any) -> None:
+    rows = await drawn(stage, 90)
+    text = "\n".join(rows)
+    assert "Context  113,420 / 150,000" in text
+    assert "packet 9f31c2e5" in text
+    assert "212 facts · 31 dropped" in text
+    assert "profile v7 · 3 waves left" in text
+    assert "4.1k" in row(rows, "identity")
+    assert "12–25k" in row(rows, "identity")
+    assert "−31" in row(rows, "situational")
+
+
+async def test_all_bars_share_one_scale(stage: Any) -> None:
+    rows = await drawn(stage, 90)
+    used = {band.name: row(rows, band.name).count("█") for band in BANDS}
+    ceilings = {band.name: row(rows, band.name).rfind("│") for band in BANDS}
+    assert used["situational"] >= 2 * used["capabilities"] > used["identity"]
+    assert ceilings["identity"] == ceilings["exploration"] == ceilings["identity"]
+    assert ceilings["objectives"] > ceilings["identity"]
+    assert used["reserve"] == 0
+
+
+async def test_the_columns_are_aligned(stage: Any) -> None:
+    rows = await drawn(stage, 90)
+    ends = {row(rows, band.name).index("–") for band in BANDS if band.floor >= 10_000}
+    assert len(ends) == 1
+
+
+async def test_a_full_band_has_a_sign(stage: Any) -> None:
+    rows = await drawn(stage, 90)
+    assert "25.0k▲" in row(rows, "capabilities")
+    assert "▲" not in row(rows, "objectives")
+
+
+@pytest.mark.parametrize(
+    ("width", "bar", "ranges"), [(90, True, True), (40, False, True), (28, False, False)]
+)
+async def test_narrow_panes_lose_the_bar_then_the_range(
+    stage: Any, width: int, bar: bool, ranges: bool
+) -> None:
+    rows = await drawn(stage, width)
+    identity = row(rows, "identity")
+    assert ("┃" in identity) is bar
+    assert ("12–25k" in identity) is ranges
+    assert "4.1k" in identity
+
+
+async def test_enter_opens_the_band_under_the_cursor(stage: Any) -> None:
+    meter = BandMeter()
+    async with stage(meter) as pilot:
+        meter.show(VIEW)
+        meter.focus()
+        await pilot.press("j", "j", "down", "k", "enter")
+        await pilot.press(*["j"] * 20, "enter", *["k"] * 20, "up", "enter")
+        names = [each.name for each in pilot.app.got(BandMeter.BandOpened)]
+        assert names == ["capabilities", "reserve", "identity"]
+
+
+async def test_a_click_opens_a_band(stage: Any) -> None:
+    meter = BandMeter()
+    async with stage(meter) as pilot:
+        meter.show(VIEW)
+        await pilot.pause()
+        place = next(y for y, text in enumerate(pilot.app.rows) if "objectives" in text)
+        await pilot.click(offset=(5, place))
+        assert [each.name for each in pilot.app.got(BandMeter.BandOpened)] == ["objectives"]
+
+
+async def test_without_a_packet_it_says_so(stage: Any) -> None:
+    meter = BandMeter()
+    async with stage(meter) as pilot:
+        meter.focus()
+        await pilot.press("j", "enter")
+        assert "No packet yet" in pilot.app.drawn
+        assert not pilot.app.got(BandMeter.BandOpened)
+
+
+def test_numerals() -> None:
+    assert [tokens(n) for n in (0, 999, 4_100, 99_949, 99_950, 113_420, 1_200_000)] == [
+        "0",
+        "999",
+        "4.1k",
+        "99.9k",
+        "100k",
+        "113k",
+        "1.2M",
+    ]
+    assert max(len(tokens(n)) for n in range(0, 2_000_000, 997)) <= 6
+    assert span(12_000, 25_000) == "12–25k"
+    assert span(500, 1_500) == "500–1.5k"
+    assert [duration(s) for s in (-1, 59, 60, 3_599, 3_600, 90_000)] == [
+        "0s",
+        "59s",
+        "1m",
+        "59m",
+        "1h",
+        "1d",
+    ]
+    assert [money(x) for x in (0.0, 0.0042, 0.12, 3.0)] == ["$0.00", "$0.0042", "$0.12", "$3.00"]

@@ -1,0 +1,227 @@
+"""The prompt: Enter sends, a paste never does, and every key is told."""
+
+from typing import Any
+
+import pytest
+from textual import events
+
+from widgets.completions import Completions
+from widgets.prompt import Prompt
+from widgets.views import CompletionView
+
+COMMANDS = ("review-pr", "resume", "rewind", "help")
+FILES = ("src/app.py", "src/http.py", "README.md")
+
+
+def complete(kind: str, prefix: str) -> list[CompletionView]:
+    choices = COMMANDS if kind == "command" else FILES
+    return [CompletionView(each, kind) for each in choices if each.startswith(prefix)]
+
+
+@pytest.fixture
+def prompt() -> Prompt:
+    return Prompt(placeholder="say what to change", complete=complete)
+
+
+def submitted(pilot: Any) -> list[str]:
+    return [each.text for each in pilot.app.got(Prompt.Submitted)]
+
+
+async def test_enter_sends_and_clears(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        assert "say what to change" in pilot.app.drawn
+        prompt.focus()
+        await pilot.press(*"hello", "enter")
+        assert submitted(pilot) == ["hello"]
+        assert prompt.text == ""
+
+
+async def test_enter_on_nothing_sends_nothing(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press("enter", "space", "enter")
+        assert submitted(pilot) == ["", ""]
+
+
+@pytest.mark.parametrize("key", ["shift+enter", "ctrl+j"])
+async def test_newlines_are_typed(stage: Any, prompt: Prompt, key: str) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press("a", key, "b")
+        assert prompt.text == "a\nb"
+        assert not submitted(pilot)
+
+
+async def test_escape_is_told_and_keeps_the_draft(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press(*"draft", "escape")
+        assert len(pilot.app.got(Prompt.Escaped)) == 1
+        assert prompt.text == "draft"
+
+
+async def test_a_paste_never_sends(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        pilot.app.post_message(events.Paste("one\ntwo\x1b]52;c;AA\x07\n"))
+        await pilot.pause()
+        await pilot.pause()
+        assert prompt.text == "one\ntwo\n"
+        assert not submitted(pilot)
+        assert pilot.app.got(Prompt.Typed)
+
+
+async def test_every_key_but_enter_and_escape_is_typed(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press("enter", "escape")
+        assert not pilot.app.got(Prompt.Typed)
+        await pilot.press("a", "left", "backspace", "ctrl+j")
+        assert len(pilot.app.got(Prompt.Typed)) == 4
+
+
+async def test_it_grows_to_eight_lines(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        assert prompt.content_size.height == 1
+        await pilot.press("a", "ctrl+j", "b", "ctrl+j", "c")
+        await pilot.pause()
+        assert prompt.content_size.height == 3
+        await pilot.press(*["ctrl+j"] * 20)
+        await pilot.pause()
+        assert prompt.content_size.height == 8
+        prompt.put("x" * 200)
+        await pilot.pause()
+        assert prompt.content_size.height == 3
+
+
+async def test_a_question_mark_asks_for_help_only_when_empty(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press("question_mark")
+        assert prompt.text == ""
+        assert len(pilot.app.got(Prompt.HelpWanted)) == 1
+        await pilot.press("a", "question_mark")
+        assert prompt.text == "a?"
+        assert len(pilot.app.got(Prompt.HelpWanted)) == 1
+
+
+async def test_up_and_down_walk_through_what_was_sent(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.entries = ["first", "second\nline"]
+        prompt.focus()
+        await pilot.press(*"draft", "up")
+        assert prompt.text == "second\nline"
+        await pilot.press("up")
+        assert prompt.text == "second\nline"  # the cursor went up inside the entry
+        await pilot.press("up")
+        assert prompt.text == "first"
+        await pilot.press("up")
+        assert prompt.text == "first"
+        await pilot.press("down", "down", "down")
+        assert prompt.text == "draft"
+
+
+async def test_what_is_sent_is_remembered_once(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press("a", "enter", "a", "enter", "b", "enter", "up", "up")
+        assert prompt.entries == ["a", "b"]
+        assert prompt.text == "a"
+
+
+async def test_ctrl_r_searches_what_was_sent(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.entries = ["run the tests", "review pr 24", "fix the tests"]
+        prompt.focus()
+        await pilot.press("ctrl+r")
+        await pilot.press(*"tests")
+        await pilot.pause()
+        drawn = pilot.app.drawn
+        assert "fix the tests" in drawn
+        assert "run the tests" in drawn
+        assert "review pr 24" not in drawn
+        await pilot.press("ctrl+r", "enter")
+        assert prompt.text == "run the tests"
+        assert not submitted(pilot)
+
+
+async def test_escape_ends_a_search_with_the_draft(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.entries = ["old"]
+        prompt.focus()
+        await pilot.press(*"dra", "ctrl+r", *"zz")
+        await pilot.pause()
+        assert "nothing sent has these words" in pilot.app.drawn
+        await pilot.press("escape")
+        assert prompt.text == "dra"
+        assert not pilot.app.got(Prompt.Escaped)
+
+
+async def test_a_slash_completes_commands(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press(*"/re")
+        await pilot.pause()
+        popup = pilot.app.query_one(Completions)
+        assert popup.open
+        assert "review-pr" in pilot.app.drawn
+        assert "help" not in pilot.app.drawn
+        await pilot.press("down", "tab")
+        assert prompt.text == "/resume "
+        await pilot.pause()
+        assert not popup.open
+
+
+async def test_enter_takes_a_completion_then_sends(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press(*"/rev", "enter")
+        assert prompt.text == "/review-pr "
+        assert not submitted(pilot)
+        await pilot.press(*"24", "enter")
+        assert submitted(pilot) == ["/review-pr 24"]
+
+
+async def test_a_whole_command_is_sent_at_once(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press(*"/help", "enter")
+        assert submitted(pilot) == ["/help"]
+
+
+async def test_an_at_sign_completes_files_anywhere(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press(*"look at @src", "up", "enter", *"now")
+        assert prompt.text == "look at @src/http.py now"
+        await pilot.press(*" me@src")
+        await pilot.pause()
+        assert not pilot.app.query_one(Completions).open
+
+
+async def test_escape_closes_the_list_first(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press(*"/re", "escape")
+        assert not pilot.app.query_one(Completions).open
+        assert not pilot.app.got(Prompt.Escaped)
+        await pilot.press("escape")
+        assert len(pilot.app.got(Prompt.Escaped)) == 1
+
+
+async def test_a_draft_can_be_put_back_and_is_cleaned(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        prompt.put("put\x1b[2J back")
+        await pilot.press("!")
+        assert prompt.text == "put back!"
+
+
+async def test_the_policy_stands_in_the_border(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.policy = "policy: ask"
+        prompt.hint = "another hint"
+        await pilot.pause()
+        assert "policy: ask" in pilot.app.drawn
+        assert "another hint" in pilot.app.drawn
