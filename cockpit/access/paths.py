@@ -34,6 +34,16 @@ class PathRefused(CockpitError):
         self.reason = reason
 
 
+class PathMissing(PathRefused):
+    """There is no such file."""
+
+    code = "path_missing"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "there is no such file")
+        self.args = (f"there is no file {path!r}",)
+
+
 class Confined:
     """Paths inside one root directory.
 
@@ -78,8 +88,8 @@ class Confined:
     def open_read(self, path: str) -> BinaryIO:
         """Open a regular file for reading, wherever links inside the root lead.
 
-        Raises :class:`PathRefused` for devices, pipes, sockets, directories, missing or unreadable
-        files, and for a path whose links changed while it was being opened.
+        Raises :class:`PathMissing`, and :class:`PathRefused` for devices, pipes, sockets, directories,
+        unreadable files, and a path whose links changed while it was being opened.
         """
         real = self.inside(path)
         parts = real.relative_to(self.root).parts
@@ -90,7 +100,7 @@ class Confined:
             try:
                 handle = os.open(parts[-1], flags, dir_fd=directory)
             except OSError as error:
-                raise PathRefused(path, _open_reason(error)) from error
+                raise _open_failure(path, error) from error
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
             os.close(handle)
@@ -123,7 +133,7 @@ class Confined:
                 try:
                     below = os.open(part, flags | os.O_NOFOLLOW, dir_fd=handle)
                 except OSError as error:
-                    raise PathRefused(path, _open_reason(error)) from error
+                    raise _open_failure(path, error) from error
                 os.close(handle)
                 handle = below
             yield handle
@@ -179,14 +189,14 @@ def _kind(mode: int) -> str:
     return "a device"
 
 
-def _open_reason(error: OSError) -> str:
-    if error.errno in _LINKED:
-        return "a directory or link on its way changed, or is not a directory"
+def _open_failure(path: str, error: OSError) -> PathRefused:
     if error.errno == errno.ENOENT:
-        return "there is no such file"
+        return PathMissing(path)
+    if error.errno in _LINKED:
+        return PathRefused(path, "a directory or link on its way changed, or is not a directory")
     if error.errno == errno.ENXIO:
-        return "it is a pipe or socket, not a regular file"
-    return _why(error)
+        return PathRefused(path, "it is a pipe or socket, not a regular file")
+    return PathRefused(path, _why(error))
 
 
 def _why(error: OSError | ValueError) -> str:

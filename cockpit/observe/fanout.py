@@ -1,0 +1,186 @@
+"""Fan-out: many observation jobs at once, bounded, each on its own.
+
+A pool of workers serves one queue per source in turn. A source has a quota of jobs that run at
+once; one that fails or hangs costs its own jobs and nobody else's. Results come back in the order of
+the jobs. Source: RFC-003 §10.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+T = TypeVar("T")
+
+MAX_JOBS = 10_000
+"""``MAX_OBSERVATION_JOBS_PER_WAVE``."""
+
+MAX_CONCURRENT = 128
+"""``MAX_CONCURRENT_OBSERVERS``."""
+
+MAX_FACTS = 50_000
+"""``MAX_FACTS_PER_WAVE``."""
+
+JOB_TIMEOUT_S = 60.0
+_GRACE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[T]):
+    """One thing to observe. ``source`` names whose quota it takes, ``key`` what it is."""
+
+    source: str
+    key: str
+    run: Callable[[], Awaitable[T]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome(Generic[T]):
+    """How a job ended. ``value`` is set when it is ``done``, ``error`` when it ``failed``."""
+
+    job: Job[T]
+    status: Literal["done", "failed", "timed_out"]
+    value: T | None = None
+    error: Exception | None = None
+
+
+async def fan_out(
+    jobs: Sequence[Job[T]],
+    *,
+    limit: int = MAX_CONCURRENT,
+    per_source: Mapping[str, int] | None = None,
+    timeout_s: float = JOB_TIMEOUT_S,
+) -> list[JobOutcome[T]]:
+    """Run ``jobs``, at most ``limit`` at once and ``per_source[source]`` of a source.
+
+    Each has ``timeout_s`` seconds. Cancelling ends every running job before it returns. Raises
+    ``ValueError`` for more than :data:`MAX_JOBS` jobs and for limits below 1.
+    """
+    if len(jobs) > MAX_JOBS:
+        raise ValueError(f"{len(jobs)} jobs are more than {MAX_JOBS}")
+    quotas = dict(per_source or {})
+    if limit < 1 or any(quota < 1 for quota in quotas.values()):
+        raise ValueError("limits must be at least 1")
+    pool = _Pool(jobs, limit, quotas, timeout_s)
+    return await pool.run()
+
+
+class _Pool(Generic[T]):
+    """Workers that serve the sources in turn."""
+
+    def __init__(
+        self, jobs: Sequence[Job[T]], limit: int, quotas: dict[str, int], timeout_s: float
+    ) -> None:
+        self.jobs = jobs
+        self.limit = limit
+        self.timeout_s = timeout_s
+        self.outcomes: list[JobOutcome[T] | None] = [None] * len(jobs)
+        self.left = len(jobs)
+        self.waiting: dict[str, deque[int]] = {}
+        for number, job in enumerate(jobs):
+            self.waiting.setdefault(job.source, deque()).append(number)
+        self.free = {source: quotas.get(source, limit) for source in self.waiting}
+        self.turn = deque(self.waiting)
+        self.workers: dict[asyncio.Task[None], tuple[int, float] | None] = {}
+        self.stuck: set[asyncio.Task[None]] = set()
+        self.finished = asyncio.Event()
+
+    async def run(self) -> list[JobOutcome[T]]:
+        if not self.jobs:
+            return []
+        self._staff()
+        try:
+            while not self.finished.is_set():
+                await self._watch()
+        finally:
+            await self._end()
+        return [outcome for outcome in self.outcomes if outcome is not None]
+
+    def _staff(self) -> None:
+        """As many workers as can have something to do."""
+        wanted = sum(min(self.free[s], len(self.waiting[s])) for s in self.turn)
+        for _ in range(min(wanted, self.limit - len(self.workers))):
+            task = asyncio.create_task(self._work())
+            self.workers[task] = None
+            task.add_done_callback(self._gone)
+
+    def _gone(self, task: asyncio.Task[None]) -> None:
+        self.workers.pop(task, None)
+        self.stuck.discard(task)
+
+    def _next(self) -> int | None:
+        """The next job of the next source in turn that may run one more."""
+        turn = self.turn
+        for _ in range(len(turn)):
+            source = turn[0]
+            if self.free[source] > 0:
+                queue = self.waiting[source]
+                number = queue.popleft()
+                self.free[source] -= 1
+                if queue:
+                    turn.rotate(-1)
+                else:
+                    turn.popleft()
+                return number
+            turn.rotate(-1)
+        return None
+
+    async def _work(self) -> None:
+        me = asyncio.current_task()
+        if me is None:
+            raise RuntimeError("a worker runs as a task")
+        clock = asyncio.get_running_loop().time
+        while me not in self.stuck and (number := self._next()) is not None:
+            self.workers[me] = (number, clock())
+            job = self.jobs[number]
+            scope = asyncio.timeout(self.timeout_s)
+            try:
+                async with scope:
+                    value = await job.run()
+            except TimeoutError as error:
+                ended: Literal["timed_out", "failed"] = "timed_out" if scope.expired() else "failed"
+                self._settle(number, JobOutcome(job, ended, error=error))
+            except Exception as error:
+                self._settle(number, JobOutcome(job, "failed", error=error))
+            else:
+                self._settle(number, JobOutcome(job, "done", value))
+            if me in self.workers:
+                self.workers[me] = None
+
+    def _settle(self, number: int, outcome: JobOutcome[T]) -> None:
+        if self.outcomes[number] is not None:
+            return
+        self.outcomes[number] = outcome
+        self.free[outcome.job.source] += 1
+        self.left -= 1
+        if self.left == 0:
+            self.finished.set()
+        elif len(self.workers) < self.limit and self.turn:
+            self._staff()
+
+    async def _watch(self) -> None:
+        """Wait; give up on jobs that ignore the end of their time, and put others in their place."""
+        try:
+            async with asyncio.timeout(max(self.timeout_s / 4, 0.05)):
+                await self.finished.wait()
+        except TimeoutError:
+            now = asyncio.get_running_loop().time()
+            for task, doing in list(self.workers.items()):
+                if doing is not None and now - doing[1] > self.timeout_s + _GRACE_S:
+                    self._give_up(task, doing[0])
+
+    def _give_up(self, task: asyncio.Task[None], number: int) -> None:
+        self.workers.pop(task, None)
+        self.stuck.add(task)
+        task.cancel()
+        self._settle(number, JobOutcome(self.jobs[number], "timed_out", error=TimeoutError()))
+
+    async def _end(self) -> None:
+        tasks = [*self.workers, *self.stuck]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_GRACE_S)

@@ -1,0 +1,68 @@
+"""From what a source read to a fact: secrets masked, levels made, tokens counted.
+
+Source: RFC-003 §10.1 step 4; design of Observe ("normalise").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cockpit.observe.preview import band, utility
+from cockpit.observe.scope import ScopeItem
+from cockpit.observe.tokens import count_tokens
+from cockpit.store.facts import Fact, Level
+from cockpit.store.masking import mask, mask_value
+
+_LINE = 300
+
+
+def make_fact(
+    item: ScopeItem,
+    text: str,
+    *,
+    reference: str,
+    outline: str | None = None,
+    provenance: Mapping[str, Any],
+    key: str,
+    source_type: str | None = None,
+) -> Fact:
+    """A fact of ``item``: every text masked, every level's tokens counted.
+
+    What was granted at a lower level is all that the fact holds: an item at ``outline`` has its
+    outline as its full text, and its provenance says so (``level``). ``key`` names what newer content
+    replaces (a path, a range) and is kept apart by kind and level. ``reference`` becomes one line.
+    """
+    kind = source_type or item.kind
+    line = _one_line(mask(reference))
+    full, short = mask(text), None if outline is None else mask(outline)
+    if item.level == "outline":
+        full, short = short if short is not None else line, None
+    elif item.level == "reference":
+        full, short = line, None
+    full_level = _level(full)
+    short_level = None if short is None else _level(short)
+    if short_level is not None and short_level.tokens >= full_level.tokens:
+        short_level = None
+    return Fact(
+        source_type=kind,
+        source_ref=str(item),
+        band=band(kind),
+        full=full_level,
+        reference=_level(line),
+        outline=short_level,
+        provenance=mask_value({**provenance, "level": item.level}),
+        dedupe_key=mask(f"{kind}:{key}@{item.level}"),
+        utility=utility(kind),
+    )
+
+
+def _level(text: str) -> Level:
+    # Lone surrogates (from names and contents that are not UTF-8) cannot be stored or sent.
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    return Level(clean, count_tokens(clean))
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"

@@ -1,0 +1,139 @@
+"""``file:PATH[:A-B]``: a text file, or some of its lines."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from dataclasses import dataclass, replace
+
+from cockpit.access.paths import PathRefused
+from cockpit.observe.ground import Ground, SourceFailed
+from cockpit.observe.listing import MAX_FILE_BYTES, Entry, blob, read_blob
+from cockpit.observe.normalise import make_fact
+from cockpit.observe.outline import outline, text_lines
+from cockpit.observe.preview import Preview, estimated, plural
+from cockpit.observe.scope import ScopeItem
+from cockpit.observe.tokens import estimate_bytes, estimate_lines
+from cockpit.store.facts import Fact
+
+MAX_SLICED_BYTES = 64_000_000
+"""Largest file of which some lines may be asked for."""
+
+_SNIFF = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Reads files from the disk, or from the reviewed revision."""
+
+    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+        """By size alone (and the first 8 KB, to tell text from binary)."""
+        entry = await _entry(item, ground)
+        _check_size(item, entry)
+        await _check_text(entry, ground)
+        if item.lines is None:
+            return estimated(item, estimate_bytes(entry.size), note=f"{entry.size:,} bytes")
+        lines = item.lines[1] - item.lines[0] + 1
+        tokens = min(estimate_lines(lines), estimate_bytes(entry.size))
+        return estimated(item, tokens, note=plural(lines, "line"))
+
+    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+        """One fact. Its provenance has the path, the revision, the lines that it holds, how many
+        the file has, and the SHA-256 of the whole file."""
+        entry = await _entry(item, ground)
+        _check_size(item, entry)
+        content = await _content(entry, ground)
+        return [await asyncio.to_thread(_fact, item, entry.path, content, ground.rev)]
+
+
+def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None) -> Fact:
+    if b"\0" in content[:_SNIFF]:
+        raise SourceFailed(f"{path!r} is binary")
+    sha256 = hashlib.sha256(content).hexdigest()
+    lines = text_lines(content.decode("utf-8", "replace"))
+    first, last = _held(item, path, len(lines))
+    text = "".join(lines[first - 1 : last]) if lines else ""
+    if len(text) > MAX_FILE_BYTES:
+        raise SourceFailed(f"{path!r}: these lines hold {len(text):,} characters; ask for fewer")
+    named = ScopeItem("file", path, item.lines and (first, last), level=item.level)
+    whole = item.lines is None
+    return make_fact(
+        named,
+        text,
+        outline=outline(path, text, first=first),
+        reference=(
+            f"{path}{'' if whole else f' lines {first}-{last}'}"
+            f" ({plural(len(lines), 'line')} in all, sha256 {sha256[:12]})"
+        ),
+        provenance={
+            "path": path,
+            "rev": rev,
+            "lines": [first, last],
+            "total_lines": len(lines),
+            "sha256": sha256,
+        },
+        key=path if whole else f"{path}:{first}-{last}",
+    )
+
+
+def _held(item: ScopeItem, path: str, total: int) -> tuple[int, int]:
+    if item.lines is None:
+        return (1, total) if total else (0, 0)
+    if item.lines[0] > total:
+        raise SourceFailed(f"{path!r} has {plural(total, 'line')}; line {item.lines[0]} is past it")
+    return item.lines[0], min(item.lines[1], total)
+
+
+async def _entry(item: ScopeItem, ground: Ground) -> Entry:
+    if ground.rev is not None:
+        return await blob(ground, ground.rev, item.ref)
+    return await asyncio.to_thread(_on_disk, item.ref, ground)
+
+
+def _on_disk(ref: str, ground: Ground) -> Entry:
+    path = ground.confined.relative(ref)
+    try:
+        with ground.confined.open_read(path) as file:
+            return Entry(path, os.fstat(file.fileno()).st_size)
+    except PathRefused as refused:
+        if ground.confined.inside(path).is_dir():
+            raise SourceFailed(f"{path!r} is a directory; ask for tree:{path}") from refused
+        raise
+
+
+def _check_size(item: ScopeItem, entry: Entry) -> None:
+    if item.lines is None and entry.size > MAX_FILE_BYTES:
+        raise SourceFailed(
+            f"{entry.path!r} has {entry.size:,} bytes, too many to read whole; "
+            f"ask for lines: {replace(item, ref=entry.path, lines=(1, 400))}"
+        )
+    if entry.size > MAX_SLICED_BYTES:
+        raise SourceFailed(f"{entry.path!r} has {entry.size:,} bytes, too many to read from")
+
+
+async def _check_text(entry: Entry, ground: Ground) -> None:
+    if entry.oid:
+        content = await read_blob(ground, entry, entry.size)
+        start = content[:_SNIFF]
+    else:
+        start = await asyncio.to_thread(_read, entry, ground, _SNIFF)
+    if b"\0" in start:
+        raise SourceFailed(f"{entry.path!r} is binary")
+
+
+async def _content(entry: Entry, ground: Ground) -> bytes:
+    if entry.oid:
+        return await read_blob(ground, entry, entry.size)
+    content = await asyncio.to_thread(_read, entry, ground, MAX_SLICED_BYTES + 1)
+    if len(content) > MAX_SLICED_BYTES:
+        raise SourceFailed(f"{entry.path!r} grew too large while it was read")
+    return content
+
+
+def _read(entry: Entry, ground: Ground, most: int) -> bytes:
+    try:
+        with ground.confined.open_read(entry.path) as file:
+            return file.read(most)
+    except OSError as error:
+        raise SourceFailed(f"{entry.path!r} cannot be read: {error.strerror}") from error

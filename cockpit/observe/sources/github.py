@@ -1,0 +1,236 @@
+"""``pr:N [in GLOB]`` and ``issue:N``: read through the ``gh`` program. Source: ADR-10."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.access.gh import parse_gh
+from cockpit.access.programs import Finished, ProgramMissing, run_gh
+from cockpit.observe.glob import matches
+from cockpit.observe.ground import Ground, SourceFailed
+from cockpit.observe.normalise import make_fact
+from cockpit.observe.patch import split_patch
+from cockpit.observe.preview import Preview, estimated, plural
+from cockpit.observe.scope import ScopeItem
+from cockpit.observe.sources.diff import MAX_DIFF_BYTES, patch_facts
+from cockpit.observe.tokens import estimate_bytes, estimate_lines
+from cockpit.store.canonical import canonical_json, text_digest
+from cockpit.store.facts import Fact
+
+_PR = (
+    "number", "title", "body", "state", "author", "baseRefName", "headRefName",
+    "closingIssuesReferences", "files", "additions", "deletions", "labels", "url",
+)  # fmt: skip
+_ISSUE = ("number", "title", "body", "state", "author", "labels", "url", "comments")
+_UNKNOWN_FIELD = re.compile(r'Unknown JSON field: "?(\w+)"?')
+_MAX_COMMENTS = 50
+
+# What gh says, and what a person should hear. The first that fits is taken.
+_FAILURES: tuple[tuple[str, str, str], ...] = (
+    (
+        r"gh auth login|not logged in|GH_TOKEN|HTTP 401|authentication",
+        "gh_login",
+        "gh is not logged in to GitHub: run `gh auth login` once",
+    ),
+    (
+        r"HTTP 406|too_large|diff exceeded|maximum number of (?:lines|files)",
+        "gh_too_large",
+        "GitHub does not give a diff this large (HTTP 406); fetch the branch and use diff:BASE...HEAD",
+    ),
+    (
+        r"Could not resolve to an? (?:PullRequest|Issue|issue)|no pull requests? found|HTTP 404"
+        r"|could not find (?:pull request|issue)|not found",
+        "gh_not_found",
+        "GitHub knows no such number in this repository",
+    ),
+    (r"rate limit|HTTP 429", "gh_rate_limit", "GitHub's rate limit is reached; try again later"),
+    (r"HTTP 403|forbidden", "gh_forbidden", "GitHub does not let this account read it (HTTP 403)"),
+    (
+        r"dial tcp|no such host|connection refused|error connecting|network is unreachable|timeout"
+        r"|TLS handshake|i/o timeout|HTTP 5\d\d",
+        "gh_network",
+        "GitHub could not be reached; check the network",
+    ),
+    (
+        r"no git remotes|not a git repository|none of the git remotes|known GitHub host",
+        "gh_no_repository",
+        "the project has no GitHub repository among its remotes",
+    ),
+)
+
+
+class GhFailed(SourceFailed):
+    """``gh`` could not give what was asked; ``code`` tells why (``gh_missing``, ``gh_login``,
+    ``gh_not_found``, ``gh_too_large``, ``gh_network``, …)."""
+
+    code = "gh_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequestSource:
+    """Reads a pull request: what it says of itself, then its diff file by file."""
+
+    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+        """From its counts of changed lines and files."""
+        seen = await _view(ground, "pr", item.ref, ("additions", "deletions", "files", "body"))
+        files = [f for f in _list(seen, "files") if matches(_text(f, "path"), item.glob)]
+        lines = sum(_number(f, "additions") + _number(f, "deletions") + 10 for f in files)
+        tokens = estimate_lines(lines) + estimate_bytes(len(_text(seen, "body"))) + 100
+        return estimated(item, tokens, note=plural(len(files), "file"))
+
+    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+        """Its description (without a glob), and one fact for each changed file."""
+        seen = await _view(ground, "pr", item.ref, _PR)
+        done = await _gh(ground, ("pr", "diff", item.ref), most=MAX_DIFF_BYTES)
+        patches = split_patch(done.stdout.decode("utf-8", "replace"))
+        wanted = [patch for patch in patches if matches(patch.path, item.glob)]
+        if not wanted and item.glob is not None:
+            raise SourceFailed(f"nothing changed in {item.glob} in pull request {item.ref}")
+        marks = {"pr": item.ref, "repo": ground.repo}
+        described = [] if item.glob is not None else [_description(item, seen, ground)]
+        return [*described, *patch_facts(item, wanted, marks)]
+
+
+@dataclass(frozen=True, slots=True)
+class IssueSource:
+    """Reads an issue with its comments."""
+
+    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+        """From the length of its words, which are measured and forgotten."""
+        seen = await _view(ground, "issue", item.ref, ("body", "comments"))
+        comments = _list(seen, "comments")[:_MAX_COMMENTS]
+        size = len(_text(seen, "body")) + sum(len(_text(c, "body")) + 60 for c in comments)
+        return estimated(item, estimate_bytes(size) + 60, note=plural(len(comments), "comment"))
+
+    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+        """One fact."""
+        return [_description(item, await _view(ground, "issue", item.ref, _ISSUE), ground)]
+
+
+def _description(item: ScopeItem, seen: Mapping[str, Any], ground: Ground) -> Fact:
+    head = f"{'Pull request' if item.kind == 'pr' else 'Issue'} {item.ref}: {_text(seen, 'title')}"
+    lines = [head, f"state: {_text(seen, 'state')}, author: {_login(seen)}"]
+    if item.kind == "pr":
+        lines.append(f"branch: {_text(seen, 'headRefName')} into {_text(seen, 'baseRefName')}")
+        files = _list(seen, "files")
+        added, removed = _number(seen, "additions"), _number(seen, "deletions")
+        lines.append(f"changes: {plural(len(files), 'file')}, +{added} −{removed}")
+        issues = _list(seen, "closingIssuesReferences")
+        if issues:
+            closes = ", ".join(f"#{_number(issue, 'number')}" for issue in issues)
+            lines.append(f"closes: {closes}")
+    labels = ", ".join(sorted(_text(label, "name") for label in _list(seen, "labels")))
+    if labels:
+        lines.append(f"labels: {labels}")
+    body = _text(seen, "body").replace("\r\n", "\n").strip() or "(no description)"
+    parts = ["\n".join(lines), body]
+    if item.kind == "pr":
+        parts.append(
+            "\n".join(
+                f"{_text(f, 'path')} +{_number(f, 'additions')} −{_number(f, 'deletions')}"
+                for f in _list(seen, "files")
+            )
+        )
+    for comment in _list(seen, "comments")[:_MAX_COMMENTS]:
+        words = _text(comment, "body").replace("\r\n", "\n").strip()
+        parts.append(f"{_login(comment)} wrote:\n{words}")
+    text = "\n\n".join(part for part in parts if part)
+    return make_fact(
+        item,
+        text,
+        outline="\n".join(lines),
+        reference=head,
+        provenance={
+            item.kind: item.ref,
+            "repo": ground.repo,
+            "url": _text(seen, "url"),
+            "sha256": text_digest(canonical_json(seen)),
+        },
+        key=item.ref,
+    )
+
+
+async def _view(ground: Ground, area: str, number: str, fields: Sequence[str]) -> Mapping[str, Any]:
+    """``gh AREA view`` as JSON; fields that an older gh does not know are left out."""
+    wanted = list(fields)
+    while True:
+        try:
+            done = await _gh(ground, (area, "view", number, "--json", ",".join(wanted)))
+        except _UnknownField as unknown:
+            if unknown.field not in wanted or len(wanted) == 1:
+                raise GhFailed(f"this version of gh is too old: {unknown}") from unknown
+            wanted.remove(unknown.field)
+            continue
+        try:
+            seen = json.loads(done.stdout)
+        except ValueError as error:
+            raise GhFailed(f"gh gave no JSON for {area} {number}") from error
+        if not isinstance(seen, dict):
+            raise GhFailed(f"gh gave no JSON object for {area} {number}")
+        return seen
+
+
+class _UnknownField(GhFailed):
+    """This gh does not know a JSON field."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(f"it does not know the field {field!r}; gh 2.31 or newer does")
+        self.field = field
+
+
+async def _gh(ground: Ground, words: Sequence[str], most: int = 8_000_000) -> Finished:
+    what = f"{words[0]}:{words[2]}"
+    if not ground.gh:
+        raise GhFailed(f"{what} cannot be read: GitHub is switched off here", code="gh_off")
+    asked = [*words, "--repo", ground.repo] if ground.repo else list(words)
+    command = parse_gh(asked, project_repo=ground.repo)
+    try:
+        done = await run_gh(command.argv, cwd=ground.root, max_bytes=most)
+    except ProgramMissing as missing:
+        raise GhFailed(
+            f"{what} cannot be read: the gh program is not installed (https://cli.github.com)",
+            code="gh_missing",
+        ) from missing
+    if done.ok:
+        return done
+    raise failure(what, done)
+
+
+def failure(what: str, done: Finished) -> GhFailed:
+    """What a failed ``gh`` run means, in one clear sentence."""
+    if done.timed_out:
+        return GhFailed(f"{what} cannot be read: gh took too long", code="gh_network")
+    if done.truncated:
+        return GhFailed(f"{what} cannot be read: it is too large", code="gh_too_large")
+    said = done.error_text
+    if unknown := _UNKNOWN_FIELD.search(said):
+        return _UnknownField(unknown[1])
+    for pattern, code, words in _FAILURES:
+        if re.search(pattern, said, re.IGNORECASE):
+            return GhFailed(f"{what} cannot be read: {words}", code=code)
+    first = next((line.strip() for line in said.splitlines() if line.strip()), "")
+    return GhFailed(f"{what} cannot be read: gh ended with {done.code}: {first[:200]}")
+
+
+def _text(seen: Mapping[str, Any], field: str) -> str:
+    value = seen.get(field)
+    return value if isinstance(value, str) else ""
+
+
+def _number(seen: Mapping[str, Any], field: str) -> int:
+    value = seen.get(field)
+    return value if isinstance(value, int) else 0
+
+
+def _list(seen: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+    value = seen.get(field)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _login(seen: Mapping[str, Any]) -> str:
+    author = seen.get("author")
+    return _text(author, "login") if isinstance(author, dict) else "unknown"

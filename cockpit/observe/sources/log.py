@@ -1,0 +1,97 @@
+"""``log:RANGE``: the commits of a range, newest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cockpit.access.programs import run_git
+from cockpit.observe.ground import Ground, SourceFailed
+from cockpit.observe.listing import reason
+from cockpit.observe.normalise import make_fact
+from cockpit.observe.preview import Preview, estimated, plural
+from cockpit.observe.revisions import check_repository, commit
+from cockpit.observe.scope import ScopeItem
+from cockpit.store.canonical import text_digest
+from cockpit.store.facts import Fact
+
+MAX_COMMITS = 50
+"""Most commits of one log; the rest are counted."""
+
+_FORMAT = "--format=%H%x1f%aI%x1f%an%x1f%s%x1f%b"
+_TOKENS_A_COMMIT = 90
+
+
+@dataclass(frozen=True, slots=True)
+class LogSource:
+    """Reads commit messages: full ids, authors' names and dates, subjects and bodies."""
+
+    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+        """By counting commits."""
+        count = await _count(await _resolved(item, ground), ground)
+        if not count:
+            raise SourceFailed(f"there are no commits in {item.ref}")
+        shown = min(count, MAX_COMMITS)
+        note = plural(count, "commit") + (f", the newest {shown} shown" if shown < count else "")
+        return estimated(item, shown * _TOKENS_A_COMMIT, note=note)
+
+    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+        """One fact with at most 50 commits; its outline has their subjects."""
+        revisions = await _resolved(item, ground)
+        done = await run_git(
+            "log", "-z", "--no-color", "--no-show-signature", "--no-notes", "--encoding=UTF-8",
+            "--topo-order", f"--max-count={MAX_COMMITS}", _FORMAT, "--end-of-options", revisions,
+            "--", cwd=ground.root,
+        )  # fmt: skip
+        if not done.ok:
+            raise SourceFailed(f"the log could not be read: {reason(done)}")
+        commits = [row.split("\x1f", 4) for row in done.text.split("\0") if row]
+        if not commits:
+            raise SourceFailed(f"there are no commits in {item.ref}")
+        more = await _count(revisions, ground) - len(commits)
+        tail = [f"… {plural(more, 'older commit')}"] if more > 0 else []
+        text = "\n\n".join([*(_whole(fields) for fields in commits), *tail])
+        return [
+            make_fact(
+                item,
+                text,
+                outline="\n".join([*(f"{f[0][:12]} {f[1][:10]} {f[3]}" for f in commits), *tail]),
+                reference=f"log {item.ref}: {plural(len(commits) + more, 'commit')}",
+                provenance={
+                    "range": item.ref,
+                    "newest": commits[0][0],
+                    "commits": len(commits),
+                    "sha256": text_digest(text),
+                },
+                key=item.ref,
+            )
+        ]
+
+
+async def _resolved(item: ScopeItem, ground: Ground) -> str:
+    """The range as one argument made of commit ids alone."""
+    await check_repository(ground)
+    if "..." in item.ref:
+        left, _, right = item.ref.partition("...")
+        return f"{await commit(ground, left)}...{await commit(ground, right or 'HEAD')}"
+    if ".." in item.ref:
+        left, _, right = item.ref.partition("..")
+        return f"{await commit(ground, left)}..{await commit(ground, right or 'HEAD')}"
+    return await commit(ground, item.ref)
+
+
+async def _count(revisions: str, ground: Ground) -> int:
+    done = await run_git(
+        "rev-list", "--count", "--end-of-options", revisions, "--", cwd=ground.root
+    )
+    if not done.ok:
+        raise SourceFailed(f"the commits could not be counted: {reason(done)}")
+    return int(done.text)
+
+
+def _whole(fields: list[str]) -> str:
+    commit_id, date, author, subject, body = fields
+    lines = [f"commit {commit_id}", f"author {author}", f"date {date}", "", f"    {subject}"]
+    rest = body.strip("\n")
+    if rest:
+        lines += ["", *(f"    {line}".rstrip() for line in rest.split("\n"))]
+    return "\n".join(lines)

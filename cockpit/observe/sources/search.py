@@ -1,0 +1,70 @@
+"""``search:REGEX [in GLOB]``: lines that match, with their places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cockpit.observe.finding import Found, find
+from cockpit.observe.ground import Ground
+from cockpit.observe.normalise import make_fact
+from cockpit.observe.preview import Preview, estimated, joined, plural, shown_path
+from cockpit.observe.scope import ScopeItem
+from cockpit.observe.tokens import estimate_bytes
+from cockpit.store.canonical import digest
+from cockpit.store.facts import Fact
+
+MAX_MATCHES = 400
+"""Most matching lines of one search; the rest are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSource:
+    """Searches the text files that git knows, or all when there is no git."""
+
+    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+        """By counting matches; their lines are measured and forgotten."""
+        found = await find(item.ref, ground, glob=item.glob, most=MAX_MATCHES)
+        note = f"{plural(found.total, 'line')} in {plural(len(found.counts), 'file')}"
+        return estimated(item, estimate_bytes(len(_text(item, found))), note=note)
+
+    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+        """One fact, also when nothing matches: ``path:line: text`` a line."""
+        found = await find(item.ref, ground, glob=item.glob, most=MAX_MATCHES)
+        text = _text(item, found)
+        by_file = [f"{shown_path(path)}: {count}" for path, count in found.counts.items()]
+        return [
+            make_fact(
+                item,
+                text,
+                outline="\n".join([*by_file[:100], *_more(len(by_file) - 100, "file")]),
+                reference=(
+                    f"{item.ref!r} matches {plural(found.total, 'line')} in "
+                    f"{plural(len(found.counts), 'file')}"
+                    + (f": {joined(list(found.counts))}" if found.counts else "")
+                ),
+                provenance={
+                    "regex": item.ref,
+                    "glob": item.glob,
+                    "rev": ground.rev,
+                    "matches": found.total,
+                    "files": len(found.counts),
+                    "sha256": digest(text),
+                },
+                key=f"{item.ref} in {item.glob or '**'}",
+            )
+        ]
+
+
+def _text(item: ScopeItem, found: Found) -> str:
+    lines = [
+        f"{shown_path(path)}:{number}: {text}"
+        for path, hits in found.lines.items()
+        for number, text in hits
+    ]
+    if not lines:
+        return f"no line matches {item.ref!r}{f' in {item.glob}' if item.glob else ''}"
+    return "\n".join([*lines, *_more(found.total - len(lines), "matching line")])
+
+
+def _more(count: int, noun: str) -> list[str]:
+    return [f"… {plural(count, f'more {noun}')}; narrow the search"] if count > 0 else []
