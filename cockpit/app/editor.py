@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from cockpit.store.errors import CockpitError
-
-_LONG = ("content", "new", "message", "body")
 
 
 class EditorFailed(CockpitError):
@@ -57,29 +53,3 @@ def edited(text: str, *, argv: list[str], suffix: str = ".md") -> str:
         path.unlink(missing_ok=True)
     # Editors end a file with a newline that nobody typed.
     return found[:-1] if found.endswith("\n") and not text.endswith("\n") else found
-
-
-def document(payload: Mapping[str, Any]) -> tuple[str, str, str]:
-    """A payload as something to edit: (text, file suffix, the field that the text is).
-
-    The long text of an action is edited as it is; other payloads, with field ``""``, as JSON.
-    """
-    for name in _LONG:
-        value = payload.get(name)
-        if isinstance(value, str):
-            path = payload.get("path")
-            return value, Path(path).suffix if isinstance(path, str) else ".md", name
-    return json.dumps(dict(payload), indent=2, ensure_ascii=False) + "\n", ".json", ""
-
-
-def payload_of(text: str, field: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of :func:`document`. Raises :class:`EditorFailed` when it is no JSON object."""
-    if field:
-        return {**payload, field: text}
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise EditorFailed(f"What you saved is not JSON ({error}); nothing changed.") from error
-    if not isinstance(found, dict):
-        raise EditorFailed("What you saved is not a JSON object; nothing changed.")
-    return found

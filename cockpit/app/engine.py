@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from cockpit.store.database import Store
 from cockpit.store.place import Place
@@ -32,7 +32,7 @@ class Engine(Protocol):
         """Make a session of the person's words; returns its id."""
         ...
 
-    async def run(self, session_id: str) -> None:
+    async def run(self, session_id: str) -> object:
         """Drive waves until the session is done or waits for words. Cancelling interrupts it."""
         ...
 
@@ -48,7 +48,11 @@ class Engine(Protocol):
 
     async def reject(self, proposal_id: str, *, shown_digest: str, reason: str = "") -> None: ...
 
-    async def edit(self, proposal_id: str, *, shown_digest: str, payload: dict[str, Any]) -> str:
+    async def editable(self, proposal_id: str) -> tuple[str, str]:
+        """The text of an action that the person may edit, and a suffix for the editor's file."""
+        ...
+
+    async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
         """Propose the person's version instead; returns the new proposal's id."""
         ...
 
@@ -59,10 +63,11 @@ class Engine(Protocol):
         policy: str | None = None,
         model: str | None = None,
         task_type: str | None = None,
-    ) -> None: ...
+    ) -> object: ...
 
-    def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
-        """Completions as (text, hint); ``kind`` is ``/`` for commands and ``@`` for files."""
+    async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
+        """Completions as (text, hint). ``kind`` is ``/`` for commands and ``@`` for files; both
+        ``prefix`` and the answers carry that sign."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,10 +11,8 @@ from cockpit.app import detail as read
 from cockpit.app.project_header import SessionState
 from cockpit.store.clock import moment
 from cockpit.store.journal import Row
-from widgets.numerals import tokens
 from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk
 
-_REMEMBERED = 200
 _KINDS: dict[str, Kind] = {
     "context": "context", "action": "action", "profile": "profile", "skill": "skill",
 }  # fmt: skip
@@ -35,7 +33,6 @@ class Shown:
     at: str
     expires_at: str
     body: Mapping[str, Any]
-    changes: tuple[str, ...]
 
 
 class Queue:
@@ -43,20 +40,14 @@ class Queue:
 
     def __init__(self) -> None:
         self.pending: dict[str, Shown] = {}
-        self._decided: dict[str, Shown] = {}
 
     def apply(self, row: Row) -> None:
         """Fold one ``proposal.*`` row."""
         identity = read.text(row.detail, "proposal_id")
         if row.action == "proposal.created":
-            self.pending[identity] = self._shown(identity, row)
-            return
-        done = self.pending.pop(identity, None)
-        if done is not None:
-            # A later revision tells what changed since this one.
-            self._decided[identity] = done
-            if len(self._decided) > _REMEMBERED:
-                del self._decided[next(iter(self._decided))]
+            self.pending[identity] = _shown(identity, row)
+        else:
+            self.pending.pop(identity, None)
 
     def view(
         self,
@@ -83,24 +74,21 @@ class Queue:
         """Ids of what is pending: the followed session's first, then by arrival."""
         return sorted(self.pending, key=lambda each: self.pending[each].session_id != followed)
 
-    def _shown(self, identity: str, row: Row) -> Shown:
-        detail = row.detail
-        body = read.inner(detail, "body")
-        before = read.text(detail, "revises")
-        old = self._decided.get(before)
-        return Shown(
-            proposal_id=identity,
-            session_id=row.session_id,
-            kind=read.text(detail, "kind"),
-            title=read.text(detail, "title"),
-            risk=read.text(detail, "risk"),
-            digest=read.text(detail, "shown_digest"),
-            revises=before,
-            at=row.at,
-            expires_at=read.text(detail, "expires_at"),
-            body=body,
-            changes=tuple(_changes(old.body, body)) if old is not None else (),
-        )
+
+def _shown(identity: str, row: Row) -> Shown:
+    detail = row.detail
+    return Shown(
+        proposal_id=identity,
+        session_id=row.session_id,
+        kind=read.text(detail, "kind"),
+        title=read.text(detail, "title"),
+        risk=read.text(detail, "risk"),
+        digest=read.text(detail, "shown_digest"),
+        revises=read.text(detail, "revises"),
+        at=row.at,
+        expires_at=read.text(detail, "expires_at"),
+        body=read.inner(detail, "body"),
+    )
 
 
 def proposal(shown: Shown, now: datetime, session: SessionState | None) -> ProposalView:
@@ -119,7 +107,7 @@ def proposal(shown: Shown, now: datetime, session: SessionState | None) -> Propo
         age_s=max(0, _seconds(shown.at, now) or 0),
         left_s=_left(shown.expires_at, now),
         revises=shown.revises,
-        changes=shown.changes,
+        changes=read.words(body, "changes"),
         purpose=read.text(body, "purpose"),
         question=read.text(body, "question"),
         escalation=read.text(body, "escalation"),
@@ -161,44 +149,3 @@ def _seconds(at: str, now: datetime) -> int | None:
 def _left(expires_at: str, now: datetime) -> int | None:
     since = _seconds(expires_at, now) if expires_at else None
     return None if since is None else max(0, -since)
-
-
-def _changes(old: read.Detail, new: read.Detail) -> Iterator[str]:
-    """What differs between two revisions, a line each."""
-    for name in ("purpose", "question", "escalation", "type", "summary"):
-        if read.text(old, name) != read.text(new, name):
-            yield f"{name}: {read.text(new, name) or 'gone'}"
-    yield from _item_changes(old, new)
-    before, after = dict(read.pairs(old, "fields")), dict(read.pairs(new, "fields"))
-    for name in dict.fromkeys((*before, *after)):
-        if before.get(name) != after.get(name):
-            yield f"{name}: {after.get(name, 'gone')}"
-    if read.text(old, "body") != read.text(new, "body"):
-        yield "the text changed"
-    yield from _diff_changes(old, new)
-
-
-def _item_changes(old: read.Detail, new: read.Detail) -> Iterator[str]:
-    before = {read.text(item, "item"): item for item in read.entries(old, "items")}
-    after = {read.text(item, "item"): item for item in read.entries(new, "items")}
-    for name, item in after.items():
-        if name not in before:
-            yield f"+ {name}  {tokens(read.number(item, 'tokens'))}"
-        elif read.text(before[name], "level") != read.text(item, "level"):
-            yield f"{name}: {read.text(item, 'level')}"
-    for name in before:
-        if name not in after:
-            yield f"− {name}"
-
-
-def _diff_changes(old: read.Detail, new: read.Detail) -> Iterator[str]:
-    before = {read.text(diff, "path"): diff for diff in read.entries(old, "diffs")}
-    after = {read.text(diff, "path"): diff for diff in read.entries(new, "diffs")}
-    for path, diff in after.items():
-        if path not in before:
-            yield f"+ {path}"
-        elif _side(before[path], "after") != _side(diff, "after"):
-            yield f"{path}: another text"
-    for path in before:
-        if path not in after:
-            yield f"− {path}"

@@ -1,0 +1,287 @@
+"""The Textual application: one engine, one journal, one screen."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from textual import events
+from textual.app import App
+from textual.screen import Screen
+from textual.widgets import TextArea
+
+import themes
+from cockpit.app import draft
+from cockpit.app.actions import remapped
+from cockpit.app.completions import CompletionCache
+from cockpit.app.engine import Engine, Keys
+from cockpit.app.feed import Feed
+from cockpit.app.palette import Commands
+from cockpit.app.project_header import SessionState
+from cockpit.app.projection import Views
+from cockpit.app.runs import Runs
+from cockpit.app.screen import CockpitScreen
+from cockpit.store.errors import CockpitError
+from widgets.clean import clean
+
+_DRAFT_S = 0.5
+_TELL_S = 8.0
+
+
+class CockpitApp(App[int]):
+    """The cockpit of one project. Follows ``session_id``, or begins one with ``first_words``."""
+
+    CSS_PATH = [themes.STYLESHEET, "cockpit.tcss"]  # noqa: RUF012 -- Textual's way
+    COMMANDS = {Commands}  # noqa: RUF012 -- Textual's way
+    ENABLE_COMMAND_PALETTE = True
+    TITLE = "cockpit"
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        session_id: str | None = None,
+        first_words: str | None = None,
+        theme: str = themes.DEFAULT,
+        keys: Keys | None = None,
+        after_first_frame: Callable[[], object] | None = None,
+        on_theme: Callable[[str], object] | None = None,
+    ) -> None:
+        super().__init__()
+        self.engine = engine
+        self.followed = session_id or ""
+        self.starting = False
+        self._first_words = first_words
+        self._wanted_theme = theme
+        self._after_first_frame = after_first_frame
+        self._on_theme = on_theme
+        self._actions, self._wrong_keys = remapped(keys or {})
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draft = ""
+        self._saved = ""
+        self._draft_due = False
+        self.feed = Feed(engine.store, self._changed, self.tell)
+        self.runs = Runs(engine, self.tell, self._changed)
+        self.completions = CompletionCache(engine, self._completed)
+        self._main: CockpitScreen | None = None
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """What the stylesheet needs and Textual's own themes do not have."""
+        return themes.fallbacks(self.current_theme)
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The cockpit's screen."""
+        self._draft = self._saved = draft.load(self.engine.place)
+        self._main = CockpitScreen(self._actions, self._draft)
+        return self._main
+
+    def on_mount(self) -> None:
+        for theme in themes.THEMES:
+            self.register_theme(theme)
+        known = self._wanted_theme in self.available_themes
+        self.theme = self._wanted_theme if known else themes.DEFAULT
+        if not known:
+            self.tell(f"There is no theme {self._wanted_theme}; Ctrl+P lists those there are.")
+        for wrong in self._wrong_keys:
+            self.tell(wrong)
+        self.do(self.feed.run())
+        self.call_after_refresh(self._first_frame)
+
+    def _first_frame(self) -> None:
+        gc.freeze()  # what the start made stays: no collection looks at it again
+        if self._after_first_frame is not None:
+            self._after_first_frame()
+        if self._first_words:
+            self.say(self._first_words)
+        elif self.followed:
+            self.runs.ensure(self.followed)
+
+    # What the journal says
+
+    @property
+    def session(self) -> SessionState | None:
+        """The session that is followed."""
+        return self.feed.state.sessions.get(self.followed)
+
+    @property
+    def pending(self) -> list[str]:
+        """Proposals that wait, in the order of the queue."""
+        return self.feed.state.queue.order(self.followed)
+
+    def views(self, since: int, front: str) -> Views:
+        """The screen's views now."""
+        place = self.engine.place
+        return self.feed.state.views(
+            self.engine.store.clock.now(),
+            self.followed,
+            since=since,
+            front=front,
+            project=place.home.name,
+        )
+
+    def _changed(self) -> None:
+        if self._main is not None and self._main.is_running:
+            self._main.changed()
+
+    # What the person says
+
+    def attach(self, session_id: str) -> None:
+        """Follow another session; an empty id: none, the next words begin one."""
+        self.followed = session_id
+        self._changed()
+
+    def say(self, text: str, session_id: str = "") -> None:
+        """Words for a session; without any they begin one."""
+        to = session_id or self.followed
+        self.do(self._say(to, text) if to else self._start(text))
+
+    async def _say(self, session_id: str, text: str) -> None:
+        try:
+            await self.engine.say(session_id, text)
+        except CockpitError as error:
+            self.give_back(text)
+            self.tell(str(error))
+            return
+        self.runs.ensure(session_id)
+
+    async def _start(self, text: str) -> None:
+        if self.starting:
+            self.give_back(text)
+            return
+        self.starting = True
+        self._changed()
+        try:
+            session_id = await self.engine.start(text)
+        except Exception as error:
+            # A model or a program that fails here has words for the person too.
+            self.give_back(text)
+            self.tell(str(error) or type(error).__name__)
+        else:
+            self.attach(session_id)
+            self.runs.ensure(session_id)
+        finally:
+            self.starting = False
+            self._changed()
+
+    def go_on(self, session_id: str) -> None:
+        """A decision was made: the session that waits for it goes on, if nobody else drives it."""
+        if session_id == self.followed or self.runs.active(session_id):
+            self.runs.ensure(session_id)
+
+    def give_back(self, text: str) -> None:
+        """Words that could not be sent return to the prompt, unless something was typed since."""
+        if text and self._main is not None and not self._main.prompt.text:
+            self._main.prompt.put(text)
+
+    def tell(self, text: str) -> None:
+        """Tell the person what went wrong."""
+        self.notify(clean(text), severity="error", timeout=_TELL_S, markup=False)
+
+    def ask(self, call: Callable[[], Awaitable[object]]) -> None:
+        """Ask the engine for something; its error is told."""
+
+        async def asked() -> None:
+            try:
+                await call()
+            except Exception as error:
+                # The engine's models have errors of their own; all have words for the person.
+                self.tell(str(error) or type(error).__name__)
+
+        self.do(asked())
+
+    def do(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the screen, until it ends or the program does."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.tell(f"Something went wrong that should not: {error!r}")
+
+    def choose_theme(self, name: str) -> None:
+        """Change the theme and remember it."""
+        self.theme = name
+        if self._on_theme is not None:
+            self._on_theme(name)
+
+    # Keys, draft, end
+
+    async def on_event(self, event: events.Event) -> None:
+        """Let the screen see every key first: what is armed is decided at the press."""
+        screen = self._main
+        if screen is not None and screen.is_current and not event.is_forwarded:
+            if isinstance(event, events.Key) and screen.before_key(event.key):
+                return
+            if isinstance(event, events.Paste):
+                screen.before_key("paste")
+        await super().on_event(event)
+
+    def _completed(self) -> None:
+        if self._main is not None:
+            prompt = self._main.prompt
+            prompt.post_message(TextArea.Changed(prompt))
+
+    def keep_draft(self, text: str) -> None:
+        """Remember the prompt's text, on disk within half a second."""
+        self._draft = text
+        if not self._draft_due and text != self._saved:
+            self._draft_due = True
+            self.set_timer(_DRAFT_S, self._write_draft)
+
+    def _write_draft(self) -> None:
+        self._draft_due = False
+        if self._draft != self._saved:
+            try:
+                draft.save(self.engine.place, self._draft)
+            except OSError as error:
+                self.tell(f"The draft cannot be kept: {error.strerror or error}.")
+            self._saved = self._draft
+
+    async def quit(self) -> None:
+        """End: sessions write down where they stand, the draft is kept."""
+        await self.runs.stop()
+        self._write_draft()
+        self.exit(0)
+
+    async def on_unmount(self) -> None:
+        """However it ended, nothing is left running."""
+        await self.runs.stop()
+        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def run_app(
+    engine: Engine,
+    *,
+    session_id: str | None = None,
+    first_words: str | None = None,
+    theme: str = themes.DEFAULT,
+    keys: Keys | None = None,
+    after_first_frame: Callable[[], object] | None = None,
+    on_theme: Callable[[str], object] | None = None,
+    on_end: Callable[[str], object] | None = None,
+) -> int:
+    """Show the cockpit until the person leaves; returns the exit code.
+
+    ``on_end`` gets the id of the session that was followed last ('' for none), so that the command
+    line can say how to come back. Prints nothing itself.
+    """
+    app = CockpitApp(
+        engine,
+        session_id=session_id,
+        first_words=first_words,
+        theme=theme,
+        keys=keys,
+        after_first_frame=after_first_frame,
+        on_theme=on_theme,
+    )
+    code = await app.run_async()
+    if on_end is not None:
+        on_end(app.followed)
+    return app.return_code or code or 0

@@ -1,0 +1,56 @@
+"""The command palette: what is valid at this moment, sessions to follow, themes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.markup import escape
+
+from widgets.clean import clean
+
+if TYPE_CHECKING:
+    from cockpit.app.screen import CockpitScreen
+
+Command = tuple[str, str, Callable[[], object]]
+_SESSIONS_MOST = 30
+
+
+class Commands(Provider):
+    """Commands of the cockpit's screen; none while a dialog is above it."""
+
+    async def discover(self) -> Hits:
+        for title, hint, run in self._commands(everything=False):
+            yield DiscoveryHit(Content(title), run, text=title, help=escape(hint))
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for title, hint, run in self._commands(everything=True):
+            score = matcher.match(title)
+            if score > 0:
+                # The matcher's own highlight parses markup, and titles are anybody's words.
+                yield Hit(score, Content(title), run, text=title, help=escape(hint))
+
+    def _commands(self, *, everything: bool) -> Iterator[Command]:
+        from cockpit.app.screen import CockpitScreen
+
+        screen = self.screen
+        if not isinstance(screen, CockpitScreen):
+            return
+        moment = screen.moment
+        for action in screen.actions:
+            if action.palette and action.when(moment):
+                yield action.title, action.key, partial(screen.act, action.id)
+        if everything:
+            yield from self._more(screen)
+
+    def _more(self, screen: CockpitScreen) -> Iterator[Command]:
+        for name in sorted(self.app.available_themes):
+            yield f"Theme: {name}", "", partial(screen.cockpit.choose_theme, name)
+        rows = screen.board_rows()[:_SESSIONS_MOST]
+        for row in rows:
+            title = clean(f"Follow: {row.title}", newlines=False)
+            yield title, clean(row.state, newlines=False), partial(screen.cockpit.attach, row.key)

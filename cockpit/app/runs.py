@@ -1,0 +1,80 @@
+"""The sessions that this screen drives: at most one run of each, interrupted on request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from cockpit.app.engine import Engine
+from cockpit.store import sessions
+from cockpit.store.errors import CockpitError
+
+
+class Runs:
+    """Runs by session. ``tell`` gets words for the person when a run ends in an error that the
+    journal does not show; ``changed`` is called when one begins or ends."""
+
+    def __init__(
+        self, engine: Engine, tell: Callable[[str], None], changed: Callable[[], None]
+    ) -> None:
+        self._engine = engine
+        self._tell = tell
+        self._changed = changed
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+
+    def active(self, session_id: str) -> bool:
+        """True while this process drives the session."""
+        return session_id in self._tasks
+
+    def ensure(self, session_id: str) -> None:
+        """Drive the session, if it is not driven: there may be something new for it."""
+        if session_id in self._tasks:
+            # What arrives as a run comes to rest would otherwise wait for the next one.
+            self._again.add(session_id)
+            return
+        self._tasks[session_id] = asyncio.create_task(
+            self._run(session_id), name=f"session {session_id}"
+        )
+        self._changed()
+
+    def interrupt(self, session_id: str) -> bool:
+        """Stop the session within its wave; False when it is not driven here."""
+        task = self._tasks.get(session_id)
+        if task is None:
+            return False
+        self._again.discard(session_id)
+        task.cancel()
+        return True
+
+    async def stop(self) -> None:
+        """Interrupt all and wait until they have written down where they stand."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, session_id: str) -> None:
+        try:
+            while True:
+                self._again.discard(session_id)
+                await self._engine.run(session_id)
+                if session_id not in self._again:
+                    return
+        except Exception as error:
+            # Whatever the engine throws ends one session, never the screen.
+            await self._failed(session_id, error)
+        finally:
+            self._tasks.pop(session_id, None)
+            self._changed()
+
+    async def _failed(self, session_id: str, error: Exception) -> None:
+        try:
+            session = await self._engine.store.read(
+                lambda connection: sessions.load(connection, session_id)
+            )
+        except CockpitError:
+            self._tell(str(error))
+            return
+        if session.status != "failed":  # a failed one says so in its conversation
+            self._tell(str(error) or type(error).__name__)

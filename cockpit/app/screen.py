@@ -1,0 +1,353 @@
+"""The cockpit's screen: four panes, the prompt, and the two keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingsMap
+from textual.content import Content
+from textual.screen import Screen
+from textual.timer import Timer
+
+from cockpit.app import wording
+from cockpit.app.actions import Action, Moment, Pane
+from cockpit.app.acts import Acts
+from cockpit.app.panes import PANES, Panes, Tab
+from cockpit.app.steering import Approve, Nothing, Steering
+from cockpit.app.verdicts import Verdicts
+from widgets.board import Board
+from widgets.clean import clean
+from widgets.conversation import Conversation
+from widgets.footer import KeyBar
+from widgets.header import HeaderBar
+from widgets.prompt import Prompt
+from widgets.proposal import ProposalPanel
+from widgets.views import CompletionView, QueueView, WorkRowView
+
+if TYPE_CHECKING:
+    from cockpit.app.application import CockpitApp
+
+NARROW = 100
+"""Below this many columns the panes become tabs."""
+
+_FRAME_S = 1 / 30
+_ARM_LOOK_S = 0.1
+_AGE_S = 1.0
+
+
+class CockpitScreen(Screen[None]):
+    """Draws :class:`Views` and turns keys into steps; it reads no store and decides nothing."""
+
+    AUTO_FOCUS = "#prompt"
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("enter", "pane_enter", show=False),
+        Binding("escape", "pane_escape", show=False),
+    ]
+
+    def __init__(self, actions: Sequence[Action], draft: str = "") -> None:
+        super().__init__()
+        self.actions = tuple(actions)
+        self._by_id = {action.id: action for action in actions}
+        self._bindings = BindingsMap.merge([self._bindings, BindingsMap(_bindings(actions))])
+        self._draft = draft
+        self.prompt = Prompt(id="prompt", complete=self._complete)
+        self.panes = Panes(self.prompt)
+        self.front = ""
+        self.queue = QueueView()
+        self.kept: tuple[str, ...] | None = None
+        self.note = ""
+        self.asking_policy = ""
+        self._known: set[str] = set()
+        self._due = False
+        self._painted = False
+        self._turned = False
+        self._arm_timer: Timer | None = None
+
+    @property
+    def cockpit(self) -> CockpitApp:
+        """The application, as what it is."""
+        return cast("CockpitApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield HeaderBar()
+        yield self.panes
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        self.steering = Steering(self.cockpit.engine.store.clock.monotonic)
+        self.verdicts = Verdicts(self)
+        self.acts = Acts(self)
+        if self._draft:
+            self.prompt.put(self._draft)
+        self._arm_timer = self.set_interval(_ARM_LOOK_S, self._look_armed, pause=True)
+        self.set_interval(_AGE_S, self._age)
+        self.panes.set_narrow(self.size.width < NARROW)
+        self.paint()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Change between panes and tabs."""
+        self.panes.set_narrow(event.size.width < NARROW)
+        self.call_after_refresh(self.paint)
+
+    def on_screen_resume(self) -> None:
+        """A dialog closed: what is armed counts from now on."""
+        if self._painted:
+            self.steering.drawn(None)
+            self.changed()
+
+    def on_screen_suspend(self) -> None:
+        """A dialog covers the proposal."""
+        self.steering.drawn(None)
+
+    # What the moment allows
+
+    @property
+    def pane(self) -> Pane:
+        """Which pane has the focus."""
+        focused = self.focused
+        for name in PANES:
+            if focused is self.panes.pane(name):
+                return name
+        return "prompt" if focused is self.prompt else ""
+
+    @property
+    def moment(self) -> Moment:
+        """What the validity of actions depends on, now."""
+        front = self.steering.open
+        return Moment(
+            pane=self.pane,
+            empty=not self.prompt.text.strip(),
+            kind=front.kind if front is not None else "",
+            armed=self.steering.armed,
+            asking=self.steering.second is not None,
+            discussing=self.steering.discussing is not None,
+            narrowing=self.panes.proposals.narrowing,
+            running=self.cockpit.runs.active(self.cockpit.followed),
+            session=bool(self.cockpit.followed),
+            waiting=self.queue.total,
+            selection=bool(self.prompt.selected_text) and self.pane == "prompt",
+            solo=self.panes.solo is not None,
+        )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """An action that is not valid now leaves its key to the widget below."""
+        if action in ("do", "pane_do") and self._painted:
+            found = self._by_id[str(parameters[0])]
+            if action == "pane_do" and self.pane != found.pane:
+                return False
+            return found.when(self.moment)
+        return True
+
+    def action_do(self, name: str) -> None:
+        """Do what a key is bound to."""
+        self.act(name)
+
+    def action_pane_do(self, name: str) -> None:
+        """Do what a letter means in its pane."""
+        self.act(name)
+
+    def act(self, name: str) -> None:
+        """Do one action of the registry."""
+        getattr(self.acts, name)()
+        self.words()
+
+    # Keys
+
+    def before_key(self, key: str) -> bool:
+        """Called with every key before anybody handles it; True when it is used up."""
+        self.note = ""
+        if self.asking_policy:
+            policy, self.asking_policy = self.asking_policy, ""
+            self.steering.press(key)
+            if key == "ctrl+y":
+                self.acts.set_policy(policy)
+            elif key == "shift+tab":
+                self.acts.policy(policy)
+            self.words()
+            return key in ("ctrl+y", "shift+tab", "escape")
+        step = self.steering.second_key(key)
+        self.steering.press(key)
+        self._look_armed()
+        if isinstance(step, Approve):
+            self.verdicts.carry(step)
+        self.call_later(self.words)
+        return isinstance(step, Approve) or (step is not None and key == "escape")
+
+    def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
+        """Enter in the prompt."""
+        self.verdicts.carry(self.steering.enter(event.text))
+
+    def on_prompt_escaped(self) -> None:
+        """Escape in the prompt."""
+        self.verdicts.carry(self.steering.escape(self.prompt.text.strip()))
+
+    def on_prompt_help_wanted(self) -> None:
+        """``?`` in an empty prompt."""
+        self.act("help")
+
+    def action_pane_enter(self) -> None:
+        """Enter in the proposals pane decides as in the prompt, which must be empty for it."""
+        if self.pane != "proposals":
+            return
+        if self.prompt.text.strip():
+            self.verdicts.carry(Nothing("the prompt holds words: send or clear them first"))
+        else:
+            self.verdicts.carry(self.steering.enter(""))
+
+    def action_pane_escape(self) -> None:
+        """Escape in a pane: out of narrowing, else discuss, else back to the prompt."""
+        panel = self.panes.proposals
+        if panel.narrowing:
+            panel.narrowing, self.kept = False, None
+            self.prompt.focus()
+        elif self.pane == "proposals" and self.steering.open is not None:
+            self.verdicts.carry(self.steering.escape(self.prompt.text.strip()))
+        else:
+            self.prompt.focus()
+        self.words()
+
+    def on_text_area_changed(self) -> None:
+        """The draft changed: keys mean something else, and it is kept."""
+        self.cockpit.keep_draft(self.prompt.text)
+        self.words()
+
+    def on_descendant_focus(self) -> None:
+        """Another pane listens: other keys are valid."""
+        if self._painted:
+            self.words()
+
+    # What panes tell
+
+    def on_proposal_panel_narrowed(self, event: ProposalPanel.Narrowed) -> None:
+        """The person keeps these items."""
+        self.kept = event.items
+
+    def on_board_row_opened(self, event: Board.RowOpened) -> None:
+        """Follow another session."""
+        self.cockpit.attach(event.key)
+        self.prompt.focus()
+
+    def on_board_row_peeked(self, event: Board.RowPeeked) -> None:
+        """A glance at another session."""
+        self.acts.peek(event.key)
+
+    def on_conversation_copied(self, event: Conversation.Copied) -> None:
+        """Copy a block to the clipboard of the terminal."""
+        self.app.copy_to_clipboard(clean(event.text))
+        self.flash("copied")
+
+    def on_tab_chosen(self, event: Tab.Chosen) -> None:
+        """A tab was clicked."""
+        self.panes.turn_to(event.pane)
+        self.changed()
+
+    def _complete(self, kind: str, prefix: str) -> Sequence[CompletionView]:
+        return self.cockpit.completions.get("/" if kind == "command" else "@", prefix)
+
+    def board_rows(self) -> tuple[WorkRowView, ...]:
+        """The sessions that can be followed."""
+        return self.panes.board.view.rows
+
+    # Drawing
+
+    def changed(self) -> None:
+        """Something is to be drawn; at most thirty times a second it is."""
+        if not self._due:
+            self._due = True
+            self.set_timer(_FRAME_S, self.paint)
+
+    def paint(self) -> None:
+        """Draw what the journal says now."""
+        self._due = False
+        cockpit = self.cockpit
+        views = cockpit.views(self.panes.since(cockpit.followed), self.front)
+        self.query_one(HeaderBar).show(views.header)
+        if not cockpit.feed.ready:
+            return
+        self.queue = views.queue
+        self._ring(cockpit.pending)
+        with self.app.batch_update():
+            self.panes.paint(views, cockpit.followed, wording.deciding(self.actions, views.queue))
+        front = views.queue.front
+        if front is None or front.proposal_id != self.front:
+            self.front = front.proposal_id if front is not None else ""
+            self.kept = None
+        self._painted = True
+        # A proposal counts as visible from the frame in which it has its place.
+        self.call_after_refresh(self._drawn)
+
+    def _drawn(self) -> None:
+        visible = self.is_current and self.panes.seen("proposals")
+        self.steering.drawn(self.queue.front if visible else None)
+        self._look_armed()
+        self.words()
+
+    def _ring(self, pending: Sequence[str]) -> None:
+        """Tell of what arrived, without taking the focus; a tab turns if nobody is in a pane."""
+        fresh = set(pending) - self._known
+        if fresh and self._painted:
+            self.app.bell()
+        idle = self.pane in ("prompt", "")
+        if fresh and self.panes.narrow and self.panes.tab == "conversation" and idle:
+            self.panes.turn_to("proposals")
+            self._turned = True
+        elif not pending and self._turned:
+            self._turned = False
+            if self.panes.narrow and self.panes.tab == "proposals" and idle:
+                self.panes.turn_to("conversation")
+        self._known = set(pending)
+
+    def _look_armed(self) -> None:
+        armed = self.steering.armed
+        self.panes.proposals.armed = armed
+        if self._arm_timer is not None:
+            waiting = self.steering.open is not None and not armed
+            (self._arm_timer.resume if waiting else self._arm_timer.pause)()
+
+    def _age(self) -> None:
+        if self.queue.front is not None:
+            self.changed()
+
+    def flash(self, text: str) -> None:
+        """Tell something in the prompt's border until the next key."""
+        self.note = text
+        self.words()
+
+    def words(self) -> None:
+        """Say what the keys mean now: footer, prompt and its border."""
+        if not self._painted:
+            return
+        moment = self.moment
+        self.query_one(KeyBar).show(wording.footer(self.actions, moment))
+        said = wording.prompt(
+            moment,
+            self.steering,
+            self.cockpit.session,
+            note=self.note,
+            widening=self.asking_policy,
+            starting=self.cockpit.starting,
+        )
+        if self.prompt.hint != said.hint:
+            self.prompt.hint = said.hint
+        self.prompt.policy = said.below
+        above = clean(said.above, newlines=False)
+        self.prompt.border_title = Content(above) if above else None
+
+
+def _bindings(actions: Sequence[Action]) -> list[Binding]:
+    bound = [action for action in actions if action.bound]
+    return [
+        *(
+            Binding(key, f"do('{a.id}')", a.label, show=False, priority=True)
+            for a in bound
+            for key in a.keys
+        ),
+        *(
+            Binding(key, f"pane_do('{a.id}')", a.label, show=False)
+            for a in bound
+            for key in a.pane_keys
+        ),
+    ]
