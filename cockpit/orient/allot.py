@@ -52,17 +52,19 @@ def allot(band: Ints, tokens: Ints, worth: Ints, limits: Limits) -> Allotment:
     for code, at in enumerate(members):
         running = np.cumsum(tokens[at])
         start[at] = running - tokens[at] + limits.pinned[code]
-    end = start + tokens
-    reserved, shared = limits.reserved, limits.shared
-    taken = np.maximum(np.minimum(end, limits.floor[band]) - start, 0)
-    lower = reserved
+    # What begins above its band's ceiling gets nothing: a few thousand facts are left to look at.
+    near = np.flatnonzero(start < np.maximum(limits.ceiling, limits.floor)[band])
+    of, begin, worth = band[near], start[near], worth[near]
+    end = begin + tokens[near]
+    shared = limits.shared
+    lower = limits.reserved
+    taken = np.maximum(np.minimum(end, limits.floor[of]) - begin, 0)
     for upper in (limits.target, limits.ceiling):
         upper = np.maximum(upper, lower)
-        wanted = np.maximum(np.minimum(end, upper[band]) - np.maximum(start, lower[band]), 0)
-        before = np.cumsum(wanted) - wanted
-        got = np.clip(shared - before, 0, wanted)
+        wanted = np.maximum(np.minimum(end, upper[of]) - np.maximum(begin, lower[of]), 0)
+        got = np.clip(shared - (np.cumsum(wanted) - wanted), 0, wanted)
         shared -= int(got.sum())
         taken = taken + got
         lower = upper
-    room = np.array([taken[at].sum() for at in members], np.int64)
+    room = np.array([taken[of == code].sum() for code in range(len(members))], np.int64)
     return Allotment(room, int((worth * taken).sum()), start)

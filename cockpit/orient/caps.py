@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cockpit.orient.columns import INDEX_BITS, Columns, Flags, Ints
+from cockpit.orient.columns import NEVER, Columns, Flags, Ints
+from cockpit.orient.order import stable_order
 
 REF_SHARE = 3
 TYPE_SHARE = 4
@@ -26,7 +27,7 @@ def repeated(columns: Columns) -> Flags:
         return found
     place = columns.dedupe_key * (columns.source_ref.max() + 1) + columns.source_ref
     place = place * (columns.source_type.max() + 1) + columns.source_type
-    order = keyed[np.argsort(place[keyed], kind="stable")]
+    order = keyed[stable_order(place[keyed])]
     same = place[order[1:]] == place[order[:-1]]
     # Facts of one wave are parts of one look, and stand beside each other.
     last = np.flatnonzero(np.append(~same, True))
@@ -42,28 +43,28 @@ def over_cap(columns: Columns, ranked: Ints, targets: Ints) -> Flags:
     """
     band = columns.band[ranked]
     tokens = columns.full[ranked]
-    bands = len(targets)
-    by_ref = columns.source_ref[ranked] * bands + band
-    behind = _over(by_ref, tokens, targets[band] // REF_SHARE)
-    by_type = columns.source_type[ranked] * bands + band
-    within = np.where(behind, 0, tokens)
-    return behind | _over(by_type, within, targets[band] * (TYPE_SHARE - 1) // TYPE_SHARE)
+    by_ref = targets // REF_SHARE
+    behind = _over(columns.source_ref[ranked], band, tokens, by_ref)
+    by_type = targets * (TYPE_SHARE - 1) // TYPE_SHARE
+    return behind | _over(columns.source_type[ranked], band, np.where(behind, 0, tokens), by_type)
 
 
-def _over(group: Ints, tokens: Ints, cap: Ints) -> Flags:
-    """True where a fact is larger than its group's cap, or comes after the cap is used up."""
+def _over(source: Ints, band: Ints, tokens: Ints, caps: Ints) -> Flags:
+    """True where a fact is larger than its source's cap, or comes after the cap is used up."""
+    cap = caps[band]
     over = tokens > cap
     counted = np.where(over, 0, tokens)
     # Sums of whole tokens far below 2**53 are exact in the floats that bincount uses.
-    sizes = np.bincount(group, weights=counted)
-    crowded = np.flatnonzero(sizes[group] > cap)
+    held = np.bincount(source, weights=counted, minlength=1)
+    present = np.bincount(band, minlength=len(caps)) > 0
+    crowded = np.flatnonzero((held > caps[present].min(initial=NEVER))[source])
     if not len(crowded):
         return over
-    # Sorting plain numbers is several times faster than a stable argsort of the groups.
-    packed = np.sort((group[crowded] << INDEX_BITS) | crowded)
-    order, of = packed & ((1 << INDEX_BITS) - 1), packed >> INDEX_BITS
+    group = source[crowded] * len(caps) + band[crowded]
+    sorting = stable_order(group)
+    order, group = crowded[sorting], group[sorting]
     running = np.cumsum(counted[order])
-    first = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
     before = np.repeat((running - counted[order])[first], np.diff(np.append(first, len(order))))
     over[order] |= running - before > cap[order]
     return over

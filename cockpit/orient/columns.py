@@ -31,9 +31,6 @@ Flags = NDArray[np.bool_]
 NEVER = np.int64(1) << 40
 """Tokens of a detail level that a fact does not have: it fits nowhere."""
 
-INDEX_BITS = 23
-"""A fact's index fits in so many bits, and so into one sortable number with what it is sorted by."""
-
 _BAND_CODES = {name: code for code, name in enumerate(BANDS)}
 
 

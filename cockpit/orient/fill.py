@@ -16,7 +16,7 @@ from cockpit.orient.columns import NEVER, Ints
 
 FULL = 0
 DROPPED = -1
-_CHUNK = 1024
+_CHUNK = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ def fill(levels: Levels, places: Ints, room: int) -> Ints:
         run = int(np.searchsorted(running, room, side="right"))
         chosen[near[:run]] = level[:run]
         room -= int(running[run - 1]) if run else 0
-        for place, fuller in zip(near[run:].tolist(), sizes[:, run:].T.tolist(), strict=True):
+        rest = run + np.flatnonzero(smallest[near[run:]] <= room)
+        for place, fuller in zip(near[rest].tolist(), sizes[:, rest].T.tolist(), strict=True):
             for level_of, size in enumerate(fuller):
                 if size <= room:
                     chosen[place] = level_of

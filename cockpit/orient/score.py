@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cockpit.orient.columns import Columns, Flags, Ints
+from cockpit.orient.order import stable_order
 from cockpit.store.attention import BANDS, PRIORITY_MAX, WEIGHT_ONE, Predicate, Profile, Rule
 from cockpit.store.facts import UTILITY_MAX
 
@@ -68,18 +69,22 @@ def _matched(columns: Columns, profile: Profile, ordinal: int) -> tuple[list[Rul
     """
     rules = [_UNRULED]
     named = {rule.source_type for rule in profile.rules}
-    unruled = np.array([name not in named for name in columns.types], np.bool_)
-    index = np.where(unruled[columns.source_type], 0, -1)
+    for_rest = np.array([-1 if name in named else 0 for name in columns.types], np.int64)
+    index = np.full(len(columns), -1, np.int64)
     codes = {name: code for code, name in enumerate(columns.types)}
     for rule in sorted(profile.rules, key=lambda rule: (-rule.priority_weight, rule.rule_id)):
         code = codes.get(rule.source_type)
-        if code is None or not rule.enabled:
+        if code is None or not rule.enabled or for_rest[code] >= 0:
             continue
-        fits = (columns.source_type == code) & (index < 0)
-        fits = _restricted(columns, rule, fits, ordinal)
-        index[fits] = len(rules)
+        if rule.predicate == Predicate():
+            for_rest[code] = len(rules)
+        else:
+            fits = _restricted(columns, rule, (columns.source_type == code) & (index < 0), ordinal)
+            index = np.where(fits, len(rules), index)
         rules.append(rule)
-    return rules, index
+    if not columns.types:
+        return rules, index
+    return rules, np.where(index < 0, for_rest[columns.source_type], index)
 
 
 def _restricted(columns: Columns, rule: Rule, fits: Flags, ordinal: int) -> Flags:
@@ -110,7 +115,7 @@ def _novelty(columns: Columns, weight: Ints) -> Ints:
         return factor
     shared = np.flatnonzero(keyed)
     shared = shared[sizes[columns.dedupe_key[shared]] > 1]
-    grouped = shared[np.argsort(columns.dedupe_key[shared], kind="stable")]
+    grouped = shared[stable_order(columns.dedupe_key[shared])]
     sizes[sizes < 2] = 0
     newer = np.repeat(np.cumsum(sizes)[sizes > 0], sizes[sizes > 0]) - 1 - np.arange(len(grouped))
     novelty = WEIGHT_ONE // (newer + 1)

@@ -16,8 +16,9 @@ import numpy as np
 
 from cockpit.orient.allot import Limits, allot
 from cockpit.orient.caps import over_cap, repeated
-from cockpit.orient.columns import INDEX_BITS, Columns, Flags, Ints
+from cockpit.orient.columns import Columns, Flags, Ints
 from cockpit.orient.fill import DROPPED, FULL, Levels, fill, top_up
+from cockpit.orient.order import stable_order
 from cockpit.orient.score import SCORE_MAX, scores
 from cockpit.store.attention import BANDS, Profile
 from cockpit.store.errors import CockpitError
@@ -34,12 +35,6 @@ class PinnedOverBudget(CockpitError):
     """The pinned facts alone do not fit beside the floors of the other bands."""
 
     code = "pinned_over_budget"
-
-
-class TooManyFacts(CockpitError):
-    """More facts than one packet can be compiled from."""
-
-    code = "too_many_facts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +69,10 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
     """Choose facts and levels for wave ``ordinal`` under a sound profile. Pure and deterministic.
 
     What is superseded is out even when pinned: its newer version stands for it. Raises
-    :class:`PinnedOverBudget` naming the pinned facts, :class:`TooManyFacts`.
+    :class:`PinnedOverBudget` naming the pinned facts.
     """
-    n = len(columns)
-    if n >= 1 << INDEX_BITS:
-        raise TooManyFacts(
-            f"{n:,} facts are more than one packet is compiled from ({1 << INDEX_BITS:,})."
-            f" Start a new session for the rest of the task."
-        )
     scored = scores(columns, profile, ordinal)
-    dropped_for = np.full(n, NO_REASON, np.int64)
+    dropped_for = np.full(len(columns), NO_REASON, np.int64)
     pinned = columns.pinned & ~columns.superseded & ~columns.repeated
     dropped_for[~scored.admitted] = _LOW
     dropped_for[repeated(columns)] = _DUPLICATE
@@ -96,7 +85,7 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
         worth = worth // np.maximum(columns.full, 1)
     ranked = _by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
     behind = over_cap(columns, ranked, limits.target)
-    ranked = np.concatenate((ranked[~behind], ranked[behind]))
+    ranked = ranked[stable_order(behind.astype(np.int64))]
     band = columns.band[ranked]
     levels = Levels.of(columns.full[ranked], columns.outline[ranked], columns.reference[ranked])
     allotted = allot(band, levels.tokens[FULL], worth[ranked], limits)
@@ -162,9 +151,7 @@ def _over_budget(columns: Columns, pinned: Flags, limits: Limits) -> str:
 
 def _by_worth(at: Ints, worth: Ints) -> Ints:
     """Indices by worth, best first; equal worth by index, which is the order of time and id."""
-    most = SCORE_MAX << _WORTH_BITS
-    keys = np.sort(((most - worth[at]) << INDEX_BITS) | at)
-    return keys & ((1 << INDEX_BITS) - 1)
+    return at[stable_order((SCORE_MAX << _WORTH_BITS) - worth[at])]
 
 
 def _passed_over(band: Ints, worth: Ints, chosen: Ints, behind: int) -> Ints:
