@@ -27,7 +27,12 @@ MEMORY_BYTES = 4 * 1024**3
 FILE_BYTES = 2 * 1024**3
 """The largest file that a command may write."""
 
-_NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session")
+_FIRST = ("/bin/sh", "-c", '"$@"; exit $?', "sh")
+# The sandbox's first process. When it ends, the kernel ends all others before anybody is told:
+# bubblewrap's own first process would be killed a moment after. The words are fixed; the command
+# comes as arguments and is not read by this shell.
+
+_NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class Sandbox:
         if self.bwrap is None:
             return self.limited(argv)
         options = _options(root, environment, network)
-        return self.limited((self.bwrap, *options, "--", *argv))
+        return self.limited((self.bwrap, *options, "--", *_FIRST, *argv))
 
     def limited(self, argv: Sequence[str]) -> tuple[str, ...]:
         """``argv`` with only the limits of memory, file size and core dumps in front of it."""

@@ -65,6 +65,12 @@ def readable_places(
             continue
         if directory in on_path:
             wanted.append(directory)
+            wanted += [
+                above / name
+                for above in directory.parents
+                for name in _HOMES
+                if directory.is_relative_to(above / name)
+            ]
         if (directory.parent / "pyvenv.cfg").is_file() and directory in on_path:
             wanted.append(directory.parent)
         wanted += _prefixes(directory)
@@ -130,7 +136,7 @@ def redirects(root: Path) -> frozenset[Path]:
     names = [place / name for place in {private, common} for name in _REDIRECTS]
     if private == root:
         names = [dot]
-    elif not (common / "hooks").exists():
+    else:
         names.append(common / "hooks")
     return frozenset(place for place in names if place.exists() or place.is_symlink())
 

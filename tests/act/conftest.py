@@ -34,6 +34,7 @@ async def ground(project: Path) -> ActGround:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
+    (tmp_path / "state").mkdir()
     with Store.open(tmp_path / "state" / "cockpit.db", FixedClock(), CountingIds()) as opened:
         yield opened
 

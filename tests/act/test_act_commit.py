@@ -154,7 +154,7 @@ async def test_names_are_names_and_never_options_or_patterns(ground: ActGround, 
 async def test_commits_of_nothing_are_refused(
     ground: ActGround, paths: list[str], words: str
 ) -> None:
-    with pytest.raises(Exception, match=words):
+    with pytest.raises(ActionRefused, match=words):
         await show(ground, "git_commit", message="m", paths=paths)
 
 

@@ -110,18 +110,18 @@ async def test_hostile_paths_are_refused(ground: ActGround, tmp_path: Path, path
     [
         ("app.py", "def area(r):\n    return 3 * r * r\n", "already has exactly this content"),
         ("a.py", "x\0", "NUL"),
-        ("a.py", "x" * (2 * 1024 * 1024 - 1) + "éé", None),
+        ("a.py", "x" * (2 * 1024 * 1024 - 1) + "éé", "larger than"),
         ("a.py", "key = '[masked:jwt]'\n", "would destroy the secret"),
         ("a.py", "TOKEN = 'ghp_" + "a1B2" * 9 + "'\n", "looks like a key"),
-        ("docs", "x", None),
+        ("docs", "x", "directory"),
     ],
 )
 async def test_writes_that_cannot_be_right_are_refused(
-    ground: ActGround, path: str, content: str, words: str | None
+    ground: ActGround, path: str, content: str, words: str
 ) -> None:
-    with pytest.raises((ActionRefused, PathRefused, Exception)) as caught:
+    with pytest.raises((ActionRefused, PathRefused)) as caught:
         await show(ground, "write_file", path=path, content=content)
-    assert words is None or words in str(caught.value)
+    assert words in str(caught.value)
 
 
 async def test_secrets_beside_an_edit_are_not_drawn_but_stay_in_the_file(ground: ActGround) -> None:

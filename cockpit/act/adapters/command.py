@@ -121,7 +121,8 @@ def _outcome(
     said = f": {_counts(tests)}" if tests else ""
     if finished.code == 0:
         return succeeded(f"{short}: exit 0{said}.", **detail)
-    how = f"exit {finished.code}" if finished.code > 0 else f"ended by signal {-finished.code}"
+    number = finished.code - 128 if finished.code > 128 else -finished.code
+    how = f"exit {finished.code}" + (f" (signal {number})" if 0 < number < 65 else "")
     return failed("permanent", f"{short}: {how}{said}.", **detail)
 
 

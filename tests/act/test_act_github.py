@@ -1,0 +1,138 @@
+"""Posting to GitHub: shown as parsed, the body by standard input, found again by its key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from act_world import show
+
+from cockpit.access.gh_words import GhRefused
+from cockpit.act.adapters import ADAPTERS
+from cockpit.act.adapters.github import marker
+from cockpit.act.ground import ActGround
+from cockpit.act.shown import ActionRefused
+from cockpit.store.errors import CockpitError
+
+GITHUB = ADAPTERS["github"]
+BODY = "Two findings:\n\n1. `area` rounds — $(rm -rf /) & \"quotes\" 'too'\n--body no\n"
+
+
+async def test_a_review_is_shown_posted_and_found(github: Path, ground: ActGround) -> None:
+    import shlex
+
+    proposal = await show(
+        ground, "github", command=f"gh pr review 24 --request-changes --body {shlex.quote(BODY)}"
+    )
+    assert proposal.title == "gh pr review 24 --request-changes"
+    assert proposal.body == BODY
+    assert dict(proposal.fields) == {
+        "command": "gh pr review",
+        "number": "24",
+        "repository": "acme/api",
+        "request-changes": "yes",
+    }
+    assert any("hidden comment" in note for note in proposal.notes)
+    assert await GITHUB.probe(proposal.payload, "k-7", ground) == "not_done"
+    outcome = await GITHUB.perform(proposal.payload, "k-7", ground)
+    assert outcome.status == "success"
+    assert outcome.summary.endswith("https://github.com/acme/api/pull/24#issuecomment-1.")
+    (entry,) = json.loads(github.read_text())["entries"]
+    assert entry["body"] == f"{BODY}\n\n{marker('k-7')}"
+    assert BODY not in entry["argv"] and "--body-file" in entry["argv"]
+    assert await GITHUB.probe(proposal.payload, "k-7", ground) == "done"
+    assert await GITHUB.probe(proposal.payload, "k-77", ground) == "not_done"
+
+
+@pytest.mark.parametrize(
+    ("fail", "failure", "maybe", "found"),
+    [
+        ("before:HTTP 422: Review cannot be requested", "permanent", False, "not_done"),
+        ("before:error connecting to api.github.com", "transient", False, "not_done"),
+        ("before:HTTP 502: Bad Gateway", "transient", True, "not_done"),
+        ("after:HTTP 502: Bad Gateway", "transient", True, "done"),
+        ("after:read tcp: i/o timeout", "transient", True, "done"),
+        (
+            "before:To get started with GitHub CLI, please run:  gh auth login",
+            "permanent",
+            False,
+            "not_done",
+        ),
+    ],
+)
+async def test_failures_are_told_apart(
+    github: Path, ground: ActGround, fail: str, failure: str, maybe: bool, found: str
+) -> None:
+    github.write_text(json.dumps({"entries": [], "fail": [fail], "runs": 0}))
+    proposal = await show(ground, "github", command="gh pr comment 24 --body hello")
+    outcome = await GITHUB.perform(proposal.payload, "k", ground)
+    assert (outcome.failure, outcome.maybe) == (failure, maybe)
+    assert await GITHUB.probe(proposal.payload, "k", ground) == found
+
+
+async def test_probes_by_state_by_list_and_without_a_network(
+    github: Path, ground: ActGround
+) -> None:
+    merge = await show(ground, "github", command="gh pr merge 24 --squash")
+    assert merge.risk == "high"
+    assert await GITHUB.probe(merge.payload, "k", ground) == "not_done"
+    await GITHUB.perform(merge.payload, "k", ground)
+    assert await GITHUB.probe(merge.payload, "k", ground) == "done"
+    create = await show(ground, "github", command="gh issue create --title T --body B")
+    assert await GITHUB.probe(create.payload, "c", ground) == "not_done"
+    await GITHUB.perform(create.payload, "c", ground)
+    assert await GITHUB.probe(create.payload, "c", ground) == "done"
+    edit = await show(ground, "github", command="gh pr edit 24 --add-label bug")
+    assert await GITHUB.probe(edit.payload, "e", ground) == "not_done"
+    close = await show(ground, "github", command="gh pr close 24 --comment why")
+    assert await GITHUB.probe(close.payload, "x", ground) == "unknown"
+    github.write_text(json.dumps({"entries": [], "fail": [], "runs": 0, "offline": True}))
+    assert await GITHUB.probe(create.payload, "c", ground) == "unknown"
+
+
+async def test_without_gh_it_says_so(
+    ground: ActGround, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    proposal = await show(ground, "github", command="gh pr comment 24 --body hello")
+    outcome = await GITHUB.perform(proposal.payload, "k", ground)
+    assert outcome.failure == "permanent" and "not installed" in outcome.summary
+    assert await GITHUB.probe(proposal.payload, "k", ground) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("gh pr view 24", "use request_context with pr:24"),
+        ("gh issue list", "use request_context with pr:N or issue:N"),
+        ("gh pr comment 24 --body x --repo evil/other", "only acme/api"),
+        ("gh pr comment 24 --body x; rm -rf /", ""),
+        ("gh api repos/acme/api/pulls/24 -X DELETE", "not taken"),
+        ("gh auth token", "never run"),
+        ("gh co 24", "not known"),
+    ],
+)
+async def test_what_is_not_a_known_write_is_refused(
+    ground: ActGround, command: str, words: str
+) -> None:
+    with pytest.raises((ActionRefused, GhRefused)) as caught:
+        await show(ground, "github", command=command)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["gh", "pr", "view", "24"],
+        ["pr", "comment", "24", "--body", "x"],
+        ["gh", "pr", "comment", "24", "-b", "x"],
+        ["gh", "pr", "comment", "24", "--body", "x", "--repo", "evil/other"],
+    ],
+)
+async def test_a_payload_that_was_tampered_with_is_not_run(
+    github: Path, ground: ActGround, argv: list[str]
+) -> None:
+    with pytest.raises(CockpitError):
+        await GITHUB.perform({"argv": argv}, "k", ground)
+    assert json.loads(github.read_text())["runs"] == 0
