@@ -27,7 +27,8 @@ _CODE_SUFFIXES = re.compile(
     r"bash|exs?|clj|hs|ml|dart|vue|svelte|sql|zig)\Z"
 )
 _LISTED = re.compile(r"- (?P<path>.+?)(?: \((?:added|removed|binary|renamed|mode|sub|sym)[^)]*\))?")
-_REFERENCE = re.compile(r"(?P<path>[^\s:][^:\n]*?):(?P<line>\d+)[:\-](?P<text>.*)")
+_REFERENCE = re.compile(r"(?P<path>[^\s:][^:\n]*?):(?P<line>\d+)(?:-\d+)?: ?(?P<text>.*)")
+_NAMES = re.compile(r"\\b\(\?:(?P<names>\w+(?:\|\w+)*)\)\\b")
 
 
 def is_test(path: str) -> bool:
@@ -172,37 +173,43 @@ def _take_file(fact: PacketFact, whole: dict[str, str], lines: dict[str, dict[in
     path = str(fact.provenance.get("path") or "")
     if not path:
         return
-    first = _first_line(fact)
+    held = fact.provenance.get("lines")
+    first, last = held if isinstance(held, list | tuple) and len(held) == 2 else (1, None)
     into = lines.setdefault(path, {})
-    for number, text in enumerate(fact.text.split("\n"), first or 1):
+    for number, text in enumerate(fact.text.removesuffix("\n").split("\n"), first):
         into.setdefault(number, _clean(text))
-    if first is None:
+    if first <= 1 and last in (None, fact.provenance.get("total_lines")):
         whole[path] = fact.text
-
-
-def _first_line(fact: PacketFact) -> int | None:
-    """The number of a file fact's first line; None when it is the whole file."""
-    lines = fact.provenance.get("lines")
-    if isinstance(lines, list | tuple) and lines:
-        return int(lines[0])
-    if isinstance(lines, str) and (match := re.match(r"\d+", lines)):
-        return int(match[0])
-    return None
 
 
 def _lookups(facts: Sequence[PacketFact]) -> tuple[tuple[Reference, ...], frozenset[str]]:
     found: dict[tuple[str, int], Reference] = {}
     names: set[str] = set()
     for fact in facts:
-        if fact.source_type not in {"symbol", "search"}:
+        shown = fact.text
+        if fact.source_type == "symbol":
+            names.add(str(fact.provenance.get("name", "")))
+            shown = shown.rpartition("\nused at\n")[2]
+        elif fact.source_type == "search" and not fact.provenance.get("glob"):
+            names.update(searched_names(str(fact.provenance.get("regex", ""))))
+        elif fact.source_type != "search":
             continue
-        kind, _, ref = fact.source_ref.partition(":")
-        names.update([ref.split(" ")[0]] if kind == "symbol" else re.findall(r"\w{3,}", ref))
-        for line in fact.text.split("\n"):
+        for line in shown.split("\n"):
             if match := _REFERENCE.match(line):
                 at = Reference(match["path"], int(match["line"]), _clean(match["text"]))
                 found.setdefault((at.path, at.line), at)
     return tuple(found[key] for key in sorted(found)), frozenset(names)
+
+
+def search_for(names: Iterable[str]) -> str:
+    """The expression that finds any of ``names`` as whole words."""
+    return rf"\b(?:{'|'.join(names)})\b"
+
+
+def searched_names(regex: str) -> list[str]:
+    """The names of an expression that :func:`search_for` made; none for any other."""
+    match = _NAMES.fullmatch(regex)
+    return match["names"].split("|") if match else []
 
 
 def _listed(opening: str) -> tuple[str, ...]:

@@ -1,0 +1,37 @@
+"""What a model's answer is made of, before it streams: words, then calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Words for the person, and calls as (tool, arguments)."""
+
+    words: str
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+
+
+def asking(words: str, purpose: str, question: str, scope: list[str], escalation: str) -> Answer:
+    """An answer that asks for context."""
+    arguments = {
+        "purpose": purpose,
+        "question": question,
+        "scope": scope,
+        "escalation": escalation,
+    }
+    return Answer(words, (("request_context", arguments),))
+
+
+def finishing(status: str, summary: str, words: str = "") -> Answer:
+    """An answer that ends the task: ``done`` or ``blocked``."""
+    return Answer(words or summary, (("finish", {"status": status, "summary": summary}),))
+
+
+def written(arguments: Mapping[str, Any]) -> str:
+    """Arguments as the JSON text of a tool call."""
+    return json.dumps(arguments, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,105 @@
+"""What has happened in a session, read from the packet alone.
+
+A session that was killed and goes on in another process has the same facts, and so the same story.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.decide.model import PacketFact, Prompt
+
+_PLACE = re.compile(r"exchange:(\d+)\.(\d+)")
+_SAID = re.compile(r"They said: (?P<words>.*)", re.DOTALL)
+_TAIL = " Nothing was read."
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing the agent did: a call (``call`` names the tool) or words alone (``call`` empty).
+
+    ``said`` are the person's words that answered it, in order, until the next step that they could
+    answer; ``status`` is how it ended.
+    """
+
+    wave: int
+    place: int
+    call: str
+    arguments: Mapping[str, Any]
+    status: str
+    result: str
+    text: str
+    said: tuple[str, ...] = ()
+
+    @property
+    def silent(self) -> bool:
+        """True when the person wants to discuss it and has not said what."""
+        return self.status == "discussed" and not self.said
+
+
+def story(prompt: Prompt) -> tuple[Step, ...]:
+    """Every step so far, in order, each with what the person said to it."""
+    bare = sorted(
+        (step for fact in prompt.facts if (step := _step(fact))), key=lambda s: (s.wave, s.place)
+    )
+    spoken = sorted(
+        (fact.ordinal, fact.source_ref, fact.text)
+        for fact in prompt.facts
+        if fact.source_type == "person"
+    )
+    found: list[Step] = []
+    for at, step in enumerate(bare):
+        until = bare[at + 1].wave if at + 1 < len(bare) else None
+        heard = [
+            words
+            for ordinal, _, words in spoken
+            if ordinal > step.wave and (until is None or ordinal <= until)
+        ]
+        inside = _SAID.search(step.result) if step.status == "discussed" else None
+        if inside is not None:
+            words = inside["words"].removesuffix(_TAIL).strip()
+            heard = [words, *(other for other in heard if other.strip() != words)]
+        found.append(
+            Step(
+                step.wave,
+                step.place,
+                step.call,
+                step.arguments,
+                step.status,
+                step.result,
+                step.text,
+                tuple(word for word in heard if word.strip()),
+            )
+        )
+    return tuple(found)
+
+
+def of_calls(steps: Sequence[Step], *names: str) -> list[Step]:
+    """The steps that called one of these tools."""
+    return [step for step in steps if step.call in names]
+
+
+def heard_since(steps: Sequence[Step], step: Step) -> list[str]:
+    """All that the person said from ``step`` on."""
+    later = [one for one in steps if (one.wave, one.place) >= (step.wave, step.place)]
+    return list(dict.fromkeys(words for one in later for words in one.said))
+
+
+def _step(fact: PacketFact) -> Step | None:
+    if fact.source_type != "exchange":
+        return None
+    told = fact.provenance
+    place = _PLACE.match(fact.source_ref)
+    arguments = told.get("arguments")
+    return Step(
+        wave=int(place[1]) if place else fact.ordinal,
+        place=int(place[2]) if place else 0,
+        call=str(told.get("call", "")),
+        arguments=arguments if isinstance(arguments, Mapping) else {},
+        status=str(told.get("status", "")),
+        result=str(told.get("result", "")),
+        text=str(told.get("text", "")),
+    )

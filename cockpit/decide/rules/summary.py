@@ -1,0 +1,93 @@
+"""What a change does, said back from the diff: files, functions, sizes. Nothing is judged here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from cockpit.decide.rules.change import Change, is_docs, is_source, is_test
+from cockpit.decide.rules.definitions import defined
+from cockpit.decide.rules.diff import FileDiff, Line
+from cockpit.decide.rules.source import functions, tree
+
+_FILES = 6
+_NAMES = 4
+_HEADING = re.compile(r"\b(?:def|class|func|fn|function|struct|interface)\s+(?:\([^)]*\)\s*)?(\w+)")
+
+
+def size(change: Change) -> str:
+    """``3 files, +10 −2``."""
+    count = len(change.paths)
+    added = sum(len(one.added) for one in change.files)
+    removed = sum(len(one.removed) for one in change.files)
+    return f"{count} file{'' if count == 1 else 's'}, +{added} −{removed}"
+
+
+def told(change: Change) -> list[str]:
+    """One line for each file that matters, sources first, then what the rest is."""
+    ranked = sorted(change.files, key=_rank)
+    lines = [_line(change, one) for one in ranked[:_FILES]]
+    if rest := len(change.paths) - len(lines):
+        lines.append(f"{rest} more file{'' if rest == 1 else 's'}.")
+    return lines
+
+
+def touched(change: Change, one: FileDiff) -> list[str]:
+    """Functions and classes of ``one`` that hold changed lines and were there before."""
+    fresh = {new.name for new in defined(one, "+")}
+    ours = {line.number for line in one.added}
+    names: list[str] = []
+    if (module := tree(change, one.path)) is not None:
+        for node in functions(module):
+            inside = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            if ours & set(inside) and node.name not in fresh:
+                names.append(node.name)
+    else:
+        for hunk in one.hunks:
+            near = [hunk.heading, *_before_change(hunk.lines)]
+            found = [match[1] for text in near for match in _HEADING.finditer(text)]
+            names += [name for name in found[-1:] if name not in fresh]
+    return list(dict.fromkeys(names))
+
+
+def _before_change(lines: Sequence[Line]) -> Iterator[str]:
+    for line in lines:
+        if line.sign != " ":
+            return
+        yield line.text
+
+
+def _rank(one: FileDiff) -> tuple[int, int, str]:
+    kind = 0 if is_source(one.path) else 1 if is_test(one.path) else 2 if is_docs(one.path) else 3
+    return kind, -(len(one.added) + len(one.removed)), one.path
+
+
+def _line(change: Change, one: FileDiff) -> str:
+    first = one.hunks[0].new_start if one.hunks and one.status != "removed" else 0
+    place = f"`{one.path}:{first}`" if first else f"`{one.path}`"
+    sizes = "binary" if one.binary else f"+{len(one.added)} −{len(one.removed)}"
+    old = {name.name for sign in "- " for name in defined(one, sign)}
+    new = list(dict.fromkeys(name.name for name in defined(one, "+") if name.name not in old))
+    kept = {name.name for sign in "+ " for name in defined(one, sign)}
+    gone = list(dict.fromkeys(name.name for name in defined(one, "-") if name.name not in kept))
+    again = {name.name for name in defined(one, "-")} & {name.name for name in defined(one, "+")}
+    changed = list(dict.fromkeys([*sorted(again), *touched(change, one)]))
+    parts = [
+        f"{verb} {_listed(names)}"
+        for verb, names in (("adds", new), ("changes", changed), ("removes", gone))
+        if names and one.status != "removed"
+    ]
+    lead = {
+        "added": "is new",
+        "removed": "is removed",
+        "renamed": f"was `{one.old_path}`",
+        "copied": f"is a copy of `{one.old_path}`",
+        "modified": "",
+    }[one.status]
+    said = "; ".join(part for part in (lead, *parts) if part) or "changes"
+    return f"{place} ({sizes}) {said}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:_NAMES])
+    return shown + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")
