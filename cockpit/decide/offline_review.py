@@ -43,6 +43,8 @@ def answer_review(prompt: Prompt) -> Answer:
         return finishing(
             "blocked", "There is no diff in my context, so there is nothing that rules can review."
         )
+    if steps and steps[-1].status == "said" and not steps[-1].said:
+        return finishing("blocked", f"I asked, and nobody answered: {_short(steps[-1].text)}")
     actions = of_calls(steps, "github", "write_file")
     if actions:
         return _after_action(prompt, change, frame, steps, actions)
@@ -56,8 +58,13 @@ def answer_review(prompt: Prompt) -> Answer:
 
 
 def _at_first(prompt: Prompt) -> Change:
-    """The change as the opening alone shows it: what the first request was made from."""
-    return change_of([fact for fact in prompt.facts if fact.source_type in ("task", "diff")])
+    """The change as the first wave showed it: what the first request was made from."""
+    first = [
+        fact
+        for fact in prompt.facts
+        if fact.source_type == "task" or (fact.source_type == "diff" and fact.ordinal <= 1)
+    ]
+    return change_of(first)
 
 
 def _ask(frame: Frame, items: Sequence[Item], lead: str) -> Answer:
