@@ -32,6 +32,7 @@ def demo(ctx: click.Context, /, folder: Path | None) -> None:
     target = Path(tempfile.mkdtemp(prefix="cockpit-demo-")) if folder is None else folder.absolute()
     if target.exists() and any(target.iterdir()):
         raise WrongUse(f"{target} is not empty; name a folder that is, or that is not there yet.")
+    target.mkdir(parents=True, exist_ok=True)
     plan = asyncio.run(make(target))
     os.chdir(target)
     say(f"The sample project is in {target}; remove it when you are done.")

@@ -9,9 +9,10 @@ from cockpit.commands.project import choose_session, look
 
 @click.command(short_help="Watch a past session again.")
 @click.argument("session", default="last")
-def replay(session: str) -> None:
+@click.pass_context
+def replay(ctx: click.Context, /, session: str) -> None:
     """Show SESSION (the last one without a name) from its first row on; nothing can be changed."""
     from cockpit.commands.screen import open_replay
 
     session_id = look(lambda connection: choose_session(connection, session))
-    open_replay(session_id)
+    ctx.exit(open_replay(session_id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -80,7 +81,7 @@ def run(ctx: click.Context, /, task: str | None, session: str | None, **options:
     if session is not None and task is None and not _SESSION_ID.match(session):
         session, task = "last", session  # `--continue WORDS`: the words were meant as the task
     if task == "-":
-        task = click.get_text_stream("stdin").read()
+        task = sys.stdin.read()
     words = str(task or "").strip()
     if not words and session is None:
         raise WrongUse('Say what to do, for example: cockpit run "review main..HEAD".')

@@ -55,7 +55,6 @@ async def make(target: Path) -> Sample:
     It is left on the branch under review. Raises :class:`SampleFailed` and ``ProgramMissing``.
     """
     plan = sample()
-    target.mkdir(parents=True, exist_ok=True)
     await _git(target, "init", "--quiet", "--initial-branch", plan.commit[0].branch)
     with as_file(_shipped()) as source:
         for commit in plan.commit:

@@ -22,6 +22,7 @@ class Storyteller:
 
     def __init__(self, *, hints: bool = True) -> None:
         self._hints = hints
+        self._open: list[str] = []
         self._streaming = ""
         self._heard = ""
 
@@ -31,13 +32,21 @@ class Storyteller:
             return self._delta(row.detail)
         if row.action == Action.MESSAGE_COMPLETED:
             return self._message(row.detail)
-        write = _LINES.get(row.action)
-        line = write(row.detail) if write else ""
-        if not line:
+        if row.action == Action.PROPOSAL_CREATED:
+            self._open.append(str(row.detail["proposal_id"]))
+        elif row.action in _DECIDED and row.detail["proposal_id"] in self._open:
+            self._open.remove(str(row.detail["proposal_id"]))
+        if row.action == Action.SESSION_WAITING:
+            line = self._waiting(row.detail)
+        else:
+            write = _LINES.get(row.action)
+            line = write(row.detail) if write else ""
+        return f"{self._interrupting()}{line}\n" if line else ""
+
+    def _waiting(self, detail: Mapping[str, Any]) -> str:
+        if detail["for"] != "proposal" or not self._open or not self._hints:
             return ""
-        if row.action == Action.PROPOSAL_CREATED and self._hints:
-            line += f"\n    waits for you: cockpit proposals show {row.detail['proposal_id']}"
-        return self._interrupting() + line + "\n"
+        return f"  ⏸ waits for you: cockpit proposals show {self._open[-1]}"
 
     def _delta(self, detail: Mapping[str, Any]) -> str:
         text = str(detail["text"])
@@ -79,13 +88,15 @@ def _requested(detail: Mapping[str, Any]) -> str:
     items = detail["items"]
     tokens = sum(int(item["tokens"]) for item in items)
     how = "declared by the task" if detail["auto"] else "asked for"
-    return f"  context {how}: {len(items)} {_of(len(items), 'item')}, about {tokens:,} tokens"
+    refused = [item for item in items if item.get("refused")]
+    line = f"  context {how}: {len(items)} {_of(len(items), 'item')}, about {tokens:,} tokens"
+    return line + "".join(f"\n    ✘ {item['item']}: {item['refused']}" for item in refused)
 
 
 def _fetched(detail: Mapping[str, Any]) -> str:
     failed = [item for item in detail["items"] if item.get("error")]
     line = f"  ↳ {detail['facts']} {_of(int(detail['facts']), 'fact')}, {detail['tokens']:,} tokens"
-    return line + "".join(f"\n    {item['item']}: {item['error']}" for item in failed)
+    return line + "".join(f"\n    ✘ {item['item']}: {item['error']}" for item in failed)
 
 
 def _packet(detail: Mapping[str, Any]) -> str:
@@ -97,7 +108,7 @@ def _packet(detail: Mapping[str, Any]) -> str:
 
 def _model(detail: Mapping[str, Any]) -> str:
     cost = detail["cost_usd"]
-    paid = "" if cost is None else f" · ${cost:.4f}"
+    paid = f" · ${cost:.4f}" if cost else ""
     if not detail["input_tokens"] and not detail["output_tokens"]:
         return ""
     return f"  ↳ {detail['input_tokens']:,} tokens in, {detail['output_tokens']:,} out{paid}"
@@ -131,6 +142,15 @@ def _ended(detail: Mapping[str, Any]) -> str:
 def _of(count: int, word: str) -> str:
     return word if count == 1 else f"{word}s"
 
+
+_DECIDED = frozenset(
+    {
+        Action.PROPOSAL_APPROVED,
+        Action.PROPOSAL_REJECTED,
+        Action.PROPOSAL_DISCUSSED,
+        Action.PROPOSAL_EXPIRED,
+    }
+)
 
 _LINES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     Action.SESSION_CREATED: _session,

@@ -1,0 +1,159 @@
+"""What the documents say is what the code has."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from cockpit.cli import COMMANDS, root
+from cockpit.commands.init import config_template
+from cockpit.config import Settings, load_settings
+from cockpit.config_keys import ENVIRONMENT, KEYS
+from cockpit.store.journal import Action
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def document(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def named(requirement: str) -> str:
+    return re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0].lower()
+
+
+def requirements() -> list[str]:
+    declared = project()["project"]
+    extras = declared.get("optional-dependencies", {})
+    return [*declared["dependencies"], *(name for extra in extras.values() for name in extra)]
+
+
+def test_the_journal_page_lists_exactly_the_actions() -> None:
+    table = document("journal.md").partition("## Actions")[2].partition("\n## ")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    listed = [name for cell in cells for name in re.findall(r"`([a-z_.]+)`", cell)]
+    assert sorted(listed) == sorted(str(action) for action in Action)
+
+
+@pytest.mark.parametrize("requirement", requirements())
+def test_every_dependency_is_justified(requirement: str) -> None:
+    lines = document("dependencies.md").splitlines()
+    assert any(line.startswith(f"| {named(requirement)} |") for line in lines)
+
+
+def test_no_justification_is_left_of_a_dependency_that_went() -> None:
+    rows = re.findall(r"^\| ([a-z0-9-]+) \|", document("dependencies.md"), re.MULTILINE)
+    known = {named(requirement) for requirement in requirements()}
+    programs = {"git", "gh", "ripgrep", "bubblewrap", "hatchling"}
+    assert set(rows) - known - programs == set()
+
+
+def test_the_pins_are_exact_and_name_no_address() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9a-z.+]*", pin) for pin in pins)
+
+
+@pytest.mark.parametrize("requirement", requirements())
+def test_every_dependency_is_pinned(requirement: str) -> None:
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").lower()
+    assert re.search(rf"^{re.escape(named(requirement))}==", pins, re.MULTILINE)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.full)
+def test_every_setting_is_documented(key: Any) -> None:
+    rows = [
+        line
+        for line in document("configuration.md").splitlines()
+        if line.startswith(f"| `{key.full}` |")
+    ]
+    assert len(rows) == 1
+    assert f"`{key.env}`" in rows[0]
+    assert key.allowed in rows[0]
+
+
+def test_every_variable_is_documented() -> None:
+    page = document("configuration.md")
+    assert [name for name in sorted(ENVIRONMENT) if f"`{name}`" not in page] == []
+
+
+def test_defaults_are_the_ones_that_hold(tmp_path: Path) -> None:
+    settings = load_settings(None, env={"COCKPIT_CONFIG_DIR": str(tmp_path)})
+    assert settings.origins == {}
+    for key in KEYS:
+        found: Any = settings.runtime if key.field else settings
+        for part in (key.field or key.name).split("."):
+            found = getattr(found, part)
+        assert found == key.default, key.full
+
+
+def test_the_template_of_init_is_a_configuration(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(config_template(), encoding="utf-8")
+    env = {"COCKPIT_CONFIG_DIR": str(tmp_path / "none")}
+    assert load_settings(tmp_path, env=env).origins == {}
+    # With every example line counting it is one still, and sets what it names.
+    counting = re.sub(r"^# ([A-Za-z_]+ = )", r"\1", config_template(), flags=re.MULTILINE)
+    (tmp_path / "config.toml").write_text(counting, encoding="utf-8")
+    given = load_settings(tmp_path, env=env).origins
+    assert set(given) == {key.full for key in KEYS} - {"[model] base_url"}
+
+
+def test_settings_have_no_field_without_a_way_to_set_it() -> None:
+    assert {field.name for field in fields(Settings)} == {"runtime", "theme", "keys", "origins"}
+
+
+def commands() -> list[tuple[str, click.Command]]:
+    found: list[tuple[str, click.Command]] = []
+    context = click.Context(root)
+    for name in COMMANDS:
+        command = root.get_command(context, name)
+        assert command is not None
+        found.append((name, command))
+        if isinstance(command, click.Group):
+            found += [(f"{name} {sub}", command.commands[sub]) for sub in command.commands]
+    return found
+
+
+@pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value))
+def test_every_command_and_option_is_documented(name: str, command: click.Command) -> None:
+    page = document("commands.md")
+    assert f"`cockpit {name}" in page
+    if isinstance(command, click.Group):
+        return
+    options = [
+        option
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for option in parameter.opts
+        if option.startswith("--")
+    ]
+    assert [option for option in options if f"`{option}" not in page] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_of_commands_says_what_the_command_says(name: str) -> None:
+    command = root.get_command(click.Context(root), name)
+    assert command is not None
+    assert command.short_help == COMMANDS[name][1]
+
+
+def test_no_document_names_a_place_that_is_not_the_project() -> None:
+    tracked = [
+        path
+        for folder in ("docs", "cockpit", "widgets", "themes", "tests", "bench", ".ci")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".md", ".py", ".toml", ".sql", ".tcss", ""} and path.is_file()
+    ]
+    tracked += [path for path in ROOT.iterdir() if path.suffix in {".md", ".toml", ".txt"}]
+    foreign = re.compile(rb"/wo" rb"rk/(?:main|shared)|/tmp/pl" rb"an")
+    assert [str(path) for path in tracked if foreign.search(path.read_bytes())] == []
