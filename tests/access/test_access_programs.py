@@ -1,0 +1,161 @@
+"""Programs: bounded, ended whole, and their output kept apart from the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from cockpit.access.programs import (
+    ProgramMissing,
+    git_argv,
+    git_environment,
+    run_gh,
+    run_git,
+    run_program,
+)
+from cockpit.store.errors import CockpitError
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (one that has ended and waits to be reaped does not)."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+async def dead(*pids: int) -> None:
+    async with asyncio.timeout(20):
+        while any(alive(pid) for pid in pids):
+            await asyncio.sleep(0.01)
+
+
+async def test_output_and_status_come_back(tmp_path: Path) -> None:
+    done = await run_program(
+        ["sh", "-c", "cat; echo oops >&2; exit 3"], cwd=tmp_path, timeout_s=30, stdin=b"in"
+    )
+    assert (done.code, done.stdout, done.stderr) == (3, b"in", b"oops\n")
+    assert not done.ok and not done.timed_out and not done.truncated
+    assert done.text == "in" and done.error_text == "oops"
+
+
+async def test_standard_input_is_empty_and_never_the_terminal(tmp_path: Path) -> None:
+    done = await run_program(["cat"], cwd=tmp_path, timeout_s=30)
+    assert done.ok and done.stdout == b""
+
+
+async def test_a_program_may_leave_its_input_unread(tmp_path: Path) -> None:
+    done = await run_program(["true"], cwd=tmp_path, timeout_s=30, stdin=b"x" * 3_000_000)
+    assert done.ok
+
+
+async def test_time_over_ends_the_whole_group(tmp_path: Path) -> None:
+    script = "sleep 600 & echo $!; trap '' TERM; sleep 600 & echo $!; wait"
+    done = await run_program(["sh", "-c", script], cwd=tmp_path, timeout_s=0.5)
+    assert done.timed_out and done.code < 0
+    children = [int(word) for word in done.stdout.split()]
+    assert len(children) == 2
+    await dead(*children)
+
+
+async def test_cancelling_leaves_no_orphan(tmp_path: Path) -> None:
+    script = "sleep 600 & echo $! > child; echo $$ > self; wait"
+    running = asyncio.create_task(run_program(["sh", "-c", script], cwd=tmp_path, timeout_s=600))
+    async with asyncio.timeout(20):
+        while not (tmp_path / "self").exists() or not (tmp_path / "self").read_text().strip():
+            await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await dead(int((tmp_path / "child").read_text()), int((tmp_path / "self").read_text()))
+
+
+async def test_a_child_left_behind_goes_with_the_program(tmp_path: Path) -> None:
+    done = await run_program(["sh", "-c", "sleep 600 & echo $!"], cwd=tmp_path, timeout_s=60)
+    assert done.ok
+    await dead(int(done.stdout))
+
+
+async def test_too_much_output_ends_the_program_and_keeps_what_came(tmp_path: Path) -> None:
+    done = await run_program(["yes"], cwd=tmp_path, timeout_s=60, max_bytes=10_000)
+    assert done.truncated and not done.ok and not done.timed_out
+    assert len(done.stdout) == 10_000
+
+
+async def test_output_up_to_the_limit_is_whole(tmp_path: Path) -> None:
+    done = await run_program(["printf", "12345"], cwd=tmp_path, timeout_s=60, max_bytes=5)
+    assert done.ok and done.stdout == b"12345"
+    both = await run_program(
+        ["sh", "-c", "printf 123; printf 456 >&2"], cwd=tmp_path, timeout_s=60, max_bytes=5
+    )
+    assert both.truncated and len(both.stdout) + len(both.stderr) == 5
+
+
+async def test_what_cannot_start_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ProgramMissing, match="no-such-program"):
+        await run_program(["no-such-program"], cwd=tmp_path, timeout_s=5)
+    (tmp_path / "plain").write_text("text")
+    with pytest.raises(ProgramMissing):
+        await run_program([str(tmp_path / "plain")], cwd=tmp_path, timeout_s=5)
+    with pytest.raises(CockpitError, match="NUL"):
+        await run_program(["echo", "a\0b"], cwd=tmp_path, timeout_s=5)
+    with pytest.raises(CockpitError, match="no such directory"):
+        await run_program(["echo"], cwd=tmp_path / "gone", timeout_s=5)
+
+
+async def test_arguments_are_never_a_shell_line(tmp_path: Path) -> None:
+    words = ["$(touch pwned)", "; touch pwned", "`touch pwned`", "a b", "*"]
+    program = "import sys; print(sys.argv[1:])"
+    done = await run_program([sys.executable, "-c", program, *words], cwd=tmp_path, timeout_s=60)
+    assert done.text.strip() == repr(words)
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_git_forgets_what_a_hook_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_DIR", "/elsewhere/.git")
+    monkeypatch.setenv("GIT_INDEX_FILE", "/elsewhere/index")
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", "/elsewhere/evil")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Ada")
+    env = git_environment({"GIT_INDEX_FILE": "mine"})
+    assert "GIT_DIR" not in env and "GIT_EXTERNAL_DIFF" not in env
+    assert env["GIT_INDEX_FILE"] == "mine" and env["GIT_AUTHOR_NAME"] == "Ada"
+    assert env["GIT_TERMINAL_PROMPT"] == "0" and env["LC_ALL"] == "C.UTF-8"
+
+
+async def test_git_runs_where_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    assert (await run_git("init", "-q", cwd=tmp_path / "one")).ok
+    assert (await run_git("init", "-q", cwd=tmp_path / "two")).ok
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "one" / ".git"))
+    done = await run_git("rev-parse", "--show-toplevel", cwd=tmp_path / "two")
+    assert done.text.strip() == str((tmp_path / "two").resolve())
+
+
+def test_git_settings_of_a_person_do_not_change_output() -> None:
+    argv = git_argv("diff", "a..b")
+    assert argv[0] == "git" and argv[-2:] == ("diff", "a..b")
+    assert "diff.noprefix=false" in argv and "core.quotePath=false" in argv
+
+
+async def test_gh_never_prompts_and_has_no_other_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$@"; env | grep -E "^(GH_|NO_COLOR)" | sort\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("GH_REPO", "someone/else")
+    done = await run_gh(["gh", "pr", "view", "24"], cwd=tmp_path)
+    assert done.text.splitlines()[0] == "pr view 24"
+    assert "GH_PROMPT_DISABLED=1" in done.text and "NO_COLOR=1" in done.text
+    assert "GH_REPO" not in done.text
+    bare = await run_gh(["pr", "view", "24"], cwd=tmp_path)
+    assert bare.stdout == done.stdout
