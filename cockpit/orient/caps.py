@@ -17,7 +17,7 @@ TYPE_SHARE = 4
 
 
 def repeated(columns: Columns) -> Flags:
-    """Live, unpinned facts that a later one repeats: the same place observed again, or one id twice.
+    """Live facts that another repeats: one id twice, or, unpinned, a place that was observed again.
 
     A place is (source type, source reference, dedupe key); a fact without a key has none.
     """
@@ -32,21 +32,24 @@ def repeated(columns: Columns) -> Flags:
     # Facts of one wave are parts of one look, and stand beside each other.
     last = np.flatnonzero(np.append(~same, True))
     newest = np.repeat(columns.ordinal[order[last]], np.diff(last, prepend=-1))
-    found[order[columns.ordinal[order] < newest]] = True
-    return found & ~columns.pinned
+    again = order[columns.ordinal[order] < newest]
+    found[again[~columns.pinned[again]]] = True
+    return found
 
 
-def over_cap(columns: Columns, ranked: Ints, targets: Ints) -> Flags:
-    """Which of the ``ranked`` facts (indices, best first) go behind the others; in their order.
+def tiers(columns: Columns, ranked: Ints, targets: Ints) -> Ints:
+    """For each of the ``ranked`` facts (indices, best first), in their order: 0 where no cap holds
+    it back, 1 where its source type's does, 2 where its source reference's does.
 
-    A fact larger than its cap goes behind without using it up.
+    A tier waits for all of the one before. A fact larger than its cap waits without using it up.
     """
     band = columns.band[ranked]
     tokens = columns.full[ranked]
-    by_ref = targets // REF_SHARE
-    behind = _over(columns.source_ref[ranked], band, tokens, by_ref)
-    by_type = targets * (TYPE_SHARE - 1) // TYPE_SHARE
-    return behind | _over(columns.source_type[ranked], band, np.where(behind, 0, tokens), by_type)
+    by_ref = _over(columns.source_ref[ranked], band, tokens, targets // REF_SHARE)
+    rest = np.where(by_ref, 0, tokens)
+    share = targets * (TYPE_SHARE - 1) // TYPE_SHARE
+    by_type = _over(columns.source_type[ranked], band, rest, share)
+    return np.where(by_ref, 2, by_type.astype(np.int64))
 
 
 def _over(source: Ints, band: Ints, tokens: Ints, caps: Ints) -> Flags:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cockpit.orient.allot import Limits, allot
-from cockpit.orient.caps import over_cap, repeated
+from cockpit.orient.caps import repeated, tiers
 from cockpit.orient.columns import Columns, Flags, Ints
 from cockpit.orient.fill import DROPPED, FULL, Levels, fill, top_up
 from cockpit.orient.order import stable_order
@@ -74,6 +74,8 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
     scored = scores(columns, profile, ordinal)
     dropped_for = np.full(len(columns), NO_REASON, np.int64)
     pinned = columns.pinned & ~columns.superseded & ~columns.repeated
+    # The reserve is room for the answer: nothing that could be left out is put there.
+    dropped_for[columns.band == BANDS.index("reserve")] = _CEILING
     dropped_for[~scored.admitted] = _LOW
     dropped_for[repeated(columns)] = _DUPLICATE
     dropped_for[columns.superseded] = _SUPERSEDED
@@ -84,8 +86,8 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
     if profile.ranking == "density":
         worth = worth // np.maximum(columns.full, 1)
     ranked = _by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
-    behind = over_cap(columns, ranked, limits.target)
-    ranked = ranked[stable_order(behind.astype(np.int64))]
+    tier = tiers(columns, ranked, limits.target)
+    ranked = ranked[stable_order(tier)]
     band = columns.band[ranked]
     levels = Levels.of(columns.full[ranked], columns.outline[ranked], columns.reference[ranked])
     allotted = allot(band, levels.tokens[FULL], worth[ranked], limits)
@@ -108,7 +110,7 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
     kept_for[ranked] = np.where(chosen == DROPPED, NO_REASON, stage)
     room_left = (limits.ceiling - np.array(used, np.int64))[band]
     why = np.where(levels.smallest > room_left, _CEILING, _BUDGET)
-    why[_passed_over(band, worth[ranked], chosen, int(behind.sum()))] = _SOURCE_CAP
+    why[_passed_over(band, worth[ranked], chosen, int((tier > 0).sum()))] = _SOURCE_CAP
     dropped_for[ranked] = np.where(chosen == DROPPED, why, NO_REASON)
     return Selection(
         columns,
@@ -128,11 +130,7 @@ def _limits(columns: Columns, profile: Profile, pinned: Flags) -> Limits:
     floor = np.array([band.min_tokens for band in profile.bands], np.int64)
     target = np.array([band.target_tokens for band in profile.bands], np.int64)
     ceiling = np.array([band.max_tokens for band in profile.bands], np.int64)
-    # The reserve is room for the answer: nothing that could be left out is put there.
-    reserve = BANDS.index("reserve")
     limits = Limits(profile.total_token_budget, floor, target, ceiling, np.array(held, np.int64))
-    limits.ceiling[reserve] = limits.pinned[reserve]
-    limits.target[reserve] = limits.pinned[reserve]
     if limits.shared < 0:
         raise PinnedOverBudget(_over_budget(columns, pinned, limits))
     return limits

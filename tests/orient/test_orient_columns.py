@@ -1,0 +1,79 @@
+"""Columns: one order whatever comes in, levels that shorten, and the same rows from the store."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from orient_made import fact, many
+
+from cockpit.orient.columns import NEVER, Columns, from_linked
+from cockpit.orient.order import stable_order
+
+
+def same(one: Columns, other: Columns) -> bool:
+    """Equal but for the codes, which only say what is equal."""
+    coded = ("source_type", "source_ref", "dedupe_key")
+    numbers = [
+        name
+        for name in Columns.__slots__
+        if isinstance(getattr(one, name), np.ndarray) and name not in coded
+    ]
+    return (
+        list(one.fact_ids) == list(other.fact_ids)
+        and list(one.refs) == list(other.refs)
+        and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in numbers)
+    )
+
+
+def test_rows_leave_in_order_of_wave_place_and_id() -> None:
+    facts = [
+        fact("c", ordinal=2, position=1),
+        fact("b", ordinal=1, position=2),
+        fact("a", ordinal=1, position=1),
+    ]
+    ordered = from_linked(facts)
+    assert list(ordered.fact_ids) == [facts[2].fact_id, facts[1].fact_id, facts[0].fact_id]
+    assert ordered.ordinal.tolist() == [1, 1, 2]
+
+
+def test_any_permutation_gives_the_same_columns() -> None:
+    facts = [*many(40), *many(40, "objectives", position=3, ordinal=2)]
+    ordered = from_linked(facts)
+    for seed in range(5):
+        random.Random(seed).shuffle(facts)
+        assert same(from_linked(facts), ordered)
+
+
+def test_levels_that_are_missing_or_no_shorter_are_never_there() -> None:
+    columns = from_linked(
+        [
+            fact("none", tokens=100, position=1),
+            fact("longer", tokens=100, outline=100, reference=120, position=2),
+            fact("shorter", tokens=100, outline=40, reference=50, position=3),
+            fact("both", tokens=100, outline=40, reference=10, position=4),
+        ]
+    )
+    assert columns.outline.tolist() == [NEVER, NEVER, 40, 40]
+    assert columns.reference.tolist() == [NEVER, NEVER, NEVER, 10]
+
+
+def test_numbers_out_of_range_are_brought_into_it() -> None:
+    columns = from_linked(
+        [fact("high", utility=5_000_000, position=1), fact("low", utility=-5, tokens=-7)]
+    )
+    assert sorted(columns.utility.tolist()) == [0, 1_000_000]
+    assert sorted(columns.full.tolist()) == [0, 100]
+
+
+def test_a_band_that_is_none_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="'cellar'"):
+        from_linked([fact("a", "cellar")])
+
+
+@pytest.mark.parametrize("most", [1, 70_000, 1 << 45])
+def test_sorting_by_digits_is_a_stable_sort(most: int) -> None:
+    keys = np.random.default_rng(most).integers(0, most, 3_000)
+    assert np.array_equal(stable_order(keys), np.argsort(keys, kind="stable"))
+    assert stable_order(keys[:0]).tolist() == []

@@ -1,0 +1,248 @@
+"""The allocator: pinned first, floors kept, targets, ceilings, levels, ties, and reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from orient_made import fact, kept, many, profile, rule, used
+
+from cockpit.orient.compile import compile_packet
+from cockpit.orient.explain import explain
+from cockpit.orient.select import PinnedOverBudget
+
+ONE = {"situational": (0, 1_000, 1_000)}
+
+
+def test_an_empty_session_compiles_to_an_empty_packet() -> None:
+    packet = compile_packet([], profile(ONE), 1)
+    assert (packet.token_used, packet.facts, packet.drops) == (0, 0, ())
+    assert packet.quality_ppm == 1_000_000
+
+
+def test_everything_is_kept_in_full_where_there_is_room() -> None:
+    facts = many(5)
+    packet = compile_packet(facts, profile(ONE), 1)
+    assert kept(packet, "situational") == [(f.fact_id, "full") for f in facts]
+    assert used(packet)["situational"] == 500
+
+
+def test_the_best_are_kept_and_the_rest_are_dropped_for_budget() -> None:
+    facts = many(20)
+    packet = compile_packet(facts, profile({"situational": (0, 500, 2_000)}, total=500), 1)
+    assert kept(packet, "situational") == [(f.fact_id, "full") for f in facts[:5]]
+    assert packet.drops == (("budget", 15),)
+
+
+def test_at_the_ceiling_the_reason_is_the_ceiling() -> None:
+    packet = compile_packet(many(20), profile({"situational": (0, 300, 500)}), 1)
+    assert used(packet)["situational"] == 500
+    assert packet.drops == (("band_ceiling", 15),)
+
+
+def test_ties_go_to_the_earlier_wave_then_place_then_id() -> None:
+    late = fact("late", ordinal=2, position=1)
+    second = fact("second", ordinal=1, position=2)
+    first = fact("first", ordinal=1, position=1)
+    room = profile({"situational": (0, 200, 200)})
+    packet = compile_packet([late, second, first], room, 2)
+    assert [name for name, _ in kept(packet, "situational")] == [first.fact_id, second.fact_id]
+    twins = sorted((fact("a"), fact("b")), key=lambda twin: twin.fact_id)
+    packet = compile_packet(twins[::-1], profile({"situational": (0, 100, 100)}), 1)
+    assert kept(packet, "situational") == [(twins[0].fact_id, "full")]
+
+
+def test_entries_stand_in_order_of_time_and_a_later_wave_appends() -> None:
+    facts = [
+        fact("worst", utility=1_000, position=1),
+        fact("best", utility=900_000, position=2),
+        fact("next", ordinal=2, position=1),
+    ]
+    before = compile_packet(facts[:2], profile(ONE), 1)
+    after = compile_packet(facts, profile(ONE), 2)
+    assert [name for name, _ in kept(before, "situational")] == [f.fact_id for f in facts[:2]]
+    assert kept(after, "situational")[:2] == kept(before, "situational")
+
+
+def test_a_floor_is_kept_for_its_band_even_when_another_is_worth_more() -> None:
+    rooms = {"situational": (0, 900, 1_000), "exploration": (300, 300, 300)}
+    facts = [
+        *many(20, utility=900_000),
+        *(replace(f, utility=10) for f in many(5, "exploration")),
+    ]
+    packet = compile_packet(facts, profile(rooms), 1)
+    assert used(packet)["exploration"] == 300
+    assert used(packet)["situational"] == 700
+
+
+def test_a_floor_that_nobody_fills_stays_empty() -> None:
+    rooms = {"situational": (0, 1_000, 1_000), "exploration": (300, 300, 300)}
+    packet = compile_packet(many(20), profile(rooms), 1)
+    assert used(packet) == {**dict.fromkeys(used(packet), 0), "situational": 700}
+
+
+def test_targets_come_before_worth_and_worth_before_nothing() -> None:
+    rooms = {"situational": (0, 400, 1_000), "exploration": (0, 400, 1_000)}
+    facts = [
+        *many(20, utility=900_000),
+        *(replace(f, utility=100_000 - f.position) for f in many(20, "exploration")),
+    ]
+    packet = compile_packet(facts, profile(rooms), 1)
+    assert used(packet)["exploration"] == 400
+    assert used(packet)["situational"] == 600
+
+
+def test_the_reserve_stays_empty_and_nobody_uses_its_floor() -> None:
+    rooms = {"situational": (0, 1_000, 1_000), "reserve": (200, 300, 400)}
+    packet = compile_packet([*many(20), fact("answer", "reserve")], profile(rooms), 1)
+    assert used(packet)["reserve"] == 0
+    assert used(packet)["situational"] == 800
+    assert dict(packet.drops)["band_ceiling"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tokens", "level"), [((300, 90, 10), "outline"), ((300, 150, 10), "reference")]
+)
+def test_what_does_not_fit_in_full_is_shortened(tokens: tuple[int, int, int], level: str) -> None:
+    large = fact("large", tokens=tokens[0], outline=tokens[1], reference=tokens[2])
+    packet = compile_packet([large], profile({"situational": (0, 100, 100)}), 1)
+    assert kept(packet, "situational") == [(large.fact_id, level)]
+
+
+def test_a_level_that_is_no_shorter_is_never_chosen() -> None:
+    odd = fact("odd", tokens=120, outline=200, reference=130)
+    packet = compile_packet([odd], profile({"situational": (0, 150, 150)}), 1)
+    assert kept(packet, "situational") == [(odd.fact_id, "full")]
+    packet = compile_packet([odd], profile({"situational": (0, 110, 110)}), 1)
+    assert packet.drops == (("band_ceiling", 1),)
+
+
+def test_room_left_over_lengthens_what_was_shortened() -> None:
+    # Cut anywhere, each band would get 500; in whole facts one of them gives its room away.
+    rooms = {"objectives": (0, 500, 1_000), "situational": (0, 500, 1_000)}
+    best = fact("best", "objectives", tokens=600, outline=50, utility=900_000)
+    other = fact("other", tokens=700, reference=20, utility=800_000)
+    packet = compile_packet([best, other], profile(rooms), 1)
+    assert kept(packet, "objectives") == [(best.fact_id, "full")]
+    assert kept(packet, "situational") == [(other.fact_id, "reference")]
+
+
+def test_pinned_facts_are_kept_in_full_beyond_target_and_ceiling() -> None:
+    rooms = {"objectives": (0, 100, 200), "situational": (0, 500, 1_000)}
+    said = fact("said", "objectives", tokens=400, outline=10, pinned=True, utility=0)
+    packet = compile_packet([said, fact("other", "objectives"), *many(20)], profile(rooms), 1)
+    assert kept(packet, "objectives") == [(said.fact_id, "full")]
+    assert used(packet)["situational"] == 600
+    assert dict(packet.drops) == {"band_ceiling": 1, "budget": 14}
+
+
+def test_pinned_facts_over_the_budget_are_an_error_that_names_them() -> None:
+    facts = [
+        fact("large", "objectives", tokens=900, pinned=True),
+        fact("small", "objectives", tokens=50, pinned=True),
+    ]
+    rooms = {"objectives": (0, 0, 2_000), "identity": (100, 100, 100)}
+    with pytest.raises(PinnedOverBudget) as caught:
+        compile_packet(facts, profile(rooms), 1)
+    words = str(caught.value)
+    assert words.index("made:large (900)") < words.index("made:small (50)")
+    assert "50 short" in words
+    assert caught.value.code == "pinned_over_budget"
+
+
+def test_what_is_superseded_is_out_even_when_pinned() -> None:
+    old = fact("old", key="plan", pinned=True, superseded=True)
+    new = fact("new", key="plan", pinned=True, ordinal=2)
+    packet = compile_packet([old, new], profile(ONE), 2)
+    assert kept(packet, "situational") == [(new.fact_id, "full")]
+    assert packet.drops == (("superseded", 1),)
+
+
+def test_the_same_place_seen_again_in_a_later_wave_is_a_duplicate() -> None:
+    again = {"key": "src/a.py", "ref": "file:src/a.py"}
+    first, later = fact("one", **again), fact("two", ordinal=2, **again)
+    part = fact("three", ordinal=2, key="src/a.py", ref="file:src/a.py:1-9", position=2)
+    packet = compile_packet([first, later, part], profile(ONE), 2)
+    assert kept(packet, "situational") == [(later.fact_id, "full"), (part.fact_id, "full")]
+    assert packet.drops == (("duplicate", 1),)
+
+
+@pytest.mark.parametrize("pins", [(True, False), (False, True), (True, True)])
+def test_one_fact_given_twice_is_kept_once_and_its_pin_is_not_lost(
+    pins: tuple[bool, bool],
+) -> None:
+    twice = [fact("same", pinned=pins[0]), fact("same", pinned=pins[1], ordinal=2)]
+    packet = compile_packet(twice, profile(ONE), 2)
+    assert packet.facts == 1
+    assert packet.bands[3].entries[0].pinned
+    assert packet.drops == (("duplicate", 1),)
+
+
+def test_a_source_may_not_crowd_out_the_others() -> None:
+    rooms = {"situational": (0, 900, 900)}
+    crowd = many(20, ref="log:all", utility=900_000)
+    others = [fact(f"other-{i}", utility=1_000, position=100 + i) for i in range(20)]
+    packet = compile_packet([*crowd, *others], profile(rooms), 1)
+    ids = {name for name, _ in kept(packet, "situational")}
+    assert sum(f.fact_id in ids for f in crowd) == 3
+    assert dict(packet.drops)["source_cap"] == 17
+
+
+def test_one_source_alone_may_use_all_the_room() -> None:
+    packet = compile_packet(
+        many(9, ref="log:all", utility=900_000), profile({"situational": (0, 900, 900)}), 1
+    )
+    assert packet.facts == 9
+    assert packet.drops == ()
+
+
+def test_a_source_type_holds_three_quarters_while_others_wait() -> None:
+    crowd = many(20, source_type="log", utility=900_000)
+    others = [
+        fact(f"other-{i}", utility=1_000, position=100 + i, source_type=f"kind-{i}")
+        for i in range(20)
+    ]
+    packet = compile_packet([*crowd, *others], profile({"situational": (0, 800, 800)}), 1)
+    ids = {name for name, _ in kept(packet, "situational")}
+    assert sum(f.fact_id in ids for f in crowd) == 6
+
+
+def test_a_disabled_family_and_a_worthless_fact_are_low_utility() -> None:
+    facts = [fact("off", source_type="log"), fact("zero", utility=0), fact("fine")]
+    packet = compile_packet(facts, profile(ONE, rules=[rule("log", enabled=False)]), 1)
+    assert kept(packet, "situational") == [(facts[2].fact_id, "full")]
+    assert packet.drops == (("low_utility", 2),)
+
+
+def test_the_two_rankings_differ_as_the_profile_says() -> None:
+    heavy = fact("heavy", tokens=400, utility=600_000)
+    light = [fact(f"light-{i}", tokens=100, utility=500_000, position=2 + i) for i in range(4)]
+    room = {"situational": (0, 400, 400)}
+    by_score = compile_packet([heavy, *light], profile(room), 1)
+    by_density = compile_packet([heavy, *light], profile(room, ranking="density"), 1)
+    # The heavy one is larger than a source's third and waits; alone of its kind it would not.
+    assert {name for name, _ in kept(by_density, "situational")} == {f.fact_id for f in light}
+    alone = profile({"situational": (0, 1_200, 1_200)}, total=400)
+    by_score = compile_packet([heavy, *light], alone, 1)
+    assert kept(by_score, "situational") == [(heavy.fact_id, "full")]
+
+
+def test_every_fact_is_explained_in_order_of_time() -> None:
+    rooms = {"situational": (100, 200, 400), "objectives": (0, 100, 100)}
+    facts = [
+        fact("said", "objectives", pinned=True, position=0),
+        *many(3),
+        fact("long", tokens=1_000, outline=90, utility=590_000, position=50),
+        fact("gone", superseded=True, position=51),
+        fact("late", utility=1_000, position=52),
+    ]
+    told = explain(facts, profile(rooms), 1)
+    assert [(line.verdict, line.level, line.reason) for line in told] == [
+        *[("kept", "full", "pinned"), ("kept", "full", "floor")],
+        *[("kept", "full", "target"), ("kept", "full", "utility")],
+        ("shortened", "outline", "utility"),
+        ("dropped", "", "superseded"),
+        ("dropped", "", "band_ceiling"),
+    ]
+    assert [line.tokens for line in told] == [100, 100, 100, 100, 90, 100, 100]
+    assert told[4].source_ref == "made:long"
