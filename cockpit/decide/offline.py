@@ -16,7 +16,7 @@ from cockpit.decide.offline_task import answer_task
 
 DISPLAY_NAME = "offline rules"
 
-_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?]+(?=\s)|\n|\Z)\s*")
+_SENTENCE = re.compile(r".+?(?:[.!?]\s+|\n+|\Z)", re.DOTALL)
 
 
 class OfflineModel:
@@ -46,5 +46,4 @@ def answer_of(prompt: Prompt) -> Answer:
 def sentences(text: str) -> Iterator[str]:
     """``text`` in fragments that end with a sentence or a line; together they are ``text``."""
     for match in _SENTENCE.finditer(text):
-        if match[0]:
-            yield match[0]
+        yield match[0]

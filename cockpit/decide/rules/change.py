@@ -107,7 +107,7 @@ def change_of(facts: Sequence[PacketFact]) -> Change:
     shown = opening.rpartition("\n**Diff:**\n")[2]
     by_path = {one.path: one for one in parse_diff(shown)}
     for fact in facts:
-        if fact.source_type == "diff" and fact.level == "full":
+        if fact.source_type == "diff" and _is_whole(fact):
             for one in parse_diff(fact.text):
                 if _size(one) >= _size(by_path.get(one.path)):
                     by_path[one.path] = one
@@ -123,7 +123,7 @@ def change_of(facts: Sequence[PacketFact]) -> Change:
         if one.status == "added" and complete:
             whole[one.path] = "\n".join(_clean(line.text) for line in one.added) + "\n"
     for fact in facts:
-        if fact.source_type == "file" and fact.level == "full":
+        if fact.source_type == "file" and _is_whole(fact):
             _take_file(fact, whole, lines)
     for one in files:
         # A file read elsewhere than at the tip of the change tells nothing of the change.
@@ -150,6 +150,11 @@ def _agree(one: FileDiff, text: str) -> bool:
         for line in one.lines()
         if line.sign != "-"
     )
+
+
+def _is_whole(fact: PacketFact) -> bool:
+    """True for a fact in its full words: neither shortened in the packet nor asked for shorter."""
+    return fact.level == "full" and fact.provenance.get("level", "full") == "full"
 
 
 def _torn(files: Iterable[FileDiff]) -> bool:

@@ -32,11 +32,13 @@ _EXPORTED = (
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name defined on a line. ``line`` counts on the side of the diff that it stands on; ``member``
-    is True for what is indented (a method); ``signature`` is the whole of a Python ``def``."""
+    """A name defined on a line. ``line`` counts on the side of the diff that it stands on, ``near``
+    in the new file (0 when the file is gone); ``member`` is True for what is indented (a method);
+    ``signature`` is the whole of a Python ``def``."""
 
     path: str
     line: int
+    near: int
     name: str
     member: bool = False
     signature: str = ""
@@ -130,18 +132,19 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def _definition(one: FileDiff, hunk: Hunk, at: int, line: Line) -> Definition | None:
+    near = 0 if one.status == "removed" else line.near
     if not is_python(one.path):
         for suffix, pattern in _EXPORTED:
             if suffix.search(one.path) and (match := pattern.match(line.text)):
-                return Definition(one.path, line.number, match["name"])
+                return Definition(one.path, line.number, near, match["name"])
         return None
     match = _PYTHON.match(line.text)
     if match is None:
         return None
     if match["constant"]:
-        return Definition(one.path, line.number, match["constant"])
+        return Definition(one.path, line.number, near, match["constant"])
     text = _whole_def(hunk, at, line.sign) if match["def"] else ""
-    return Definition(one.path, line.number, match["name"], bool(match["indent"]), text)
+    return Definition(one.path, line.number, near, match["name"], bool(match["indent"]), text)
 
 
 def _whole_def(hunk: Hunk, at: int, sign: str) -> str:

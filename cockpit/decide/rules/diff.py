@@ -22,11 +22,13 @@ _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v":
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of a hunk. ``number`` counts in the new file for ``+`` and `` ``, in the old for
-    ``-``; ``text`` has neither sign nor line end."""
+    ``-``; ``text`` has neither sign nor line end. ``near`` is where in the new file it is, or was
+    taken out: what a remark about it cites."""
 
     sign: Literal["+", "-", " "]
     number: int
     text: str
+    near: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +137,13 @@ def _hunk(lines: Sequence[str], at: int, match: re.Match[str]) -> tuple[Hunk, in
         # Some tools strip the lone blank of an empty context line.
         sign, text = (lines[at][0], lines[at][1:]) if lines[at] else (" ", "")
         if sign == "+":
-            kept.append(Line("+", new, text))
+            kept.append(Line("+", new, text, new))
             new, new_left = new + 1, new_left - 1
         elif sign == "-":
-            kept.append(Line("-", old, text))
+            kept.append(Line("-", old, text, max(new, 1)))
             old, old_left = old + 1, old_left - 1
         elif sign == " ":
-            kept.append(Line(" ", new, text))
+            kept.append(Line(" ", new, text, new))
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
         elif sign != "\\":
             break

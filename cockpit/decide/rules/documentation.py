@@ -22,7 +22,7 @@ def untouched_docs(change: Change) -> Iterator[Finding]:
         if names:
             first = names[0]
             said = f"`{first.name}` {verb}, and no page of docs or changelog changes with it."
-            yield Finding(first.path, first.line, "docs", "nit", said)
+            yield Finding(first.path, first.near, "docs", "nit", said)
             return
 
 

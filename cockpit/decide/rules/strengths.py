@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from cockpit.decide.rules.change import Change, is_docs, is_source, is_test
 from cockpit.decide.rules.finding import Finding
 from cockpit.decide.rules.source import functions, tree
+from cockpit.decide.rules.surface import new_names
 from cockpit.decide.rules.tests_changed import tests_on
 
 SMALL = 200
@@ -27,8 +28,8 @@ def _tests(change: Change) -> Iterator[Finding]:
     touched = any(is_source(one.path) for one in change.files)
     for one in change.files:
         fresh = {
-            name: at
-            for name, at in tests_on(one, "+").items()
+            name: line.number
+            for name, line in tests_on(one, "+").items()
             if name not in tests_on(one, "-") and name not in tests_on(one, " ")
         }
         if fresh:
@@ -42,9 +43,9 @@ def _documented(change: Change) -> Iterator[Finding]:
     """The first new public function that says what it is for and what it takes."""
     for one in change.files:
         module = tree(change, one.path) if is_source(one.path) else None
-        ours = {line.number for line in one.added}
+        fresh = {new.line for new in new_names(change) if new.path == one.path}
         for node in functions(module) if module else ():
-            if node.lineno not in ours or node.name.startswith("_"):
+            if node.lineno not in fresh:
                 continue
             given = [*node.args.args, *node.args.kwonlyargs]
             typed = node.returns is not None and all(

@@ -74,7 +74,7 @@ def dropped_but_used(change: Change) -> Iterator[Finding]:
         elif old.public and old.name not in change.looked_up and not old.member:
             yield Finding(
                 old.path,
-                old.line,
+                old.near,
                 "dropped-name",
                 "question",
                 f"`{old.name}` (line {old.line} before) is gone, and its callers were not looked "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cockpit.decide.rules.change import Change, is_source, is_test
 from cockpit.decide.rules.definitions import Definition
-from cockpit.decide.rules.diff import FileDiff
+from cockpit.decide.rules.diff import FileDiff, Line
 from cockpit.decide.rules.finding import Finding
 from cockpit.decide.rules.source import added_code
 from cockpit.decide.rules.surface import new_names, removed_names
@@ -26,12 +26,12 @@ _SKIP = re.compile(
 )
 
 
-def tests_on(one: FileDiff, sign: str) -> dict[str, int]:
+def tests_on(one: FileDiff, sign: str) -> dict[str, Line]:
     """Tests defined on the lines of a test file with this sign: name to line."""
-    found: dict[str, int] = {}
+    found: dict[str, Line] = {}
     for line in one.lines() if is_test(one.path) or is_test(one.old_path) else ():
         if line.sign == sign and (match := _TEST.match(line.text)):
-            found[match["python"] or match["go"] or match["js"]] = line.number
+            found[match["python"] or match["go"] or match["js"]] = line
     return found
 
 
@@ -41,29 +41,47 @@ def lost_tests(change: Change) -> Iterator[Finding]:
     touched = any(is_source(one.path) and (one.added or one.removed) for one in change.files)
     for one in change.files:
         fresh = tests_on(one, "+").keys() - tests_on(one, "-").keys()
-        lost = {name: at for name, at in tests_on(one, "-").items() if name not in gained}
-        removed = "\n".join(line.text for line in one.removed)
-        if gone and any(re.search(rf"\b{re.escape(name)}\b", removed) for name in gone):
-            # What it tested is gone as well.
-            continue
+        lost = [
+            (name, line)
+            for name, line in tests_on(one, "-").items()
+            if name not in gained and not _mentions(_body(one, line), gone)
+        ]
         if len(lost) <= len(fresh):
             # As many came in the same file: renamed or rewritten, not lost.
             continue
-        first = min(lost, key=lambda name: lost[name])
-        names = ", ".join(f"`{name}`" for name in sorted(lost, key=lambda name: lost[name])[:5])
+        names = ", ".join(f"`{name}`" for name, _ in lost[:5])
         more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+        first = lost[0][1]
         yield Finding(
             one.path,
-            lost[first],
+            0 if one.status == "removed" else first.near,
             "lost-test",
             "blocking" if touched else "question",
-            f"{names}{more} {'is' if len(lost) == 1 else 'are'} removed (line {lost[first]} before)"
+            f"{names}{more} {'was' if len(lost) == 1 else 'were'} taken out (line {first.number} "
+            f"before)"
             + (
                 ", while the code under test changes. What checks that behaviour now?"
                 if touched
                 else ". Is that behaviour no longer promised?"
             ),
         )
+
+
+def _body(one: FileDiff, start: Line) -> str:
+    """The removed lines of a test, up to the next one, removed or kept."""
+    lines = list(one.lines())
+    kept: list[str] = []
+    for line in lines[lines.index(start) :]:
+        if line is not start and line.sign != "+" and _TEST.match(line.text):
+            break
+        if line.sign == "-":
+            kept.append(line.text)
+    return "\n".join(kept)
+
+
+def _mentions(text: str, names: Iterable[str]) -> bool:
+    """True when ``text`` speaks of one of ``names``: what it tested is gone as well."""
+    return any(re.search(rf"(?:\b|_){re.escape(name)}(?:\b|_)", text) for name in names)
 
 
 def skipped_tests(change: Change) -> Iterator[Finding]:

@@ -69,7 +69,12 @@ def _callers(change: Change) -> Iterator[Item]:
     gone = [old.name for old in removed_names(change) if not old.member or old.public]
     if gone := list(dict.fromkeys(gone))[:10]:
         names = ", ".join(gone[:3]) + (" …" if len(gone) > 3 else "")
-        yield Item(f"search:{search_for(gone)}", "callers", tuple(gone), f"does anything still use {names}?")
+        yield Item(
+            f"search:{search_for(gone)}",
+            "callers",
+            tuple(gone),
+            f"does anything still use {names}?",
+        )
     for old, new in changed_signatures(change):
         before, after = signature(old.signature), signature(new.signature)
         if before and after and (told := narrower(before, after)):
@@ -86,11 +91,15 @@ def _code(change: Change) -> Iterator[Item]:
             continue
         last = max(hunk.new_start + hunk.new_count for hunk in one.hunks)
         names = touched(change, one)
-        around = f"the code around {', '.join(names[:3])}" if names else "the code around the change"
+        around = (
+            f"the code around {', '.join(names[:3])}" if names else "the code around the change"
+        )
         if is_test(one.path):
             around = "the rest of the changed tests"
         if one.path.endswith(".py") and last <= SHORT_FILE:
-            yield Item(f"file:{spelled(one.path)}", "code", (one.path,), f"{around}, whole to parse it")
+            yield Item(
+                f"file:{spelled(one.path)}", "code", (one.path,), f"{around}, whole to parse it"
+            )
             continue
         for first, until in _windows(one)[:2]:
             scope = f"file:{spelled(one.path)}:{first}-{until}"
