@@ -45,7 +45,7 @@ def _always(_: Moment) -> bool:
 class Action:
     """One thing to do. ``keys`` work everywhere, ``pane_keys`` (plain letters) only while ``pane``
     has the focus. ``bound`` False: a widget handles the key itself, it is only told of here.
-    ``footer`` ranks it in the key bar (0: not there)."""
+    ``footer`` ranks it in the key bar (0: not there), where it stands while ``told`` holds too."""
 
     id: str
     group: Group
@@ -56,6 +56,7 @@ class Action:
     pane: Pane = ""
     when: When = _always
     footer: int = 0
+    told: When = _always
     bound: bool = True
     palette: bool = True
 
@@ -130,7 +131,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "interrupt", "Session", "Interrupt the session; twice to quit", "interrupt", ("ctrl+c",),
-        when=lambda m: not m.selection, footer=6,
+        when=lambda m: not m.selection, footer=6, told=lambda m: m.running,
     ),
     Action(
         "policy", "Session", "Change what is approved without you", "policy", ("shift+tab",),

@@ -54,6 +54,7 @@ class CockpitApp(App[int]):
         self.followed = session_id or ""
         self.starting = False
         self._first_words = first_words
+        self._resumed = session_id or ""
         self._wanted_theme = theme
         self._after_first_frame = after_first_frame
         self._on_theme = on_theme
@@ -95,8 +96,8 @@ class CockpitApp(App[int]):
             self._after_first_frame()
         if self._first_words:
             self.say(self._first_words)
-        elif self.followed:
-            self.runs.ensure(self.followed)
+        elif self._resumed:
+            self.runs.ensure(self._resumed)
 
     # What the journal says
 

@@ -131,9 +131,17 @@ def header(session: SessionState | None, *, pending: int, project: str, branch: 
         task_type=session.task_type,
         wave=session.wave,
         phase=session.phase,
-        model=session.model,
+        model=_short(session.model),
         tokens=session.tokens,
         cost_usd=session.cost_usd,
         pending=pending,
         state=session.saying(),
     )
+
+
+def _short(model: str) -> str:
+    """A model as it is spoken of: without its provider, a script without its folders."""
+    provider, _, name = model.partition(":")
+    if provider == "script":
+        return f"script:{name.rpartition('/')[2]}"
+    return name or provider

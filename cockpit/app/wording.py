@@ -26,7 +26,11 @@ class PromptWords:
 
 def footer(actions: Sequence[Action], moment: Moment) -> list[KeyHintView]:
     """The key bar: what is valid now, the most important first."""
-    valid = [each for each in actions if each.footer and each.key and each.when(moment)]
+    valid = [
+        each
+        for each in actions
+        if each.footer and each.key and each.when(moment) and each.told(moment)
+    ]
     return [
         KeyHintView(each.key, each.label, each.id in _STRONG)
         for each in sorted(valid, key=lambda each: each.footer)

@@ -1,0 +1,304 @@
+"""Scenes: what a journal says at some moment, written through the store as the engine would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cockpit.store import messages, outbox, proposals, requests, sessions, waves
+from cockpit.store.database import Store, Tx
+from cockpit.store.journal import Action
+
+BANDS = (
+    ("identity", 4_100, 12_000, 18_000, 25_000, 9, 0),
+    ("objectives", 17_900, 15_000, 22_000, 40_000, 31, 0),
+    ("capabilities", 9_800, 10_000, 15_000, 25_000, 12, 0),
+    ("situational", 75_000, 45_000, 70_000, 110_000, 131, 22),
+    ("exploration", 6_600, 5_000, 12_000, 25_000, 29, 9),
+    ("reserve", 0, 3_000, 5_000, 8_000, 0, 0),
+)
+ITEMS = (
+    ("file:src/http/client.py:40-160", 3_400, "situational", ""),
+    ("file:tests/test_retry.py", 2_100, "situational", ""),
+    ("log:-5", 700, "exploration", ""),
+)
+BEFORE = """class Retry:
+    def __init__(self, limit):
+        self.limit = limit
+        self.attempt = 0
+
+    def after(self, ok):
+        self.attempt += 1
+        return min(self.limit, 2 ** self.attempt)
+"""
+AFTER = BEFORE.replace(
+    "        self.attempt += 1\n", "        self.attempt = 0 if ok else self.attempt + 1\n"
+)
+REVIEW = """**Verdict** Changes needed: the backoff is never reset.
+
+**Understanding** You make retries survive a dropped socket by keeping the attempt on the client.
+
+**What we like** The jitter is seeded; errors keep their cause.
+
+**Questions** Was removing `test_retry_reset` intended?
+
+**Nits** `client.py:88` the log line repeats the URL.
+"""
+THOUGHTS = """The retry loop never resets **attempt** after a success, so the second
+outage of a connection starts at the longest delay:
+
+```python
+def after(self, ok):
+    self.attempt += 1
+```
+
+The removed test was the only one that covered it. I propose to ask
+for both before this is merged."""
+
+
+class Scene:
+    """Writes one session's story, a step at a time."""
+
+    def __init__(self, store: Store, root: Path) -> None:
+        self.store = store
+        self.root = root
+        self.session_id = ""
+        self.wave_id = ""
+
+    def begin(
+        self, words: str = "review pr 24", *, title: str = "", task_type: str = "review_pr",
+        policy: str = "ask", branch: str = "fix-login",
+    ) -> Scene:  # fmt: skip
+        def step(tx: Tx) -> str:
+            return sessions.create(
+                tx, task_type=task_type, title=title or "#24", words=words, target={},
+                model="anthropic:claude-sonnet-5", policy=policy, interactive=True,
+                root=self.root, rev=None, profile_id="default", limits={}, project="acme/api",
+                branch=branch,
+            ).session_id  # fmt: skip
+
+        self.session_id = self.store.write_now(step)
+        self.say("person", words)
+        return self
+
+    def say(self, role: str, text: str, *, interrupted: bool = False) -> Scene:
+        self.store.write_now(
+            lambda tx: messages.complete(
+                tx, session_id=self.session_id, role=role, text=text, wave_id=self.wave_id,
+                interrupted=interrupted,
+            )
+        )  # fmt: skip
+        return self
+
+    def stream(self, *fragments: str) -> Scene:
+        def step(tx: Tx) -> None:
+            messages.start(
+                tx, session_id=self.session_id, wave_id=self.wave_id, message_id="m-live"
+            )
+            for number, text in enumerate(fragments):
+                messages.delta(
+                    tx, session_id=self.session_id, wave_id=self.wave_id, message_id="m-live",
+                    text=text, number=number,
+                )  # fmt: skip
+
+        self.store.write_now(step)
+        return self
+
+    def wave(self, *phases: str) -> Scene:
+        """The next wave, taken through ``phases``; its packet is compiled when it orients."""
+
+        def step(tx: Tx) -> str:
+            wave = waves.create(tx, session_id=self.session_id, trace_id="t")
+            for phase in phases:
+                if phase == "deciding":
+                    self._packet(tx, wave.wave_id, wave.ordinal)
+                waves.advance(tx, wave.wave_id, phase)
+            return wave.wave_id
+
+        self.wave_id = self.store.write_now(step)
+        return self
+
+    def advance(self, *phases: str) -> Scene:
+        def step(tx: Tx) -> None:
+            for phase in phases:
+                waves.advance(tx, self.wave_id, phase)
+
+        self.store.write_now(step)
+        return self
+
+    def _packet(self, tx: Tx, wave_id: str, ordinal: int) -> None:
+        tx.journal(
+            Action.PACKET_COMPILED,
+            session_id=self.session_id,
+            wave_id=wave_id,
+            profile_id="default",
+            profile_version=7,
+            detail={
+                "digest": "9f31c2e8a40b", "ordinal": ordinal, "token_used": 113_420,
+                "token_budget": 150_000, "facts": 212, "dropped": 31, "drops": {},
+                "bands": [
+                    {"band": n, "used": u, "min": lo, "target": t, "max": hi, "facts": f,
+                     "dropped": d}
+                    for n, u, lo, t, hi, f, d in BANDS
+                ],
+            },
+        )  # fmt: skip
+
+    def spend(self, tokens: int = 41_200, cost: float = 0.12) -> Scene:
+        self.store.write_now(
+            lambda tx: tx.journal(
+                Action.MODEL_COMPLETED,
+                session_id=self.session_id,
+                wave_id=self.wave_id,
+                detail={
+                    "model": "anthropic:claude-sonnet-5", "input_tokens": tokens - 1_000,
+                    "output_tokens": 1_000, "cached_tokens": 0, "cost_usd": cost, "stop": "end",
+                },
+            )
+        )  # fmt: skip
+        return self
+
+    def ask(
+        self, proposal_id: str = "p-context", *, items=ITEMS, revises=None, changes=()
+    ) -> Scene:
+        """A context request that waits."""
+        rows = [
+            {"item": i, "level": "full", "tokens": t, "band": b, "refused": r, "note": ""}
+            for i, t, b, r in items
+        ]
+        body = {
+            "purpose": "judge the retry change",
+            "question": "how does the client reset its backoff?",
+            "escalation": "none: all of it is in the repository",
+            "items": rows,
+            "total_tokens": sum(row["tokens"] for row in rows),
+        }
+        if changes:
+            body["changes"] = list(changes)
+
+        def step(tx: Tx) -> None:
+            proposals.create(
+                tx, proposal_id=proposal_id, kind="context", session_id=self.session_id,
+                wave_id=self.wave_id, title=f"read {len(rows)} items", body=body, risk="low",
+                revises=revises,
+            )  # fmt: skip
+            requests.create(
+                tx, request_id=f"r-{proposal_id}", session_id=self.session_id,
+                wave_id=self.wave_id, call_id="c1", purpose=body["purpose"],
+                question=body["question"], escalation=body["escalation"], items=rows,
+                proposal_id=proposal_id,
+            )  # fmt: skip
+            sessions.enter(
+                tx, self.session_id, "waiting", detail={"for": "proposal", "why": "read"}
+            )
+
+        self.store.write_now(step)
+        return self
+
+    def decide(self, proposal_id: str, verdict: str, **more) -> Scene:
+        self.store.write_now(
+            lambda tx: proposals.decide(tx, proposal_id, verdict, by="person", **more)
+        )
+        return self
+
+    def fetched(self, proposal_id: str = "p-context") -> Scene:
+        outcomes = [{"item": i, "facts": 4, "tokens": t, "error": ""} for i, t, _, _ in ITEMS]
+        self.store.write_now(
+            lambda tx: requests.fetched(
+                tx, f"r-{proposal_id}", wave_id=self.wave_id, outcomes=outcomes
+            )
+        )
+        return self
+
+    def propose(
+        self, proposal_id: str = "p-action", *, title: str = "edit src/http/retry.py",
+        kind: str = "edit_file", risk: str = "medium", fields=(), body: str = "", diffs=(),
+        notes=(), payload=None, deadline_s: float | None = None, revises: str | None = None,
+        changes=(),
+    ) -> Scene:  # fmt: skip
+        """An action that waits."""
+        shown = {
+            "type": kind, "summary": title, "fields": [list(pair) for pair in fields],
+            "body": body, "diffs": [dict(zip(("path", "before", "after"), d, strict=True)) for d in diffs],
+            "notes": list(notes), "payload": payload or {"path": "src/http/retry.py"},
+        }  # fmt: skip
+        if changes:
+            shown["changes"] = list(changes)
+
+        def step(tx: Tx) -> None:
+            proposals.create(
+                tx, proposal_id=proposal_id, kind="action", session_id=self.session_id,
+                wave_id=self.wave_id, title=title, body=shown, risk=risk, deadline_s=deadline_s,
+                revises=revises,
+            )  # fmt: skip
+            sessions.enter(tx, self.session_id, "waiting", detail={"for": "proposal", "why": title})
+
+        self.store.write_now(step)
+        return self
+
+    def edit(self, proposal_id: str = "p-action", **more) -> Scene:
+        """A change to a file, as a diff."""
+        return self.propose(
+            proposal_id,
+            fields=(("file", "src/http/retry.py"), ("change", "1 line")),
+            diffs=(("src/http/retry.py", BEFORE, AFTER),),
+            **more,
+        )
+
+    def review(self, proposal_id: str = "p-review", **more) -> Scene:
+        """A review on GitHub."""
+        return self.propose(
+            proposal_id, title="gh pr review 24 --request-changes", kind="github",
+            fields=(("repository", "acme/api"), ("pull request", "24"),
+                    ("verdict", "request changes")),
+            body=REVIEW, **more,
+        )  # fmt: skip
+
+    def ran(self, title: str, summary: str, *, fails: str = "") -> Scene:
+        """An approved action that ran."""
+
+        def step(tx: Tx) -> None:
+            planned = outbox.plan(
+                tx, wave_id=self.wave_id, session_id=self.session_id, position=0,
+                key=f"k-{title}", action_type="edit_file", title=title, payload={},
+            )  # fmt: skip
+            outbox.enqueue(tx, planned.action_id, proposal_id="p-action", payload={})
+            outbox.dispatch(tx, planned.action_id, "me")
+            if fails:
+                outbox.fail(tx, planned.action_id, status="failure", summary=fails, detail={})
+            else:
+                outbox.confirm(tx, planned.action_id, summary=summary, detail={})
+
+        self.store.write_now(step)
+        return self
+
+    def enter(self, entered: str, /, **detail) -> Scene:
+        self.store.write_now(lambda tx: sessions.enter(tx, self.session_id, entered, detail=detail))
+        return self
+
+    def fail(self, message: str) -> Scene:
+        def step(tx: Tx) -> None:
+            waves.fail(tx, self.wave_id, retryable=True, error_class="network", message=message)
+            sessions.enter(
+                tx, self.session_id, "failed", error_code="network", detail={"message": message}
+            )
+
+        self.store.write_now(step)
+        return self
+
+
+ALL = ("observing", "orienting", "deciding", "acting", "learning", "completed")
+
+
+def to_decide(scene: Scene) -> Scene:
+    """One wave done, its context read; the second decides."""
+    scene.begin().wave(*ALL[:4]).say(
+        "agent",
+        "I have the diff. To judge the retry change I need to see how the client resets its "
+        "backoff, and the test that covered it before.",
+    )
+    scene.ask().decide("p-context", "approved").advance("learning", "completed")
+    scene.enter("running").wave("observing").fetched()
+    scene.store.write_now(lambda tx: waves.advance(tx, scene.wave_id, "orienting"))
+    scene.store.write_now(lambda tx: scene._packet(tx, scene.wave_id, 2))
+    scene.advance("deciding").spend()
+    return scene

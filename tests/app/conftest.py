@@ -1,0 +1,97 @@
+"""A project, runtimes on it, and snapshots that stay the same from run to run."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+import pytest_textual_snapshot
+
+from cockpit.act.ground import stand_on
+from cockpit.loop.engine import Engine
+from cockpit.loop.pulse import Pulse
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.loop.task_types import load_task_types
+from cockpit.store.clock import Clock, CountingIds, FixedClock
+from cockpit.store.database import Store
+from cockpit.store.place import find_place
+
+SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots"
+_TERMINAL = re.compile(r"terminal-\d+-")
+
+
+class Pictures(pytest_textual_snapshot.SVGImageExtension):
+    """SVGs in the top-level folder, without the random ids that Textual gives to style classes."""
+
+    file_extension = "svg"
+
+    @classmethod
+    def dirname(cls, *, test_location):
+        return str(SNAPSHOTS / test_location.basename)
+
+    def serialize(self, data, **options):
+        return _TERMINAL.sub("terminal-", super().serialize(data, **options))
+
+
+pytest_textual_snapshot.SVGImageExtension = Pictures
+
+
+def git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *arguments],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A Git repository with one file, called ``api``."""
+    root = tmp_path / "api"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    (root / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (root / "notes.md").write_text("# Notes\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Begin")
+    return root
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]:
+    """A runtime on which nothing runs: rows are written by hand, decisions go to the store."""
+    place = find_place(project)
+    place.prepare()
+    store = Store.open(place.database, clock, CountingIds())
+    settings = RuntimeSettings(user_dir=tmp_path / "user")
+    ground = asyncio.run(stand_on(place.root, repo="acme/api"))
+    types = load_task_types(place.root, settings.user_dir)
+    yield Runtime(Engine(store, place, settings, types, ground, Pulse(store), "acme/api"))
+    store.close()
+
+
+@pytest.fixture
+def opened(project: Path, tmp_path: Path) -> Callable[..., AbstractAsyncContextManager[Runtime]]:
+    """Open a runtime that really runs, on a clock of the test's."""
+
+    @asynccontextmanager
+    async def opener(clock: Clock, **fields: object) -> AsyncIterator[Runtime]:
+        settings = RuntimeSettings(user_dir=tmp_path / "user", **fields)  # type: ignore[arg-type]
+        async with open_runtime(find_place(project), settings, clock=clock) as runtime:
+            yield runtime
+
+    return opener
