@@ -29,13 +29,15 @@ class Standing:
     """Lines of a file that are in the current packet, at full detail.
 
     ``start`` and ``end`` are 1-based and inclusive; ``content_sha`` is the sha256 of the whole file
-    they were taken from; ``where`` says where they stand ('situational, f-12ab…').
+    they were taken from; ``where`` says where they stand ('situational, f-12ab…'); ``total_lines`` is
+    how many lines that file has, 0 when it is not known.
     """
 
     start: int
     end: int
     content_sha: str
     where: str = ""
+    total_lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ class SecretGuard:
 
     def check(self, call: Call, state: GuardState) -> Refusal | None:
         arguments = dict(call.arguments)
-        if mask_value(arguments) == arguments:
+        masked = isinstance(call.payload, Run) and any("[masked:" in w for w in call.payload.argv)
+        if not masked and mask_value(arguments) == arguments:
             return None
         return Refusal(
             self.name,
@@ -249,7 +252,7 @@ class RedundantReadGuard:
         for version in versions:
             parts = [part for part in known if part.content_sha == version]
             first, last = self._wanted(match, path, parts, state)
-            if last and _covered(first, last, parts):
+            if last >= first and _covered(first, last, parts):
                 places = dict.fromkeys(part.where for part in parts if part.where)
                 return f"lines {first}-{last}" + (f", {', '.join(places)}" if places else "")
         return ""
@@ -260,9 +263,9 @@ class RedundantReadGuard:
         """The lines asked for; (1, 0) when their number cannot be told."""
         if match["first"] is not None:
             return int(match["first"]), int(match["last"])
-        if state.pinned_rev:
-            # Without the file at hand only a range that begins with it can be the whole of it.
-            return 1, max((part.end for part in parts if part.start == 1), default=0)
+        known = max((part.total_lines for part in parts), default=0)
+        if known or state.pinned_rev:
+            return 1, known
         with self.confined.open_read(path) as file:
             data = file.read()
         return 1, data.count(b"\n") + (not data.endswith(b"\n"))

@@ -6,7 +6,7 @@ Source: ``docs/journal.md``, "Bodies of proposals".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cockpit.act.risk import Risk
@@ -30,9 +30,7 @@ class FileDiff:
 class Shown:
     """One action as it is proposed.
 
-    ``payload`` holds JSON values only and is what the adapter gets. ``leaves`` are the texts that
-    the action would leave in files (None: no file), for the actions behind it in the same wave; it
-    is not part of the proposal.
+    ``payload`` holds JSON values only and is what the adapter gets.
     """
 
     type: str
@@ -44,7 +42,6 @@ class Shown:
     body: str = ""
     diffs: tuple[FileDiff, ...] = ()
     notes: tuple[str, ...] = ()
-    leaves: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def key_material(self) -> str:

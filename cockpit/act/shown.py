@@ -7,8 +7,6 @@ shows what will really happen").
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from cockpit.act.ground import ActGround
 from cockpit.act.payloads import EditFile, GitCommit, GitHub, Run, WriteFile
 from cockpit.act.proposed import FileDiff, Shown
@@ -22,27 +20,22 @@ from cockpit.store.masking import mask_value
 __all__ = ["ActionRefused", "FileDiff", "Shown", "shown"]
 
 
-async def shown(
-    call: Call, ground: ActGround, ahead: Mapping[str, str | None] | None = None
-) -> Shown:
-    """What ``call`` would do on ``ground``.
+async def shown(call: Call, ground: ActGround) -> Shown:
+    """What ``call`` would do on ``ground``, as it stands now.
 
-    ``ahead`` holds what earlier actions of the same wave would leave in files (their
-    :attr:`Shown.leaves`). Raises :class:`ActionRefused`, ``PathRefused`` and ``GhRefused``, each with
-    words for the model.
+    Raises :class:`ActionRefused`, ``PathRefused`` and ``GhRefused``, each with words for the model.
     """
-    before = ahead or {}
     match call.payload:
         case WriteFile():
-            found = shown_write(call.payload, ground, before)
+            found = shown_write(call.payload, ground)
         case EditFile():
-            found = shown_edit(call.payload, ground, before)
+            found = shown_edit(call.payload, ground)
         case Run():
             found = shown_run(call.payload, ground)
         case GitHub():
             found = shown_github(call.payload, ground)
         case GitCommit():
-            found = await shown_commit(call.payload, ground, before)
+            found = await shown_commit(call.payload, ground)
         case _:
             raise ActionRefused(f"{call.name} is not an action; nothing would be done.")
     if mask_value(dict(found.payload)) != dict(found.payload):

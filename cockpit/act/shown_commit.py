@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,7 @@ _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _DRAWN = 2 * 1024 * 1024
 
 
-async def shown_commit(
-    payload: GitCommit, ground: ActGround, ahead: Mapping[str, str | None]
-) -> Shown:
+async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
     """The named files against the last commit, the message, and which hooks will run."""
     root = ground.root
     top = await run_git("rev-parse", "--show-prefix", cwd=root)
@@ -36,9 +32,11 @@ async def shown_commit(
     files: list[dict[str, Any]] = []
     total = [0, 0]
     for path in paths:
-        now = _digest(ground, path, ahead)
-        before, after = await _committed(root, path), _working(ground, path, ahead)
-        _check(ground, path, now, before, after)
+        if ground.confined.inside(path).is_dir():
+            raise ActionRefused(f"{path} is a directory. Name the files to commit, one by one.")
+        now = digest_now(ground.confined, path)
+        before, after = await _committed(root, path), _working(ground, path)
+        _check(path, now, before, after)
         added, removed = changed_lines(_text(before) or "", _text(after) or "")
         total[0] += added
         total[1] += removed
@@ -66,17 +64,7 @@ async def shown_commit(
     )
 
 
-def _digest(ground: ActGround, path: str, ahead: Mapping[str, str | None]) -> str | None:
-    if path not in ahead:
-        return digest_now(ground.confined, path)
-    text = ahead[path]
-    return None if text is None else hashlib.sha256(text.encode()).hexdigest()
-
-
-def _working(ground: ActGround, path: str, ahead: Mapping[str, str | None]) -> bytes | None:
-    if path in ahead:
-        text = ahead[path]
-        return None if text is None else text.encode()
+def _working(ground: ActGround, path: str) -> bytes | None:
     if not ground.confined.inside(path, write=True).exists():
         return None
     with ground.confined.open_read(path) as file:
@@ -88,11 +76,7 @@ async def _committed(root: Path, path: str) -> bytes | None:
     return found.stdout if found.code == 0 or found.truncated else None
 
 
-def _check(
-    ground: ActGround, path: str, now: str | None, before: bytes | None, after: bytes | None
-) -> None:
-    if ground.confined.inside(path).is_dir():
-        raise ActionRefused(f"{path} is a directory. Name the files to commit, one by one.")
+def _check(path: str, now: str | None, before: bytes | None, after: bytes | None) -> None:
     if now is None and before is None:
         raise ActionRefused(f"{path}: there is no such file, neither here nor in the last commit.")
     if before == after:

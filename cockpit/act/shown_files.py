@@ -31,11 +31,18 @@ _STEERING = re.compile(
 )
 _MASK = "[masked:"
 
+MASKED_WORDS = (
+    "the text holds '[masked:…]', which stands for what looks like a secret. Written like that it would "
+    "replace the secret itself. Leave such lines out and edit the text around them; if what you wrote is "
+    "no secret, write it as plain words, like 'not-a-secret'."
+)
+"""What a model is told that would write the sign for a secret."""
 
-def shown_write(payload: WriteFile, ground: ActGround, ahead: Mapping[str, str | None]) -> Shown:
+
+def shown_write(payload: WriteFile, ground: ActGround) -> Shown:
     """A whole file, new or replaced."""
     path = ground.confined.relative(payload.path)
-    now = _now(ground, path, ahead)
+    now = read_now(ground.confined, path)
     content = to_crlf(payload.content) if now is not None and now.crlf else payload.content
     if "\0" in content:
         raise ActionRefused(f"{path}: the content holds a NUL character; only text is written.")
@@ -44,10 +51,7 @@ def shown_write(payload: WriteFile, ground: ActGround, ahead: Mapping[str, str |
     if now is not None and now.text == content:
         raise ActionRefused(f"{path} already has exactly this content; nothing would change.")
     if _MASK in content and (now is None or _MASK not in now.text):
-        raise ActionRefused(
-            f"{path}: the content holds '{_MASK}…]', which stands for a secret that you were not "
-            "shown; writing it would destroy the secret. Use edit_file on the lines around it."
-        )
+        raise ActionRefused(f"{path}: {MASKED_WORDS}")
     notes = []
     if content != payload.content:
         notes.append("The file's CRLF line ends are kept.")
@@ -58,31 +62,20 @@ def shown_write(payload: WriteFile, ground: ActGround, ahead: Mapping[str, str |
     return _shown("write_file", path, now, as_now(content), notes, {"content": content})
 
 
-def shown_edit(payload: EditFile, ground: ActGround, ahead: Mapping[str, str | None]) -> Shown:
+def shown_edit(payload: EditFile, ground: ActGround) -> Shown:
     """An exact replacement in a file."""
     path = ground.confined.relative(payload.path)
-    now = _now(ground, path, ahead)
+    now = read_now(ground.confined, path)
     if now is None:
         raise ActionRefused(f"{path}: there is no such file. Use write_file to make it.")
     if any(_MASK in part and _MASK not in now.text for part in (payload.old, payload.new)):
-        raise ActionRefused(
-            f"{path}: '{_MASK}…]' stands for a secret that you were not shown; it is not in the file. "
-            "Choose 'old' and 'new' from the text around it."
-        )
+        raise ActionRefused(f"{path}: {MASKED_WORDS}")
     old, new = fitted(now, path, payload.old, payload.new, replace_all=payload.replace_all)
     after = as_now(replaced(now.text, old, new, replace_all=payload.replace_all))
     count = now.text.count(old) if payload.replace_all else 1
     notes = [f"{count} occurrences are replaced."] if count > 1 else []
     extra = {"old": old, "new": new, "replace_all": payload.replace_all}
     return _shown("edit_file", path, now, after, notes, extra)
-
-
-def _now(ground: ActGround, path: str, ahead: Mapping[str, str | None]) -> TextNow | None:
-    if path not in ahead:
-        return read_now(ground.confined, path)
-    ground.confined.inside(path, write=True)
-    text = ahead[path]
-    return None if text is None else as_now(text)
 
 
 def _shown(
@@ -112,7 +105,6 @@ def _shown(
             "before_sha256": now.sha256 if now else None,
             "after_sha256": after.sha256,
         },
-        leaves={path: after.text},
     )
 
 

@@ -5,9 +5,10 @@ WORDS, nothing posted), 'after:WORDS' (posts, then fails with WORDS), 'hang' (po
 """
 
 import json
+import os
 import pathlib
+import signal
 import sys
-import time
 
 WORLD = pathlib.Path(__file__).with_name("github.json")
 argv = sys.argv[1:]
@@ -42,7 +43,10 @@ else:
     world["entries"].append({"argv": argv, "body": body})
 WORLD.write_text(json.dumps(world))
 if how == "hang":
-    time.sleep(600)
+    partial = WORLD.with_name("posting")
+    partial.write_text(str(os.getpid()))
+    partial.rename(WORLD.with_name("posted"))
+    signal.pause()
 if how.startswith("after:"):
     sys.exit(how.partition(":")[2])
 print("https://github.com/acme/api/pull/24#issuecomment-1")

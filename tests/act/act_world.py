@@ -108,7 +108,9 @@ def queue(
 
 async def show(dispatcher_ground: Any, name: str, **arguments: Any) -> Shown:
     """What a model's call would do."""
-    return await shown(parse_call(name, json.dumps(arguments)), dispatcher_ground)
+    return await shown(
+        parse_call(name, json.dumps(arguments, ensure_ascii=False)), dispatcher_ground
+    )
 
 
 def journalled(store: Store) -> list[str]:

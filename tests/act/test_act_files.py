@@ -10,8 +10,7 @@ from act_world import show
 from cockpit.access.paths import PathRefused
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.ground import ActGround
-from cockpit.act.shown import ActionRefused, shown
-from cockpit.act.tools import parse_call
+from cockpit.act.shown import ActionRefused
 from cockpit.store.canonical import canonical_json
 
 WRITE = ADAPTERS["write_file"]
@@ -110,8 +109,8 @@ async def test_hostile_paths_are_refused(ground: ActGround, tmp_path: Path, path
     [
         ("app.py", "def area(r):\n    return 3 * r * r\n", "already has exactly this content"),
         ("a.py", "x\0", "NUL"),
-        ("a.py", "x" * (2 * 1024 * 1024 - 1) + "éé", "larger than"),
-        ("a.py", "key = '[masked:jwt]'\n", "would destroy the secret"),
+        ("a.py", "é" * (1024 * 1024 + 1), "larger than"),
+        ("a.py", "key = '[masked:jwt]'\n", "would replace the secret itself"),
         ("a.py", "TOKEN = 'ghp_" + "a1B2" * 9 + "'\n", "looks like a key"),
         ("docs", "x", "directory"),
     ],
@@ -173,15 +172,9 @@ async def test_the_risk_of_a_file_is_what_it_steers(
     assert (await show(ground, "write_file", path=path, content="x\n")).risk == risk
 
 
-async def test_two_edits_of_one_wave_build_on_each_other(ground: ActGround) -> None:
-    first = await show(ground, "edit_file", path="app.py", old="3 *", new="PI *")
-    call = parse_call(
-        "edit_file", '{"path":"app.py","old":"def area","new":"PI = 3\\n\\ndef area"}'
-    )
-    second = await shown(call, ground, ahead=first.leaves)
-    assert second.diffs[0].before == first.diffs[0].after
-    adapter = ADAPTERS["edit_file"]
-    assert (await adapter.perform(second.payload, "k2", ground)).failure == "conflict"
-    assert (await adapter.perform(first.payload, "k1", ground)).failure is None
-    assert (await adapter.perform(second.payload, "k2", ground)).failure is None
-    assert (ground.root / "app.py").read_text() == second.diffs[0].after
+async def test_the_same_action_has_the_same_key_material(ground: ActGround) -> None:
+    first, again, other = [
+        await show(ground, "write_file", path=path, content="x\n")
+        for path in ("a.py", "./a.py", "b.py")
+    ]
+    assert first.key_material == again.key_material != other.key_material

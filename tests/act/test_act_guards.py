@@ -77,7 +77,10 @@ def test_versions_are_not_mixed(ground: ActGround) -> None:
     (now,) = standing(ground, "app.py", (1, 1))["app.py"]
     mixed = GuardState(packet_files={"app.py": (now, Standing(2, 2, "0" * 64))})
     assert want(ground, mixed, "file:app.py:1-2") is None
-    pinned = GuardState(packet_files={"app.py": (Standing(1, 9, "0" * 64),)}, pinned_rev=True)
+    part = GuardState(packet_files={"app.py": (Standing(1, 9, "0" * 64),)}, pinned_rev=True)
+    assert want(ground, part, "file:app.py") is None
+    whole = Standing(1, 9, "0" * 64, total_lines=9)
+    pinned = GuardState(packet_files={"app.py": (whole, Standing(0, 0, ""))}, pinned_rev=True)
     assert want(ground, pinned, "file:app.py:2-9") is not None
     assert want(ground, pinned, "file:app.py") is not None
 
@@ -129,6 +132,7 @@ def test_no_file_is_written_blind(ground: ActGround, tool: str) -> None:
             "secret",
             "a token",
         ),
+        ("run", {"argv": ["x", "[masked:jwt]"], "reason": "r"}, "secret", "environment variable"),
         (
             "run",
             {"argv": ["x", "ghp_" + "a1B2" * 9], "reason": "r"},
