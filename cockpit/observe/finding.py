@@ -64,21 +64,32 @@ def check_regex(regex: str) -> None:
         ) from error
 
 
-async def find(regex: str, ground: Ground, *, glob: str | None = None, most: int) -> Found:
+async def find(
+    regex: str,
+    ground: Ground,
+    *,
+    glob: str | None = None,
+    most: int,
+    timeout_s: float = TIMEOUT_S,
+) -> Found:
     """Search the project's text files line by line. Raises :class:`SourceFailed`."""
     check_regex(regex)
     wanted = [entry for entry in await entries(ground) if matches(entry.path, glob)]
     if not wanted:
-        raise SourceFailed(f"no file of the project matches {glob!r}" if glob else "no files")
+        raise SourceFailed(
+            f"no file of the project matches {glob!r}" if glob else "there are no files"
+        )
     if ground.rev is None and len(wanted) > _MANY:
         wanted = await _narrowed(regex, ground, wanted)
-    return await find_in(regex, ground, wanted, most=most)
+    return await find_in(regex, ground, wanted, most=most, timeout_s=timeout_s)
 
 
-async def find_in(regex: str, ground: Ground, wanted: Sequence[Entry], *, most: int) -> Found:
+async def find_in(
+    regex: str, ground: Ground, wanted: Sequence[Entry], *, most: int, timeout_s: float = TIMEOUT_S
+) -> Found:
     """Search these files. Raises :class:`SourceFailed` when the time is over."""
     found = Found({}, {})
-    deadline = asyncio.get_running_loop().time() + TIMEOUT_S
+    deadline = asyncio.get_running_loop().time() + timeout_s
     async for chunk in contents(ground, wanted):
         left = most - sum(len(lines) for lines in found.lines.values())
         seconds = deadline - asyncio.get_running_loop().time()
@@ -106,7 +117,7 @@ async def _ask(
     )
     if done.timed_out:
         raise SourceFailed(
-            f"searching for {regex!r} took longer than {TIMEOUT_S:.0f} s; make it simpler "
+            f"searching for {regex!r} takes too long; make it simpler "
             "(nested repeats like (a+)+ are slow) or name fewer files with `in GLOB`"
         )
     if not done.ok:

@@ -64,5 +64,6 @@ def _level(text: str) -> Level:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
+    words = " ".join(text.split())
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
     return line if len(line) <= _LINE else line[: _LINE - 1] + "…"

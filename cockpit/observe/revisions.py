@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cockpit.access.programs import run_git
 from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.listing import reason
+from cockpit.observe.scope import range_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ async def resolve(ground: Ground, text: str) -> Range:
     ``A`` alone is A against the reviewed revision, or against the work tree when there is none.
     """
     await check_repository(ground)
-    left, dots, right = _parts(text)
+    left, dots, right = range_parts(text)
     if not dots:
         return Range(await commit(ground, left), ground.rev, True)
     old = await commit(ground, left)
@@ -64,11 +65,3 @@ async def merge_base(ground: Ground, old: str, new: str) -> str:
     if not done.ok:
         raise SourceFailed(f"{old[:12]} and {new[:12]} have no commit in common; use two dots")
     return done.text.split()[0]
-
-
-def _parts(text: str) -> tuple[str, str, str]:
-    for dots in ("...", ".."):
-        left, found, right = text.partition(dots)
-        if found:
-            return left, dots, right
-    return text, "", ""

@@ -37,8 +37,7 @@ _GLOBBED = frozenset({"search", "diff", "pr"})
 _LINES = re.compile(r"(.*):([0-9]{1,9})(?:-([0-9]{1,9}))?", re.DOTALL)
 _OPEN_LINES = re.compile(r".*:[0-9]+-(?:[^/]{0,8})?|.*:-[0-9]+|.*:[0-9]{10,}.*", re.DOTALL)
 _SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#)[^\W\d]\w*)*")
-_RANGE_WORD = r"(?![-.])[\w./~^@{}+#-]+?"
-_RANGE = re.compile(rf"({_RANGE_WORD})(?:(\.\.\.?)({_RANGE_WORD})?)?")
+_REVISION = re.compile(r"(?!.*\.\.|@\{-)[\w@][\w./~^@{}+#-]*")
 _NUMBER = re.compile(r"#?([1-9][0-9]{0,9})", re.ASCII)
 _GLOB_SIGNS = frozenset("*?[/.")
 
@@ -112,6 +111,15 @@ def parse_item(text: str) -> ScopeItem:
         path, lines = _file(rest)
         return ScopeItem("file", path, lines=lines, level=level)
     return ScopeItem(kind, _READERS[kind](rest), glob=glob, level=level)
+
+
+def range_parts(text: str) -> tuple[str, str, str]:
+    """A range's left side, its dots and its right side (both empty for a single revision)."""
+    for dots in ("...", ".."):
+        left, found, right = text.partition(dots)
+        if found:
+            return left, dots, right
+    return text, "", ""
 
 
 def _parsed(text: str) -> ScopeItem | None:
@@ -217,8 +225,9 @@ def _symbol(text: str) -> str:
 
 
 def _range(text: str) -> str:
-    match = _RANGE.fullmatch(text)
-    if len(text) > 300 or match is None or "@{-" in text:
+    left, _, right = range_parts(text)
+    sides = [left, right] if right else [left]
+    if len(text) > 300 or not all(_REVISION.fullmatch(side) for side in sides):
         raise ScopeRefused(
             f"{_short(text)} is not a range of revisions; write for example {EXAMPLES['diff']}"
         )

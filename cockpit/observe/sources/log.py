@@ -10,7 +10,7 @@ from cockpit.observe.listing import reason
 from cockpit.observe.normalise import make_fact
 from cockpit.observe.preview import Preview, estimated, plural
 from cockpit.observe.revisions import check_repository, commit
-from cockpit.observe.scope import ScopeItem
+from cockpit.observe.scope import ScopeItem, range_parts
 from cockpit.store.canonical import text_digest
 from cockpit.store.facts import Fact
 
@@ -70,13 +70,10 @@ class LogSource:
 async def _resolved(item: ScopeItem, ground: Ground) -> str:
     """The range as one argument made of commit ids alone."""
     await check_repository(ground)
-    if "..." in item.ref:
-        left, _, right = item.ref.partition("...")
-        return f"{await commit(ground, left)}...{await commit(ground, right or 'HEAD')}"
-    if ".." in item.ref:
-        left, _, right = item.ref.partition("..")
-        return f"{await commit(ground, left)}..{await commit(ground, right or 'HEAD')}"
-    return await commit(ground, item.ref)
+    left, dots, right = range_parts(item.ref)
+    if not dots:
+        return await commit(ground, left)
+    return f"{await commit(ground, left)}{dots}{await commit(ground, right or 'HEAD')}"
 
 
 async def _count(revisions: str, ground: Ground) -> int:

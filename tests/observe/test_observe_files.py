@@ -1,0 +1,222 @@
+"""``file:`` and ``tree:``: from the disk and from a revision, and never from anywhere else."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from observe_world import Project
+
+from cockpit.access.paths import PathRefused
+from cockpit.observe.ground import Ground, SourceFailed
+from cockpit.observe.listing import MAX_FILE_BYTES
+from cockpit.observe.scope import ScopeItem, parse_item
+from cockpit.observe.sources.file import FileSource
+from cockpit.observe.sources.tree import TreeSource
+from cockpit.store.errors import CockpitError
+from cockpit.store.facts import Fact
+
+
+async def read(project: Project, text: str, rev: str | None = None) -> Fact:
+    (fact,) = await FileSource().fetch(parse_item(text), Ground.at(project.root, rev=rev))
+    return fact
+
+
+async def tree(project: Project, text: str, rev: str | None = None) -> list[str]:
+    (fact,) = await TreeSource().fetch(parse_item(text), Ground.at(project.root, rev=rev))
+    return fact.full.text.split("\n")
+
+
+async def test_a_file_is_read_with_its_provenance(project: Project) -> None:
+    fact = await read(project, "file:src/use.py")
+    content = (project.root / "src" / "use.py").read_bytes()
+    assert fact.full.text == content.decode()
+    assert fact.source_ref == "file:src/use.py" and fact.source_type == "file"
+    assert fact.provenance == {
+        "path": "src/use.py",
+        "rev": None,
+        "lines": [1, 6],
+        "total_lines": 6,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "level": "full",
+    }
+    assert fact.outline is not None and "4: def main()" in fact.outline.text
+    assert "\n" not in fact.reference.text and "src/use.py" in fact.reference.text
+
+
+async def test_lines_are_cut_out_and_bounded(project: Project) -> None:
+    fact = await read(project, "file:src/use.py:4-99")
+    assert fact.full.text.startswith("def main():\n")
+    assert fact.source_ref == "file:src/use.py:4-6"
+    assert fact.provenance is not None and fact.provenance["lines"] == [4, 6]
+    with pytest.raises(SourceFailed, match="has 6 lines"):
+        await read(project, "file:src/use.py:7-9")
+
+
+async def test_lines_are_counted_as_git_and_editors_do(project: Project) -> None:
+    project.write("odd.txt", "one\x0cstill one\u2028still one\x85\r\ntwo\rstill two\nthree")
+    fact = await read(project, "file:odd.txt:2-2")
+    assert fact.full.text == "two\rstill two\n"
+    assert fact.provenance is not None and fact.provenance["total_lines"] == 3
+
+
+async def test_an_empty_file_is_a_fact(project: Project) -> None:
+    project.write("empty.py", "")
+    fact = await read(project, "file:empty.py")
+    assert fact.full.text == "" and fact.full.tokens == 0
+    assert fact.provenance is not None and fact.provenance["lines"] == [0, 0]
+
+
+async def test_the_reviewed_revision_is_read_not_the_disk(project: Project) -> None:
+    first = project.git("rev-parse", "HEAD~1").strip()
+    project.write("src/app.py", "changed on disk\n").write("new.py", "new\n")
+    assert "mode='r'" not in (await read(project, "file:src/app.py", first)).full.text
+    assert "mode='r'" in (await read(project, "file:src/app.py", project.head)).full.text
+    assert (await read(project, "file:src/app.py")).full.text == "changed on disk\n"
+    with pytest.raises(SourceFailed, match=r"there is no file 'new\.py'"):
+        await read(project, "file:new.py", project.head)
+    assert "new.py" in await tree(project, "tree:.")
+    assert "new.py" not in await tree(project, "tree:.", project.head)
+
+
+async def test_a_deleted_file_is_still_there_at_the_revision(project: Project) -> None:
+    (project.root / "src" / "use.py").unlink()
+    assert "def main" in (await read(project, "file:src/use.py", project.head)).full.text
+    assert "src/use.py" not in await tree(project, "tree:src")
+    with pytest.raises(PathRefused, match="there is no file"):
+        await read(project, "file:src/use.py")
+
+
+async def test_levels_hold_no_more_than_was_granted(project: Project) -> None:
+    outline = await read(project, "file:src/app.py @outline")
+    assert "return" not in outline.full.text and "def helper(value)" in outline.full.text
+    assert outline.outline is None and outline.source_ref == "file:src/app.py @outline"
+    reference = await read(project, "file:src/app.py @reference")
+    assert "def" not in reference.full.text
+    full = await read(project, "file:src/app.py")
+    assert len({fact.dedupe_key for fact in (outline, reference, full)}) == 3
+    assert len({fact.fact_id for fact in (outline, reference, full)}) == 3
+
+
+async def test_newer_content_supersedes_by_path(project: Project) -> None:
+    before = await read(project, "file:README.md")
+    project.write("README.md", "other\n")
+    after = await read(project, "file:README.md")
+    assert before.dedupe_key == after.dedupe_key and before.fact_id != after.fact_id
+
+
+@pytest.mark.parametrize("rev", [False, True])
+async def test_binaries_and_giants_are_refused(project: Project, rev: bool) -> None:
+    project.write("logo.png", b"\x89PNG\0\0").write("big.txt", "line\n" * (MAX_FILE_BYTES // 4))
+    head = project.commit("big things")
+    at = head if rev else None
+    ground = Ground.at(project.root, rev=at)
+    for text, words in (("file:logo.png", "binary"), ("file:big.txt", "too many to read whole")):
+        with pytest.raises(SourceFailed, match=words):
+            await read(project, text, at)
+        with pytest.raises(SourceFailed, match=words):
+            await FileSource().preview(parse_item(text), ground)
+    assert (await read(project, "file:big.txt:3-4", at)).full.text == "line\nline\n"
+
+
+@pytest.mark.parametrize("rev", [False, True])
+async def test_hostile_paths_reach_nothing(project: Project, tmp_path: Path, rev: bool) -> None:
+    (tmp_path / "secret").write_text("canary\n")
+    (project.root / "out").symlink_to("../secret")
+    (project.root / "inner").symlink_to("src/app.py")
+    os.mkfifo(project.root / "pipe")
+    head = project.commit("links")
+    ground = Ground.at(project.root, rev=head if rev else None)
+    for path in (
+        "../secret",
+        "/etc/passwd",
+        "out",
+        ".git/config",
+        ".GIT/HEAD",
+        "pipe",
+        "src",
+        "~/x",
+    ):
+        for act in (FileSource().preview, FileSource().fetch):
+            with pytest.raises(CockpitError) as refused:
+                await act(ScopeItem("file", path), ground)
+            assert "canary" not in str(refused.value)
+            assert str(tmp_path) not in str(refused.value)
+
+
+@pytest.mark.parametrize("rev", [False, True])
+@pytest.mark.parametrize(
+    "name",
+    ["new\nline.py", "tab\t.py", "\U0001f600 smile.py", "quo\"te.py", "-dash.py", "a:1-2", "sp ace",
+     ":(exclude)x", "*", "[x].py", "esc\x1b[31m.py", "rtl\u202e.py"],
+)  # fmt: skip
+async def test_odd_file_names_are_read_and_listed(project: Project, name: str, rev: bool) -> None:
+    project.write(name, "value = 1\n").write("other.py", "value = 2\n")
+    head = project.commit("odd")
+    ground = Ground.at(project.root, rev=head if rev else None)
+    (fact,) = await FileSource().fetch(ScopeItem("file", name), ground)
+    assert fact.full.text == "value = 1\n"
+    assert parse_item(fact.source_ref) == ScopeItem("file", name)
+    (again,) = await FileSource().fetch(parse_item(fact.source_ref), ground)
+    assert again == fact
+    assert fact.source_ref.isprintable() and fact.reference.text.isprintable()
+    (listing,) = await TreeSource().fetch(ScopeItem("tree", "."), ground)
+    assert all(line.isprintable() for line in listing.full.text.split("\n"))
+    assert len(listing.full.text.split("\n")) == 6
+
+
+async def test_a_tree_leaves_out_what_is_ignored(project: Project) -> None:
+    project.write(".gitignore", "*.log\nbuild/\n").write("x.log", "x").write("build/y", "y")
+    project.write("untracked.py", "z")
+    lines = await tree(project, "tree:.")
+    assert "untracked.py" in lines and "src/app.py" in lines
+    assert not {"x.log", "build/y"} & set(lines)
+    assert not any(line.startswith(".git/") for line in lines)
+    assert await tree(project, "tree:src") == ["src/app.py", "src/use.py"]
+    assert await tree(project, "tree:. @outline") == ["./ 3 files", "src/ 2 files", "tests/ 1 file"]
+    for text, rev in (("tree:nowhere", None), ("tree:nowhere", project.head), ("tree:.git", None)):
+        with pytest.raises(CockpitError):
+            await tree(project, text, rev)
+
+
+async def test_without_git_files_and_trees_work(tmp_path: Path) -> None:
+    plain = Project(tmp_path / "plain")
+    plain.write("a.py", "x = 1\n").write("node_modules/dep/i.js", "x").write("src/b.py", "y")
+    assert await tree(plain, "tree:.") == ["a.py", "src/b.py"]
+    assert (await read(plain, "file:a.py")).full.text == "x = 1\n"
+
+
+async def test_facts_are_the_same_in_every_directory(project: Project, tmp_path: Path) -> None:
+    copy = Project(tmp_path / "somewhere" / "else")
+    shutil.copytree(project.root, copy.root, dirs_exist_ok=True)
+    for text in ("file:src/app.py", "file:src/app.py:3-9 @outline"):
+        assert await read(project, text) == await read(copy, text)
+    for text in ("tree:.", "tree:src @outline"):
+        one = await TreeSource().fetch(parse_item(text), Ground.at(project.root))
+        two = await TreeSource().fetch(parse_item(text), Ground.at(copy.root))
+        assert one == two and str(tmp_path) not in repr(one)
+
+
+async def test_previews_estimate_without_reading_it_all(project: Project) -> None:
+    project.write("long.py", "value = compute(first, second)\n" * 2_000)
+    ground = Ground.at(project.root)
+    for text in ("file:long.py", "file:long.py:1-50", "file:long.py @outline", "tree:."):
+        item = parse_item(text)
+        source = TreeSource() if item.kind == "tree" else FileSource()
+        preview = await source.preview(item, ground)
+        (fact,) = await source.fetch(item, ground)
+        assert preview.item == item and preview.note and not preview.refused
+        assert preview.tokens > 0
+        if item.level == "full":
+            assert 1 / 3 < preview.tokens / fact.full.tokens < 3
+
+
+async def test_secrets_in_a_file_are_masked_in_every_level(project: Project) -> None:
+    canary = "ghp_" + "a1B2" * 9
+    project.write("conf.py", f'TOKEN = "{canary}"\ndef f(x="{canary}"):\n    """{canary}"""\n')
+    fact = await read(project, "file:conf.py")
+    assert canary not in repr(fact)
+    assert canary not in repr(await read(project, "file:conf.py @outline"))

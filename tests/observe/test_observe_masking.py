@@ -1,0 +1,197 @@
+"""Secrets never pass; ordinary code is left as it is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.store.masking import mask, mask_value
+
+# Put together here so that no file of this repository holds anything that looks like a secret.
+B64 = "a1B2c3D4e5F6g7H8"
+SECRETS = {
+    "AWS key id": "AKIA" + "ABCD1234EFGH5678",
+    "AWS session id": "ASIA" + "ABCD1234EFGH5678",
+    "GitHub": "ghp_" + "a1B2" * 9,
+    "GitHub OAuth": "gho_" + "a1B2" * 9,
+    "GitHub fine grained": "github_pat_" + "11ABCDEFG0" + "_" + B64 * 3,
+    "GitLab": "glpat-" + B64 + "wxyz",
+    "Anthropic": "sk-ant-" + "api03-" + B64 * 4,
+    "OpenAI": "sk-" + B64 * 3,
+    "OpenAI project": "sk-proj-" + B64 * 3,
+    "OpenRouter": "sk-or-v1-" + "0123456789abcdef" * 4,
+    "Slack": "xoxb-" + "123456789012-" + B64,
+    "Google": "AIza" + "SyA1234567890abcdefghijklmnopqrstuv",
+    "Stripe": "sk_live_" + B64 + B64,
+    "npm": "npm_" + "a1B2" * 9,
+    "PyPI": "pypi-" + B64 * 4,
+    "Hugging Face": "hf_" + B64 * 2,
+    "JWT": "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N",
+    "cockpit": "ckp_" + B64 + "." + B64,
+}
+CONTEXTS = [
+    "{}",
+    "x = '{}'",
+    'export TOKEN="{}"',
+    "Authorization: Bearer {}",
+    "see {}, and more",
+    "curl -H 'X-Key: {}' https://example.com",
+    "+{}\n-old",
+    '{{"key": "{}"}}',
+    "https://example.com/?key={}&x=1",
+]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_known_shapes_are_masked_wherever_they_stand(name: str, context: str) -> None:
+    masked = mask(context.format(SECRETS[name]))
+    assert SECRETS[name] not in masked
+    assert SECRETS[name][-10:] not in masked
+    assert "[masked:" in masked
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("password='hunter2'", "hunter2"),
+        ('PASSWORD = "p4ssw0rd!"', "p4ssw0rd!"),
+        ("API_KEY=" + "abcd1234EFGH5678", "abcd1234EFGH5678"),
+        ("api-key: " + "abcd1234EFGH5678", "abcd1234EFGH5678"),
+        ("secret_key_base: 8f2a9b7c6d5e4f3a2b1c0d9e8f7a6b5c", "8f2a9b7c6d5e4f3a"),
+        ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY", "wJalrXUtnFEMI"),
+        ("https://ada:s3cr3tpass@example.com/x.git", "s3cr3tpass"),
+        ("postgres://app:hunter2@db:5432/x", "hunter2"),
+        ("redis://:hunter2@cache", "hunter2"),
+        ("Authorization: Basic " + "YWRhOmh1bnRlcjJodW50ZXIy", "YWRhOmh1"),
+        ('client_secret="' + B64 * 2 + '"', B64),
+        ("'auth_token' => '" + B64 * 2 + "'", B64),
+    ],
+)
+def test_assignments_and_addresses_are_masked(text: str, secret: str) -> None:
+    assert secret not in mask(text)
+
+
+@pytest.mark.parametrize("kind", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", "", "PGP "])
+def test_private_key_blocks_are_masked_whole(kind: str) -> None:
+    name = f"{kind}PRIVATE KEY{' BLOCK' if kind == 'PGP ' else ''}"
+    body = "\n".join(["MIIEpAIBAAKCAQEA" + B64] * 3)
+    block = f"-----BEGIN {name}-----\n{body}\n-----END {name}-----"
+    assert mask(f"before\n{block}\nafter") == "before\n[masked:private-key]\nafter"
+    diff = "\n".join(f"+{line}" for line in block.split("\n"))
+    assert B64 not in mask(diff)
+    assert B64 not in mask(json.dumps({"key": block}))
+    cut = block.rpartition("-----END")[0]
+    assert B64 not in mask(cut)
+
+
+def test_talk_about_key_blocks_is_not_swallowed() -> None:
+    code = (
+        'if "-----BEGIN ' + 'PRIVATE KEY-----" in text:\n'
+        "    raise Refused(text)\n"
+        'END = "-----END ' + 'PRIVATE KEY-----"\n'
+    )
+    assert "    raise Refused(text)\n" in mask(code)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token = get_token()",
+        "token = parse_token1(text)",
+        "token = self._tokens[index2]",
+        "password: str",
+        "password: str = ''",
+        "def login(password: str, token: str | None = None) -> None:",
+        "secret = settings.module2.secret_value3",
+        "max_tokens = 4096",
+        "token_count: 150000000000",
+        "tokens = [12345678901234]",
+        "api_key = os.environ['OPENAI_API_KEY']",
+        "token: ${{ secrets.GITHUB_TOKEN }}",
+        "password=$DB_PASSWORD_1234",
+        "TOKEN_URL = 'https://example.com/oauth2/token1'",
+        "token_type: 'oauth2bearer1'",
+        "pwd=/home/ada/project1",
+        "password_file=/run/secrets/db_password1",
+        "commit 0123456789abcdef0123456789abcdef01234567",
+        "index 0123456789abcdef0123456789abcdef01234567..89abcdef0123456789abcdef0123456789abcdef",
+        "token = 0123456789abcdef0123456789abcdef01234567",
+        "sha256:" + "0123456789abcdef" * 4,
+        ".sk-circle12-fade-delay-animation { color: red }",
+        "https://github.com/acme/api/pull/24",
+        "https://example.com:8080/path@version",
+        "git@github.com:acme/api.git",
+        "# the password is checked by the server",
+        "Enter your password: ",
+        "[masked:secret]",
+        "password=[masked:secret]",
+    ],
+)
+def test_ordinary_text_stays(text: str) -> None:
+    assert mask(text) == text
+
+
+def test_values_are_masked_at_every_depth() -> None:
+    secret = SECRETS["GitHub"]
+    value = {"a": [{"password": "hunter2", secret: 1}], "b": (secret, None, 1.5, True)}
+    masked = mask_value(value)
+    assert secret not in json.dumps(masked) and "hunter2" not in json.dumps(masked)
+    assert masked["b"][1:] == [None, 1.5, True]
+    assert mask_value(masked) == masked
+
+
+WORDS = "token password = ' \" https:// u:p4ss@ @ : / aB3dE5gH7jK9 ghp_ sk- eyJ [masked: ] $ - _ . ( , é"
+BLOCK = ("-----BEGIN " + "PRIVATE KEY-----", "-----END " + "PRIVATE KEY-----")
+fragment = st.sampled_from(
+    [*SECRETS.values(), *BLOCK, *WORDS.split(), ": ", "bearer ", "[masked:secret]", "\n", " "]
+) | st.text(max_size=6)
+
+
+@settings(max_examples=1500)
+@given(st.lists(fragment, max_size=14).map("".join))
+def test_masking_twice_changes_nothing(text: str) -> None:
+    assert mask(mask(text)) == mask(text)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(sorted(SECRETS)), st.text(max_size=40), st.text(max_size=40))
+def test_a_canary_never_comes_out(name: str, before: str, after: str) -> None:
+    # A letter, digit or dash right beside would make it another word.
+    assert SECRETS[name] not in mask(f"{before} {SECRETS[name]} {after}")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        "token=",
+        "eyJ",
+        "eyJa-",
+        "eyJaaaaaaaaa.",
+        "sk-",
+        "sk-a1",
+        "https://",
+        "http://a:",
+        "a://b:" + "c" * 300,
+        "password",
+        "password" + " " * 9,
+        "bearer ",
+        "A",
+        " ",
+        "x:",
+        "secret=/a",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----(",
+        "-----BEGIN AAAA AAAA AAAA ",
+        "ghp_",
+        "0123456789abcdef",
+    ],
+)
+def test_a_megabyte_of_anything_is_masked_in_bounded_work(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    masked = mask(text)
+    assert mask(masked) == masked

@@ -1,0 +1,198 @@
+"""Scope items and requests: what models write, and the words they get when it is wrong."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.observe.request import MAX_ITEMS, RequestRefused, parse_request
+from cockpit.observe.scope import KINDS, ScopeItem, ScopeRefused, parse_item
+
+
+@pytest.mark.parametrize(
+    ("text", "item"),
+    [
+        ("file:src/a.py", ScopeItem("file", "src/a.py")),
+        ("file:./src//a.py", ScopeItem("file", "src/a.py")),
+        ("file:src/a.py:10-40", ScopeItem("file", "src/a.py", (10, 40))),
+        ("file:src/a.py:7", ScopeItem("file", "src/a.py", (7, 7))),
+        ("file:a b.py @outline", ScopeItem("file", "a b.py", level="outline")),
+        (
+            'file:"odd\\nname":1-2 @reference',
+            ScopeItem("file", "odd\nname", (1, 2), level="reference"),
+        ),
+        ('file:"a:1"', ScopeItem("file", "a:1")),
+        ("search:def \\w+\\(", ScopeItem("search", "def \\w+\\(")),
+        ("search:load in src/**/*.py", ScopeItem("search", "load", glob="src/**/*.py")),
+        ("search:x in y in *.py", ScopeItem("search", "x in y", glob="*.py")),
+        ("search:error in loading", ScopeItem("search", "error in loading")),
+        ('search:x in "a b"', ScopeItem("search", "x", glob="a b")),
+        ("search:x in src/ @outline", ScopeItem("search", "x", glob="src/", level="outline")),
+        ("tree:", ScopeItem("tree", ".")),
+        ("tree:src/", ScopeItem("tree", "src")),
+        ("symbol:Config.load()", ScopeItem("symbol", "Config.load")),
+        ("symbol:std::vec", ScopeItem("symbol", "std::vec")),
+        ("diff:main..HEAD", ScopeItem("diff", "main..HEAD")),
+        ("diff:v1.0...HEAD~2 in src/a.py", ScopeItem("diff", "v1.0...HEAD~2", glob="src/a.py")),
+        ("log:feature/x@{upstream}", ScopeItem("log", "feature/x@{upstream}")),
+        ("pr:#24", ScopeItem("pr", "24")),
+        ("issue:7", ScopeItem("issue", "7")),
+    ],
+)
+def test_items_are_read(text: str, item: ScopeItem) -> None:
+    assert parse_item(text) == item
+    assert parse_item(str(item)) == item
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "file:src/app.py"),
+        ("src/a.py", "file:src/app.py"),
+        ("files:a", "write one of"),
+        ("docs:installing", "not available in this version"),
+        ("skill:review", "not available in this version"),
+        ("note:x", "not available in this version"),
+        ("handoff:T-1", "not available in this version"),
+        ("url:https://example.com", "not available in this version"),
+        ("file:", "names nothing"),
+        ("file:src/", "tree:src"),
+        ("file:a.py:0-3", "count from 1"),
+        ("file:a.py:9-3", "count from 1"),
+        ("file:a.py:10-", ":10-40"),
+        ("file:a.py:-10", ":10-40"),
+        ("file:a.py:10-end", ":10-40"),
+        ('file:"open', "JSON"),
+        ("file:a\0b", "NUL"),
+        ("file:a @summary", "@outline"),
+        ("search:", "names nothing"),
+        ("search:a\nb", "single lines"),
+        ("symbol:a b", "not a name"),
+        ("symbol:-x", "not a name"),
+        ("symbol:a;b", "not a name"),
+        ("diff:--output=/tmp/x", "not a range"),
+        ("diff:-p", "not a range"),
+        ("diff:a..-b", "not a range"),
+        ("diff:a b", "not a range"),
+        ("diff:HEAD:src/a.py", "not a range"),
+        ("diff:a..b..c", "not a range"),
+        ("diff:a....b", "not a range"),
+        ("diff:ext::sh -c x", "not a range"),
+        ("diff:$(id)", "not a range"),
+        ("diff:^main", "not a range"),
+        ("log:@{-1}", "not a range"),
+        ("pr:x", "not a number"),
+        ("pr:-1", "not a number"),
+        ("pr:24;ls", "not a number"),
+        ("pr:٢٤", "not a number"),
+        ("issue:0", "not a number"),
+        ("file:" + "x" * 3000, "too long"),
+    ],
+)
+def test_errors_say_what_to_write(text: str, words: str) -> None:
+    with pytest.raises(ScopeRefused) as refused:
+        parse_item(text)
+    assert words in str(refused.value)
+
+
+piece = st.sampled_from(
+    [
+        "src",
+        "a.py",
+        ":",
+        "1",
+        "-",
+        "2",
+        " in ",
+        "*",
+        "**",
+        " @full",
+        " @outline",
+        '"',
+        "\\",
+        "/",
+        " ",
+    ]
+) | st.text(max_size=4)
+texts = st.lists(piece, max_size=8).map("".join)
+levels = st.sampled_from(["full", "outline", "reference"])
+spans = st.tuples(st.integers(1, 10**6), st.integers(0, 1000)).map(lambda s: (s[0], s[0] + s[1]))
+
+
+@settings(max_examples=1500)
+@given(st.sampled_from(KINDS), texts)
+def test_what_is_read_is_written_and_read_again(kind: str, text: str) -> None:
+    try:
+        item = parse_item(f"{kind}:{text}")
+    except ScopeRefused:
+        return
+    assert parse_item(str(item)) == item
+
+
+@settings(max_examples=1000)
+@given(texts, st.none() | spans, levels)
+def test_every_path_can_be_written(path: str, lines: tuple[int, int] | None, level: str) -> None:
+    name = str(PurePosixPath(path))
+    if not path or "\0" in path or name.endswith("/"):
+        return
+    item = ScopeItem("file", name, lines, level=level)
+    assert parse_item(str(item)) == item
+    assert str(item).isprintable()
+
+
+@settings(max_examples=1000)
+@given(texts, levels)
+def test_every_path_can_be_named_in_a_diff(path: str, level: str) -> None:
+    if not path or "\0" in path or path == "**":
+        return
+    item = ScopeItem("diff", "a..b", glob=path, level=level)
+    assert parse_item(str(item)) == item
+
+
+GOOD = {"purpose": "why", "question": "what?", "scope": ["file:a.py"]}
+
+
+def test_a_request_is_read() -> None:
+    request = parse_request(
+        {**GOOD, "scope": ["file:a.py", "file:./a.py", "pr:24"], "escalation": " ask "}, rev="abc"
+    )
+    assert [str(item) for item in request.scope] == ["file:a.py", "pr:24"]
+    assert (request.purpose, request.escalation, request.rev) == ("why", "ask", "abc")
+    assert parse_request(GOOD).escalation == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"purpose": ""}, "purpose"),
+        ({"purpose": "  "}, "purpose"),
+        ({"purpose": None}, "purpose"),
+        ({"purpose": 3}, "purpose"),
+        ({"question": ""}, "question"),
+        ({"question": ["x"]}, "question"),
+        ({"scope": []}, "scope"),
+        ({"scope": None}, "scope"),
+        ({"scope": "file:a.py"}, "scope"),
+        ({"scope": {"file": "a.py"}}, "scope"),
+        ({"scope": ["file:a.py", 3]}, "scope[1]"),
+        ({"scope": ["file:a.py", "nonsense"]}, "scope[1]"),
+        ({"scope": ["file:a.py"] * (MAX_ITEMS + 1)}, "scope"),
+        ({"escalation": 5}, "escalation"),
+        ({"purpose": "x" * 5000}, "purpose"),
+        ({"reason": "x"}, "reason"),
+    ],
+)
+def test_a_faulty_request_is_refused_by_field(change: dict[str, object], field: str) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        parse_request({**GOOD, **change})
+    assert field in str(refused.value)
+
+
+@pytest.mark.parametrize("field", ["purpose", "question", "scope"])
+def test_a_missing_field_is_refused_with_an_example(field: str) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        parse_request({name: value for name, value in GOOD.items() if name != field})
+    assert f'"{field}": ' in str(refused.value)
