@@ -113,6 +113,15 @@ async def show(dispatcher_ground: Any, name: str, **arguments: Any) -> Shown:
     )
 
 
+def now(store: Store, action: Outgoing) -> Outgoing:
+    return store.read_now(lambda c: outbox.load(c, action.action_id))
+
+
+def receipts(store: Store, action: Outgoing) -> list[tuple[str, bool]]:
+    found = store.read_now(lambda c: outbox.receipts(c, action.action_id))
+    return [(receipt.status, receipt.terminal) for receipt in found]
+
+
 def journalled(store: Store) -> list[str]:
     """The actions of the journal, in order."""
     return store.read_now(
@@ -132,7 +141,9 @@ __all__ = [
     "install_gh",
     "journalled",
     "make_project",
+    "now",
     "plant_wave",
     "queue",
+    "receipts",
     "show",
 ]

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
-from act_world import git, journalled, plant_wave, queue, show
+from act_world import journalled, now, plant_wave, queue, receipts, show
 
-from cockpit.act.adapters import ADAPTERS, Outcome
+from cockpit.act.adapters import Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded
 from cockpit.act.ground import ActGround
 from cockpit.act.outbox import Dispatcher, settle
 from cockpit.store import outbox
 from cockpit.store.database import Store
 from cockpit.store.errors import IllegalTransition
-from cockpit.store.outbox import Outgoing
 
-VICTIM = Path(__file__).with_name("act_victim.py")
 Ids = tuple[str, str]
 
 
@@ -48,15 +39,6 @@ class Scripted:
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
         return self.probes.pop(0)
-
-
-def now(store: Store, action: Outgoing) -> Outgoing:
-    return store.read_now(lambda c: outbox.load(c, action.action_id))
-
-
-def receipts(store: Store, action: Outgoing) -> list[tuple[str, bool]]:
-    found = store.read_now(lambda c: outbox.receipts(c, action.action_id))
-    return [(receipt.status, receipt.terminal) for receipt in found]
 
 
 async def test_a_wave_runs_in_order_with_receipts(
@@ -179,134 +161,6 @@ async def test_the_person_settles_what_is_uncertain_once(
     assert adapter.performed == (2 if decision == "retry" else 1)
 
 
-def start_victim(store: Store, root: Path, wave: str, moment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(VICTIM), str(store.path), str(root), wave, moment],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("kind", ["write_file", "edit_file", "git_commit", "github", "run"])
-async def test_killed_between_dispatch_and_receipt(
-    store: Store, ids: Ids, ground: ActGround, github: Path, kind: str, moment: str
-) -> None:
-    root = ground.root
-    (root / "new.py").write_text("x = 1\n")
-    arguments: dict[str, dict[str, Any]] = {
-        "write_file": {"path": "a.py", "content": "x = 1\n"},
-        "edit_file": {"path": "app.py", "old": "3 *", "new": "4 *"},
-        "git_commit": {"message": "m", "paths": ["new.py"]},
-        "github": {"command": "gh pr comment 24 --body hello"},
-        "run": {"argv": ["sh", "-c", "echo x >> ran"], "reason": "r"},
-    }
-    proposal = await show(ground, kind, **arguments[kind])
-    action = queue(store, ids, kind, proposal.payload)
-    victim = start_victim(store, root, ids[1], moment)
-    victim.communicate()
-    assert victim.returncode == -signal.SIGKILL
-    assert (now(store, action).phase, now(store, action).attempts) == ("dispatched", 1)
-
-    dispatcher = Dispatcher(store, ground)
-    assert (await dispatcher.run_wave(ids[1]))[0].phase == "dispatched"
-    (recovered,) = await dispatcher.recover(ids[0])
-    wanted = "uncertain" if kind == "run" else "confirmed" if moment == "after" else "queued"
-    assert recovered.phase == wanted
-    assert await dispatcher.recover(ids[0]) == []
-    (final,) = await dispatcher.run_wave(ids[1])
-    assert final.phase == ("uncertain" if kind == "run" else "confirmed")
-    assert [last for _, last in receipts(store, action) if last] == (
-        [] if kind == "run" else [True]
-    )
-
-    effects = {
-        "write_file": lambda: (root / "a.py").read_text() == "x = 1\n",
-        "edit_file": lambda: (root / "app.py").read_text().count("4 *") == 1,
-        "git_commit": lambda: git(root, "log", "--format=%s") == "m\nBegin\n",
-        "github": lambda: len(json.loads(github.read_text())["entries"]) == 1,
-        "run": lambda: (root / "ran").exists() == (moment == "after"),
-    }
-    assert effects[kind]()
-
-
-async def test_a_command_dies_with_its_killed_cockpit(
-    store: Store, ids: Ids, ground: ActGround
-) -> None:
-    assert ground.sandbox.works
-    script = (
-        "import fcntl, signal\n"
-        "file = open('held', 'w'); fcntl.flock(file, fcntl.LOCK_EX); open('began', 'w'); signal.pause()"
-    )
-    proposal = await show(ground, "run", argv=["python", "-c", script], reason="r")
-    queue(store, ids, "run", proposal.payload)
-    victim = start_victim(store, ground.root, ids[1], "race")
-    victim_goes(victim)
-    await appears(ground.root / "began")
-    victim.kill()
-    victim.communicate()
-    with (ground.root / "held").open() as file:
-        await asyncio.wait_for(asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX), 60)
-    assert (await Dispatcher(store, ground).recover(ids[0]))[0].phase == "uncertain"
-
-
-async def test_a_commit_whose_hook_outlives_the_cockpit_is_uncertain(
-    store: Store, ids: Ids, ground: ActGround
-) -> None:
-    root = ground.root
-    hook = root / ".git/hooks/pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\ntouch began\nread line < go\n")
-    hook.chmod(0o755)
-    os.mkfifo(root / "go")
-    (root / "new.py").write_text("x = 1\n")
-    proposal = await show(ground, "git_commit", message="m", paths=["new.py"])
-    action = queue(store, ids, "git_commit", proposal.payload)
-    victim = start_victim(store, root, ids[1], "race")
-    victim_goes(victim)
-    await appears(root / "began")
-    victim.kill()
-    victim.wait()
-    (recovered,) = await Dispatcher(store, ground).recover(ids[0])
-    assert recovered.phase == "uncertain"
-    await asyncio.to_thread((root / "go").write_text, "go\n")
-    while await ADAPTERS["git_commit"].probe(action.payload, action.key, ground) != "done":
-        await asyncio.sleep(0)
-    assert (await settle(store, action.action_id, "done")).phase == "confirmed"
-    assert git(root, "log", "--format=%s") == "m\nBegin\n"
-    victim.communicate()
-
-
-async def test_a_post_that_hung_when_the_cockpit_died_is_found(
-    store: Store, ids: Ids, ground: ActGround, github: Path
-) -> None:
-    github.write_text(json.dumps({"entries": [], "fail": ["hang"], "runs": 0}))
-    proposal = await show(ground, "github", command="gh pr comment 24 --body hello")
-    queue(store, ids, "github", proposal.payload)
-    victim = start_victim(store, ground.root, ids[1], "race")
-    victim_goes(victim)
-    await appears(github.with_name("posted"))
-    victim.kill()
-    os.kill(int(github.with_name("posted").read_text()), signal.SIGKILL)
-    victim.communicate()
-    assert (await Dispatcher(store, ground).recover(ids[0]))[0].phase == "confirmed"
-    assert json.loads(github.read_text())["runs"] == 1
-
-
-def victim_goes(victim: subprocess.Popen[str]) -> None:
-    """Let a racing process go on when it is ready."""
-    assert victim.stdout is not None and victim.stdin is not None
-    assert victim.stdout.readline() == "ready\n"
-    victim.stdin.write("go\n")
-    victim.stdin.flush()
-
-
-async def appears(path: Path) -> None:
-    while not path.exists():
-        await asyncio.sleep(0)
-
-
 async def test_a_living_rival_is_not_robbed(store: Store, ids: Ids, ground: ActGround) -> None:
     action = queue(store, ids, "run", {})
     store.write_now(lambda tx: outbox.dispatch(tx, action.action_id, "1/"))
@@ -336,27 +190,6 @@ async def test_two_dispatchers_of_one_process_do_it_once(
     go.set()
     await running
     assert (now(store, action).phase, adapter.performed) == ("confirmed", 1)
-
-
-async def test_many_processes_at_once_run_each_action_once(
-    store: Store, ids: Ids, ground: ActGround
-) -> None:
-    for number in range(12):
-        payload = {
-            "argv": ["sh", "-c", f"echo {number} >> ran"],
-            "timeout_s": 60,
-            "sandboxed": False,
-        }
-        queue(store, ids, "run", payload, key=f"k-{number}", position=number)
-    rivals = [start_victim(store, ground.root, ids[1], "race") for _ in range(3)]
-    for rival in rivals:
-        victim_goes(rival)
-    for rival in rivals:
-        rival.communicate()
-        assert rival.returncode == 0
-    actions = store.read_now(lambda c: outbox.of_wave(c, ids[1]))
-    assert {(action.phase, action.attempts) for action in actions} == {("confirmed", 1)}
-    assert sorted(map(int, (ground.root / "ran").read_text().split())) == list(range(12))
 
 
 async def test_an_interrupted_command_is_ended_and_says_so(
