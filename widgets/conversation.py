@@ -12,6 +12,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
+from textual.widget import Widget
 
 from widgets.history import History
 from widgets.turn import Turn, turn
@@ -21,6 +22,7 @@ LIVE = 20
 """How many of the newest turns are widgets with rendered Markdown."""
 
 _LIVE_MOST = 80
+_STRIDE = 600
 
 
 class Conversation(VerticalScroll, can_focus=True):
@@ -64,7 +66,6 @@ class Conversation(VerticalScroll, can_focus=True):
         self._live: list[Turn] = []
         self._cursor: int | None = None
         self._unseen = 0
-        self._widening = False
         self._following = True
         self._initial = tuple(turns)
 
@@ -149,21 +150,27 @@ class Conversation(VerticalScroll, can_focus=True):
         old, self._live = self._live[:count], self._live[count:]
         views = [_now(live) for live in old]
         above = [live for live in old if live.virtual_region.bottom <= self.scroll_offset.y]
+        # Measured before the lines are added: the live turns begin where the history ends.
         before = above[-1].virtual_region.bottom - self._history.lines if above else 0
         with self.app.batch_update():
             for live in old:
                 live.remove()
-            added = self._history.extend(views)
+            heights = self._history.extend(views)
         self._frozen += views
         if not following and above:
-            self._shift(added - before)
+            self._shift(sum(heights[: len(above)]) - before)
 
     def _shift(self, lines: int) -> None:
         """Keep the lines in view where they are after ``lines`` were added above them."""
-        target = self.scroll_offset.y + lines
-        self.call_after_refresh(
-            lambda: self.scroll_to(y=target, animate=False, force=True, immediate=True)
-        )
+        if lines:
+            # Set before the layout, so that no frame is painted with the lines elsewhere.
+            target = self.scroll_offset.y + lines
+            self.set_scroll(None, target)
+            self.set_reactive(Widget.scroll_target_y, target)
+            self.call_after_refresh(self._move_scrollbar)
+
+    def _move_scrollbar(self) -> None:
+        self.vertical_scrollbar.position = self.scroll_y
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -173,16 +180,23 @@ class Conversation(VerticalScroll, can_focus=True):
             self._unseen = 0
             self._say_unseen()
         if new_value < old_value and new_value < self.size.height and self._history.more:
-            self._widen()
-
-    def _widen(self) -> None:
-        if not self._widening:
-            self._widening = True
             self._shift(self._history.older())
-            self.call_after_refresh(self._widened)
 
-    def _widened(self) -> None:
-        self._widening = False
+    def action_page_up(self) -> None:
+        """Scroll up by a page, at once: a long conversation is no place for animation."""
+        self.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        """Scroll down by a page, at once."""
+        self.scroll_page_down(animate=False)
+
+    def action_scroll_up(self) -> None:
+        """Scroll up by a line, at once."""
+        self.scroll_up(animate=False)
+
+    def action_scroll_down(self) -> None:
+        """Scroll down by a line, at once."""
+        self.scroll_down(animate=False)
 
     def watch_virtual_size(self) -> None:
         self._hold_bottom()
@@ -226,13 +240,14 @@ class Conversation(VerticalScroll, can_focus=True):
 
     async def _to_top(self) -> None:
         while self._history.more:
-            self._history.older()
+            self._history.older(_STRIDE)
             await asyncio.sleep(0)
         self._mark(0)
         self.scroll_home(animate=False, force=True)
 
     def action_bottom(self) -> None:
         """Go to the newest block and stay at the bottom."""
+        self.workers.cancel_group(self, "top")
         self._mark(None)
         self._following = True
         self._hold_bottom()

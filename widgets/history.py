@@ -58,14 +58,13 @@ class History(Widget):
         self._lay_out()
         self.refresh(layout=True)
 
-    def extend(self, turns: Sequence[TurnView]) -> int:
-        """Add turns at the end; returns how many lines that added."""
-        before = self._height
+    def extend(self, turns: Sequence[TurnView]) -> list[int]:
+        """Add turns at the end; returns the height of each in lines."""
         for turn in turns:
             self._turns.append(turn)
             self._append(turn)
         self.refresh(layout=True)
-        return self._height - before
+        return [len(rows) for rows in self._drawn[len(self._drawn) - len(turns) :]]
 
     def replace(self, place: int, turn: TurnView) -> None:
         """Draw another version of the turn at ``place``."""

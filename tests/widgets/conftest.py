@@ -18,7 +18,7 @@ import themes
 class Stage(App[None]):
     """Shows the given widgets, and nothing of its own."""
 
-    CSS_PATH = [themes.STYLESHEET]
+    CSS_PATH = themes.STYLESHEET
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, *shown: Widget, theme: str = themes.DEFAULT) -> None:

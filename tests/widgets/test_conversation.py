@@ -1,0 +1,311 @@
+"""The conversation streams, freezes, scrolls and copies, and never jumps under a reader."""
+
+from typing import Any
+
+from widgets.conversation import LIVE, Conversation
+from widgets.markdown import SafeMarkdown
+from widgets.turn import LONG
+from widgets.views import LineView, TurnView
+
+
+def turns(count: int, role: str = "agent") -> list[TurnView]:
+    return [TurnView(f"t{n}", role, f"turn number {n}\n\nwords of {n}") for n in range(count)]
+
+
+def live(pilot: Any) -> list[str]:
+    return [each.source for each in pilot.app.query(SafeMarkdown)]
+
+
+async def settled(pilot: Any) -> None:
+    for _ in range(3):
+        await pilot.pause()
+        await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def test_turns_are_drawn_by_role(stage: Any) -> None:
+    pane = Conversation(
+        [
+            TurnView("w", "wave", "wave 7 · decide"),
+            TurnView("p", "person", "review **pr** 24"),
+            TurnView("n", "note", lines=(LineView("◇", "packet 9f31c2", right="+3 facts"),)),
+            TurnView("a", "agent", "I need **three** files", (LineView("↳", "asked", "good"),)),
+            TurnView("e", "error", "rate limit"),
+            TurnView("i", "agent", "cut short", interrupted=True),
+        ]
+    )
+    async with stage(pane, size=(60, 30)) as pilot:
+        await settled(pilot)
+        text = pilot.app.drawn
+        assert "─ wave 7 · decide ──" in text
+        assert "review **pr** 24" in text  # a person's words are not Markdown
+        assert "◇ packet 9f31c2" in text
+        assert "+3 facts" in text
+        assert "I need three files" in text
+        assert "↳ asked" in text
+        assert "✗ error" in text
+        assert "interrupted" in text
+
+
+async def test_fragments_stream_into_one_turn(stage: Any) -> None:
+    pane = Conversation()
+    async with stage(pane) as pilot:
+        for fragment in ("Here is ", "code:\n\n``", "`python\nx", " = 1\n`", "``\n\nand **mo", "re**"):
+            pane.append_text("a", fragment)
+            await pilot.pause()
+        await settled(pilot)
+        assert live(pilot) == ["Here is code:\n\n```python\nx = 1\n```\n\nand **more**"]
+        assert "writing…" in pilot.app.drawn
+        assert "and more" in pilot.app.drawn
+        pane.upsert(TurnView("a", "agent", pane.turns[0].text))
+        await settled(pilot)
+        assert "writing…" not in pilot.app.drawn
+        assert len(live(pilot)) == 1
+
+
+async def test_streaming_draws_what_rendering_at_once_draws(stage: Any) -> None:
+    source = "# Head\n\ntext `code` and\nmore\n\n- a\n- b\n\n```py\nx = 1\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    streamed, whole = Conversation(), Conversation([TurnView("a", "agent", source)])
+    async with stage(whole, size=(50, 40)) as pilot:
+        await settled(pilot)
+        expected = pilot.app.rows
+    async with stage(streamed, size=(50, 40)) as pilot:
+        for char in source:
+            streamed.append_text("a", char)
+            await pilot.pause()
+        streamed.upsert(TurnView("a", "agent", source))
+        await settled(pilot)
+        assert pilot.app.rows == expected
+
+
+async def test_a_grown_text_is_added_and_a_changed_one_replaces(stage: Any) -> None:
+    pane = Conversation([TurnView("a", "agent", "one", streaming=True)])
+    async with stage(pane) as pilot:
+        await settled(pilot)
+        before = pilot.app.query_one(SafeMarkdown)
+        pane.upsert(TurnView("a", "agent", "one two", streaming=True))
+        await settled(pilot)
+        assert pilot.app.query_one(SafeMarkdown) is before
+        assert before.source == "one two"
+        pane.upsert(TurnView("a", "agent", "other"))
+        await settled(pilot)
+        assert live(pilot) == ["other"]
+        assert "one two" not in pilot.app.drawn
+
+
+async def test_a_sequence_split_over_fragments_is_not_drawn(stage: Any) -> None:
+    pane = Conversation()
+    async with stage(pane) as pilot:
+        for fragment in ("safe \x1b", "]52;c;", "QUJD", "\x07", "text"):
+            pane.append_text("a", fragment)
+        await settled(pilot)
+        assert live(pilot) == ["safe text"]
+
+
+async def test_a_row_that_turns_into_a_fence_ends_its_table(stage: Any) -> None:
+    pane = Conversation()
+    async with stage(pane) as pilot:
+        for fragment in ("| a |\n|---|\n| 1 |\n`", "``\ncode\n```\n"):
+            pane.append_text("a", fragment)
+            await settled(pilot)
+        assert "code" in pilot.app.drawn
+        assert "`" not in pilot.app.drawn
+
+
+async def test_old_turns_freeze_and_stay_readable(stage: Any) -> None:
+    pane = Conversation(turns(LIVE * 3))
+    async with stage(pane) as pilot:
+        await settled(pilot)
+        assert len(live(pilot)) == LIVE
+        assert f"words of {LIVE * 3 - 1}" in pilot.app.drawn
+        pane.focus()
+        await pilot.press("g")
+        await settled(pilot)
+        assert "turn number 0" in pilot.app.drawn
+
+
+async def test_new_turns_freeze_old_ones(stage: Any) -> None:
+    pane = Conversation()
+    async with stage(pane) as pilot:
+        for view in turns(LIVE + 15):
+            pane.upsert(view)
+            await pilot.pause()
+        await settled(pilot)
+        assert len(live(pilot)) == LIVE
+        assert [view.key for view in pane.turns] == [f"t{n}" for n in range(LIVE + 15)]
+        assert f"words of {LIVE + 14}" in pilot.app.drawn
+        assert pane.following
+
+
+async def test_scrolled_up_means_no_jump(stage: Any) -> None:
+    pane = Conversation(turns(60))
+    async with stage(pane) as pilot:
+        pane.focus()
+        await settled(pilot)
+        await pilot.press("pageup", "pageup")
+        await settled(pilot)
+        inside = pilot.app.rows[1:-1]
+        for number in range(30):
+            pane.upsert(TurnView(f"new{number}", "agent", "later words"))
+        await settled(pilot)
+        assert [row[:70] for row in pilot.app.rows[1:-1]] == [row[:70] for row in inside]
+        assert "↓ 30 new" in pilot.app.drawn
+        await pilot.press("G")
+        await settled(pilot)
+        assert "later words" in pilot.app.drawn
+        assert "new ─" not in pilot.app.rows[-1]
+
+
+async def test_a_flood_of_turns_below_a_reader_freezes_without_a_jump(stage: Any) -> None:
+    pane = Conversation(turns(60))
+    async with stage(pane) as pilot:
+        pane.focus()
+        await settled(pilot)
+        await pilot.press("pageup")
+        await settled(pilot)
+        seen = [row[:70] for row in pilot.app.rows[1:-1]]
+        for number in range(150):
+            pane.upsert(TurnView(f"new{number}", "agent", "later words"))
+            await pilot.pause()
+        await settled(pilot)
+        assert len(live(pilot)) < 100
+        assert [row[:70] for row in pilot.app.rows[1:-1]] == seen
+
+
+async def test_at_the_bottom_it_follows(stage: Any) -> None:
+    pane = Conversation(turns(30))
+    async with stage(pane) as pilot:
+        await settled(pilot)
+        for number in range(20):
+            pane.append_text("s", f"line {number}\n\n")
+            await pilot.pause()
+        await settled(pilot)
+        assert "line 19" in pilot.app.drawn
+        assert pane.following
+
+
+async def test_a_short_conversation_begins_at_the_top(stage: Any) -> None:
+    pane = Conversation([TurnView("a", "person", "hello")])
+    async with stage(pane) as pilot:
+        await settled(pilot)
+        assert "you" in pilot.app.rows[1]
+        assert "hello" in pilot.app.rows[2]
+        pane.show(turns(60))
+        await settled(pilot)
+        pane.show([TurnView("b", "person", "again")])
+        await settled(pilot)
+        assert "again" in pilot.app.rows[2]
+
+
+async def test_older_turns_load_on_the_way_up(stage: Any) -> None:
+    pane = Conversation(turns(900, "person"))
+    async with stage(pane) as pilot:
+        pane.focus()
+        await settled(pilot)
+        seen: list[int] = []
+        for _ in range(400):
+            await pilot.press("pageup")
+            await pilot.pause()
+            numbers = [
+                int(row.split("turn number ")[1].split()[0])
+                for row in pilot.app.rows
+                if "turn number " in row
+            ]
+            assert numbers == sorted(numbers)
+            if seen:
+                # Never a gap between what was seen and what is seen next.
+                assert numbers[-1] >= seen[0] - 2
+                assert numbers[0] <= seen[0]
+            seen = numbers
+            if seen[0] == 0:
+                break
+        assert seen[0] == 0
+
+
+async def test_keys_move_over_blocks_and_copy(stage: Any) -> None:
+    hostile = "last \x1b[31mred"
+    pane = Conversation([*turns(40), TurnView("z", "agent", hostile)])
+    async with stage(pane) as pilot:
+        pane.focus()
+        await settled(pilot)
+        await pilot.press("k", "y", "k", "y", "j", "j", "y")
+        texts = [each.text for each in pilot.app.got(Conversation.Copied)]
+        assert texts == [hostile, "turn number 39\n\nwords of 39", hostile]
+        await pilot.press("g")
+        await settled(pilot)
+        await pilot.press("y")
+        assert pilot.app.got(Conversation.Copied)[-1].text == "turn number 0\n\nwords of 0"
+        await pilot.press(*["j"] * 5, "y")
+        await settled(pilot)
+        assert pilot.app.got(Conversation.Copied)[-1].text.startswith("turn number 5")
+        assert "turn number 5" in pilot.app.drawn
+
+
+async def test_the_first_move_marks_what_is_in_view(stage: Any) -> None:
+    pane = Conversation(turns(60))
+    async with stage(pane) as pilot:
+        pane.focus()
+        await settled(pilot)
+        await pilot.press("pageup", "pageup", "pageup")
+        await settled(pilot)
+        top = pane.scroll_offset.y
+        await pilot.press("k", "y")
+        await settled(pilot)
+        number = pilot.app.got(Conversation.Copied)[-1].text.split("\n")[0]
+        assert number in pilot.app.drawn
+        assert abs(pane.scroll_offset.y - top) <= 4
+
+
+async def test_escape_leaves_the_blocks_first(stage: Any) -> None:
+    pane = Conversation(turns(3))
+    async with stage(pane) as pilot:
+        pane.focus()
+        await pilot.press("k")
+        assert pane.check_action("unmark", ())
+        await pilot.press("escape")
+        assert not pane.check_action("unmark", ())
+
+
+async def test_nothing_to_show_and_nothing_to_copy(stage: Any) -> None:
+    pane = Conversation()
+    async with stage(pane) as pilot:
+        pane.focus()
+        await pilot.press("j", "k", "g", "G", "y", "escape", "pageup")
+        assert not pilot.app.got(Conversation.Copied)
+        pane.show([])
+        await pilot.pause()
+        assert "Conversation" in pilot.app.drawn
+
+
+async def test_a_frozen_turn_can_still_change(stage: Any) -> None:
+    pane = Conversation(turns(60))
+    async with stage(pane) as pilot:
+        pane.focus()
+        pane.upsert(TurnView("t0", "agent", "changed later"))
+        pane.append_text("t1", " and more")
+        await pilot.press("g")
+        await settled(pilot)
+        assert "changed later" in pilot.app.drawn
+        assert "words of 1 and more" in pilot.app.drawn
+
+
+async def test_a_very_long_answer_is_drawn_whole(stage: Any) -> None:
+    pane = Conversation([TurnView("a", "agent", "word " * LONG + "the end")])
+    async with stage(pane) as pilot:
+        await settled(pilot)
+        assert "the end" in pilot.app.drawn
+        assert not live(pilot)
+
+
+async def test_a_new_width_lays_everything_out_anew(stage: Any) -> None:
+    pane = Conversation(turns(60))
+    async with stage(pane) as pilot:
+        await settled(pilot)
+        await pilot.resize_terminal(30, 12)
+        await settled(pilot)
+        assert "words of 59" in pilot.app.drawn
+        assert pane.following
+        pane.focus()
+        await pilot.press("g")
+        await settled(pilot)
+        assert "turn number 0" in pilot.app.drawn
