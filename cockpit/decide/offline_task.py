@@ -53,7 +53,7 @@ _COMMON = re.compile(
     r"file|find|from|have|help|implement|into|just|like|look|make|more|most|must|need|only|other|"
     r"over|please|remove|rename|should|some|somewhat|test|tests|than|that|their|them|then|there|"
     r"these|they|this|those|update|using|want|what|when|where|which|while|will|with|work|works|"
-    r"would|write|your|instead|everywhere|login_required)\Z",
+    r"would|write|your|instead|everywhere)\Z",
     re.IGNORECASE,
 )
 

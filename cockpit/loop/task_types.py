@@ -24,6 +24,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from cockpit.loop.policy import WIDTH
 from cockpit.store.errors import CockpitError
 
 LAYERS = ("built-in", "user", "project")
@@ -251,6 +252,10 @@ def _check(kind: TaskType, where: str) -> None:
                 f"{where}: field `command` or `aliases`: {command!r} is not a slash command such "
                 f"as `/review-pr`."
             )
+    if kind.policy not in WIDTH:
+        raise TaskTypeInvalid(
+            f"{where}: field `policy` is {kind.policy!r}; it is one of {', '.join(WIDTH)}."
+        )
     if not all(alias.strip() for alias in kind.aliases):
         raise TaskTypeInvalid(f"{where}: field `aliases`: an alias is empty.")
     for field, texts in (

@@ -32,14 +32,14 @@ def test_every_built_in_type_loads_and_says_what_done_means() -> None:
 
 def test_later_layers_override_field_by_field(tmp_path: Path) -> None:
     user, project = tmp_path / "user", tmp_path / "project"
-    write(user / "task-types", "r.md", '+++\nname = "review_pr"\npolicy = "auto"\n+++\n')
+    write(user / "task-types", "r.md", '+++\nname = "review_pr"\npolicy = "reads"\n+++\n')
     write(
         project / ".cockpit" / "task-types",
         "review.md",
         '+++\nname = "review_pr"\ndod = ["Be kind"]\n+++\nLook at {subject}.\n{dod}\n',
     )
     kind = load_task_types(project, user)["review_pr"]
-    assert (kind.policy, kind.dod, kind.command) == ("auto", ("Be kind",), "/review-pr")
+    assert (kind.policy, kind.dod, kind.command) == ("reads", ("Be kind",), "/review-pr")
     assert kind.source_layer == "project"
     assert kind.message({"subject": "it"}) == "Look at it.\n1. Be kind\n"
     assert load_task_types(None, user)["review_pr"].template != kind.template
@@ -68,12 +68,13 @@ def test_a_project_may_add_a_type_of_its_own(tmp_path: Path) -> None:
         ("+++\nname = 'x'\ndod = ['a', 3]\n+++\n", r"field `dod`: Expected `str`.*\$\[1\]"),
         ("+++\nname = 'x'\ndod = ['a']\nauto_fix = 'yes'\n+++\n", "field `auto_fix`: Expected"),
         ("+++\nname = 'x'\n+++\n", "needs `dod`"),
+        ("+++\nname = 'x'\ndod = ['a']\npolicy = 'ask me'\n+++\n", "field `policy`|loosen `policy`"),
         ("+++\nname = 'x'\ndod = ['a']\ncommand = 'x'\n+++\n", "'x' is not a slash command"),
         ("+++\nname = 'x'\ndod = ['a']\naliases = ['']\n+++\n", "alias is empty"),
         ("+++\nname = 'x'\ndod = ['a']\n+++\nHi {nobody}\n", r"`template`: unknown .*\{nobody\}"),
         ("+++\nname = 'x'\ndod = ['a']\ntools = ['{bad}']\n+++\n", "`tools`: unknown placeholder"),
         ("+++\nname = 'x'\ndod = ['a']\ncommand = '/review-pr'\n+++\n", "both claim '/review-pr'"),
-        ("+++\nname = 'implement'\npolicy = 'auto'\n+++\n", "may not loosen `policy`"),
+        ("+++\nname = 'implement'\npolicy = 'all'\n+++\n", "may not loosen `policy`"),
         (
             "+++\nname = 'implement'\nauto_fix = true\n+++\n",
             "may not loosen `policy` or `auto_fix`",

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from cockpit.decide.rules.change import Change, Reference, is_code
 from cockpit.decide.rules.definitions import Definition
-from cockpit.decide.rules.source import split_line
+from cockpit.decide.rules.source import binds, split_line
 
 _CALL_LINES = 12
 
@@ -47,12 +47,30 @@ def certain(change: Change, use: Reference, target: Definition) -> bool:
     if re.search(rf"\.{name}\b", code):
         return False
     if use.path == target.path:
-        return True
+        return not _bound(change, use.path, target.name)
     imports = re.compile(
         rf"from\s+[\w.]*(?<!\w){module}\s+import\b.*\b{name}\b|"
         rf"import\s*\{{[^}}]*\b{name}\b[^}}]*\}}\s*from"
     )
     return any(imports.search(text) for text in _known(change, use.path))
+
+
+def _bound(change: Change, path: str, name: str) -> bool:
+    """True when the file gives ``name`` another meaning somewhere, as far as it is known."""
+    if path in change.whole and binds(change.whole[path], name):
+        return True
+    word = re.escape(name)
+    means = re.compile(
+        rf"\b{word}\s*(?::[^=]+)?=(?!=)|\b(?:as|for)\s+{word}\b|\bdef\s+\w+\(.*\b{word}\b|"
+        rf"^\s*{word}\s*[:,]|,\s*{word}\s*,"
+    )
+    return any(means.search(text) for text in change.lines.get(path, {}).values())
+
+
+def called_or_imported(use: Reference, name: str) -> bool:
+    """True when the line calls ``name`` or imports it: more than a word that happens to be there."""
+    word = re.escape(name)
+    return bool(re.search(rf"\b{word}\s*\(|\bimport\b.*\b{word}\b", use.text))
 
 
 def call_at(change: Change, use: Reference, name: str) -> ast.Call | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import warnings
 from collections.abc import Iterator
@@ -39,8 +40,12 @@ def split_line(path: str, text: str) -> tuple[str, str]:
     return code, comment if found else ""
 
 
+@functools.lru_cache(maxsize=64)
 def parse(text: str) -> ast.Module | SyntaxError | None:
-    """The tree of a Python file, the error that it has, or None when it cannot be told."""
+    """The tree of a Python file, the error that it has, or None when it cannot be told.
+
+    Rules ask for the same file again and again; the tree is for reading only.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -65,11 +70,34 @@ def functions(module: ast.Module) -> Iterator[FunctionNode]:
             yield node
 
 
+def binds(text: str, name: str) -> bool:
+    """True when a Python file gives ``name`` a meaning of its own: a variable, a parameter, an
+    import, a definition."""
+    module = parse(text)
+    for node in ast.walk(module) if isinstance(module, ast.Module) else ():
+        match node:
+            case ast.Name(id=found, ctx=ast.Store() | ast.Del()) if found == name:
+                return True
+            case ast.arg(arg=found) if found == name:
+                return True
+            case ast.alias() if name in (node.asname, node.name):
+                return True
+            case ast.FunctionDef(name=found) | ast.ClassDef(name=found) if found == name:
+                return True
+    return False
+
+
 def quoted(change: Change, path: str) -> frozenset[int]:
     """Lines of ``path`` that lie inside a string over several lines, where that is known."""
-    module = tree(change, path)
+    whole = change.whole.get(path) if is_python(path) else None
+    return _quoted(whole) if whole is not None else frozenset()
+
+
+@functools.lru_cache(maxsize=64)
+def _quoted(text: str) -> frozenset[int]:
+    module = parse(text)
     found: set[int] = set()
-    for node in ast.walk(module) if module else ():
+    for node in ast.walk(module) if isinstance(module, ast.Module) else ():
         if not isinstance(node, ast.Constant | ast.JoinedStr):
             continue
         is_text = isinstance(node, ast.JoinedStr) or isinstance(node.value, str | bytes)
@@ -84,6 +112,9 @@ def added_code(change: Change) -> Iterator[tuple[str, int, str]]:
         inside = quoted(change, one.path)
         for line in one.added:
             if line.number not in inside:
-                code, _ = split_line(one.path, line.text.removesuffix("␍"))
-                if code.strip():
+                text = line.text.removesuffix("␍")
+                code, _ = split_line(one.path, text)
+                # Python has no backquotes: such a line is prose of a docstring seen in part.
+                prose = is_python(one.path) and "``" in text
+                if code.strip() and not prose:
                     yield one.path, line.number, code.rstrip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from cockpit.decide.rules.callers import call_at, certain, uses
+from cockpit.decide.rules.callers import call_at, called_or_imported, certain, uses
 from cockpit.decide.rules.change import Change, Reference, is_docs, is_test
 from cockpit.decide.rules.definitions import Definition, defined, narrower, signature
 from cockpit.decide.rules.diff import FileDiff
@@ -118,7 +118,8 @@ def broken_calls(change: Change) -> Iterator[Finding]:
 def _sorted_uses(change: Change, target: Definition) -> tuple[list[Reference], list[Reference]]:
     found = list(uses(change, target.name))
     sure = [use for use in found if certain(change, use, target)]
-    return sure, [use for use in found if use not in sure]
+    unsure = [use for use in found if use not in sure and called_or_imported(use, target.name)]
+    return sure, unsure
 
 
 def _at(

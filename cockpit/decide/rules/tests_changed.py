@@ -20,7 +20,7 @@ _TEST = re.compile(
     r"\s*(?:it|test)\(\s*(?P<quote>['\"`])(?P<js>.+?)(?P=quote)"
 )
 _SKIP = re.compile(
-    r"pytest\.mark\.(?:skip|xfail)|pytest\.skip\(|unittest\.skip|\bskipTest\(|"
+    r"pytest\.mark\.(?:skip|xfail)\b|pytest\.skip\(|unittest\.skip|\bskipTest\(|"
     r"\b(?:it|test|describe)\.skip\(|\bx(?:it|describe|test)\(|\bt\.Skip(?:Now|f)?\(|#\[ignore\]|"
     r"@(?:Disabled|Ignore)\b"
 )
