@@ -26,10 +26,12 @@ from cockpit.observe.listing import MAX_FILE_BYTES, Entry, contents, entries
 TIMEOUT_S = 20.0
 MAX_REGEX = 1_000
 
+MANY_FILES = 2_000
+"""From so many files on, ripgrep is asked first."""
+
 _MATCHER = Path(__file__).parent / "sources" / "matcher.py"
-_MANY = 2_000
 _ARGV_BYTES = 100_000
-# Expressions of which _wider() can tell ripgrep something that matches at least as much.
+# Expressions of which wider() can tell ripgrep something that matches at least as much.
 _SIMPLE = re.compile(
     r"(?:[A-Za-z0-9_ /:;,<>=!@%&~`'\"-]|\\[.()\[\]{}*+?^$|\\/bdsw-]|\((?:\?:)?|[)|.^$*+?]"
     r"|\[[A-Za-z0-9_ .:;,/-]+\]|\{[0-9]{1,3}(?:,[0-9]{1,3})?\})*"
@@ -71,6 +73,7 @@ async def find(
     glob: str | None = None,
     most: int,
     timeout_s: float = TIMEOUT_S,
+    many: int = MANY_FILES,
 ) -> Found:
     """Search the project's text files line by line. Raises :class:`SourceFailed`."""
     check_regex(regex)
@@ -79,7 +82,7 @@ async def find(
         raise SourceFailed(
             f"no file of the project matches {glob!r}" if glob else "there are no files"
         )
-    if ground.rev is None and len(wanted) > _MANY:
+    if ground.rev is None and len(wanted) > many:
         wanted = await _narrowed(regex, ground, wanted)
     return await find_in(regex, ground, wanted, most=most, timeout_s=timeout_s)
 
@@ -135,13 +138,13 @@ async def _ask(
 async def _narrowed(regex: str, ground: Ground, wanted: list[Entry]) -> list[Entry]:
     """The files that ripgrep says may match; all of them when it cannot tell."""
     program = shutil.which("rg")
-    if program is None or not _SIMPLE.fullmatch(regex):
+    if program is None or not is_simple(regex):
         return wanted
     kept: set[str] = set()
     for batch in _batches([e for e in wanted if e.size <= MAX_FILE_BYTES]):
         done = await run_program(
             (program, "--no-config", "--text", "--files-with-matches", "--null",
-             "--no-messages", "--color=never", "--encoding=none", f"--regexp={_wider(regex)}", "--", *batch),
+             "--no-messages", "--color=never", "--encoding=none", f"--regexp={wider(regex)}", "--", *batch),
             cwd=ground.root, timeout_s=TIMEOUT_S, max_bytes=16_000_000,
         )  # fmt: skip
         if done.code not in {0, 1} or done.timed_out or done.truncated:
@@ -150,7 +153,12 @@ async def _narrowed(regex: str, ground: Ground, wanted: list[Entry]) -> list[Ent
     return [entry for entry in wanted if entry.path in kept]
 
 
-def _wider(regex: str) -> str:
+def is_simple(regex: str) -> bool:
+    """Whether :func:`wider` is sure to understand the expression."""
+    return _SIMPLE.fullmatch(regex) is not None
+
+
+def wider(regex: str) -> str:
     """An expression that matches, in ripgrep, every line that ``regex`` matches in Python.
 
     The two differ in what is a letter, a digit or a boundary, and in bytes that are not UTF-8: any

@@ -33,7 +33,7 @@ async def resolve(ground: Ground, text: str) -> Range:
     if not dots:
         return Range(await commit(ground, left), ground.rev, True)
     old = await commit(ground, left)
-    new = await commit(ground, right or "HEAD")
+    new = await commit(ground, right or ground.rev or "HEAD")
     return Range(await merge_base(ground, old, new) if dots == "..." else old, new, False)
 
 

@@ -73,7 +73,9 @@ async def _resolved(item: ScopeItem, ground: Ground) -> str:
     left, dots, right = range_parts(item.ref)
     if not dots:
         return await commit(ground, left)
-    return f"{await commit(ground, left)}{dots}{await commit(ground, right or 'HEAD')}"
+    return (
+        f"{await commit(ground, left)}{dots}{await commit(ground, right or ground.rev or 'HEAD')}"
+    )
 
 
 async def _count(revisions: str, ground: Ground) -> int:

@@ -1,0 +1,274 @@
+"""``diff:`` and ``log:``: the same bytes in every clone, whatever is in the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from observe_world import Project
+
+from cockpit.observe.ground import Ground, SourceFailed
+from cockpit.observe.patch import split_patch
+from cockpit.observe.scope import ScopeItem, parse_item
+from cockpit.observe.sources.diff import DiffSource
+from cockpit.observe.sources.log import LogSource
+from cockpit.store.facts import Fact
+
+
+async def diff(project: Project, text: str, rev: str | None = None) -> list[Fact]:
+    return await DiffSource().fetch(parse_item(text), Ground.at(project.root, rev=rev))
+
+
+async def log(project: Project, text: str) -> Fact:
+    (fact,) = await LogSource().fetch(parse_item(text), Ground.at(project.root))
+    return fact
+
+
+async def test_a_file_is_a_fact_with_its_hunks(project: Project) -> None:
+    (fact,) = await diff(project, "diff:HEAD~1..HEAD")
+    assert fact.source_type == "diff"
+    assert fact.source_ref == "diff:HEAD~1..HEAD in src/app.py"
+    assert fact.full.text.startswith("diff --git a/src/app.py b/src/app.py\nindex ")
+    assert "+    def load(self, path, mode='r'):" in fact.full.text
+    assert fact.outline is not None
+    assert fact.outline.text.startswith("src/app.py modified +2 −2\n@@ -6,9 +6,9 @@")
+    assert fact.provenance is not None
+    assert fact.provenance["old"] == project.git("rev-parse", "HEAD~1").strip()
+    assert fact.provenance["new"] == project.head
+    assert (fact.provenance["added"], fact.provenance["removed"]) == (2, 2)
+    (again,) = await diff(project, fact.source_ref)
+    assert again == fact
+
+
+async def test_three_dots_compare_with_the_merge_base(project: Project) -> None:
+    project.git("checkout", "-q", "-b", "feature", "HEAD~1")
+    project.write("feature.py", "x = 1\n").commit("feature")
+    two = await diff(project, "diff:main..feature")
+    three = await diff(project, "diff:main...feature")
+    assert {fact.source_ref.split(" in ")[1] for fact in two} == {"feature.py", "src/app.py"}
+    assert [fact.source_ref.split(" in ")[1] for fact in three] == ["feature.py"]
+
+
+async def test_one_revision_is_against_the_work_tree_or_the_reviewed_one(project: Project) -> None:
+    project.write("README.md", "changed\n")
+    (fact,) = await diff(project, "diff:HEAD")
+    assert "+changed" in fact.full.text
+    (reviewed,) = await diff(project, "diff:HEAD~1", project.head)
+    assert "src/app.py" in reviewed.source_ref
+
+
+async def test_settings_and_places_change_no_byte(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.git("mv", "README.md", "docs.md")
+    project.commit("rename")
+    before = await diff(project, "diff:HEAD~2..HEAD")
+    before_log = await log(project, "log:HEAD")
+    clone = Project(tmp_path / "far" / "away")
+    project.git("clone", "-q", "--bare", str(project.root), str(tmp_path / "bare.git"))
+    clone.git("clone", "-q", str(tmp_path / "bare.git"), ".")
+    settings = tmp_path / "settings"
+    settings.write_text(
+        "[diff]\n noprefix = true\n mnemonicPrefix = true\n context = 0\n renames = false\n"
+        " external = false\n algorithm = patience\n orderFile = /nonexistent\n colorMoved = zebra\n"
+        " relative = true\n suppressBlankEmpty = true\n interHunkContext = 20\n"
+        "[color]\n ui = always\n diff = always\n[core]\n abbrev = 5\n pager = false\n"
+        " quotePath = true\n[log]\n showSignature = true\n date = relative\n decorate = full\n"
+        " mailmap = true\n[alias]\n diff = log\n"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
+    monkeypatch.setenv("GIT_DIFF_OPTS", "-u0")
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert await diff(clone, "diff:HEAD~2..HEAD") == before
+    assert await log(clone, "log:HEAD") == before_log
+    assert str(tmp_path) not in repr(before)
+
+
+async def test_kinds_of_change(project: Project) -> None:
+    project.git("mv", "src/use.py", "src/moved.py")
+    project.write("bin.dat", b"\0\1\2").write("new.txt", "new\n").write("empty", "")
+    (project.root / "README.md").unlink()
+    (project.root / "tests" / "test_app.py").chmod(0o755)
+    (project.root / "link").symlink_to("new.txt")
+    project.commit("many kinds")
+    facts = await diff(project, "diff:HEAD~1..HEAD")
+    kinds = {f.provenance["path"]: f.provenance["status"] for f in facts if f.provenance}
+    assert kinds == {
+        "README.md": "deleted",
+        "bin.dat": "binary, added",
+        "empty": "added",
+        "link": "added",
+        "new.txt": "added",
+        "src/moved.py": "renamed",
+        "tests/test_app.py": "mode changed",
+    }
+    (moved,) = [f for f in facts if f.provenance and f.provenance["path"] == "src/moved.py"]
+    assert moved.provenance is not None and moved.provenance["old_path"] == "src/use.py"
+
+
+async def test_a_file_that_becomes_a_link_is_both(project: Project) -> None:
+    (project.root / "README.md").unlink()
+    (project.root / "README.md").symlink_to("src/app.py")
+    project.commit("type change")
+    facts = await diff(project, "diff:HEAD~1..HEAD")
+    assert [f.provenance["status"] for f in facts if f.provenance] == ["deleted", "added"]
+    assert len({fact.fact_id for fact in facts}) == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["new\nline", "tab\there", "\U0001f600", 'quo"te', "sp ace", "-dash", "a b/ b/x", "back\\"],
+)
+async def test_odd_file_names_are_kept(project: Project, name: str) -> None:
+    project.write(name, "one\n").commit("odd")
+    project.write(name, "two\n").commit("odd again")
+    (project.root / name).chmod(0o755)
+    project.commit("odd mode")
+    for text, status in (
+        ("diff:HEAD~1..HEAD", "mode changed"),
+        ("diff:HEAD~2..HEAD~1", "modified"),
+    ):
+        (fact,) = await diff(project, text)
+        assert fact.provenance is not None
+        assert (fact.provenance["path"], fact.provenance["status"]) == (name, status)
+        assert await diff(project, fact.source_ref) == [fact]
+        assert fact.reference.text.isprintable() and fact.source_ref.isprintable()
+
+
+async def test_content_that_looks_like_a_diff_stays_content(project: Project) -> None:
+    trap = "diff --git a/x b/x\n--- a/evil\n+++ b/evil\n@@ -1 +1 @@\n-rename from a\n+rename to b\n"
+    project.write("trap.txt", trap).commit("trap")
+    project.write("trap.txt", trap.replace("evil", "good")).commit("trap again")
+    for text in ("diff:HEAD~1..HEAD", "diff:HEAD~2..HEAD~1"):
+        (fact,) = await diff(project, text)
+        assert fact.provenance is not None and fact.provenance["path"] == "trap.txt"
+
+
+async def test_terminal_escapes_reach_no_single_line(project: Project) -> None:
+    project.write("esc\x1b]52;c;x\x07.txt", "\x1b[2J\x1b]0;title\x07\u202e\n").commit("\x1b[31mred")
+    (fact,) = await diff(project, "diff:HEAD~1..HEAD")
+    assert fact.reference.text.isprintable() and fact.source_ref.isprintable()
+    assert "\x1b[2J" in fact.full.text
+    assert (await log(project, "log:HEAD")).reference.text.isprintable()
+
+
+async def test_a_large_diff_is_cut_by_file(project: Project) -> None:
+    project.write("big.txt", "".join(f"line number {n} of many\n" for n in range(250_000)))
+    project.write("small.txt", "small\n").commit("five megabytes")
+    big, small = await diff(project, "diff:HEAD~1..HEAD")
+    assert len(big.full.text) < 210_000
+    assert big.full.text.endswith("more lines of this file's diff are not shown\n")
+    assert big.provenance is not None and big.provenance["added"] == 250_000
+    assert "+small" in small.full.text
+
+
+async def test_secrets_in_diffs_and_logs_are_masked(project: Project) -> None:
+    canary = "ghp_" + "a1B2" * 9
+    project.write("conf.py", f"x = '{canary}'\n").commit(f"use {canary}")
+    assert canary not in repr(await diff(project, "diff:HEAD~1..HEAD"))
+    assert canary not in repr(await log(project, "log:HEAD~1..HEAD"))
+
+
+@pytest.mark.parametrize("text", ["diff:HEAD..nowhere", "diff:nowhere", "log:nowhere", "log:a..b"])
+async def test_unknown_revisions_are_named(project: Project, text: str) -> None:
+    item = parse_item(text)
+    source = DiffSource() if item.kind == "diff" else LogSource()
+    for act in (source.preview, source.fetch):
+        with pytest.raises(SourceFailed, match="names no commit of this repository"):
+            await act(item, Ground.at(project.root))
+
+
+async def test_a_range_with_nothing_in_it_says_so(project: Project) -> None:
+    ground = Ground.at(project.root)
+    for text in ("diff:HEAD..HEAD", "diff:HEAD~1..HEAD in *.nothing"):
+        for act in (DiffSource().preview, DiffSource().fetch):
+            with pytest.raises(SourceFailed, match="nothing changed"):
+                await act(parse_item(text), ground)
+    for act in (LogSource().preview, LogSource().fetch):
+        with pytest.raises(SourceFailed, match="no commits"):
+            await act(parse_item("log:HEAD..HEAD"), ground)
+
+
+async def test_repositories_without_commits_and_none_at_all(tmp_path: Path) -> None:
+    empty = Project(tmp_path / "empty").git_init().write("a.py", "x = 1\n")
+    plain = Project(tmp_path / "plain").write("a.py", "x = 1\n")
+    for text, source in (("diff:HEAD", DiffSource()), ("log:HEAD", LogSource())):
+        with pytest.raises(SourceFailed, match="no commits yet"):
+            await source.fetch(parse_item(text), Ground.at(empty.root))
+        with pytest.raises(SourceFailed, match="not a git repository"):
+            await source.preview(parse_item(text), Ground.at(plain.root))
+
+
+async def test_detached_heads_and_linked_work_trees(project: Project, tmp_path: Path) -> None:
+    project.git("checkout", "-q", "--detach", "HEAD")
+    assert len(await diff(project, "diff:HEAD~1..HEAD")) == 1
+    project.git("worktree", "add", "-q", str(tmp_path / "linked"), "HEAD~1")
+    linked = Project(tmp_path / "linked")
+    from_main = await diff(project, "diff:main~1..main")
+    assert await diff(linked, "diff:main~1..main") == from_main
+    assert [fact.full for fact in await diff(linked, "diff:HEAD..main")] == [
+        fact.full for fact in from_main
+    ]
+
+
+async def test_unrelated_histories_have_no_merge_base(project: Project) -> None:
+    project.git("checkout", "-q", "--orphan", "other")
+    project.commit("alone")
+    with pytest.raises(SourceFailed, match="no commit in common"):
+        await diff(project, "diff:main...other")
+
+
+async def test_commits_are_told_in_full(project: Project) -> None:
+    project.write("x", "x").commit("subject\n\nbody line\n\nSigned-off-by: Ada")
+    fact = await log(project, "log:HEAD~1..HEAD")
+    assert fact.full.text == (
+        f"commit {project.head}\nauthor Ada\ndate 2026-01-02T03:04:05+01:00\n\n    subject\n\n"
+        "    body line\n\n    Signed-off-by: Ada"
+    )
+    whole = await log(project, "log:HEAD @outline")
+    assert [line.split(" ", 2)[2] for line in whole.full.text.split("\n")] == [
+        "subject",
+        "load takes a mode",
+        "first",
+    ]
+
+
+async def test_long_logs_are_bounded_and_counted(project: Project) -> None:
+    for number in range(55):
+        project.commit(f"commit {number}")
+    fact = await log(project, "log:main")
+    assert fact.full.text.count("\ndate ") == 50
+    assert fact.full.text.endswith("… 7 older commits")
+    preview = await LogSource().preview(parse_item("log:main"), Ground.at(project.root))
+    assert preview.note == "57 commits, the newest 50 shown"
+
+
+async def test_branch_names_that_are_hostile_or_foreign(project: Project) -> None:
+    project.git("branch", "naïve/ünïcode")
+    assert await log(project, "log:naïve/ünïcode")
+    project.git("update-ref", "refs/heads/-p", "HEAD")
+    with pytest.raises(SourceFailed, match="names no commit"):
+        await LogSource().fetch(ScopeItem("log", "--output=x"), Ground.at(project.root))
+    assert not (project.root / "x").exists()
+
+
+async def test_previews_count_without_making_the_diff(project: Project) -> None:
+    project.write("more.py", "value = compute(first, second)\n" * 300).commit("more")
+    item = parse_item("diff:HEAD~2..HEAD")
+    preview = await DiffSource().preview(item, Ground.at(project.root))
+    tokens = sum(fact.full.tokens for fact in await diff(project, "diff:HEAD~2..HEAD"))
+    assert 1 / 3 < preview.tokens / tokens < 3
+    assert preview.note == "2 files"
+
+
+def test_an_empty_patch_has_no_files() -> None:
+    assert split_patch("") == []
+    assert split_patch("warning: something\n") == []
+
+
+def test_quoted_names_are_read_back() -> None:
+    patch = 'diff --git "a/t\\303\\274r\\n" "b/t\\303\\274r\\n"\nold mode 100644\nnew mode 100755\n'
+    (found,) = split_patch(patch)
+    assert found.path == "tür\n"

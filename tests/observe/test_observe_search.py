@@ -1,0 +1,269 @@
+"""``search:`` and ``symbol:``: the same answer with and without ripgrep, in bounded time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from observe_world import Project
+
+from cockpit.observe import finding
+from cockpit.observe.finding import find
+from cockpit.observe.glob import matches
+from cockpit.observe.ground import Ground, SourceFailed
+from cockpit.observe.scope import ScopeItem, parse_item
+from cockpit.observe.sources.matcher import find as match_lines
+from cockpit.observe.sources.search import MAX_MATCHES, SearchSource
+from cockpit.observe.sources.symbol import SymbolSource
+from cockpit.store.facts import Fact
+
+
+async def search(project: Project, text: str, rev: str | None = None) -> Fact:
+    (fact,) = await SearchSource().fetch(parse_item(text), Ground.at(project.root, rev=rev))
+    return fact
+
+
+async def symbol(project: Project, name: str, rev: str | None = None) -> Fact:
+    ground = Ground.at(project.root, rev=rev)
+    (fact,) = await SymbolSource().fetch(ScopeItem("symbol", name), ground)
+    return fact
+
+
+async def test_lines_are_found_in_order(project: Project) -> None:
+    fact = await search(project, "search:\\bload\\b")
+    assert fact.full.text.split("\n") == [
+        "README.md:3: Words about load.",
+        "src/app.py:9:     def load(self, path, mode='r'):",
+        'src/use.py:6:     print(config.load("x"), helper(1))',
+    ]
+    assert fact.provenance is not None
+    assert (fact.provenance["matches"], fact.provenance["files"]) == (3, 3)
+    inside = await search(project, "search:load in src/*.py")
+    assert len(inside.full.text.split("\n")) == 2
+
+
+async def test_the_revision_is_searched_not_the_disk(project: Project) -> None:
+    project.write("src/app.py", "load load\n").write("new.py", "load\n")
+    at_head = await search(project, "search:load", project.head)
+    assert "new.py" not in at_head.full.text and "mode='r'" in at_head.full.text
+    first = project.git("rev-parse", "HEAD~1").strip()
+    assert "mode='r'" not in (await search(project, "search:load", first)).full.text
+    assert "new.py:1: load" in (await search(project, "search:load")).full.text
+
+
+async def test_nothing_found_is_an_answer(project: Project) -> None:
+    fact = await search(project, "search:nowhere_at_all")
+    assert fact.full.text == "no line matches 'nowhere_at_all'"
+    with pytest.raises(SourceFailed, match="matches"):
+        await search(project, "search:x in *.nothing")
+
+
+async def test_many_matches_are_capped_and_counted(project: Project) -> None:
+    project.write("many.txt", "needle\n" * 1_000)
+    fact = await search(project, "search:needle")
+    lines = fact.full.text.split("\n")
+    assert len(lines) == MAX_MATCHES + 1
+    assert lines[-1] == f"… {1_000 - MAX_MATCHES} more matching lines; narrow the search"
+    assert fact.provenance is not None and fact.provenance["matches"] == 1_000
+
+
+async def test_long_lines_binaries_and_ignored_files(project: Project) -> None:
+    project.write("min.js", "x" * 5_000 + "needle" + "y" * 5_000).write("b.bin", b"needle\0needle")
+    project.write(".gitignore", "skip.txt\n").write("skip.txt", "needle\n")
+    fact = await search(project, "search:needle")
+    (line,) = fact.full.text.split("\n")
+    assert line.startswith("min.js:1: …x") and "needle" in line and len(line) < 500
+
+
+@pytest.mark.parametrize("regex", ["(a", "a**", "[z-a]", "(?P<x>", "\\", "*a", "a{9999999999999}"])
+async def test_faulty_expressions_get_words(project: Project, regex: str) -> None:
+    for act in (SearchSource().preview, SearchSource().fetch):
+        with pytest.raises(SourceFailed, match="not a regular expression"):
+            await act(ScopeItem("search", regex), Ground.at(project.root))
+
+
+async def test_an_expression_that_takes_for_ever_is_ended(project: Project) -> None:
+    project.write("trap.txt", "a" * 60 + "b\n")
+    with pytest.raises(SourceFailed, match="takes too long"):
+        await find(r"(a+)+$", Ground.at(project.root), most=10, timeout_s=1.0)
+
+
+async def test_links_out_are_never_searched(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("canary\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "deep").write_text("canary\n")
+    (project.root / "out").symlink_to("../secret")
+    (project.root / "dir").symlink_to("../folder")
+    assert "no line" in (await search(project, "search:canary")).full.text
+    project.commit("links")
+    assert "no line" in (await search(project, "search:canary", project.head)).full.text
+
+
+async def test_without_git_search_and_symbols_work(tmp_path: Path) -> None:
+    plain = Project(tmp_path / "plain").write("a.py", "def f():\n    return 1\n")
+    assert (await search(plain, "search:def")).full.text == "a.py:1: def f():"
+    assert "defined at a.py:1-2" in (await symbol(plain, "f")).full.text
+
+
+EXPRESSIONS = [
+    "load", r"def \w+\(", r"\bload\b", "^class", r"\d+$", "a.c", "(load|helper)", "[A-Z]+", r"\s$",
+    "x{2,3}", "é", "a.c", r"na\b.ve", r"^$", "(?i)LOAD", r"(?<=def )\w+", "[^a]b", r"\.", "ab?c*d+",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("regex", EXPRESSIONS)
+async def test_ripgrep_changes_nothing(project: Project, regex: str) -> None:
+    project.write("latin.txt", b"a\xe9c na\xefve\r\n12\r\n").write("-dash.txt", "load a\u0301c\n")
+    project.write("utf8.txt", "aéc naïve xxx é١٢\n\n abbccdd \n").write("odd\nname", "load\n")
+    for number in range(60):
+        project.write(f"more/{number}.txt", f"class {number}\nhelper\n" if number % 7 else "\n")
+    ground = Ground.at(project.root)
+    alone = await find(regex, ground, most=10_000)
+    assert await find(regex, ground, most=10_000, many=10) == alone
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), max_size=30)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(EXPRESSIONS), texts)
+def test_the_wider_expression_matches_at_least_as_much(regex: str, line: str) -> None:
+    if not finding.is_simple(regex) or not re.search(regex, line):
+        return
+    wider = finding.wider(regex).replace(r"(?-u:[^\n]{1,4})", "(?:[^\\n]{1,4})")
+    assert re.search(wider.encode(), line.encode())
+
+
+def test_lines_are_matched_alone() -> None:
+    files = [("a", b"one\ntwo\r\n\nthree"), ("b", b"\0two")]
+    answer = match_lines(r"^two$|^$", files, 10)
+    assert answer == {"found": {"a": [(2, "two"), (3, "")]}, "counts": {"a": 2}}
+    assert match_lines("o.t", files, 10) == {"found": {}, "counts": {}}
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "expected"),
+    [
+        (None, "a/b.py", True),
+        ("*.py", "a/b.py", True),
+        ("*.py", "a/b.pyi", False),
+        ("a/*.py", "a/b.py", True),
+        ("a/*.py", "a/c/b.py", False),
+        ("a/**/*.py", "a/b.py", True),
+        ("a/**/*.py", "a/c/d/b.py", True),
+        ("**/*.py", "b.py", True),
+        ("a", "a/b.py", True),
+        ("a/", "a/b.py", True),
+        ("a", "ab/c.py", False),
+        ("a/**", "a/c/b.py", True),
+        ("?.py", "a/b.py", True),
+        ("[ab].py", "x/a.py", True),
+        ("[!ab].py", "x/a.py", False),
+        ("[id].tsx", "[id].tsx", True),
+        ("a.c", "abc", False),
+        ("[", "[", True),
+    ],
+)
+def test_globs(glob: str | None, path: str, expected: bool) -> None:
+    assert matches(path, glob) is expected
+
+
+@settings(max_examples=300)
+@given(st.text("ab*?[]!-/.", max_size=12), st.text("ab/.", max_size=40))
+def test_no_glob_breaks_or_hangs(glob: str, path: str) -> None:
+    try:
+        assert matches(path, glob) in {True, False}
+    except SourceFailed as refused:
+        assert "glob" in str(refused)
+
+
+async def test_definitions_come_with_their_code_and_uses(project: Project) -> None:
+    fact = await symbol(project, "helper")
+    assert fact.provenance is not None
+    assert fact.provenance["definitions"] == [["src/app.py", 14, 15]]
+    assert fact.provenance["references"] == [
+        ["src/use.py", 1],
+        ["src/use.py", 6],
+        ["tests/test_app.py", 1],
+        ["tests/test_app.py", 5],
+    ]
+    assert "defined at src/app.py:14-15\ndef helper(value):\n    return value + LIMIT" in (
+        fact.full.text
+    )
+    assert "src/use.py:6: print(config.load" in fact.full.text
+    assert fact.outline is None or fact.outline.tokens < fact.full.tokens
+
+
+@pytest.mark.parametrize("name", ["Config.load", "app.Config.load", "src.app.Config.load", "load"])
+async def test_methods_are_found_by_qualified_name(project: Project, name: str) -> None:
+    fact = await symbol(project, name)
+    assert fact.provenance is not None
+    assert fact.provenance["definitions"] == [["src/app.py", 9, 11]]
+    assert ["src/use.py", 6] in fact.provenance["references"]
+
+
+async def test_constants_decorators_and_nested_functions(project: Project) -> None:
+    project.write(
+        "deco.py",
+        "import functools\n\n\n@functools.cache\n@other\ndef wrapped():\n    def inner():\n"
+        "        pass\n    return inner\n\nif True:\n    def late(): ...\n",
+    )
+    for name, place in (("wrapped", [4, 9]), ("wrapped.inner", [7, 8]), ("late", [12, 12])):
+        fact = await symbol(project, name)
+        assert fact.provenance is not None
+        assert fact.provenance["definitions"] == [["deco.py", *place]]
+    constant = await symbol(project, "LIMIT")
+    assert constant.provenance is not None
+    assert constant.provenance["definitions"] == [["src/app.py", 3, 3]]
+    assert constant.provenance["references"] == [["src/app.py", 15]]
+
+
+async def test_other_languages_and_broken_python(project: Project) -> None:
+    project.write("a.js", "export function draw(x) {\n  return x;\n}\nconst y = draw(1);\n")
+    project.write("b.go", "func draw(x int) int {\n\treturn x\n}\n")
+    project.write("c.py", "def draw(:\n    pass\n").write("d.txt", "drawing draw\n")
+    fact = await symbol(project, "draw")
+    assert fact.provenance is not None
+    assert fact.provenance["definitions"] == [["a.js", 1, 3], ["b.go", 1, 3], ["c.py", 1, 2]]
+    assert fact.provenance["references"] == [["a.js", 4], ["d.txt", 1]]
+
+
+async def test_a_name_that_is_nowhere_is_said_so(project: Project) -> None:
+    with pytest.raises(SourceFailed, match="occurs in no text file"):
+        await symbol(project, "nowhere_at_all")
+
+
+async def test_symbols_at_the_revision(project: Project) -> None:
+    project.write("src/app.py", "x = 1\n")
+    fact = await symbol(project, "helper", project.head)
+    assert fact.provenance is not None and fact.provenance["rev"] == project.head
+    assert fact.provenance["definitions"] == [["src/app.py", 14, 15]]
+
+
+async def test_hostile_python_is_survived(project: Project) -> None:
+    project.write("deep.py", "x = " + "(" * 5_000 + "draw" + ")" * 5_000)
+    project.write("minus.py", "draw = " + "-" * 50_000 + "1").write("nul.py", b"draw\0draw")
+    project.write("sound.py", "def draw(): ...\n")
+    fact = await symbol(project, "draw")
+    assert fact.provenance is not None
+    assert ["sound.py", 1, 1] in fact.provenance["definitions"]
+
+
+async def test_secrets_in_found_lines_are_masked(project: Project) -> None:
+    canary = "ghp_" + "a1B2" * 9
+    project.write("conf.py", f'def connect(token="{canary}"):\n    return "{canary}"\nconnect()\n')
+    assert canary not in repr(await search(project, "search:connect"))
+    assert canary not in repr(await symbol(project, "connect"))
+
+
+async def test_previews_measure_what_would_come(project: Project) -> None:
+    ground = Ground.at(project.root)
+    for source, text in ((SearchSource(), "search:load"), (SymbolSource(), "symbol:helper")):
+        item = parse_item(text)
+        preview = await source.preview(item, ground)
+        (fact,) = await source.fetch(item, ground)
+        assert 1 / 3 < preview.tokens / fact.full.tokens < 3
+        assert preview.note
