@@ -48,7 +48,9 @@ class Pulse:
             if answer is not None:
                 return answer
             try:
-                await asyncio.wait_for(beat.wait(), patience)
+                # Not wait_for: on 3.11 it can swallow a cancellation that meets the event.
+                async with asyncio.timeout(patience):
+                    await beat.wait()
             except TimeoutError:
                 continue  # a deadline may have passed without anybody writing
 

@@ -52,7 +52,9 @@ async def follow(
                 yield batch
                 continue
             try:
-                await asyncio.wait_for(changed.wait(), SLOW_LOOK_S)
+                # Not wait_for: on 3.11 it can swallow a cancellation that meets the event.
+                async with asyncio.timeout(SLOW_LOOK_S):
+                    await changed.wait()
             except TimeoutError:
                 continue  # the slow look: no sign came, read once all the same
 

@@ -87,7 +87,16 @@ arguments.question = "what does add do?"
 arguments.scope = ["file:calc.py", "file:test_calc.py"]
 
 [[turn]]
-when = { called = ["request_context"], not_called = ["git_commit"] }
+when = { not_called = ["git_commit"], contains = ["Nobody decided before the deadline"] }
+text = "I still need them."
+[[turn.call]]
+name = "request_context"
+arguments.purpose = "fix add"
+arguments.question = "what does add do, again?"
+arguments.scope = ["file:calc.py", "file:test_calc.py"]
+
+[[turn]]
+when = { facts = ["file:file:calc.py"], not_called = ["git_commit"] }
 text = "The sign is wrong. I change it, run the tests and commit."
 [[turn.call]]
 name = "edit_file"
