@@ -12,12 +12,14 @@ from textual.app import SuspendNotSupported
 from cockpit.app import editor
 from cockpit.app.actions import Pane
 from cockpit.app.dialogs import Ask, Help, Peek, PickOne
+from cockpit.app.palette import Palette
 from cockpit.app.panes import PANES
 from cockpit.loop.policy import WIDTH
 from cockpit.store.errors import CockpitError
 from widgets.views import ProposalView
 
 if TYPE_CHECKING:
+    from cockpit.app.application import CockpitApp
     from cockpit.app.screen import CockpitScreen
 
 _PEEK_TURNS = 6
@@ -29,8 +31,11 @@ class Acts:
 
     def __init__(self, screen: CockpitScreen) -> None:
         self._screen = screen
-        self._cockpit = screen.cockpit
         self._interrupted = float("-inf")
+
+    @property
+    def _cockpit(self) -> CockpitApp:
+        return self._screen.cockpit
 
     # Decide
 
@@ -281,7 +286,7 @@ class Acts:
 
     def palette(self) -> None:
         """All commands."""
-        self._cockpit.action_command_palette()
+        self._cockpit.push_screen(Palette())
 
     def help(self) -> None:
         """Keys and commands."""

@@ -30,12 +30,12 @@ _DRAFT_S = 0.5
 _TELL_S = 8.0
 
 
-class CockpitApp(App[int]):
+class CockpitApp(App[int], inherit_bindings=False):
     """The cockpit of one project. Follows ``session_id``, or begins one with ``first_words``."""
 
     CSS_PATH = [themes.STYLESHEET, "cockpit.tcss"]  # noqa: RUF012 -- Textual's way
     COMMANDS = {Commands}  # noqa: RUF012 -- Textual's way
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False  # its key and its palette are our own
     TITLE = "cockpit"
 
     def __init__(
@@ -75,7 +75,7 @@ class CockpitApp(App[int]):
     def get_default_screen(self) -> Screen[Any]:
         """The cockpit's screen."""
         self._draft = self._saved = draft.load(self.engine.place)
-        self._main = CockpitScreen(self._actions, self._draft)
+        self._main = CockpitScreen(self._actions, self.engine.store.clock.monotonic, self._draft)
         return self._main
 
     def on_mount(self) -> None:

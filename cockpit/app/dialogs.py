@@ -23,6 +23,12 @@ T = TypeVar("T")
 _KEY_CELLS = 16
 
 
+def calm(field: Input) -> Input:
+    """The field with a cursor that stands still: nothing on this screen blinks."""
+    field.cursor_blink = False
+    return field
+
+
 class Dialog(ModalScreen[T]):
     """A screen above the cockpit that Escape leaves without an answer."""
 
@@ -45,7 +51,7 @@ class Ask(Dialog[str]):
             box.border_title = Content(clean(self._title, newlines=False))
             box.border_subtitle = Content("⏎ done · esc back")
             yield Static(Content(clean(self._words)), classes="words")
-            yield Input(self._value, select_on_focus=False)
+            yield calm(Input(self._value, select_on_focus=False))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Answer."""
@@ -64,6 +70,9 @@ class PickOne(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         yield self._pick
+
+    def on_mount(self) -> None:
+        calm(self._pick.query_one(Input))
 
     def on_pick_picked(self, event: Pick.Picked) -> None:
         """Answer."""
@@ -147,7 +156,7 @@ def _row(action: Action) -> Content:
     keys = action.key
     if action.keys and action.pane_keys:
         keys = f"{keys}  {spelled(action.pane_keys[0])}"
-    return _pair(keys or "·", action.title)
+    return _pair(keys or "^p …", action.title)
 
 
 def _pair(keys: str, words: str) -> Content:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
-from textual.markup import escape
+from textual.widgets import Input
 
-from widgets.clean import clean
+from cockpit.app.dialogs import calm
+from widgets.tone import DIM, line
 
 if TYPE_CHECKING:
     from cockpit.app.screen import CockpitScreen
@@ -19,12 +20,19 @@ Command = tuple[str, str, Callable[[], object]]
 _SESSIONS_MOST = 30
 
 
+class Palette(CommandPalette):
+    """The palette over the cockpit, with a cursor that stands still."""
+
+    def on_mount(self) -> None:
+        calm(self.query_one(Input))
+
+
 class Commands(Provider):
     """Commands of the cockpit's screen; none while a dialog is above it."""
 
     async def discover(self) -> Hits:
         for title, hint, run in self._commands(everything=False):
-            yield DiscoveryHit(Content(title), run, text=title, help=escape(hint))
+            yield DiscoveryHit(_drawn(title, hint), run, text=title)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
@@ -32,7 +40,7 @@ class Commands(Provider):
             score = matcher.match(title)
             if score > 0:
                 # The matcher's own highlight parses markup, and titles are anybody's words.
-                yield Hit(score, Content(title), run, text=title, help=escape(hint))
+                yield Hit(score, _drawn(title, hint), run, text=title)
 
     def _commands(self, *, everything: bool) -> Iterator[Command]:
         from cockpit.app.screen import CockpitScreen
@@ -52,5 +60,8 @@ class Commands(Provider):
             yield f"Theme: {name}", "", partial(screen.cockpit.choose_theme, name)
         rows = screen.board_rows()[:_SESSIONS_MOST]
         for row in rows:
-            title = clean(f"Follow: {row.title}", newlines=False)
-            yield title, clean(row.state, newlines=False), partial(screen.cockpit.attach, row.key)
+            yield f"Follow: {row.title}", row.state, partial(screen.cockpit.attach, row.key)
+
+
+def _drawn(title: str, hint: str) -> Content:
+    return line(title, ("  " + hint if hint else "", DIM))

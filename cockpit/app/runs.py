@@ -27,6 +27,11 @@ class Runs:
         """True while this process drives the session."""
         return session_id in self._tasks
 
+    @property
+    def busy(self) -> bool:
+        """True while this process drives any session."""
+        return bool(self._tasks)
+
     def ensure(self, session_id: str) -> None:
         """Drive the session, if it is not driven: there may be something new for it."""
         if session_id in self._tasks:

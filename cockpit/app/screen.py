@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from textual import events
@@ -15,6 +15,7 @@ from textual.timer import Timer
 from cockpit.app import wording
 from cockpit.app.actions import Action, Moment, Pane
 from cockpit.app.acts import Acts
+from cockpit.app.keys import bindings
 from cockpit.app.panes import PANES, Panes, Tab
 from cockpit.app.steering import Approve, Nothing, Steering
 from cockpit.app.verdicts import Verdicts
@@ -25,7 +26,7 @@ from widgets.footer import KeyBar
 from widgets.header import HeaderBar
 from widgets.prompt import Prompt
 from widgets.proposal import ProposalPanel
-from widgets.views import CompletionView, QueueView, WorkRowView
+from widgets.views import CompletionView, KeyHintView, QueueView, WorkRowView
 
 if TYPE_CHECKING:
     from cockpit.app.application import CockpitApp
@@ -47,11 +48,16 @@ class CockpitScreen(Screen[None]):
         Binding("escape", "pane_escape", show=False),
     ]
 
-    def __init__(self, actions: Sequence[Action], draft: str = "") -> None:
+    def __init__(
+        self, actions: Sequence[Action], monotonic: Callable[[], float], draft: str = ""
+    ) -> None:
         super().__init__()
+        self.steering = Steering(monotonic)
+        self.verdicts = Verdicts(self)
+        self.acts = Acts(self)
         self.actions = tuple(actions)
         self._by_id = {action.id: action for action in actions}
-        self._bindings = BindingsMap.merge([self._bindings, BindingsMap(_bindings(actions))])
+        self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings(actions))])
         self._draft = draft
         self.prompt = Prompt(id="prompt", complete=self._complete)
         self.panes = Panes(self.prompt)
@@ -77,9 +83,6 @@ class CockpitScreen(Screen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        self.steering = Steering(self.cockpit.engine.store.clock.monotonic)
-        self.verdicts = Verdicts(self)
-        self.acts = Acts(self)
         if self._draft:
             self.prompt.put(self._draft)
         self._arm_timer = self.set_interval(_ARM_LOOK_S, self._look_armed, pause=True)
@@ -95,12 +98,11 @@ class CockpitScreen(Screen[None]):
     def on_screen_resume(self) -> None:
         """A dialog closed: what is armed counts from now on."""
         if self._painted:
-            self.steering.drawn(None)
             self.changed()
 
     def on_screen_suspend(self) -> None:
         """A dialog covers the proposal."""
-        self.steering.drawn(None)
+        self.steering.cover()
 
     # What the moment allows
 
@@ -177,7 +179,11 @@ class CockpitScreen(Screen[None]):
         return isinstance(step, Approve) or (step is not None and key == "escape")
 
     def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
-        """Enter in the prompt."""
+        """Enter in the prompt. What waits unseen is shown, never decided."""
+        if not event.text and self.queue.front is not None and self.steering.front is None:
+            self.panes.turn_to("proposals")
+            self.changed()
+            return
         self.verdicts.carry(self.steering.enter(event.text))
 
     def on_prompt_escaped(self) -> None:
@@ -270,7 +276,7 @@ class CockpitScreen(Screen[None]):
         self.queue = views.queue
         self._ring(cockpit.pending)
         with self.app.batch_update():
-            self.panes.paint(views, cockpit.followed, wording.deciding(self.actions, views.queue))
+            self.panes.paint(views, cockpit.followed, self._hints(views.queue))
         front = views.queue.front
         if front is None or front.proposal_id != self.front:
             self.front = front.proposal_id if front is not None else ""
@@ -280,8 +286,9 @@ class CockpitScreen(Screen[None]):
         self.call_after_refresh(self._drawn)
 
     def _drawn(self) -> None:
-        visible = self.is_current and self.panes.seen("proposals")
-        self.steering.drawn(self.queue.front if visible else None)
+        if self.is_current:
+            seen = self.panes.seen("proposals")
+            self.steering.drawn(self.queue.front if seen else None)
         self._look_armed()
         self.words()
 
@@ -311,6 +318,10 @@ class CockpitScreen(Screen[None]):
         if self.queue.front is not None:
             self.changed()
 
+    def _hints(self, queue: QueueView) -> tuple[KeyHintView, ...]:
+        second = self.steering.second is not None
+        return wording.deciding(self.actions, queue, second=second)
+
     def flash(self, text: str) -> None:
         """Tell something in the prompt's border until the next key."""
         self.note = text
@@ -321,6 +332,7 @@ class CockpitScreen(Screen[None]):
         if not self._painted:
             return
         moment = self.moment
+        self.panes.proposals.hints = self._hints(self.queue)
         self.query_one(KeyBar).show(wording.footer(self.actions, moment))
         said = wording.prompt(
             moment,
@@ -329,25 +341,10 @@ class CockpitScreen(Screen[None]):
             note=self.note,
             widening=self.asking_policy,
             starting=self.cockpit.starting,
+            hidden=self.queue.front is not None and self.steering.front is None,
         )
         if self.prompt.hint != said.hint:
             self.prompt.hint = said.hint
         self.prompt.policy = said.below
         above = clean(said.above, newlines=False)
         self.prompt.border_title = Content(above) if above else None
-
-
-def _bindings(actions: Sequence[Action]) -> list[Binding]:
-    bound = [action for action in actions if action.bound]
-    return [
-        *(
-            Binding(key, f"do('{a.id}')", a.label, show=False, priority=True)
-            for a in bound
-            for key in a.keys
-        ),
-        *(
-            Binding(key, f"pane_do('{a.id}')", a.label, show=False)
-            for a in bound
-            for key in a.pane_keys
-        ),
-    ]

@@ -74,7 +74,7 @@ class Steering:
 
     def drawn(self, front: ProposalView | None) -> None:
         """``front`` is what stands on the screen now; None when no proposal is to be seen."""
-        if _same(front, self.front):
+        if _same(front, self.front) and self._since != float("inf"):
             self.front = front
             return
         self.front = front
@@ -82,6 +82,11 @@ class Steering:
         self._pressed = None
         if not _same(front, self.second):
             self.second = None
+
+    def cover(self) -> None:
+        """Something stands in front of the proposal: it has to be seen anew."""
+        self._since = float("inf")
+        self._pressed = self.second = None
 
     @property
     def open(self) -> ProposalView | None:

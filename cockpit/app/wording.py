@@ -37,11 +37,15 @@ def footer(actions: Sequence[Action], moment: Moment) -> list[KeyHintView]:
     ]
 
 
-def deciding(actions: Sequence[Action], queue: QueueView) -> tuple[KeyHintView, ...]:
-    """The keys under a proposal."""
+def deciding(
+    actions: Sequence[Action], queue: QueueView, *, second: bool = False
+) -> tuple[KeyHintView, ...]:
+    """The keys under a proposal; ``second``: the first of two keys was pressed."""
     front = queue.front
     if front is None:
         return ()
+    if second:
+        return (KeyHintView("y", "approve", True), KeyHintView("any other key", "does not"))
     moment = Moment(pane="proposals", kind=front.kind, waiting=queue.total)
     hints = []
     for each in actions:
@@ -64,12 +68,13 @@ def prompt(
     note: str,
     widening: str,
     starting: bool,
+    hidden: bool,
 ) -> PromptWords:
     """What the prompt says. ``note`` is for now only, ``widening`` a policy that waits for its
-    second key."""
+    second key, ``hidden`` tells that a proposal waits where it cannot be seen."""
     policy = session.policy if session is not None else ""
     return PromptWords(
-        hint=_hint(moment, session, starting),
+        hint="a proposal waits: ⏎ shows it" if hidden else _hint(moment, session, starting),
         above=note or _above(moment, steering, widening),
         below=f"policy: {policy} · ⇧⇥" if policy else "",
     )
@@ -77,7 +82,7 @@ def prompt(
 
 def _hint(moment: Moment, session: SessionState | None, starting: bool) -> str:
     if moment.asking:
-        return "⏎ pressed: now y approves, any other key does not"
+        return "y approves, any other key does not"
     if moment.discussing:
         return "what is on your mind?"
     if moment.kind:
@@ -95,7 +100,7 @@ def _above(moment: Moment, steering: Steering, widening: str) -> str:
     if widening:
         return f"widen the policy to {widening}?  ^y yes · ⇧⇥ next"
     if moment.asking:
-        return "high risk: y to approve"
+        return "⏎ pressed: once more, with y"
     about = steering.discussing
     if about is not None:
         return f"discussing: {about.title}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 
 from textual.pilot import Pilot
@@ -11,6 +12,8 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.screen import CockpitScreen
 
 LOOKS = 1_000
+STILL = 4
+_TERMINAL = re.compile(r"terminal-\d+-")
 
 
 async def until(pilot: Pilot[int], true: Callable[[], object]) -> None:
@@ -40,11 +43,27 @@ async def settled(pilot: Pilot[int]) -> CockpitScreen:
     store = app.engine.store
     last = store.read_now(lambda c: c.execute("SELECT seq FROM journal_head").fetchone()[0])
     await until(pilot, lambda: app.feed.ready and app.feed.state.seq >= last)
+    await until(pilot, lambda: not app.runs.busy)
     screen.paint()
     await pilot.pause()
     await until(pilot, lambda: not screen._due)
-    await pilot.pause()
+    await calm(pilot)
     return screen
+
+
+async def calm(pilot: Pilot[int]) -> None:
+    """Wait until workers are done (Markdown, diffs) and the picture stands still."""
+    still, before = 0, ""
+    for _ in range(LOOKS):
+        await pilot.pause()
+        busy = any(not worker.is_finished for worker in pilot.app.workers)
+        now = pilot.app.export_screenshot(simplify=True)
+        same = _TERMINAL.sub("", now) == _TERMINAL.sub("", before)
+        still, before = (still + 1 if same and not busy else 0), now
+        if still >= STILL:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("the screen never came to rest")
 
 
 async def look(pilot: Pilot[int]) -> CockpitScreen:
