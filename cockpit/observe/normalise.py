@@ -46,7 +46,7 @@ def make_fact(
         short_level = None
     return Fact(
         source_type=kind,
-        source_ref=str(item),
+        source_ref=mask(str(item)),
         band=band(kind),
         full=full_level,
         reference=_level(line),

@@ -1,0 +1,209 @@
+"""``pr:`` and ``issue:`` through a stand-in for gh: what is read, and one clear sentence else."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from observe_world import Project
+
+from cockpit.observe.ground import Ground, SourceFailed
+from cockpit.observe.scope import parse_item
+from cockpit.observe.sources.github import GhFailed, IssueSource, PullRequestSource
+from cockpit.store.facts import Fact
+
+CANARY = "ghp_" + "a1B2" * 9
+PR = {
+    "number": 24,
+    "title": "Load with a mode",
+    "body": f"Adds a mode.\r\nToken {CANARY}",
+    "state": "OPEN",
+    "author": {"login": "ada"},
+    "baseRefName": "main",
+    "headRefName": "feature",
+    "closingIssuesReferences": [{"number": 7}],
+    "files": [
+        {"path": "src/app.py", "additions": 2, "deletions": 2},
+        {"path": "new.py", "additions": 1, "deletions": 0},
+    ],
+    "additions": 3,
+    "deletions": 2,
+    "labels": [{"name": "bug"}],
+    "url": "https://github.com/acme/api/pull/24",
+}
+PATCH = (
+    "diff --git a/src/app.py b/src/app.py\nindex 1..2 100644\n--- a/src/app.py\n+++ b/src/app.py\n"
+    "@@ -1,2 +1,2 @@\n-old\n+new\n"
+    "diff --git a/new.py b/new.py\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/new.py\n"
+    "@@ -0,0 +1 @@\n+x\n"
+)
+ISSUE = {
+    "title": "It breaks",
+    "body": "Words",
+    "state": "OPEN",
+    "author": {"login": "bob"},
+    "labels": [],
+    "url": "https://github.com/acme/api/issues/7",
+    "comments": [{"author": {"login": "eve"}, "body": "me too"}],
+}
+
+
+def answer(path: Path, *answers: dict[str, object]) -> None:
+    path.write_text(json.dumps(answers))
+
+
+def ground(project: Project) -> Ground:
+    return Ground.at(project.root, repo="acme/api")
+
+
+async def pr(project: Project, text: str = "pr:24") -> list[Fact]:
+    return await PullRequestSource().fetch(parse_item(text), ground(project))
+
+
+async def test_a_pull_request_is_its_words_and_its_files(project: Project, github: Path) -> None:
+    answer(
+        github,
+        {"words": ["pr", "view", "24"], "stdout": json.dumps(PR)},
+        {"words": ["pr", "diff", "24"], "stdout": PATCH},
+    )
+    described, app, new = await pr(project)
+    assert described.source_type == "pr" and described.source_ref == "pr:24"
+    assert described.full.text.startswith(
+        "Pull request 24: Load with a mode\nstate: OPEN, author: ada\n"
+        "branch: feature into main\nchanges: 2 files, +3 −2\ncloses: #7\nlabels: bug\n\nAdds a mode.\n"
+    )
+    assert described.full.text.endswith("src/app.py +2 −2\nnew.py +1 −0")
+    assert CANARY not in repr(described)
+    assert app.source_type == "diff" and app.source_ref == "pr:24 in src/app.py"
+    assert new.provenance is not None and new.provenance["status"] == "added"
+    assert await pr(project, app.source_ref) == [app]
+    calls = [json.loads(line) for line in (github.parent / "calls").read_text().splitlines()]
+    assert calls[0][:3] == ["pr", "view", "24"] and calls[0][-2:] == ["--repo", "acme/api"]
+    preview = await PullRequestSource().preview(parse_item("pr:24"), ground(project))
+    assert preview.note == "2 files" and preview.tokens > 0
+
+
+async def test_an_issue_comes_with_its_comments(project: Project, github: Path) -> None:
+    answer(github, {"words": ["issue", "view", "7"], "stdout": json.dumps(ISSUE)})
+    (fact,) = await IssueSource().fetch(parse_item("issue:7"), ground(project))
+    assert fact.full.text == (
+        "Issue 7: It breaks\nstate: OPEN, author: bob\n\nWords\n\neve wrote:\nme too"
+    )
+    preview = await IssueSource().preview(parse_item("issue:7"), ground(project))
+    assert preview.note == "1 comment"
+
+
+async def test_an_old_gh_is_asked_for_less(project: Project, github: Path) -> None:
+    old = {key: value for key, value in PR.items() if key != "closingIssuesReferences"}
+    answer(
+        github,
+        {"words": ["pr", "view", "24"], "without": ["closing"], "stdout": json.dumps(old)},
+        {
+            "words": ["pr", "view"],
+            "stderr": 'Unknown JSON field: "closingIssuesReferences"\nAvailable fields:\n  author',
+            "code": 1,
+        },
+        {"words": ["pr", "diff", "24"], "stdout": PATCH},
+    )
+    described, *_ = await pr(project)
+    assert "Load with a mode" in described.full.text and "closes" not in described.full.text
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "words"),
+    [
+        ("To get started with GitHub CLI, please run:  gh auth login", "gh_login", "gh auth login"),
+        ("HTTP 401: Bad credentials (https://api.github.com/graphql)", "gh_login", "logged in"),
+        (
+            "GraphQL: Could not resolve to a PullRequest with the number of 24. (repository)",
+            "gh_not_found",
+            "no such number",
+        ),
+        ("no pull requests found for branch", "gh_not_found", "no such number"),
+        (
+            "could not find pull request diff: HTTP 406: Sorry, the diff exceeded the maximum number"
+            " of lines (20000)",
+            "gh_too_large",
+            "HTTP 406",
+        ),
+        (
+            "HTTP 406: Sorry, the diff exceeded the maximum number of files (300).",
+            "gh_too_large",
+            "406",
+        ),
+        ('Post "https://api.github.com": dial tcp: lookup: no such host', "gh_network", "reached"),
+        ("error connecting to api.github.com", "gh_network", "network"),
+        ("HTTP 502: Bad gateway", "gh_network", "reached"),
+        ("HTTP 403: API rate limit exceeded for user", "gh_rate_limit", "rate limit"),
+        ("HTTP 403: Resource not accessible", "gh_forbidden", "HTTP 403"),
+        ("no git remotes found", "gh_no_repository", "remotes"),
+        ("something new\nand more", "gh_failed", "something new"),
+        ("", "gh_failed", "ended with 1"),
+    ],
+)
+async def test_every_failure_is_one_clear_sentence(
+    project: Project, github: Path, said: str, code: str, words: str
+) -> None:
+    answer(
+        github,
+        {"words": ["pr", "view"], "stderr": said, "code": 1},
+        {"words": ["issue", "view"], "stderr": said, "code": 1},
+    )
+    for act in (PullRequestSource().fetch, PullRequestSource().preview):
+        with pytest.raises(GhFailed) as failed:
+            await act(parse_item("pr:24"), ground(project))
+        assert failed.value.code == code
+        assert str(failed.value).startswith("pr:24 cannot be read: ")
+        assert words in str(failed.value) and "\n" not in str(failed.value)
+
+
+async def test_a_diff_too_large_gives_nothing_at_all(project: Project, github: Path) -> None:
+    answer(
+        github,
+        {"words": ["pr", "view"], "stdout": json.dumps(PR)},
+        {"words": ["pr", "diff"], "stderr": "HTTP 406: too_large", "code": 1},
+    )
+    with pytest.raises(GhFailed, match=r"diff:BASE\.\.\.HEAD"):
+        await pr(project)
+
+
+@pytest.mark.parametrize("printed", ["", "not json", "[]", "null", '{"files": 3, "author": 4}'])
+async def test_strange_answers_do_not_break_it(
+    project: Project, github: Path, printed: str
+) -> None:
+    answer(
+        github,
+        {"words": ["pr", "view"], "stdout": printed},
+        {"words": ["pr", "diff"], "stdout": ""},
+    )
+    try:
+        facts = await pr(project)
+    except GhFailed as failed:
+        assert "no JSON" in str(failed)
+    else:
+        assert facts[0].full.text.startswith("Pull request 24")
+
+
+async def test_without_gh_it_says_how_to_get_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(GhFailed, match="not installed") as failed:
+        await pr(project)
+    assert failed.value.code == "gh_missing"
+    off = Ground(Ground.at(project.root).confined, repo="acme/api", gh=False)
+    with pytest.raises(GhFailed, match="switched off"):
+        await IssueSource().preview(parse_item("issue:7"), off)
+
+
+async def test_a_file_that_did_not_change_is_said_so(project: Project, github: Path) -> None:
+    answer(
+        github,
+        {"words": ["pr", "view"], "stdout": json.dumps(PR)},
+        {"words": ["pr", "diff"], "stdout": PATCH},
+    )
+    with pytest.raises(SourceFailed, match="nothing changed in other"):
+        await pr(project, "pr:24 in other.py")
+    assert os.environ["PATH"].startswith(str(github.parent))
