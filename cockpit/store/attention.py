@@ -202,6 +202,16 @@ def predicate_body(predicate: Predicate) -> dict[str, Any]:
     }
 
 
+def read_predicate(value: Any) -> Predicate:
+    """The inverse of :func:`predicate_body`; a key that is none raises ``msgspec.ValidationError``."""
+    known = {field.name for field in fields(Predicate)}
+    if isinstance(value, dict) and (unknown := sorted(map(str, value.keys() - known))):
+        raise msgspec.ValidationError(
+            f"a predicate has no {', '.join(unknown)} (but {', '.join(sorted(known))})"
+        )
+    return msgspec.convert(value, Predicate)
+
+
 class _BandRow(msgspec.Struct, forbid_unknown_fields=True):
     floor: Annotated[int, msgspec.Meta(ge=0)]
     target: Annotated[int, msgspec.Meta(ge=0)]
@@ -218,7 +228,7 @@ class _RuleRow(msgspec.Struct, forbid_unknown_fields=True):
     risk: _Weight = 0.0
     half_life: Annotated[int, msgspec.Meta(ge=0)] = 0
     id: str = ""
-    when: Predicate = Predicate()
+    when: dict[str, Any] = {}
     enabled: bool = True
 
 
@@ -237,6 +247,7 @@ def parse(text: str, profile_id: str) -> Profile:
     """
     try:
         file = msgspec.convert(tomllib.loads(text), _ProfileFile)
+        predicates = [read_predicate(row.when) for row in file.rules]
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ProfileInvalid(f"Profile {profile_id!r} cannot be read: {error}.") from error
     missing = [name for name in BANDS if name not in file.bands]
@@ -260,14 +271,14 @@ def parse(text: str, profile_id: str) -> Profile:
                 Rule(
                     row.id or row.source,
                     row.source,
-                    row.when,
+                    when,
                     thousandths(row.priority),
                     thousandths(row.novelty),
                     thousandths(row.risk),
                     row.half_life,
                     row.enabled,
                 )
-                for row in file.rules
+                for row, when in zip(file.rules, predicates, strict=True)
             ),
         )
     )

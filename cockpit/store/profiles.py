@@ -24,6 +24,7 @@ from cockpit.store.attention import (
     Rule,
     check,
     predicate_body,
+    read_predicate,
     scaled,
     shipped,
     thousandths,
@@ -71,7 +72,8 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
     """Store the next version; an active one retires the version that was active before.
 
     Versions of a profile are 1, 2, 3, … without gaps (RFC-003 §13.3): any other number raises
-    :class:`ProfileInvalid`, as does an unsound profile. Returns it as stored, with its moment.
+    :class:`ProfileInvalid`, as does an unsound profile. Returns it as stored: rules by id, with its
+    moment.
     """
     check(profile)
     newest = _newest(tx.connection, profile.profile_id)
@@ -81,7 +83,8 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
             f"Profile {profile.profile_id!r}: the next version is {expected}, not"
             f" {profile.version}. Somebody changed it meanwhile; start from the current version."
         )
-    stored = replace(profile, updated_at=tx.now())
+    rules = tuple(sorted(profile.rules, key=lambda rule: rule.rule_id))
+    stored = replace(profile, rules=rules, updated_at=tx.now())
     if stored.status == "active":
         tx.execute(
             "UPDATE orientation_profiles SET status='retired'"
@@ -190,19 +193,18 @@ def load(connection: sqlite3.Connection, profile_id: str, version: int) -> Profi
 def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
     rule_id, source_type, predicate, priority, novelty, risk, half_life, enabled = row
     try:
-        when = msgspec.json.decode(predicate, type=Predicate)
-    except msgspec.ValidationError as error:
-        raise ProfileInvalid(f"Rule {rule_id!r}: its predicate cannot be read: {error}.") from error
-    return Rule(
-        rule_id,
-        source_type,
-        when,
-        thousandths(priority),
-        thousandths(novelty),
-        thousandths(risk),
-        half_life,
-        bool(enabled),
-    )
+        return Rule(
+            rule_id,
+            source_type,
+            read_predicate(msgspec.json.decode(predicate)),
+            thousandths(priority),
+            thousandths(novelty),
+            thousandths(risk),
+            half_life,
+            bool(enabled),
+        )
+    except (ValueError, OverflowError) as error:
+        raise ProfileInvalid(f"Rule {rule_id!r} cannot be read: {error}.") from error
 
 
 def history(connection: sqlite3.Connection, profile_id: str) -> tuple[Profile, ...]:

@@ -190,7 +190,8 @@ def test_quality_is_a_share_of_the_bound(facts: list[Linked], shape: Profile) ->
     assume(not any(fact.pinned for fact in facts))
     chosen = selection(facts, shape, 4)
     assert 0 <= chosen.quality_ppm <= 1_000_000
-    if not packet_of(chosen, shape, 4).drops and chosen.bound:
+    packet = packet_of(chosen, shape, 4)
+    if not packet.drops and all(entry.level == "full" for _, entry in packet.rendered()):
         assert chosen.quality_ppm == 1_000_000
 
 

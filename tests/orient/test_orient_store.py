@@ -1,0 +1,211 @@
+"""Packets in the store: one a wave, final, journalled, and the same when compiled again."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+
+import pytest
+from conftest import World
+
+from cockpit.orient.columns import Columns, from_linked, read
+from cockpit.orient.compile import UnknownAlgorithm, compile_packet
+from cockpit.orient.diff import diff
+from cockpit.orient.verify import recompile, verify
+from cockpit.store import facts, journal, packets
+from cockpit.store.connection import connect
+from cockpit.store.errors import NotFound
+from cockpit.store.facts import Fact, Level
+
+HOSTILE = (
+    "a,b.py",
+    'q"uote.py',
+    "new\nline.py",
+    "unit\x1fsep.py",
+    "emoji-🙂.py",
+    "[1,2].py",
+    "nul\\0",
+)
+
+
+def seen(name: str, text: str = "words", **known: object) -> Fact:
+    return Fact(
+        "file",
+        f"file:{name}",
+        "situational",
+        Level(text, 40),
+        Level(f"{name}: {len(text)} characters", 8),
+        **known,  # type: ignore[arg-type]  # the fields of Fact
+    )
+
+
+def rows(world: World, action: journal.Action) -> list[journal.Row]:
+    return [row for row in world.store.read_now(journal.rows) if row.action == action]
+
+
+def test_columns_from_the_store_are_those_of_its_records(world: World) -> None:
+    world.wave([seen(name, key) for name in HOSTILE for key in ("x", "y")])
+    world.wave([seen("a,b.py", "changed", dedupe_key="a,b.py", pinned=True)])
+    world.wave([seen("a,b.py", "again", dedupe_key="a,b.py")])
+    for ordinal in (1, 2, 3, 9):
+        straight = world.store.read_now(lambda c, o=ordinal: read(c, world.session_id, o))
+        linked = world.store.read_now(lambda c, o=ordinal: facts.linked(c, world.session_id, o))
+        by_record = from_linked(linked)
+        for name in Columns.__slots__:
+            one, other = getattr(straight, name), getattr(by_record, name)
+            assert list(one) == list(other) if hasattr(one, "__len__") else one == other
+
+
+def test_a_session_without_facts_has_empty_columns(world: World) -> None:
+    assert len(world.store.read_now(lambda c: read(c, world.session_id, 1))) == 0
+
+
+def test_a_packet_is_stored_with_its_journal_row(world: World) -> None:
+    wave_id = world.wave([seen("a.py"), seen("b.py")])
+    stored = world.store.read_now(lambda c: packets.load(c, wave_id))
+    assert stored.packet_id == f"k-{stored.digest[:16]}-{wave_id}"
+    assert stored.packet.digest == stored.digest
+    (row,) = rows(world, journal.Action.PACKET_COMPILED)
+    assert (row.wave_id, row.packet_id) == (wave_id, stored.packet_id)
+    assert (row.profile_id, row.profile_version) == ("default", 1)
+    assert row.detail["digest"] == stored.digest
+    assert row.detail["facts"] == 2
+    assert row.detail["bands"][3] == {
+        "band": "situational",
+        "used": 80,
+        "min": 45_000,
+        "target": 75_000,
+        "max": 110_000,
+        "facts": 2,
+        "dropped": 0,
+    }
+
+
+def test_neither_session_nor_moment_nor_words_are_in_a_packet(world: World) -> None:
+    wave_id = world.wave([seen("a.py", "a sentence of the file")])
+    body = world.store.read_now(lambda c: packets.load(c, wave_id)).body_json
+    for absent in (world.session_id, wave_id, "2026", "sentence", "a.py", str(world.store.path)):
+        assert absent not in body
+
+
+def test_a_wave_has_one_packet_and_the_same_one_again_changes_nothing(world: World) -> None:
+    wave_id = world.wave([seen("a.py")])
+    stored = world.store.read_now(lambda c: packets.load(c, wave_id))
+    again = {"pinned_now": "2026", "session_id": world.session_id}
+    same = world.store.write_now(lambda tx: packets.insert(tx, wave_id, stored.packet, **again))
+    assert same == stored.packet_id
+    assert len(rows(world, journal.Action.PACKET_COMPILED)) == 1
+    other = replace(stored.packet, quality_ppm=1)
+    with pytest.raises(packets.PacketExists, match="cannot replace it"):
+        world.store.write_now(lambda tx: packets.insert(tx, wave_id, other, **again))
+    assert world.store.read_now(lambda c: packets.load(c, wave_id)) == stored
+
+
+@pytest.mark.parametrize(
+    "sql", ["UPDATE orientation_packets SET token_used=0", "DELETE FROM orientation_packets"]
+)
+def test_packets_are_append_only(world: World, sql: str) -> None:
+    world.wave([seen("a.py")])
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        world.store.write_now(lambda tx: tx.execute(sql))
+
+
+def test_packets_of_a_session_come_in_order_of_waves(world: World) -> None:
+    waves = [world.wave([seen(f"{i}.py")]) for i in range(11)]
+    found = world.store.read_now(lambda c: packets.for_session(c, world.session_id))
+    assert [stored.wave_id for stored in found] == waves
+    assert world.store.read_now(lambda c: packets.find(c, "no-wave")) is None
+    with pytest.raises(NotFound):
+        world.store.read_now(lambda c: packets.load(c, "no-wave"))
+
+
+def test_a_past_packet_verifies_after_later_waves_changed_its_facts(world: World) -> None:
+    first = world.wave([seen("a.py", "one", dedupe_key="a.py"), seen("b.py")])
+    world.wave([seen("a.py", "two", dedupe_key="a.py"), seen("c.py", pinned=True)])
+    verified = verify(world.store, first)
+    assert verified.ok
+    (row,) = rows(world, journal.Action.PACKET_VERIFIED)
+    assert row.detail == {
+        "digest": verified.digest,
+        "recompiled": verified.digest,
+        "ok": True,
+    }
+    assert (row.result, row.actor, row.packet_id) == ("ok", "person", verified.packet_id)
+
+
+def tamper(world: World, *statements: str) -> None:
+    connection = connect(world.store.path)
+    try:
+        for statement in statements:
+            connection.execute(statement)
+    finally:
+        connection.close()
+
+
+def test_a_changed_fact_is_found(world: World) -> None:
+    wave_id = world.wave([seen("a.py"), seen("b.py")])
+    tamper(world, "UPDATE session_facts SET tokens_full=41 WHERE source_ref='file:a.py'")
+    verified = verify(world.store, wave_id)
+    assert not verified.ok
+    assert "the facts or the profile" in verified.words
+    (row,) = rows(world, journal.Action.PACKET_VERIFIED)
+    assert (row.result, row.error_code, row.detail["ok"]) == ("error", "packet_differs", False)
+
+
+def test_a_changed_profile_is_found(world: World) -> None:
+    wave_id = world.wave([seen("a.py")])
+    tamper(world, "UPDATE attention_rules SET priority_weight=0.5 WHERE source_type='log'")
+    assert not verify(world.store, wave_id).ok
+
+
+def test_a_changed_body_is_found(world: World) -> None:
+    wave_id = world.wave([seen("a.py")])
+    tamper(
+        world,
+        "DROP TRIGGER orientation_packets_no_update",
+        "UPDATE orientation_packets SET packet_json=replace(packet_json, '\"dropped\":0', '\"dropped\":1')",
+    )
+    verified = verify(world.store, wave_id)
+    assert not verified.ok
+    assert "was changed after it was written" in verified.words
+
+
+def test_a_packet_of_another_algorithm_says_so(world: World) -> None:
+    wave_id = world.wave([seen("a.py")])
+    tamper(
+        world,
+        "DROP TRIGGER orientation_packets_no_update",
+        "UPDATE orientation_packets SET packet_json=replace(packet_json, 'bands/1', 'bands/0')",
+    )
+    with pytest.raises(UnknownAlgorithm, match="bands/0"):
+        world.store.read_now(lambda c: recompile(c, wave_id))
+
+
+def test_a_body_that_is_no_packet_is_refused() -> None:
+    with pytest.raises(packets.StoreError, match="not the body"):
+        packets.packet_from_body({"bands": []})
+
+
+def test_the_difference_of_two_waves(world: World) -> None:
+    first = world.wave([seen("a.py", "one", dedupe_key="a.py"), seen("b.py")])
+    second = world.wave([seen("a.py", "two", dedupe_key="a.py")])
+    before, after = (
+        world.store.read_now(lambda c, w=wave: packets.load(c, w)).packet
+        for wave in (first, second)
+    )
+    found = diff(before, after)
+    assert [band for band, _ in found.added] == ["situational"]
+    assert [entry.ordinal for _, entry in found.added] == [2]
+    assert [entry.ordinal for _, entry in found.removed] == [1]
+    assert found.changed == ()
+    assert diff(after, after).same
+
+
+def test_a_fact_that_was_shortened_is_a_change() -> None:
+    from orient_made import fact, profile
+
+    large = fact("large", tokens=300, outline=50)
+    wide, narrow = (profile({"situational": (0, room, room)}) for room in (300, 100))
+    (change,) = diff(compile_packet([large], wide, 1), compile_packet([large], narrow, 1)).changed
+    assert (change.before.level, change.after.level) == ("full", "outline")
+    assert change.band_before == change.band_after == "situational"
