@@ -1,4 +1,4 @@
-"""``cockpit demo``: the cockpit on a sample project, without a key and without a network."""
+"""``cockpit demo``: a walk through the cockpit on a sample project, without key and network."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cockpit.commands.project import WrongUse
-from cockpit.commands.sample import make
+from cockpit.commands.demo_project import Sample, make_sample, shipped
+from cockpit.commands.project import here, settings_of
 from cockpit.commands.terminal import on_terminal, say
 
+if TYPE_CHECKING:
+    from cockpit.config import Settings
+    from cockpit.store.place import Place
 
-@click.command(short_help="The cockpit on a sample project, offline.")
+SCRIPT = "bug.toml"
+
+
+@click.command(short_help="A walk through the cockpit on a sample project, offline.")
 @click.option(
     "--dir",
     "folder",
@@ -24,24 +31,70 @@ from cockpit.commands.terminal import on_terminal, say
 )
 @click.pass_context
 def demo(ctx: click.Context, /, folder: Path | None) -> None:
-    """Make a small repository and open the cockpit on the review of a branch in it.
+    """Make a small Git project and work in it: a review of a branch, then a bug.
 
-    Enter approves what the reviewer asks for, Escape discusses it. The reviewer is cockpit's offline
-    rules. Where there is no terminal, the review is done and told without the screen.
+    Enter approves what the agent asks for, Escape discusses it. The words are those of cockpit's
+    offline rules and of a script; everything else is real. Without a terminal a policy decides, and
+    the report of both sessions is printed.
     """
-    target = Path(tempfile.mkdtemp(prefix="cockpit-demo-")) if folder is None else folder.absolute()
-    if target.exists() and any(target.iterdir()):
-        raise WrongUse(f"{target} is not empty; name a folder that is, or that is not there yet.")
-    target.mkdir(parents=True, exist_ok=True)
-    plan = asyncio.run(make(target))
-    os.chdir(target)
-    say(f"The sample project is in {target}; remove it when you are done.")
-    words = f"review {plan.review}"
-    if on_terminal(sys.stdout) and on_terminal(sys.stdin):
-        from cockpit.commands.screen import open_screen
+    root = folder.absolute() if folder else Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
+    say(f"Making the sample project in {root} …")
+    sample = asyncio.run(make_sample(root))
+    os.chdir(root)
+    place = here()
+    script = _script(place)
+    # A model's name and a policy of the user's own settings are for their own work.
+    settings = settings_of(place, {"[model] name": script, "[approval] policy": "ask"})
+    if on_terminal(sys.stdin) and on_terminal(sys.stdout):
+        code = asyncio.run(_on_screen(place, settings, sample))
+    else:
+        from cockpit.commands.demo_headless import play
 
-        ctx.exit(open_screen(None, {"[model] name": "offline"}, first_words=words))
-    from cockpit.commands.headless import drive
+        code = asyncio.run(play(place, settings, sample, script))
+    say(_next(root))
+    ctx.exit(code)
 
-    flags = {"[model] name": "offline", "[approval] policy": "all"}
-    ctx.exit(drive(words, None, output="text", flags=flags))
+
+def _script(place: Place) -> str:
+    """The model that plays the bug, by a name that holds as long as the sample does."""
+    place.prepare()
+    target = place.state / SCRIPT
+    target.write_bytes(shipped(SCRIPT).read_bytes())
+    return f"script:{target.relative_to(place.root)}"
+
+
+async def _on_screen(place: Place, settings: Settings, sample: Sample) -> int:
+    from cockpit.app.application import run_app
+    from cockpit.commands.remembered import remember_theme
+    from cockpit.loop.demo_guide import guide
+    from cockpit.loop.runtime import open_runtime
+
+    async with open_runtime(place, settings.runtime) as runtime:
+        session_id = await runtime.start(f"review main..{sample.branch}", model="offline")
+        guiding = asyncio.create_task(guide(runtime.store))
+        try:
+            return await run_app(
+                runtime,
+                session_id=session_id,
+                theme=settings.theme,
+                keys=settings.keys,
+                on_theme=remember_theme,
+            )
+        finally:
+            guiding.cancel()
+            await asyncio.gather(guiding, return_exceptions=True)
+
+
+def _next(root: Path) -> str:
+    return (
+        f"\nThe sample project stays in {root}; remove it when you are done with it.\n"
+        f"  cd {root}\n"
+        "  cockpit -c                      open the last session again\n"
+        "  cockpit replay last             watch it from its first row\n"
+        "  cockpit packet explain          why each fact was kept, shortened or dropped\n"
+        "  git log --stat -1               the commit that was made\n"
+        "In a repository of your own:\n"
+        "  cockpit review main..HEAD       a review, without a key\n"
+        "  cockpit                         the screen; a key (ANTHROPIC_API_KEY, OPENAI_API_KEY) gives"
+        " it a model"
+    )
