@@ -19,6 +19,14 @@ def matches(path: str, glob: str | None) -> bool:
     return pattern.fullmatch(path if "/" in glob else path.rpartition("/")[2]) is not None
 
 
+# Everything in a class but letters, digits and ranges between them stands for itself.
+_SIGN = re.compile(r"(?<![A-Za-z0-9])-|-(?![A-Za-z0-9])|[^\w-]")
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\{match[0]}"
+
+
 @functools.lru_cache(maxsize=64)
 def _pattern(glob: str) -> re.Pattern[str]:
     out: list[str] = []
@@ -41,8 +49,9 @@ def _pattern(glob: str) -> re.Pattern[str]:
             at += 1
         elif text[at] == "[" and "]" in text[at + 2 :]:
             end = text.index("]", at + 2)
-            body = text[at + 1 : end].replace("\\", r"\\").replace("[", r"\[")
-            out.append(f"[{'^' + body[1:] if body[0] in '!^' else body}]")
+            body = text[at + 1 : end]
+            negated = body[0] in "!^" and len(body) > 1
+            out.append(f"[{'^' if negated else ''}{_SIGN.sub(_escape, body[negated:])}]")
             at = end + 1
         else:
             out.append(re.escape(text[at]))

@@ -17,6 +17,7 @@ from pathlib import Path
 from cockpit.access.paths import PathRefused
 from cockpit.access.programs import Finished, run_git
 from cockpit.observe.ground import Ground, SourceFailed
+from cockpit.store.masking import mask_key_blocks
 
 MAX_FILES = 100_000
 """Most files of a project that are listed."""
@@ -109,7 +110,7 @@ async def contents(
 ) -> AsyncIterator[list[tuple[str, bytes]]]:
     """The bytes of files of up to :data:`MAX_FILE_BYTES`, in chunks of about 16 MB, in order.
 
-    Files that went away or cannot be read are left out.
+    Files that went away or cannot be read are left out; private key blocks are masked.
     """
     chunk: list[Entry] = []
     size = 0
@@ -166,8 +167,18 @@ async def _ls_tree(
 
 async def _read_chunk(ground: Ground, chunk: list[Entry]) -> list[tuple[str, bytes]]:
     if chunk[0].oid:
-        return await _read_blobs(ground, chunk)
-    return await asyncio.to_thread(_read_files, ground, chunk)
+        found = await _read_blobs(ground, chunk)
+    else:
+        found = await asyncio.to_thread(_read_files, ground, chunk)
+    return [(path, _without_keys(content)) for path, content in found]
+
+
+def _without_keys(content: bytes) -> bytes:
+    """Single lines of a private key could not be told from other text later."""
+    if b"PRIVATE KEY-----" not in content:
+        return content
+    text = content.decode("utf-8", "surrogateescape")
+    return mask_key_blocks(text).encode("utf-8", "surrogateescape")
 
 
 async def _read_blobs(ground: Ground, chunk: list[Entry]) -> list[tuple[str, bytes]]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 import warnings
+
+_QUIET = threading.Lock()  # catch_warnings changes the whole process's filters and back
 
 _MOST = 400
 _HEAD = 40
@@ -37,7 +40,7 @@ def text_lines(text: str) -> list[str]:
 def parse_python(text: str) -> ast.Module | None:
     """The syntax tree, or None when there is none (also for text nested too deep to parse)."""
     try:
-        with warnings.catch_warnings():
+        with _QUIET, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,7 +1,8 @@
 """Secrets are masked before anything is stored.
 
 Known shapes of keys and tokens, private key blocks, credentials in addresses, and values that look
-random and are assigned to names like ``password`` become ``[masked:KIND]``. The work is linear in
+random and are assigned to names like ``password`` become ``[masked:KIND]``; no line is added or
+removed. The work is linear in
 the text, and masking what is masked changes nothing. Ordinary code (``token = get_token()``,
 ``password: str``, commit hashes) is left as it is. Source: RFC-003 §15.4, design of Observe.
 """
@@ -78,7 +79,7 @@ _QUOTED_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ./][A-Za-z]+)*")
 
 def mask(text: str) -> str:
     """``text`` with every secret that is recognised replaced by ``[masked:KIND]``."""
-    masked = _mask_pem(text) if "PRIVATE KEY" in text else text
+    masked = mask_key_blocks(text)
     for kind, hint, shape in _COMPILED:
         if hint in masked:
             masked = shape.sub(f"{_MASKED}{kind}]", masked)
@@ -115,13 +116,20 @@ def _mask_member(key: Any, member: Any) -> Any:
     return masked
 
 
-def _mask_pem(text: str) -> str:
-    """Private key blocks, whole; a block without its end is masked to the end of its base64."""
+def mask_key_blocks(text: str) -> str:
+    """Only private key blocks, whole; one without its end is masked to the end of its base64.
+
+    For text that is to be cut into lines before :func:`mask` sees them. Line ends are kept, so that
+    every line keeps its number.
+    """
+    if "PRIVATE KEY" not in text:
+        return text
     kept: list[str] = []
     at = 0
     while begin := _PEM_BEGIN.search(text, at):
         stop = _pem_end(text, begin)
-        kept += [text[at : begin.start()], f"{_MASKED}private-key]"]
+        ends = "\n" * text.count("\n", begin.start(), stop)
+        kept += [text[at : begin.start()], f"{_MASKED}private-key]", ends]
         at = stop
     return "".join([*kept, text[at:]])
 

@@ -80,7 +80,7 @@ def test_private_key_blocks_are_masked_whole(kind: str) -> None:
     name = f"{kind}PRIVATE KEY{' BLOCK' if kind == 'PGP ' else ''}"
     body = "\n".join(["MIIEpAIBAAKCAQEA" + B64] * 3)
     block = f"-----BEGIN {name}-----\n{body}\n-----END {name}-----"
-    assert mask(f"before\n{block}\nafter") == "before\n[masked:private-key]\nafter"
+    assert mask(f"before\n{block}\nafter") == "before\n[masked:private-key]\n\n\n\n\nafter"
     diff = "\n".join(f"+{line}" for line in block.split("\n"))
     assert B64 not in mask(diff)
     assert B64 not in mask(json.dumps({"key": block}))

@@ -15,6 +15,7 @@ from cockpit.observe.finding import find
 from cockpit.observe.glob import matches
 from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.scope import ScopeItem, parse_item
+from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.matcher import find as match_lines
 from cockpit.observe.sources.search import MAX_MATCHES, SearchSource
 from cockpit.observe.sources.symbol import SymbolSource
@@ -140,7 +141,7 @@ def test_the_wider_expression_matches_at_least_as_much(regex: str, line: str) ->
 def test_lines_are_matched_alone() -> None:
     files = [("a", b"one\ntwo\r\n\nthree"), ("b", b"\0two")]
     answer = match_lines(r"^two$|^$", files, 10)
-    assert answer == {"found": {"a": [(2, "two"), (3, "")]}, "counts": {"a": 2}}
+    assert answer == {"found": {"a": [(2, "two", 0), (3, "", 0)]}, "counts": {"a": 2}}
     assert match_lines("o.t", files, 10) == {"found": {}, "counts": {}}
 
 
@@ -250,6 +251,29 @@ async def test_hostile_python_is_survived(project: Project) -> None:
     fact = await symbol(project, "draw")
     assert fact.provenance is not None
     assert ["sound.py", 1, 1] in fact.provenance["definitions"]
+
+
+async def test_lines_of_a_private_key_are_never_shown_alone(project: Project) -> None:
+    body = "\n".join(f"MIIEpAIBAAKCAQEA{n}canary{n}base64" for n in range(5))
+    key = f"-----BEGIN {'PRIVATE'} KEY-----\n{body}\n-----END {'PRIVATE'} KEY-----\n"
+    project.write("key.pem", f"first\n{key}last\n").write("key.py", f'KEY = """{key}"""\nKEY\n')
+    head = project.commit("key")
+    for rev in (None, head):
+        assert "no line" in (await search(project, "search:canary", rev)).full.text
+        assert "canary" not in repr(await symbol(project, "KEY", rev))
+        ground = Ground.at(project.root, rev=rev)
+        (fact,) = await FileSource().fetch(parse_item("file:key.pem:4-9"), ground)
+        assert "canary" not in fact.full.text and fact.full.text.endswith("last\n")
+
+
+async def test_half_a_secret_is_not_shown(project: Project) -> None:
+    canary = "ghp_" + "a1B2" * 9
+    for gap in range(90, 110):
+        line = f"{'x' * 1000} {canary}{' ' * (gap - 60)}needle {'y ' * 130}{canary} {'z' * 1000}"
+        project.write("one.txt", f"{line}\n")
+        assert canary[-8:] not in (await search(project, "search:needle")).full.text
+    project.write("two.txt", f"{'w ' * 140} needle {canary}\n")
+    assert canary[:8] not in (await symbol(project, "needle")).full.text
 
 
 async def test_secrets_in_found_lines_are_masked(project: Project) -> None:

@@ -16,6 +16,7 @@ from cockpit.observe.preview import Preview, estimated, plural
 from cockpit.observe.scope import ScopeItem
 from cockpit.observe.tokens import estimate_bytes, estimate_lines
 from cockpit.store.facts import Fact
+from cockpit.store.masking import mask, mask_key_blocks
 
 MAX_SLICED_BYTES = 64_000_000
 """Largest file of which some lines may be asked for."""
@@ -51,9 +52,9 @@ def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None) -> Fact:
     if b"\0" in content[:_SNIFF]:
         raise SourceFailed(f"{path!r} is binary")
     sha256 = hashlib.sha256(content).hexdigest()
-    lines = text_lines(content.decode("utf-8", "replace"))
+    lines = text_lines(mask_key_blocks(content.decode("utf-8", "replace")))
     first, last = _held(item, path, len(lines))
-    text = "".join(lines[first - 1 : last]) if lines else ""
+    text = mask("".join(lines[first - 1 : last])) if lines else ""
     if len(text) > MAX_FILE_BYTES:
         raise SourceFailed(f"{path!r}: these lines hold {len(text):,} characters; ask for fewer")
     named = ScopeItem("file", path, item.lines and (first, last), level=item.level)

@@ -2,7 +2,7 @@
 
 An expression may take exponential time. In a process of its own it can be ended without harm, and
 its memory is limited. Input: a JSON line ``{"regex", "files": [[path, size]…], "most"}``, then the
-bytes of the files one after another. Output: one JSON line ``{"path": [[line, text]…]}`` and counts.
+bytes of the files one after another. Output: one JSON object with what :func:`find` returns.
 Nothing but the standard library's lightest modules is imported: it starts for every search.
 """
 
@@ -14,25 +14,26 @@ import sys
 import warnings
 
 _MEMORY = 1_500_000_000
-_LINE = 400
+_LINE = 20_000
 _SNIFF = 8_000
 
 
 def find(regex: str, files: list[tuple[str, bytes]], most: int) -> dict[str, object]:
     """Lines that match, by path in the order given: at most ``most``, counted all.
 
-    Binary files (a NUL in the first 8,000 bytes) are passed over. Raises ``re.error``.
+    ``found`` has ``(number, text, start of the match in it)`` by path, ``counts`` numbers. Binary
+    files (a NUL in the first 8,000 bytes) are passed over. Raises ``re.error``.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search = re.compile(regex).search
-    found: dict[str, list[tuple[int, str]]] = {}
+    found: dict[str, list[tuple[int, str, int]]] = {}
     counts: dict[str, int] = {}
     left = most
     for path, content in files:
         if b"\0" in content[:_SNIFF]:
             continue
-        hits: list[tuple[int, str]] = []
+        hits: list[tuple[int, str, int]] = []
         count = 0
         lines = content.decode("utf-8", "replace").split("\n")
         if not lines[-1]:
@@ -43,20 +44,14 @@ def find(regex: str, files: list[tuple[str, bytes]], most: int) -> dict[str, obj
                 count += 1
                 if left > 0:
                     left -= 1
-                    hits.append((number, _around(line.rstrip(), match.start())))
+                    begin = max(0, match.start() - _LINE // 2) if len(line) > _LINE else 0
+                    text = line[begin : begin + _LINE].rstrip()
+                    hits.append((number, text, match.start() - begin))
         if count:
             counts[path] = count
             if hits:
                 found[path] = hits
     return {"found": found, "counts": counts}
-
-
-def _around(line: str, start: int) -> str:
-    """The line, or what stands around the match in a very long one."""
-    if len(line) <= _LINE:
-        return line
-    begin = max(0, start - _LINE // 4)
-    return f"{'…' if begin else ''}{line[begin : begin + _LINE]}…"
 
 
 def main() -> int:

@@ -20,6 +20,7 @@ from cockpit.observe.scope import ScopeItem
 from cockpit.observe.tokens import estimate_bytes
 from cockpit.store.canonical import digest
 from cockpit.store.facts import Fact
+from cockpit.store.masking import mask
 
 MAX_DEFINITIONS = 12
 MAX_REFERENCES = 200
@@ -107,9 +108,9 @@ def _scan(uses: _Uses, chunk: list[tuple[str, bytes]]) -> None:
         text = content.decode("utf-8", "replace")
         tree = parse_python(text) if path.endswith((".py", ".pyi")) else None
         if tree is None:
-            _scan_words(uses, path, text_lines(text))
+            _scan_words(uses, path, text_lines(mask(text)))
         else:
-            _scan_tree(uses, path, tree, text_lines(text))
+            _scan_tree(uses, path, tree, text_lines(mask(text)))
 
 
 def _scan_tree(uses: _Uses, path: str, tree: ast.Module, lines: list[str]) -> None:
@@ -133,7 +134,7 @@ def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.stmt, st
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _Definition):
             name = f"{prefix}{child.name}"
-            yield name, child, signature(child)
+            yield name, child, mask(signature(child))[:200]
             yield from _definitions(child, f"{name}.")
         elif isinstance(child, ast.Assign | ast.AnnAssign):
             targets = child.targets if isinstance(child, ast.Assign) else [child.target]
