@@ -133,7 +133,7 @@ def _added(paths: Sequence[str]) -> tuple[Item, ...]:
 _VERDICTS: tuple[tuple[re.Pattern[str], Verdict], ...] = (
     (
         re.compile(
-            r"\b(?:just|only|make it a|as a)?\s*comment\b(?! (?:on|out|about|in))|"
+            r"\b(?:just|only|make it a|as a)?\s*comment\b(?! (?:on|out|about|in)\b)|"
             r"\bnot? (?:to )?(?:block|request(?:ing)? changes)\b|\bdon'?t (?:block|request)\b",
             re.IGNORECASE,
         ),

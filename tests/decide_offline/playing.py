@@ -142,15 +142,15 @@ class Play:
         assert said.call == "request_context", said
         request = parse_request(said.arguments, rev=self.opened.rev)
         gateway = ContextGateway.of(root=self.root, rev=self.opened.rev)
-        kept = tuple(
-            item for item in request.scope if items is None or str(item) in items
-        )
+        kept = tuple(item for item in request.scope if items is None or str(item) in items)
         from dataclasses import replace
 
         fetched = await gateway.fetch(replace(request, scope=kept))
         for fact in fetched.facts:
             self.take(fact, self.wave + 1)
-        errors = [f"{out.item}: could not be read: {out.error}" for out in fetched.outcomes if out.error]
+        errors = [
+            f"{out.item}: could not be read: {out.error}" for out in fetched.outcomes if out.error
+        ]
         self.settle(said, "approved" if items is None else "narrowed", "\n".join(errors))
 
 

@@ -36,7 +36,8 @@ def uses(change: Change, name: str) -> Iterator[Reference]:
 def certain(change: Change, use: Reference, target: Definition) -> bool:
     """True when ``use`` can only mean ``target``: it stands in the same file, imports the name from
     the target's module, is qualified with the module, or stands in a file that imports it."""
-    if any(_defines(target.name, text) for text in _known(change, use.path)):
+    elsewhere = use.path != target.path
+    if elsewhere and any(_defines(target.name, text) for text in _known(change, use.path)):
         return False
     code, _ = split_line(use.path, use.text)
     name, module = re.escape(target.name), re.escape(PurePosixPath(target.path).stem)

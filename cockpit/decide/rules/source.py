@@ -71,8 +71,8 @@ def functions(module: ast.Module) -> Iterator[FunctionNode]:
 
 
 def binds(text: str, name: str) -> bool:
-    """True when a Python file gives ``name`` a meaning of its own: a variable, a parameter, an
-    import, a definition."""
+    """True when a Python file gives ``name`` a meaning beside its definition: a variable, a
+    parameter, an import."""
     module = parse(text)
     for node in ast.walk(module) if isinstance(module, ast.Module) else ():
         match node:
@@ -81,8 +81,6 @@ def binds(text: str, name: str) -> bool:
             case ast.arg(arg=found) if found == name:
                 return True
             case ast.alias() if name in (node.asname, node.name):
-                return True
-            case ast.FunctionDef(name=found) | ast.ClassDef(name=found) if found == name:
                 return True
     return False
 

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 
 from cockpit.decide.rules.change import Change, is_docs, is_source, is_test
 from cockpit.decide.rules.definitions import defined
-from cockpit.decide.rules.diff import FileDiff, Line
+from cockpit.decide.rules.diff import FileDiff, Hunk
 from cockpit.decide.rules.source import functions, tree
 
 _FILES = 6
 _NAMES = 4
-_HEADING = re.compile(r"\b(?:def|class|func|fn|function|struct|interface)\s+(?:\([^)]*\)\s*)?(\w+)")
+_HEADING = re.compile(
+    r"(?:(?:export|default|async|pub|static|public|private|protected|abstract|final)\s+)*"
+    r"(?:def|class|func|fn|function|struct|interface)\s+(?:\([^)]*\)\s*)?(\w+)"
+)
 
 
 def size(change: Change) -> str:
@@ -34,7 +37,7 @@ def told(change: Change) -> list[str]:
 
 def touched(change: Change, one: FileDiff) -> list[str]:
     """Functions and classes of ``one`` that hold changed lines and were there before."""
-    fresh = {new.name for new in defined(one, "+")}
+    fresh = {new.name for new in defined(one, "+")} - {old.name for old in defined(one, "-")}
     ours = {line.number for line in one.added}
     names: list[str] = []
     if (module := tree(change, one.path)) is not None:
@@ -44,17 +47,20 @@ def touched(change: Change, one: FileDiff) -> list[str]:
                 names.append(node.name)
     else:
         for hunk in one.hunks:
-            near = [hunk.heading, *_before_change(hunk.lines)]
-            found = [match[1] for text in near for match in _HEADING.finditer(text)]
-            names += [name for name in found[-1:] if name not in fresh]
+            names += [name for name in _around(hunk) if name not in fresh]
     return list(dict.fromkeys(names))
 
 
-def _before_change(lines: Sequence[Line]) -> Iterator[str]:
-    for line in lines:
-        if line.sign != " ":
-            return
-        yield line.text
+def _around(hunk: Hunk) -> Iterator[str]:
+    """Names of what the changed lines of a hunk stand in, told by headings and indentation."""
+    heading = _HEADING.search(hunk.heading)
+    name, depth = (heading[1], 0) if heading else ("", 0)
+    for line in hunk.lines:
+        indent = len(line.text) - len(line.text.lstrip())
+        if match := _HEADING.match(line.text.lstrip()):
+            name, depth = match[1], indent
+        if name and line.text.strip() and line.sign != " " and (match or indent > depth):
+            yield name
 
 
 def _rank(one: FileDiff) -> tuple[int, int, str]:

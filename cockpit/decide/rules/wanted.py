@@ -109,6 +109,7 @@ def _code(change: Change) -> Iterator[Item]:
 def _tests(change: Change) -> Iterator[Item]:
     """Tests that speak of what changed, unless the diff shows some that do."""
     names = [new.name for new in new_names(change) if not new.name.isupper()]
+    names += [new.name for _, new in changed_signatures(change)]
     for one in change.files:
         if is_source(one.path) and one.status == "modified":
             names += touched(change, one)
