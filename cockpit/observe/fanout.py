@@ -85,6 +85,7 @@ class _Pool(Generic[T]):
         self.free = {source: quotas.get(source, limit) for source in self.waiting}
         self.turn = deque(self.waiting)
         self.workers: dict[asyncio.Task[None], tuple[int, float] | None] = {}
+        self.late: set[asyncio.Task[None]] = set()
         self.stuck: set[asyncio.Task[None]] = set()
         self.finished = asyncio.Event()
 
@@ -110,6 +111,7 @@ class _Pool(Generic[T]):
     def _gone(self, task: asyncio.Task[None]) -> None:
         self.workers.pop(task, None)
         self.stuck.discard(task)
+        self.late.discard(task)
 
     def _next(self) -> int | None:
         """The next job of the next source in turn that may run one more."""
@@ -136,19 +138,20 @@ class _Pool(Generic[T]):
         while me not in self.stuck and (number := self._next()) is not None:
             self.workers[me] = (number, clock())
             job = self.jobs[number]
-            scope = asyncio.timeout(self.timeout_s)
             try:
-                async with scope:
-                    value = await job.run()
-            except TimeoutError as error:
-                ended: Literal["timed_out", "failed"] = "timed_out" if scope.expired() else "failed"
-                self._settle(number, JobOutcome(job, ended, error=error))
+                value = await job.run()
+            except asyncio.CancelledError:
+                if me not in self.late:
+                    raise
+                self._settle(number, JobOutcome(job, "timed_out", error=TimeoutError()))
             except Exception as error:
-                self._settle(number, JobOutcome(job, "failed", error=error))
+                ended: Literal["timed_out", "failed"] = "timed_out" if me in self.late else "failed"
+                self._settle(number, JobOutcome(job, ended, error=error))
             else:
                 self._settle(number, JobOutcome(job, "done", value))
-            if me in self.workers:
-                self.workers[me] = None
+            if me in self.late:
+                self.late.discard(me)
+                me.uncancel()
 
     def _settle(self, number: int, outcome: JobOutcome[T]) -> None:
         if self.outcomes[number] is not None:
@@ -162,15 +165,23 @@ class _Pool(Generic[T]):
             self._staff()
 
     async def _watch(self) -> None:
-        """Wait; give up on jobs that ignore the end of their time, and put others in their place."""
+        """Wait a little, then end jobs whose time is over.
+
+        One look at all workers costs less than a timer for each job. A job that ignores its end is
+        given up, and another worker takes its place.
+        """
         try:
-            async with asyncio.timeout(max(self.timeout_s / 4, 0.05)):
+            async with asyncio.timeout(min(max(self.timeout_s / 20, 0.01), 1.0)):
                 await self.finished.wait()
         except TimeoutError:
             now = asyncio.get_running_loop().time()
             for task, doing in list(self.workers.items()):
-                if doing is not None and now - doing[1] > self.timeout_s + _GRACE_S:
+                over = now - doing[1] - self.timeout_s if doing is not None else -1.0
+                if doing is not None and over > _GRACE_S:
                     self._give_up(task, doing[0])
+                elif over >= 0 and task not in self.late:
+                    self.late.add(task)
+                    task.cancel()
 
     def _give_up(self, task: asyncio.Task[None], number: int) -> None:
         self.workers.pop(task, None)
@@ -179,6 +190,7 @@ class _Pool(Generic[T]):
         self._settle(number, JobOutcome(self.jobs[number], "timed_out", error=TimeoutError()))
 
     async def _end(self) -> None:
+        self.turn.clear()
         tasks = [*self.workers, *self.stuck]
         for task in tasks:
             task.cancel()
