@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from textual.app import ComposeResult
+from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Markdown
 from textual.widgets._markdown import (  # the table's parts have no public names
@@ -24,6 +25,7 @@ from textual.widgets._markdown import (  # the table's parts have no public name
 )
 
 from widgets.clean import clean
+from widgets.listing import BulletList, OrderedList
 
 _WORD = re.compile(r"\w+")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,24}")
@@ -140,7 +142,18 @@ class SafeMarkdown(Markdown):
     DEFAULT_CSS = """
     SafeMarkdown { padding: 0; }
     """
-    BLOCKS = {**Markdown.BLOCKS, "table_open": _Table}  # noqa: RUF012 -- as its parent has it
+    BLOCKS = {  # noqa: RUF012 -- as its parent has it
+        **Markdown.BLOCKS,
+        "table_open": _Table,
+        "bullet_list_open": BulletList,
+        "ordered_list_open": OrderedList,
+    }
 
     def __init__(self, source: str = "", *, classes: str | None = None) -> None:
         super().__init__(clean(source), parser_factory=parser, open_links=False, classes=classes)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        # The last block's margin would leave a gap. A :last-child rule costs a restyling of every
+        # block for each new one.
+        height = super().get_content_height(container, viewport, width)
+        return max(1, height - self.children[-1].styles.margin.bottom) if self.children else height

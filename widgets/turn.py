@@ -20,6 +20,7 @@ LONG = 40_000
 """Characters above which a finished turn is drawn as plain lines: a widget per block is too many."""
 
 _FRAME = 0.07
+_REST = 3
 
 
 class Rows(Widget):
@@ -144,12 +145,16 @@ class Answer(Vertical):
 
     async def _write(self) -> None:
         """Write what is waiting, at most once a frame: many fragments become one update."""
+        now = asyncio.get_running_loop().time
         try:
             while self._waiting:
                 text = "".join(self._waiting)
                 self._waiting.clear()
+                begun = now()
                 await self._body.append(text)
-                await asyncio.sleep(_FRAME if self.view.streaming else 0)
+                # A long block costs more each time it grows: it then grows less often.
+                if self.view.streaming:
+                    await asyncio.sleep(max(_FRAME, _REST * (now() - begun)))
         finally:
             self._pumping = False
 
