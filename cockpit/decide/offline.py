@@ -7,7 +7,7 @@ judgement it says plainly that it cannot do. Source: design "The offline model".
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 
 from cockpit.decide.model import Done, ModelEvent, Prompt, TextDelta, ToolCall, Usage
 from cockpit.decide.offline_answer import Answer, written
@@ -26,7 +26,7 @@ class OfflineModel:
     def name(self) -> str:
         return "offline"
 
-    async def stream(self, prompt: Prompt) -> AsyncIterator[ModelEvent]:
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[ModelEvent]:
         """Words sentence by sentence, then the calls, then :class:`Done`. Costs nothing; never
         raises."""
         answer = answer_of(prompt)

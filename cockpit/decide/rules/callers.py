@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from cockpit.decide.rules.change import Change, Reference, is_code
 from cockpit.decide.rules.definitions import Definition
-from cockpit.decide.rules.source import binds, split_line
+from cockpit.decide.rules.source import binds, quoted, split_line
 
 _CALL_LINES = 12
 
@@ -19,8 +19,9 @@ def uses(change: Change, name: str) -> Iterator[Reference]:
     word = re.compile(rf"\b{re.escape(name)}\b")
     seen: dict[tuple[str, int], Reference] = {}
     for path, lines in change.lines.items():
+        inside = quoted(change, path)
         for number, text in lines.items():
-            if word.search(text):
+            if word.search(text) and number not in inside:
                 seen[path, number] = Reference(path, number, text)
     for found in change.references:
         known = change.lines.get(found.path, {}).get(found.line)
@@ -48,7 +49,11 @@ def certain(change: Change, use: Reference, target: Definition) -> bool:
     if re.search(rf"\.{name}\b", code):
         return False
     if use.path == target.path:
-        return not _bound(change, use.path, target.name)
+        # In a file seen in part, a word may stand in a docstring: only a call is surely code.
+        code_like = use.path in change.whole or target.name.isupper()
+        return (code_like or called_or_imported(use, target.name)) and not _bound(
+            change, use.path, target.name
+        )
     imports = re.compile(
         rf"from\s+[\w.]*(?<!\w){module}\s+import\b.*\b{name}\b|"
         rf"import\s*\{{[^}}]*\b{name}\b[^}}]*\}}\s*from"
