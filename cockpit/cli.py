@@ -7,8 +7,6 @@ Everything that goes wrong ends here as one sentence on stderr and an exit code
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,7 +25,10 @@ COMMANDS = {
     "replay": ("cockpit.commands.replay:replay", "Watch a past session again."),
     "init": ("cockpit.commands.init:init", "Write commented templates into .cockpit."),
     "doctor": ("cockpit.commands.doctor:doctor", "What is missing, and how to mend it."),
-    "demo": ("cockpit.commands.demo:demo", "The cockpit on a sample project, offline."),
+    "demo": (
+        "cockpit.commands.demo:demo",
+        "A walk through the cockpit on a sample project, offline.",
+    ),
 }
 """Name, where it stands, and its line in the help: listing them loads none."""
 
@@ -116,7 +117,10 @@ def root(
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code, and raises nothing."""
     try:
-        return _run(args)
+        ended: Any = root.main(
+            args=None if args is None else list(args), prog_name="cockpit", standalone_mode=False
+        )
+        return int(ended or 0)
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
@@ -124,28 +128,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        return _pipe_closed()
     except Exception as error:
-        return _explain(error)
+        from cockpit.commands.failing import explain
 
-
-def _run(args: Sequence[str] | None) -> int:
-    ended: Any = root.main(
-        args=None if args is None else list(args), prog_name="cockpit", standalone_mode=False
-    )
-    if not sys.stdout.closed:
-        sys.stdout.flush()  # a reader that went away shows here, not in the interpreter's last act
-    return int(ended or 0)
-
-
-def _pipe_closed() -> int:
-    # What is still buffered has no reader: without this the interpreter would complain on leaving.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 141
-
-
-def _explain(error: Exception) -> int:
-    from cockpit.commands.failing import explain
-
-    return explain(error)
+        return explain(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -37,6 +38,7 @@ def demo(ctx: click.Context, /, folder: Path | None) -> None:
     offline rules and of a script; everything else is real. Without a terminal a policy decides, and
     the report of both sessions is printed.
     """
+    program = _program()
     root = folder.absolute() if folder else Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
     say(f"Making the sample project in {root} …")
     sample = asyncio.run(make_sample(root))
@@ -51,7 +53,7 @@ def demo(ctx: click.Context, /, folder: Path | None) -> None:
         from cockpit.commands.demo_headless import play
 
         code = asyncio.run(play(place, settings, sample, script))
-    say(_next(root))
+    say(_next(root, program))
     ctx.exit(code)
 
 
@@ -82,19 +84,27 @@ async def _on_screen(place: Place, settings: Settings, sample: Sample) -> int:
             )
         finally:
             guiding.cancel()
-            await asyncio.gather(guiding, return_exceptions=True)
+            (lost,) = await asyncio.gather(guiding, return_exceptions=True)
+            if isinstance(lost, Exception):
+                say(f"cockpit: the guide fell silent: {lost}")
 
 
-def _next(root: Path) -> str:
+def _next(root: Path, program: str) -> str:
     return (
         f"\nThe sample project stays in {root}; remove it when you are done with it.\n"
         f"  cd {root}\n"
-        "  cockpit -c                      open the last session again\n"
-        "  cockpit replay last             watch it from its first row\n"
-        "  cockpit packet explain          why each fact was kept, shortened or dropped\n"
-        "  git log --stat -1               the commit that was made\n"
+        f"  {program} -c\n      opens the last session again\n"
+        f"  {program} replay last\n      shows it once more, from its first row on\n"
+        f"  {program} packet explain\n      says why each fact was kept, shortened or dropped\n"
         "In a repository of your own:\n"
-        "  cockpit review main..HEAD       a review, without a key\n"
-        "  cockpit                         the screen; a key (ANTHROPIC_API_KEY, OPENAI_API_KEY) gives"
-        " it a model"
+        f"  {program} review main..HEAD\n      reviews without a key\n"
+        f"  {program}\n      opens the screen; ANTHROPIC_API_KEY or OPENAI_API_KEY gives it a model"
     )
+
+
+def _program() -> str:
+    """How this program is called from anywhere: by its name where that is on the PATH."""
+    called = Path(sys.argv[0])
+    if shutil.which(called.name) or not called.is_file():
+        return called.name
+    return str(called.absolute())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cockpit.commands.exits import Exit, of_error
-from cockpit.commands.terminal import say
+from cockpit.commands.terminal import ReaderGone, say
 from cockpit.decide.model import ModelError
 from cockpit.store.errors import CockpitError
 from cockpit.store.masking import mask
@@ -16,8 +17,10 @@ from cockpit.store.masking import mask
 LARGEST_LOG = 1_000_000
 
 
-def explain(error: Exception) -> int:
+def explain(error: Exception) -> Exit:
     """Say what happened; returns the exit code. An error nobody foresaw goes to the log."""
+    if isinstance(error, ReaderGone):
+        return _nobody_reads()
     debug = os.environ.get("COCKPIT_DEBUG", "") not in ("", "0")
     if debug:
         say(mask("".join(traceback.format_exception(error))).rstrip())
@@ -31,6 +34,14 @@ def explain(error: Exception) -> int:
     where = f"The details are in {place}." if place else "COCKPIT_DEBUG=1 shows the details."
     say(f"cockpit: something unforeseen happened ({type(error).__name__}). {where}")
     return Exit.FAILED
+
+
+def _nobody_reads() -> Exit:
+    # What is still buffered has no reader: without this the interpreter would complain on leaving.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+    return Exit.PIPE_CLOSED
 
 
 def log_file() -> Path:

@@ -12,14 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cockpit.commands.exits import Exit, of_session
+from cockpit.commands.failing import explain
 from cockpit.commands.project import choose_session, here, settings_of
-from cockpit.commands.terminal import Telling, on_terminal, say, show_json, show_json_line
+from cockpit.commands.terminal import (
+    ReaderGone,
+    Telling,
+    on_terminal,
+    say,
+    show_json,
+    show_json_line,
+)
 from cockpit.config import Settings
 from cockpit.loop.report import session_document
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.story import Storyteller
-from cockpit.store import journal
-from cockpit.store.errors import CockpitError
+from cockpit.store import journal, sessions
 from cockpit.store.follow import follow
 from cockpit.store.place import Place
 
@@ -46,7 +53,7 @@ class Teller:
         self._telling = None if quiet else Telling(stream)
 
     def take(self, rows: Sequence[journal.Row]) -> None:
-        """Tell these rows. Raises ``BrokenPipeError`` when the reader of stdout went away."""
+        """Tell these rows. Raises :class:`ReaderGone`."""
         for row in rows:
             if row.seq <= self.seq:
                 continue
@@ -83,16 +90,18 @@ async def _drive(
         if output == "json":
             document = await runtime.store.read(lambda c: session_document(c, session_id))
             show_json(document)
+        ended = await runtime.store.read(lambda c: sessions.load(c, session_id))
         code = await runtime.store.read(lambda c: of_session(c, session_id))
-    if ending.error is not None and not isinstance(ending.error, CockpitError):
-        raise ending.error
-    if ending.error is not None:
-        say(f"cockpit: {ending.error}")
-    if ending.interrupted or code != Exit.DONE:
+    if ending.interrupted and ended.status == "stopped":
+        code = Exit.INTERRUPTED
+    elif ending.error is not None:
+        told = explain(ending.error)
+        code = Exit.FAILED if ended.status == "failed" else told
+    if code not in (Exit.DONE, Exit.REFUSED):
         say(
-            f"Go on with: cockpit run --continue {session_id}   or on the screen: cockpit -r {session_id}"
+            f"Go on with `cockpit run --continue {session_id}`, or on the screen: cockpit -r {session_id}"
         )
-    return Exit.INTERRUPTED if ending.interrupted else code
+    return code
 
 
 async def _begin(
@@ -141,7 +150,7 @@ async def _run(runtime: Runtime, session_id: str, teller: Teller) -> Ending:
             loop.remove_signal_handler(number)
         telling.cancel()
         (unread,) = await asyncio.gather(telling, return_exceptions=True)
-    if isinstance(unread, BrokenPipeError):
+    if isinstance(unread, ReaderGone):
         raise unread
     await _tell_rest(runtime, session_id, teller)
     failed = error if isinstance(error, Exception) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import sys
 
 import click
 
@@ -110,7 +109,6 @@ def _print(rows: list[Row], as_json: bool) -> None:
             show_json_line(row.line())
         else:
             show(_line(row).replace("\n", "⏎"))
-    sys.stdout.flush()
 
 
 def _line(row: Row) -> str:

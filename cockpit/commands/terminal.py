@@ -22,11 +22,8 @@ _UNSAFE = re.compile(
 )
 
 
-def prepare_streams() -> None:
-    """Make both streams write any text: what the terminal's encoding lacks becomes ``?``."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+class ReaderGone(Exception):
+    """Whoever read this stream went away: there is nobody left to write for."""
 
 
 def on_terminal(stream: IO[str]) -> bool:
@@ -39,22 +36,22 @@ def on_terminal(stream: IO[str]) -> bool:
 
 def say(text: str) -> None:
     """Words for a person about the work, on stderr."""
-    print(clean(text), file=sys.stderr, flush=True)
+    _write(sys.stderr, clean(text) + "\n")
 
 
 def show(text: str) -> None:
     """Words that are the answer, on stdout."""
-    print(clean(text))
+    _write(sys.stdout, clean(text) + "\n")
 
 
 def show_json(value: Any) -> None:
     """One JSON document on stdout, indented."""
-    print(json_text(value, indent=2))
+    _write(sys.stdout, json_text(value, indent=2) + "\n")
 
 
 def show_json_line(text: str) -> None:
     """One line of JSON on stdout, at once: another program waits for it."""
-    print(_escaped(text), flush=True)
+    _write(sys.stdout, _escaped(text) + "\n")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -100,12 +97,21 @@ class Telling:
 
     def write(self, fragment: str) -> None:
         """Write what of the fragment is safe, now."""
-        self._stream.write(self._cleaner.feed(fragment))
-        self._stream.flush()
+        _write(self._stream, self._cleaner.feed(fragment))
 
     def end(self) -> None:
         """Nothing more comes: forget an unfinished sequence."""
         self._cleaner.end()
+
+
+def _write(stream: IO[str], text: str) -> None:
+    encoding: str = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        # What the terminal's encoding lacks becomes `?`.
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError as error:
+        raise ReaderGone from error
 
 
 def _escaped(text: str) -> str:

@@ -1,1 +1,0 @@
-"""Sends parcels to depots."""

@@ -1,0 +1,207 @@
+"""``cockpit run``: the three formats, the exit codes, and stopping."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+from cli_world import Project
+
+REVIEW = "review main..feature"
+
+
+def test_the_document_says_what_happened(project: Project) -> None:
+    words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
+    document = project.json(*words, "--output-format", "json")
+    assert set(document) == {
+        *("session_id", "task_type", "status", "waves", "proposals", "actions", "usage", "result")
+    }
+    assert document["task_type"] == "review_pr"
+    assert document["status"] == "completed"
+    assert document["result"] == {"status": "done", "summary": "Notes written."}
+    assert [wave["phase"] for wave in document["waves"]] == ["completed"] * 3
+    packet = document["waves"][1]["packet"]
+    assert set(packet) == {"digest", "token_used", "token_budget", "bands"}
+    used = sum(band["used"] for band in packet["bands"].values())
+    assert used == packet["token_used"] <= packet["token_budget"] == 150_000
+    assert [
+        (proposal["kind"], proposal["status"], proposal["decided_by"])
+        for proposal in document["proposals"]
+    ] == [("context", "approved", "policy:all"), ("action", "approved", "policy:all")]
+    assert [(action["type"], action["phase"]) for action in document["actions"]] == [
+        ("write_file", "confirmed")
+    ]
+    assert (project.root / "notes.md").read_text(encoding="utf-8") == "# Notes\n"
+
+
+def test_the_stream_is_the_journal(project: Project, watched: Any) -> None:
+    run = watched("run", REVIEW, "--model", project.script(), "--approve", "all")
+    assert run.end() == 0
+    exported = [json.loads(line) for line in project.run("journal", "export").stdout.splitlines()]
+    mine = [row for row in exported if row["session_id"]]
+    told = [row for row in run.rows if row["action"] != "message.delta"]
+    assert told == mine
+    assert [row["seq"] for row in run.rows] == sorted(row["seq"] for row in run.rows)
+    project.run("journal", "verify")
+
+
+def test_the_story_is_told_on_stdout_and_nothing_else(project: Project) -> None:
+    done = project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
+    assert done.stderr == ""
+    assert done.stdout.startswith("review_pr · ")
+    said = ["I need two files before I judge this.", "── wave 3", "✔ done: Notes written."]
+    assert [done.stdout.count(words) for words in said] == [1, 1, 1]
+    assert project.run("sessions", "show").stdout == done.stdout
+
+
+def test_a_document_on_a_pipe_comes_alone(project: Project) -> None:
+    words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
+    assert project.run(*words, "--output-format", "json").stderr == ""
+
+
+@pytest.mark.parametrize("words", [["-p", REVIEW], ["run", "-"], ["review", "main..feature"]])
+def test_every_way_to_say_it(project: Project, words: list[str]) -> None:
+    options = ["--model", project.script(), "--approve", "all", "--output-format", "json"]
+    done = project.run(*words, *options, stdin=REVIEW)
+    assert json.loads(done.stdout)["task_type"] == "review_pr"
+
+
+def test_options_before_the_short_form(project: Project) -> None:
+    before = ["--model", project.script(), "--approve", "all"]
+    done = project.run(*before, "-p", REVIEW, "--output-format", "json")
+    assert json.loads(done.stdout)["status"] == "completed"
+
+
+def test_a_proposal_waits_until_its_deadline(project: Project) -> None:
+    words = ["run", REVIEW, "--model", project.script(), "--deadline", "1"]
+    done = project.run(*words, expect=4)
+    assert "deadline" in done.stdout
+    assert "cockpit run --continue s-" in done.stderr
+    assert not (project.root / "notes.md").exists()
+    assert [p["status"] for p in project.json("proposals", "list", "--all", "--json")] == [
+        "expired"
+    ]
+
+
+def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
+    model = project.script('[[turn]]\nerror = { code = "network", message = "no route" }\n')
+    done = project.run("run", REVIEW, "--model", model, expect=1)
+    assert "no route" in done.stderr
+    document = project.json("sessions", "show", "--json")
+    assert document["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run"], "Say what to do"),
+        (["run", REVIEW, "--deadline", "soon"], "no duration"),
+        (["run", REVIEW, "--max-waves", "0"], "from 1 to"),
+        (["run", REVIEW, "--approve", "everything"], "is not one of"),
+        (["run", REVIEW, "--model", "made-up:1"], "not a model's name"),
+        (["run", REVIEW, "--model", "script:gone.toml"], "gone.toml"),
+        (["review", "main..gone"], "gone"),
+        (["run", "--continue", "s-gone"], "no session s-gone"),
+        (["review", "main..feature", "--continue"], "begins a session"),
+        (["fly"], "No such command"),
+        (["proposals", "show", "p-gone"], "Nothing was recorded"),
+        (["--theme", "x", "doctor"], "open the screen"),
+        ([], "needs a terminal"),
+    ],
+)
+def test_wrong_use_is_told_in_words(project: Project, words: list[str], said: str) -> None:
+    done = project.run(*words, expect=2)
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_limit_ends_the_session(project: Project) -> None:
+    words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
+    document = project.json(*words, "--max-waves", "2", "--output-format", "json", expect=1)
+    assert (document["result"]["status"], len(document["waves"])) == ("limit", 2)
+    words = ["run", "--continue", document["session_id"], "--max-waves", "9"]
+    assert project.json(*words, "--output-format", "json")["result"]["status"] == "done"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_within_the_wave_and_loses_nothing(
+    project: Project, watched: Any, number: signal.Signals
+) -> None:
+    run = watched("run", REVIEW, "--model", project.script())
+    waiting = run.until("session.waiting")
+    run.process.send_signal(number)
+    assert run.end() == 130
+    session = waiting["session_id"]
+    assert f"cockpit run --continue {session}" in run.errors()
+    assert run.rows[-1]["action"] == "session.stopped"
+    project.run("journal", "verify")
+
+    words = ["run", "--continue", session, "--approve", "all", "--output-format", "json"]
+    first = project.json("proposals", "list", "--json")[0]["proposal_id"]
+    project.run("proposals", "approve", first)
+    document = project.json(*words)
+    assert document["session_id"] == session
+    assert document["result"]["status"] == "done"
+    assert len(document["waves"]) == 3
+
+
+def test_words_after_a_continue_are_said(project: Project) -> None:
+    model = project.script()
+    options = ["--model", model, "--approve", "all", "--output-format", "json"]
+    first = project.json("run", REVIEW, *options)
+    again = project.json("run", "--continue", "look once more", *options)
+    assert again["session_id"] == first["session_id"]
+    assert len(again["waves"]) == len(first["waves"]) + 1
+    assert "look once more" in project.run("sessions", "show").stdout
+
+
+def test_a_reader_that_leaves_is_no_failure_to_talk_about(project: Project) -> None:
+    words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
+    writer = project.start(*words)
+    assert writer.stdout is not None
+    writer.stdout.read(1)
+    writer.stdout.close()
+    assert writer.stderr is not None
+    errors = writer.stderr.read()
+    code = writer.wait(90)
+    writer.stderr.close()
+    assert (code in (0, 141), errors) == (True, "")
+
+
+def test_two_processes_do_not_run_one_session(project: Project, watched: Any) -> None:
+    run = watched("run", REVIEW, "--model", project.script())
+    session = run.until("session.waiting")["session_id"]
+    done = project.run("run", "--continue", session, expect=3)
+    assert f"Session {session} is running in process" in done.stderr
+
+
+def test_the_whole_document_of_a_closed_pipe_is_quiet(project: Project) -> None:
+    project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
+    process = project.start("journal", "export")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert "Traceback" not in process.stderr.read()
+    assert process.wait(60) == 141
+    process.stderr.close()
+
+
+def test_a_failing_setting_stops_before_anything_is_made(project: Project) -> None:
+    (project.root / ".cockpit").mkdir()
+    config = project.root / ".cockpit" / "config.toml"
+    config.write_text('[approval]\npolicy = "all"\n', encoding="utf-8")
+    done = project.run("run", REVIEW, "--model", project.script(), expect=2)
+    assert "[approval] policy can only be 'ask' here" in done.stderr
+    assert str(config) in done.stderr
+    assert not (project.root / ".cockpit" / "state").exists()
+
+
+def test_debug_shows_where_it_came_from(project: Project) -> None:
+    project.extra["COCKPIT_DEBUG"] = "1"
+    process = project.start("run", stdin=subprocess.DEVNULL)
+    _, errors = process.communicate(timeout=60)
+    assert "Traceback" in errors
+    assert process.returncode == 2

@@ -1,0 +1,102 @@
+"""``cockpit proposals``: decided from another process, once, as it was shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cli_world import Project
+
+REVIEW = "review main..feature"
+
+
+@pytest.fixture
+def run(project: Project, watched: Any) -> Any:
+    """A session that waits for the decision of a context request."""
+    started = watched("run", REVIEW, "--model", project.script())
+    started.until("session.waiting")
+    return started
+
+
+def front(project: Project) -> dict[str, Any]:
+    found: list[dict[str, Any]] = project.json("proposals", "list", "--json")
+    assert len(found) == 1
+    return found[0]
+
+
+def approve(project: Project, *words: str) -> dict[str, Any]:
+    waiting = front(project)
+    shown = ["--shown", waiting["shown_digest"]]
+    decided: dict[str, Any] = project.json(
+        "proposals", "approve", waiting["proposal_id"], *shown, *words, "--json"
+    )
+    return decided
+
+
+def test_another_process_decides_and_the_session_goes_on(project: Project, run: Any) -> None:
+    decided = approve(project)
+    assert (decided["status"], decided["decided_by"]) == ("approved", "person")
+    run.until("session.waiting")
+    action = front(project)
+    assert action["kind"] == "action"
+    shown = project.run("proposals", "show", action["proposal_id"])
+    assert "+# Notes" in shown.stdout
+    assert f"--shown {action['shown_digest'][:8]}" in shown.stderr
+    approve(project)
+    assert run.end() == 0
+    assert (project.root / "notes.md").exists()
+
+
+def test_a_request_is_narrowed_to_what_is_named(project: Project, run: Any) -> None:
+    assert approve(project, "--item", "file:room.py")["narrowed"] == ["file:room.py"]
+    fetched = run.until("context.fetched")
+    while [item["item"] for item in fetched["detail"]["items"]] != ["file:room.py"]:
+        fetched = run.until("context.fetched")
+
+
+def test_narrowing_only_takes_away(project: Project, run: Any) -> None:
+    waiting = front(project)["proposal_id"]
+    done = project.run("proposals", "approve", waiting, "--item", "file:/etc/passwd", expect=3)
+    assert "narrowing only takes away" in done.stderr
+    assert front(project)["status"] == "pending"
+
+
+def test_what_was_shown_is_what_is_decided(project: Project, run: Any) -> None:
+    waiting = front(project)["proposal_id"]
+    for verb in ("approve", "reject", "discuss"):
+        done = project.run("proposals", verb, waiting, "--shown", "0" * 64, expect=3)
+        assert "Nothing was decided" in done.stderr
+    assert front(project)["status"] == "pending"
+
+
+def test_it_is_decided_once(project: Project, run: Any) -> None:
+    waiting = front(project)["proposal_id"]
+    project.run("proposals", "reject", waiting, "--reason", "not now")
+    done = project.run("proposals", "approve", waiting, expect=3)
+    assert "was rejected by person already" in done.stderr
+    assert project.json("proposals", "show", waiting, "--json")["reason"] == "not now"
+
+
+def test_a_rejected_action_is_refused_work(project: Project, run: Any) -> None:
+    approve(project)
+    run.until("session.waiting")
+    project.run("proposals", "reject", front(project)["proposal_id"], "--reason", "no notes")
+    assert run.end() == 0  # the script finishes as done all the same: its word counts
+    assert not (project.root / "notes.md").exists()
+
+
+def test_discussing_ends_the_revision_and_passes_the_words_on(project: Project, run: Any) -> None:
+    waiting = front(project)["proposal_id"]
+    project.run("proposals", "discuss", waiting, "--words", "only the room, please")
+    said = run.until("message.completed")
+    while said["detail"]["role"] != "person":
+        said = run.until("message.completed")
+    assert said["detail"]["text"] == "only the room, please"
+    assert project.json("proposals", "show", waiting, "--json")["status"] == "discussed"
+
+
+def test_nothing_waits_in_a_new_project(project: Project) -> None:
+    done = project.run("proposals", "list")
+    assert (done.stdout, done.stderr) == ("", "Nothing waits for a decision.\n")
+    assert project.json("proposals", "list", "--json") == []
+    assert not (project.root / ".cockpit").exists()
