@@ -112,7 +112,9 @@ async def run_program(
     talk = asyncio.gather(_feed(process, stdin), _ended(process, drains))
     timed_out = False
     try:
-        await asyncio.wait_for(talk, timeout_s)
+        # Not wait_for: on 3.11 it can swallow a cancellation that meets the program's end.
+        async with asyncio.timeout(timeout_s):
+            await talk
     except TimeoutError:
         timed_out = True
     except _Overflow:
