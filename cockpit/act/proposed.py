@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.act.risk import Risk
-from cockpit.store.canonical import digest
 from cockpit.store.masking import mask
 
 _WHOLE = 200_000
@@ -42,11 +41,6 @@ class Shown:
     body: str = ""
     diffs: tuple[FileDiff, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @property
-    def key_material(self) -> str:
-        """What makes two actions the same: the digest of type and payload."""
-        return digest([self.type, dict(self.payload)])
 
     def proposal_body(self) -> dict[str, Any]:
         """The JSON body of an action proposal, as ``docs/journal.md`` lists it."""

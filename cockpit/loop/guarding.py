@@ -78,7 +78,8 @@ def _standing(
         path = str(text.provenance["path"])
         first, last = text.provenance["lines"]
         sha = str(text.provenance["sha256"])
-        found[path].append(Standing(int(first), int(last), sha, f"{band}, {fact_id}"))
+        where, total = f"{band}, {fact_id}", int(text.provenance.get("total_lines", 0))
+        found[path].append(Standing(int(first), int(last), sha, where, total))
     for action in actions:
         if action.phase == "confirmed" and action.action_type in ("write_file", "edit_file"):
             # Its content stands in the exchange; no line range, so it never makes a read redundant.

@@ -15,7 +15,6 @@ from cockpit.store.journal import Action
 from cockpit.store.outbox import Outgoing
 from cockpit.store.waves import Wave
 
-
 _LEFT_OUT = ("stdout", "stderr", "duration_ms")
 """Of a receipt: what is told as text, and what differs from run to run for no reason."""
 
@@ -71,13 +70,15 @@ def _request(
     request = requests.load(connection, request_id(call["key"]))
     if request.status != "fetched" or request.proposal_id is None:
         return _undone(connection, request)
-    asked = [str(item["item"]) for item in request.items]
+    refused = {str(item["item"]): item["refused"] for item in request.items if item["refused"]}
+    asked = [str(item["item"]) for item in request.items if not item["refused"]]
     kept = [item for item in asked if item in request.approved]
     left = [item for item in asked if item not in request.approved]
     verb = f"Narrowed by {request.decided_by} to" if left else f"Approved by {request.decided_by}:"
     lines = [f"{verb} {', '.join(kept)}."]
     if left:
         lines.append(f"Not granted: {', '.join(left)}.")
+    lines += [f"{item}: cannot be read: {reason}" for item, reason in refused.items()]
     for outcome in request.outcomes:
         if outcome.get("error"):
             lines.append(f"{outcome['item']}: could not be read: {outcome['error']}")

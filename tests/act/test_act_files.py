@@ -170,11 +170,3 @@ async def test_the_risk_of_a_file_is_what_it_steers(
     ground: ActGround, path: str, risk: str
 ) -> None:
     assert (await show(ground, "write_file", path=path, content="x\n")).risk == risk
-
-
-async def test_the_same_action_has_the_same_key_material(ground: ActGround) -> None:
-    first, again, other = [
-        await show(ground, "write_file", path=path, content="x\n")
-        for path in ("a.py", "./a.py", "b.py")
-    ]
-    assert first.key_material == again.key_material != other.key_material
