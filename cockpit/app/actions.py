@@ -18,7 +18,8 @@ GROUPS: tuple[Group, ...] = ("Decide", "Say", "Session", "Look", "Program")
 @dataclass(frozen=True, slots=True)
 class Moment:
     """What the validity of an action depends on. ``kind`` is the kind of the proposal in front,
-    empty without one; ``asking`` is True while a second key is awaited."""
+    empty without one; ``asking`` is True while a second key is awaited, ``listing`` while the
+    prompt offers a list, which has the keys then."""
 
     pane: Pane = "prompt"
     empty: bool = True
@@ -31,7 +32,7 @@ class Moment:
     session: bool = False
     waiting: int = 0
     selection: bool = False
-    solo: bool = False
+    listing: bool = False
 
 
 When = Callable[[Moment], bool]
@@ -74,6 +75,10 @@ def _front(moment: Moment) -> bool:
 def _undisturbed(moment: Moment) -> bool:
     """A chord may shadow the prompt's own editing only while there is nothing to edit."""
     return moment.pane != "prompt" or moment.empty
+
+
+def _unlisted(moment: Moment) -> bool:
+    return not moment.listing
 
 
 def _free(moment: Moment) -> bool:
@@ -146,7 +151,9 @@ ACTIONS: tuple[Action, ...] = (
         "task_type", "Session", "Change the session's task type", "task type",
         when=lambda m: m.session,
     ),
-    Action("panes", "Look", "Go to the next pane", "panes", ("tab",), footer=10),
+    Action(
+        "panes", "Look", "Go to the next pane", "panes", ("tab",), when=_unlisted, footer=10
+    ),
     Action("conversation", "Look", "Conversation alone, and back", "conversation", ("f2",)),
     Action("bands", "Look", "Bands alone, and back", "bands", ("f3",)),
     Action("proposals", "Look", "Proposals alone, and back", "proposals", ("f4",)),
@@ -163,7 +170,8 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("theme", "Look", "Change the theme", "theme"),
     Action(
-        "palette", "Program", "All commands", "palette", ("ctrl+p",), footer=11, palette=False,
+        "palette", "Program", "All commands", "palette", ("ctrl+p",), when=_unlisted, footer=11,
+        palette=False,
     ),
     Action("help", "Program", "Keys and commands", "help", ("f1",), footer=14),
     Action(

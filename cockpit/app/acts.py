@@ -165,7 +165,8 @@ class Acts:
     def sessions(self) -> None:
         """Pick a session to follow."""
         rows = [
-            (row.key, row.title, f"{row.state} · {row.key}") for row in self._screen.board_rows()
+            (row.key, row.title, f"{row.state} · {row.key}")
+            for row in self._screen.panes.board.view.rows
         ]
 
         def picked(key: str | None) -> None:

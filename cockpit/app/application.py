@@ -97,7 +97,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         if self._first_words:
             self.say(self._first_words)
         elif self._resumed:
-            self.runs.ensure(self._resumed)
+            self.do(self.runs.resume(self._resumed))
 
     # What the journal says
 
@@ -167,8 +167,9 @@ class CockpitApp(App[int], inherit_bindings=False):
             self._changed()
 
     def go_on(self, session_id: str) -> None:
-        """A decision was made: the session that waits for it goes on, if nobody else drives it."""
-        if session_id == self.followed or self.runs.active(session_id):
+        """A decision was made: the session that waits for it goes on. One that is driven here
+        notices by itself; of others only the one that is followed is taken up."""
+        if session_id == self.followed and not self.runs.active(session_id):
             self.runs.ensure(session_id)
 
     def give_back(self, text: str) -> None:

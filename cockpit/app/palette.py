@@ -58,7 +58,7 @@ class Commands(Provider):
     def _more(self, screen: CockpitScreen) -> Iterator[Command]:
         for name in sorted(self.app.available_themes):
             yield f"Theme: {name}", "", partial(screen.cockpit.choose_theme, name)
-        rows = screen.board_rows()[:_SESSIONS_MOST]
+        rows = screen.panes.board.view.rows[:_SESSIONS_MOST]
         for row in rows:
             yield f"Follow: {row.title}", row.state, partial(screen.cockpit.attach, row.key)
 

@@ -63,13 +63,14 @@ class ReplayScreen(Screen[None]):
         self._shown = 0
         self._wanted = 0
         self._scrub = ScrubBar()
-        self._panes = Panes(self._scrub)
+        self._panes = Panes()
         self._moving: asyncio.Task[None] | None = None
         self._playing = False
 
     def compose(self) -> ComposeResult:
         yield HeaderBar()
         yield self._panes
+        yield self._scrub
         yield KeyBar()
 
     def on_mount(self) -> None:

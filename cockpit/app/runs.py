@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 
 from cockpit.app.engine import Engine
-from cockpit.store import sessions
-from cockpit.store.errors import CockpitError
+from cockpit.store import events, sessions
+from cockpit.store.errors import CockpitError, Stale
 
 
 class Runs:
@@ -35,13 +36,23 @@ class Runs:
     def ensure(self, session_id: str) -> None:
         """Drive the session, if it is not driven: there may be something new for it."""
         if session_id in self._tasks:
-            # What arrives as a run comes to rest would otherwise wait for the next one.
             self._again.add(session_id)
             return
         self._tasks[session_id] = asyncio.create_task(
             self._run(session_id), name=f"session {session_id}"
         )
         self._changed()
+
+    async def resume(self, session_id: str) -> None:
+        """Go on with a session of before, unless it is over and nothing new was said."""
+        try:
+            session = await self._engine.store.read(
+                lambda connection: sessions.load(connection, session_id)
+            )
+            if session.status != "completed" or await self._unheard(session_id):
+                self.ensure(session_id)
+        except CockpitError as error:
+            self._tell(str(error))
 
     def interrupt(self, session_id: str) -> bool:
         """Stop the session within its wave; False when it is not driven here."""
@@ -61,17 +72,27 @@ class Runs:
 
     async def _run(self, session_id: str) -> None:
         try:
-            while True:
+            await self._engine.run(session_id)
+            # Words that were said as the run came to rest would otherwise wait for the next ones.
+            while session_id in self._again:
                 self._again.discard(session_id)
-                await self._engine.run(session_id)
-                if session_id not in self._again:
-                    return
+                if await self._unheard(session_id):
+                    await self._engine.run(session_id)
+        except Stale:
+            return  # another process drives it, and the journal tells what it does there
         except Exception as error:
             # Whatever the engine throws ends one session, never the screen.
             await self._failed(session_id, error)
         finally:
             self._tasks.pop(session_id, None)
             self._changed()
+
+    async def _unheard(self, session_id: str) -> bool:
+        def look(connection: sqlite3.Connection) -> bool:
+            source = sessions.load(connection, session_id).source
+            return bool(events.waiting(connection, source))
+
+        return await self._engine.store.read(look)
 
     async def _failed(self, session_id: str, error: Exception) -> None:
         try:

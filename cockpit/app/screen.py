@@ -21,12 +21,13 @@ from cockpit.app.steering import Approve, Nothing, Steering
 from cockpit.app.verdicts import Verdicts
 from widgets.board import Board
 from widgets.clean import clean
+from widgets.completions import Completions
 from widgets.conversation import Conversation
 from widgets.footer import KeyBar
 from widgets.header import HeaderBar
 from widgets.prompt import Prompt
 from widgets.proposal import ProposalPanel
-from widgets.views import CompletionView, KeyHintView, QueueView, WorkRowView
+from widgets.views import CompletionView, KeyHintView, QueueView
 
 if TYPE_CHECKING:
     from cockpit.app.application import CockpitApp
@@ -131,7 +132,7 @@ class CockpitScreen(Screen[None]):
             session=bool(self.cockpit.followed),
             waiting=self.queue.total,
             selection=bool(self.prompt.selected_text) and self.pane == "prompt",
-            solo=self.panes.solo is not None,
+            listing=any(each.open for each in self.query(Completions)),
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -184,7 +185,7 @@ class CockpitScreen(Screen[None]):
             self.panes.turn_to("proposals")
             self.changed()
             return
-        self.verdicts.carry(self.steering.enter(event.text))
+        self.verdicts.carry(self.steering.enter(event.text, beginning=not self.cockpit.followed))
 
     def on_prompt_escaped(self) -> None:
         """Escape in the prompt."""
@@ -252,10 +253,6 @@ class CockpitScreen(Screen[None]):
 
     def _complete(self, kind: str, prefix: str) -> Sequence[CompletionView]:
         return self.cockpit.completions.get("/" if kind == "command" else "@", prefix)
-
-    def board_rows(self) -> tuple[WorkRowView, ...]:
-        """The sessions that can be followed."""
-        return self.panes.board.view.rows
 
     # Drawing
 

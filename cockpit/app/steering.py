@@ -119,15 +119,16 @@ class Steering:
         self._under_way.discard(proposal.proposal_id)
         self._since = self._now()
 
-    def enter(self, text: str) -> Step:
-        """Enter was pressed with ``text`` in the prompt."""
+    def enter(self, text: str, *, beginning: bool = False) -> Step:
+        """Enter was pressed with ``text`` in the prompt. ``beginning``: no session is followed, so
+        that words are meant for a new one."""
         pressed, self._pressed = self._pressed, None
         self.second = None
         if text:
             if self.discussing is not None:
                 about, self.discussing = self.discussing, None
                 return Say(text, about.session)
-            front = self.open
+            front = None if beginning else self.open
             return Discuss(front, text) if front is not None and self.seen else Say(text)
         if self.discussing is not None:
             return Nothing("say what is on your mind, or esc")

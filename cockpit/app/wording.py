@@ -85,6 +85,8 @@ def _hint(moment: Moment, session: SessionState | None, starting: bool) -> str:
         return "y approves, any other key does not"
     if moment.discussing:
         return "what is on your mind?"
+    if moment.kind and not moment.session:
+        return "begin something new, or ⏎ to approve the proposal"
     if moment.kind:
         return "say what to change, or ⏎ to approve the proposal"
     if starting:
@@ -105,7 +107,7 @@ def _above(moment: Moment, steering: Steering, widening: str) -> str:
     if about is not None:
         return f"discussing: {about.title}"
     front = steering.open
-    if front is not None and not moment.empty:
+    if front is not None and not moment.empty and moment.session:
         return f"⏎ sends this as discussion of: {front.title}"
     if moment.narrowing:
         return "space keeps or drops · ⏎ approves what is ticked · esc back"

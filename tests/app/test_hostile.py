@@ -1,0 +1,112 @@
+"""Text of strangers on the whole screen: nothing of it reaches the terminal as a command."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+from app_scenes import Scene
+from app_world import settled
+
+from cockpit.app.application import CockpitApp
+from widgets.tone import line
+
+HOSTILE = (
+    "\x1b]52;c;aGVsbG8=\x07\x1b]0;owned\x07\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\"
+    "\x1b[2J\x1b[31mred\x9b31m\x90q\x9c\x1bPq#0\x1b\\\x1b_apc\x1b\\\u202egnp.exe\u2066\x00\r"
+    "[/b][red]markup[@click=app.quit]x[/] [/nope] $tone-dim {x} \ud800"
+)
+STORED = HOSTILE.replace("\ud800", "")
+
+
+@pytest.fixture
+def scene(still, project):
+    scene = Scene(still.store, project)
+    scene.begin(STORED, title=STORED, task_type=STORED, branch=STORED)
+    scene.wave("observing", "orienting", "deciding").stream(*STORED)
+    scene.say("agent", f"```\n{STORED}\n```\n# {STORED}\n[{STORED}](http://{STORED})")
+    scene.say("notice", STORED).advance("acting")
+    scene.ask(items=((STORED, 1, STORED, ""), ("file:x", 2, "situational", STORED)))
+    scene.propose(
+        "p-2", title=STORED, kind=STORED, fields=((STORED, STORED),), body=STORED,
+        diffs=((STORED, STORED, STORED + "x"),), notes=(STORED,), changes=(STORED,),
+        revises=None,
+    )  # fmt: skip
+    scene.enter("failed", message=STORED)
+    return scene
+
+
+def drawn(app) -> str:
+    return "".join(
+        segment.text for strip in app.screen._compositor.render_strips() for segment in strip
+    )
+
+
+async def test_every_pane_draws_it_without_its_controls(still, scene):
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 50)) as pilot:
+        app.attach(scene.session_id)
+        await settled(pilot)
+        for keys in ((), ("alt+n",), ("f6",), ("escape", "ctrl+p"), ("escape", "f1"), ("escape",)):
+            await pilot.press(*keys)
+            await settled(pilot)
+            text = drawn(app)
+            found = re.findall("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
+            assert found == []
+        assert "markup" in text
+
+
+async def test_it_is_told_as_it_is_in_notifications(still):
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 42)) as pilot:
+        await settled(pilot)
+        app.tell(STORED)
+        await settled(pilot)
+        assert "\x1b" not in drawn(app)
+        assert line(STORED).plain[:10] in drawn(app)
+
+
+def test_nothing_of_it_reaches_a_real_terminal(still, scene, project):
+    """The program in a real pseudo-terminal; every byte that it wrote is looked at."""
+    still.store.close()
+    main, end = pty.openpty()
+    code = "import sys; from cockpit.cli import main; sys.exit(main())"
+    program = subprocess.Popen(
+        [sys.executable, "-c", code, "replay", scene.session_id],
+        stdin=end, stdout=end, stderr=end, cwd=project, close_fds=True,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"},
+    )  # fmt: skip
+    os.close(end)
+    wrote = b""
+    asked_to_quit = False
+    deadline = time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            ready, _, _ = select.select([main], [], [], 0.5)
+            if ready:
+                try:
+                    chunk = os.read(main, 65536)
+                except OSError:
+                    break
+                if not chunk:
+                    break
+                wrote += chunk
+            elif b"Conversation" in wrote and not asked_to_quit:
+                os.write(main, b"q")
+                asked_to_quit = True
+        assert program.wait(20) == 0
+    finally:
+        program.kill()
+        program.wait()
+        os.close(main)
+    assert asked_to_quit
+    assert b"markup" in wrote
+    for bad in (b"\x1b]52", b"\x1b]0;", b"\x1b]8;", b"owned\x07", b"\x1b_", b"\x1bPq", b"\xc2\x9b"):
+        assert bad not in wrote, bad
+    assert "\u202e".encode() not in wrote

@@ -1,0 +1,354 @@
+"""Real keys on the real runtime: a scripted agent asks, the person steers."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+from app_world import screen_of, settled, until
+from conftest import git
+
+from cockpit.app.application import CockpitApp
+from cockpit.decide.choose import ModelSettings
+from cockpit.store import journal, messages, proposals, sessions
+from cockpit.store.clock import FixedClock
+
+SCENARIO = """
+[[turn]]
+when = { not_called = ["request_context"] }
+text = "I need the file and the notes."
+[[turn.call]]
+name = "request_context"
+arguments.purpose = "fix add"
+arguments.question = "what does add do?"
+arguments.scope = ["file:calc.py", "file:notes.md"]
+
+[[turn]]
+when = { called = ["request_context"], not_called = ["edit_file"] }
+text = "The sign is wrong."
+[[turn.call]]
+name = "edit_file"
+arguments = { path = "calc.py", old = "a - b", new = "a + b" }
+
+[[turn]]
+when = { called = ["edit_file"] }
+text = "Done."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "add adds" }
+
+[[turn]]
+when = { called = ["request_context"], contains = ["use the operator module"] }
+text = "As you say."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "left to you" }
+"""
+
+RISKY = """
+[[turn]]
+text = "I remove the build."
+[[turn.call]]
+name = "run"
+arguments = { argv = ["rm", "-rf", "build"], reason = "start clean" }
+
+[[turn]]
+when = { called = ["run"] }
+text = "Gone."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "removed" }
+"""
+
+
+@pytest.fixture
+def cockpit(opened, tmp_path, project):
+    """The app on a real runtime, with a scripted agent; begins with ``words``."""
+
+    @asynccontextmanager
+    async def run(words="fix add", *, scenario=SCENARIO, size=(150, 42), **fields):
+        path = tmp_path / "scenario.toml"
+        path.write_text(scenario)
+        clock = FixedClock()
+        async with opened(clock, model=ModelSettings(model=f"script:{path}")) as runtime:
+            app = CockpitApp(runtime, first_words=words, **fields)
+            async with app.run_test(size=size) as pilot:
+                yield pilot, app, runtime
+
+    return run
+
+
+async def asked(pilot, app, kind="context"):
+    """Wait for a proposal of ``kind``, seen long enough to be decided."""
+    screen = screen_of(pilot)
+    await until(
+        pilot, lambda: screen.steering.open is not None and screen.steering.open.kind == kind
+    )
+    app.engine.store.clock.advance(1)
+    screen._look_armed()
+    await pilot.pause()
+    return screen
+
+
+def decided(runtime):
+    found = runtime.store.read_now(proposals.recent)
+    return [(each.kind, each.status) for each in reversed(found)]
+
+
+def said(runtime, app):
+    found = runtime.store.read_now(lambda c: messages.of_session(c, app.followed))
+    return [message.text for message in found if message.role == "person"]
+
+
+def status(runtime, app):
+    return runtime.store.read_now(lambda c: sessions.load(c, app.followed)).status
+
+
+async def test_enter_twice_carries_a_change_to_its_end(cockpit, project):
+    async with cockpit() as (pilot, app, runtime):
+        screen = await asked(pilot, app)
+        assert screen.panes.proposals.armed
+        await pilot.press("enter")
+        await asked(pilot, app, "action")
+        assert (project / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+        await pilot.press("enter")
+        await until(pilot, lambda: status(runtime, app) == "completed")
+        assert (project / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
+        assert decided(runtime) == [("context", "approved"), ("action", "approved")]
+        await settled(pilot)
+        assert screen.queue.front is None
+        assert runtime.store.read_now(journal.verify).ok
+
+
+async def test_enter_before_it_was_seen_does_nothing(cockpit):
+    async with cockpit() as (pilot, _app, runtime):
+        screen = screen_of(pilot)
+        await until(pilot, lambda: screen.steering.open is not None)
+        assert not screen.panes.proposals.armed
+        await pilot.press("enter")
+        await pilot.press("escape")
+        await settled_front(pilot, screen)
+        assert decided(runtime) == [("context", "pending")]
+        assert "look first" in str(screen.prompt.border_title)
+
+
+async def settled_front(pilot, screen):
+    for _ in range(5):
+        await pilot.pause()
+    assert screen.queue.front is not None
+
+
+async def test_typing_is_never_an_approval(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        await asked(pilot, app)
+        await pilot.press(*"ok", "backspace", "backspace", "enter")
+        assert decided(runtime) == [("context", "pending")]
+
+
+async def test_words_with_enter_discuss_and_reach_the_agent(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        await asked(pilot, app)
+        await pilot.press("enter")
+        await asked(pilot, app, "action")
+        await pilot.press(*"use the operator module", "enter")
+        await until(pilot, lambda: status(runtime, app) == "completed")
+        assert decided(runtime) == [("context", "approved"), ("action", "discussed")]
+        assert said(runtime, app) == ["fix add", "use the operator module"]
+
+
+async def test_escape_discusses_and_asks_for_words(cockpit, project):
+    async with cockpit() as (pilot, app, runtime):
+        await asked(pilot, app)
+        await pilot.press("enter")
+        screen = await asked(pilot, app, "action")
+        await pilot.press("escape")
+        await until(pilot, lambda: screen.steering.discussing is not None)
+        assert screen.prompt.has_focus
+        await until(pilot, lambda: screen.prompt.hint == "what is on your mind?")
+        app.engine.store.clock.advance(1)
+        await pilot.press("enter")
+        await pilot.press(*"use the operator module", "enter")
+        await until(pilot, lambda: status(runtime, app) == "completed")
+        assert said(runtime, app)[-1] == "use the operator module"
+        assert (project / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+
+
+async def test_narrowing_keeps_only_what_is_ticked(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        screen = await asked(pilot, app)
+        await pilot.press("ctrl+n")
+        assert screen.panes.proposals.has_focus
+        await pilot.press("j", "space")
+        app.engine.store.clock.advance(1)
+        await pilot.press("enter")
+        await asked(pilot, app, "action")
+        found = runtime.store.read_now(proposals.recent)[-1]
+        assert found.narrowed == ("file:calc.py",)
+        assert screen.prompt.has_focus
+
+
+async def test_nothing_ticked_is_not_approved(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        screen = await asked(pilot, app)
+        await pilot.press("ctrl+n", "space", "j", "space")
+        app.engine.store.clock.advance(1)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert decided(runtime) == [("context", "pending")]
+        assert "nothing is ticked" in str(screen.prompt.border_title)
+
+
+async def test_escape_leaves_narrowing_before_it_discusses(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        screen = await asked(pilot, app)
+        await pilot.press("ctrl+n", "space")
+        app.engine.store.clock.advance(1)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert not screen.panes.proposals.narrowing
+        assert screen.kept is None
+        assert decided(runtime) == [("context", "pending")]
+
+
+async def test_reject_asks_for_a_reason_and_the_draft_stays(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        screen = await asked(pilot, app)
+        await pilot.press(*"half", "tab")
+        while screen.pane != "proposals":
+            await pilot.press("tab")
+        await pilot.press("r")
+        await until(pilot, lambda: app.screen is not screen)
+        await pilot.press(*"not now", "enter")
+        await until(pilot, lambda: decided(runtime)[0] == ("context", "rejected"))
+        assert runtime.store.read_now(proposals.recent)[-1].reason == "not now"
+        assert screen.prompt.text == "half"
+
+
+async def test_high_risk_asks_for_a_second_key(cockpit, project):
+    (project / "build").mkdir()
+    async with cockpit("clean the build", scenario=RISKY) as (pilot, app, runtime):
+        screen = await asked(pilot, app, "action")
+        assert screen.steering.open.second_key
+        await pilot.press("enter")
+        await pilot.pause()
+        assert decided(runtime) == [("action", "pending")]
+        await pilot.press("x")
+        await pilot.pause()
+        assert screen.prompt.text == "x", "another key does what it always does"
+        await pilot.press("backspace")
+        app.engine.store.clock.advance(1)
+        await pilot.press("enter", "y")
+        await until(pilot, lambda: status(runtime, app) == "completed")
+        assert decided(runtime) == [("action", "approved")]
+        assert screen.prompt.text == ""
+
+
+async def test_the_focus_stays_with_the_prompt_as_proposals_arrive(cockpit):
+    async with cockpit() as (pilot, app, _runtime):
+        screen = screen_of(pilot)
+        await pilot.press(*"a thought")
+        await asked(pilot, app)
+        assert screen.prompt.has_focus
+        assert screen.prompt.text == "a thought"
+
+
+async def test_a_policy_is_widened_with_two_keys_and_narrowed_with_one(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        screen = await asked(pilot, app)
+
+        def policy():
+            return runtime.store.read_now(lambda c: sessions.load(c, app.followed)).policy
+
+        await pilot.press("shift+tab")
+        assert screen.asking_policy == "trusted"
+        await pilot.press("x", "backspace")
+        assert screen.asking_policy == ""
+        assert policy() == "ask"
+        await pilot.press("shift+tab", "shift+tab", "ctrl+y")
+        await until(pilot, lambda: policy() == "reads")
+        await settled_policy(pilot, app, "reads")
+        await pilot.press("shift+tab", "shift+tab")
+        await until(pilot, lambda: policy() == "ask")
+
+
+async def settled_policy(pilot, app, policy):
+    await until(pilot, lambda: app.session is not None and app.session.policy == policy)
+
+
+async def test_ctrl_c_interrupts_then_quits(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        await asked(pilot, app)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: status(runtime, app) == "stopped")
+        await until(pilot, lambda: not app.runs.busy)
+        await pilot.press("ctrl+c")
+        assert app._exit is False
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app._exit)
+
+
+async def test_words_go_on_with_an_interrupted_session(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        await asked(pilot, app)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.runs.busy)
+        app.engine.store.clock.advance(1)
+        await pilot.press("escape")
+        await until(pilot, lambda: decided(runtime)[0] == ("context", "discussed"))
+        await pilot.press(*"go on", "enter")
+        await until(pilot, lambda: "go on" in said(runtime, app))
+
+
+async def test_ctrl_d_quits_only_an_empty_prompt(cockpit):
+    async with cockpit(None) as (pilot, app, _):
+        await settled(pilot)
+        await pilot.press("x", "home", "ctrl+d")
+        assert screen_of(pilot).prompt.text == ""
+        assert app._exit is False
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: app._exit)
+
+
+async def test_words_that_cannot_begin_a_session_come_back(cockpit):
+    async with cockpit(None) as (pilot, app, _):
+        screen = await settled(pilot)
+        await pilot.press(*"/nonsense 24", "enter")
+        await until(pilot, lambda: screen.prompt.text == "/nonsense 24")
+        assert app.followed == ""
+        assert len(app._notifications) == 1
+
+
+async def test_the_draft_survives_a_restart(cockpit, project):
+    async with cockpit(None) as (pilot, app, _):
+        await settled(pilot)
+        await pilot.press(*"half a", "ctrl+j", *"thought")
+        await app.quit()
+    async with cockpit(None) as (pilot, app, _):
+        assert screen_of(pilot).prompt.text == "half a\nthought"
+    assert git(project, "status", "--short") == ""
+
+
+async def test_a_second_proposal_waits_its_turn_and_can_be_put_in_front(cockpit):
+    async with cockpit() as (pilot, app, _runtime):
+        screen = await asked(pilot, app)
+        first = screen.front
+        await pilot.press("f7")
+        await pilot.press(*"fix add too", "enter")
+        await until(pilot, lambda: screen.queue.total == 2)
+        assert screen.front == first, "an arrival takes no place in front"
+        await pilot.press("alt+n")
+        await pilot.pause()
+        assert screen.front != first
+        await pilot.press("alt+n")
+        await pilot.pause()
+        assert screen.front == first
+
+
+async def test_files_and_commands_complete(cockpit):
+    async with cockpit(None) as (pilot, app, _):
+        screen = await settled(pilot)
+        await pilot.press(*"look at @cal")
+        await until(pilot, lambda: app.completions.get("@", "cal"))
+        await until(pilot, lambda: screen.prompt._list.open)
+        await pilot.press("tab")
+        assert screen.prompt.text == "look at @calc.py "

@@ -1,0 +1,198 @@
+"""Panes, tabs and sizes: everything can be reached, nothing unseen can be decided."""
+
+from __future__ import annotations
+
+import pytest
+from app_scenes import Scene
+from app_world import look, settled, until
+
+from cockpit.app.application import CockpitApp
+from cockpit.app.panes import PANES
+from cockpit.store import proposals
+
+
+@pytest.fixture
+def scene(still, project):
+    return Scene(still.store, project)
+
+
+def shown(screen):
+    return [name for name in PANES if screen.panes.pane(name).display]
+
+
+def pending(scene):
+    return [each.proposal_id for each in scene.store.read_now(proposals.pending)]
+
+
+async def test_wide_screens_show_all_panes_and_f_keys_give_one_the_rest(still, scene):
+    scene.begin().wave("observing").ask()
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 42)) as pilot:
+        app.attach(scene.session_id)
+        screen = await settled(pilot)
+        assert shown(screen) == list(PANES)
+        for key, pane in zip(("f2", "f3", "f4", "f5"), PANES, strict=True):
+            await pilot.press(key)
+            assert shown(screen) == [pane]
+            assert screen.prompt.region.height >= 3
+            await pilot.press(key)
+            assert shown(screen) == list(PANES)
+
+
+async def test_narrow_screens_show_one_pane_as_a_tab(still, scene):
+    scene.begin().wave("observing").say("agent", "hello")
+    app = CockpitApp(still)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.attach(scene.session_id)
+        screen = await settled(pilot)
+        assert shown(screen) == ["conversation"]
+        await pilot.press("f5")
+        assert shown(screen) == ["work"]
+        await pilot.click("#tab-bands")
+        await until(pilot, lambda: shown(screen) == ["bands"])
+        await pilot.resize_terminal(150, 42)
+        await until(pilot, lambda: shown(screen) == list(PANES))
+        await pilot.resize_terminal(99, 30)
+        await until(pilot, lambda: shown(screen) == ["bands"])
+
+
+async def test_an_arrival_turns_the_tab_and_its_decision_turns_it_back(still, scene):
+    scene.begin().wave("observing")
+    app = CockpitApp(still)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.attach(scene.session_id)
+        screen = await settled(pilot)
+        scene.ask()
+        await until(pilot, lambda: shown(screen) == ["proposals"])
+        assert screen.prompt.has_focus
+        scene.decide("p-context", "approved")
+        await until(pilot, lambda: shown(screen) == ["conversation"])
+
+
+async def test_enter_shows_what_waits_unseen_and_decides_nothing(still, scene):
+    scene.begin().wave("observing").ask()
+    app = CockpitApp(still)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.attach(scene.session_id)
+        screen = await look(pilot)
+        await pilot.press("f3")
+        assert shown(screen) == ["bands"]
+        await look(pilot)
+        assert screen.steering.front is None
+        await pilot.press("enter")
+        assert shown(screen) == ["proposals"]
+        assert pending(scene) == ["p-context"]
+
+
+async def test_a_dialog_over_a_proposal_disarms_it(still, scene):
+    scene.begin().wave("observing").ask()
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 42)) as pilot:
+        app.attach(scene.session_id)
+        screen = await look(pilot)
+        assert screen.steering.armed
+        await pilot.press("f1")
+        still.store.clock.advance(5)
+        assert not screen.steering.armed
+        await pilot.press("escape")
+        await settled(pilot)
+        assert not screen.steering.armed
+        assert pending(scene) == ["p-context"]
+
+
+async def test_tab_walks_over_what_can_be_seen(still, scene):
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 42)) as pilot:
+        screen = await settled(pilot)
+        walked = []
+        for _ in range(5):
+            await pilot.press("tab")
+            walked.append(screen.pane)
+        assert walked == [*PANES, "prompt"]
+
+
+async def test_the_board_leads_to_another_session(still, scene):
+    first = scene.begin("first", title="first").wave("observing")
+    second = Scene(scene.store, scene.root).begin("second", title="second").say("agent", "two")
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 42)) as pilot:
+        app.attach(first.session_id)
+        screen = await settled(pilot)
+        await pilot.press("ctrl+t")
+        assert screen.pane == "work"
+        rows = [row.title for row in screen.panes.board.view.rows]
+        await pilot.press(*["j"] * rows.index("second"), "space")
+        await until(pilot, lambda: app.screen is not screen)
+        assert app.followed == first.session_id
+        await pilot.press("escape", "enter")
+        await until(pilot, lambda: app.followed == second.session_id)
+        await settled(pilot)
+        assert [turn.text for turn in screen.panes.conversation.turns] == ["second", "two"]
+        assert screen.pane == "prompt"
+
+
+async def test_sessions_can_be_picked_by_name(still, scene):
+    scene.begin("first", title="first")
+    second = Scene(scene.store, scene.root).begin("second", title="second")
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 42)) as pilot:
+        await settled(pilot)
+        await pilot.press("f6", *"seco", "enter")
+        await until(pilot, lambda: app.followed == second.session_id)
+
+
+@pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 15), (99, 24), (100, 20), (300, 80)])
+async def test_any_size_draws(still, scene, size):
+    scene.begin().wave("observing", "orienting", "deciding").say("agent", "x " * 500).edit()
+    app = CockpitApp(still)
+    async with app.run_test(size=size) as pilot:
+        app.attach(scene.session_id)
+        screen = await settled(pilot)
+        for key in ("f2", "f3", "f4", "f5"):
+            await pilot.press(key)
+        await settled(pilot)
+        assert screen.prompt.has_focus
+
+
+async def test_a_theme_is_chosen_and_remembered(still):
+    chosen = []
+    app = CockpitApp(still, on_theme=chosen.append)
+    async with app.run_test(size=(150, 42)) as pilot:
+        await settled(pilot)
+        await pilot.press("ctrl+p", *"theme: cockpit-light")
+        await until(pilot, lambda: len(app.screen.query("OptionList")) > 0)
+        await settled(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.theme == "cockpit-light")
+        assert chosen == ["cockpit-light"]
+
+
+async def test_a_theme_that_is_not_there_is_told(still):
+    app = CockpitApp(still, theme="no-such")
+    async with app.run_test(size=(150, 42)) as pilot:
+        await settled(pilot)
+        assert app.theme == "cockpit-dark"
+        assert len(app._notifications) == 1
+
+
+async def test_keys_of_the_users_work(still):
+    app = CockpitApp(still, keys={"help": "ctrl+k"})
+    async with app.run_test(size=(150, 42)) as pilot:
+        screen = await settled(pilot)
+        await pilot.press("ctrl+k")
+        await until(pilot, lambda: app.screen is not screen)
+        await pilot.press("escape", "f1")
+        await settled(pilot)
+        assert app.screen is screen
+
+
+async def test_every_turn_is_there_in_order(still, scene):
+    scene.begin()
+    for number in range(50):
+        scene.say("agent" if number % 2 else "person", f"message {number}")
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 42)) as pilot:
+        app.attach(scene.session_id)
+        screen = await settled(pilot)
+        texts = [turn.text for turn in screen.panes.conversation.turns]
+        assert texts == ["review pr 24", *(f"message {number}" for number in range(50))]

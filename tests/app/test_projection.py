@@ -1,0 +1,222 @@
+"""The fold: total over any rows, indifferent to batches, and right about a real story."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime
+
+import pytest
+from app_scenes import ITEMS, Scene, to_decide
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.app.projection import State
+from cockpit.store import journal
+from cockpit.store.journal import Action, Row
+
+NOW = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.just(10**40)
+    | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+FIELDS = (
+    "message_id", "role", "text", "interrupted", "ordinal", "phase", "proposal_id", "kind",
+    "title", "risk", "revises", "expires_at", "shown_digest", "body", "decided_by", "reason",
+    "narrowed", "edited", "action_id", "type", "message", "summary", "attempt", "request_id",
+    "items", "facts", "tokens", "auto", "digest", "token_used", "token_budget", "dropped", "bands",
+    "input_tokens", "output_tokens", "cost_usd", "status", "for", "words", "policy", "model",
+    "task_type", "task_id", "wait_s", "guard", "tool",
+)  # fmt: skip
+NAMES = st.sampled_from(["m-1", "m-2", "p-1", "p-2", "a-1", "2026-01-01T12:00:00.000000Z"])
+DETAIL = st.dictionaries(st.sampled_from(FIELDS), JSON | NAMES, max_size=8)
+ACTIONS = st.sampled_from([str(action) for action in Action]) | st.text(max_size=12)
+
+
+@st.composite
+def histories(draw) -> list[Row]:
+    drawn = draw(
+        st.lists(
+            st.tuples(ACTIONS, st.sampled_from(["", "s-1", "s-2"]), DETAIL, st.booleans()),
+            max_size=40,
+        )
+    )
+    return [
+        Row(
+            seq, "2026-01-01T12:00:00.000000Z" if sound else "yesterday", "t", session,
+            f"{session}-w1", "", "default", 3, "agent", action, "ok", None, "", detail, "",
+        )
+        for seq, (action, session, detail, sound) in enumerate(drawn, start=1)
+    ]  # fmt: skip
+
+
+def everything(state: State) -> list[object]:
+    return [state.views(NOW, session) for session in ("", "s-1", "s-2")]
+
+
+@given(histories())
+@settings(max_examples=100)
+def test_no_row_stops_the_fold(rows):
+    assert len(everything(State().fold(rows))) == 3
+
+
+@given(histories(), st.lists(st.integers(0, 40), max_size=5))
+@settings(max_examples=50)
+def test_batches_do_not_matter(rows, cuts):
+    whole, parts = State().fold(rows), State()
+    edges = sorted({0, len(rows), *(min(cut, len(rows)) for cut in cuts)})
+    for start, end in itertools.pairwise(edges):
+        parts.fold(rows[start:end])
+        everything(parts)  # looking changes nothing
+    assert repr(everything(parts)) == repr(everything(whole))
+
+
+@given(histories(), st.integers(1, 7))
+@settings(max_examples=50)
+def test_what_changed_since_adds_up_to_everything(rows, step):
+    state, known, revision = State(), {}, 0
+    for start in range(0, len(rows), step):
+        state.fold(rows[start : start + step])
+        views = state.views(NOW, "s-1", since=revision)
+        known |= {turn.key: turn for turn in views.turns}
+        revision = views.revision
+    full = state.views(NOW, "s-1").turns
+    assert repr(known) == repr({turn.key: turn for turn in full})
+
+
+@given(histories())
+@settings(max_examples=100)
+def test_rows_seen_twice_count_once(rows):
+    assert repr(everything(State().fold(rows))) == repr(everything(State().fold(rows + rows)))
+
+
+@pytest.fixture
+def scene(still, project):
+    return Scene(still.store, project)
+
+
+def folded(scene: Scene) -> State:
+    return State().fold(scene.store.read_now(journal.rows))
+
+
+def test_a_story_reads_in_its_order(scene):
+    to_decide(scene).say("agent", "It never resets.").advance("acting").edit()
+    views = folded(scene).views(NOW, scene.session_id)
+    assert [(turn.role, turn.text) for turn in views.turns] == [
+        ("person", "review pr 24"),
+        ("wave", "wave 1"),
+        ("agent", views.turns[2].text),
+        ("note", ""),
+        ("wave", "wave 2 · act"),
+        ("agent", "It never resets."),
+        ("note", ""),
+    ]
+    assert [line.right for line in views.turns[3].lines] == ["approved ⏎ you", ""]
+    assert views.header.wave == 2
+    assert views.header.phase == "act"
+    assert views.header.tokens == 41_200
+    assert views.header.state == "waits for you"
+    assert views.meter.profile == "profile v7"
+    assert [band.name for band in views.meter.bands][3] == "situational"
+
+
+def test_the_queue_shows_what_was_stored(scene):
+    scene.begin().wave("observing").ask().edit()
+    state = folded(scene)
+    front = state.views(NOW, scene.session_id).queue.front
+    assert front is not None
+    assert front.kind == "context"
+    assert [item.item for item in front.items] == [item[0] for item in ITEMS]
+    assert front.age_s == 300
+    second = state.views(NOW, scene.session_id, front="p-action").queue
+    assert (second.index, second.total) == (1, 2)
+    assert second.front is not None
+    assert second.front.diffs[0].path == "src/http/retry.py"
+    stored = scene.store.read_now(
+        lambda c: c.execute("SELECT shown_digest FROM proposals ORDER BY rowid").fetchall()
+    )
+    assert [front.digest, second.front.digest] == [digest for (digest,) in stored]
+
+
+def test_a_proposal_of_the_followed_session_stands_first(scene):
+    other = Scene(scene.store, scene.root).begin("other").wave("observing").ask("p-other")
+    scene.begin().wave("observing").ask("p-mine")
+    state = folded(scene)
+    assert state.queue.order(scene.session_id) == ["p-mine", "p-other"]
+    assert state.queue.order(other.session_id) == ["p-other", "p-mine"]
+    assert state.queue.order() == ["p-other", "p-mine"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("approved", "approved ⏎ you"),
+        ("discussed", "discussed esc you"),
+        ("rejected", "rejected ✗ you"),
+        ("expired", "expired"),
+    ],
+)
+def test_a_decision_is_told_where_it_was_asked(scene, verdict, said):
+    scene.begin().wave("observing").ask().decide("p-context", verdict)
+    views = folded(scene).views(NOW, scene.session_id)
+    assert said in [line.right for turn in views.turns for line in turn.lines]
+    assert views.queue.front is None
+
+
+def test_narrowing_is_told(scene):
+    scene.begin().wave("observing").ask()
+    scene.decide("p-context", "approved", narrowed=[ITEMS[0][0]])
+    lines = [
+        line for turn in folded(scene).views(NOW, scene.session_id).turns for line in turn.lines
+    ]
+    assert "narrowed to 1 ⏎ you" in [line.right for line in lines]
+
+
+def test_high_risk_and_unknown_risk_ask_for_a_second_key(scene):
+    scene.begin().wave("observing")
+    scene.propose("p-1", risk="high").propose("p-2", risk="low")
+    state = folded(scene)
+    keys = [state.views(NOW, "", front=front).queue.front.second_key for front in ("p-1", "p-2")]
+    assert keys == [True, False]
+
+
+def test_fragments_grow_one_turn_and_its_completion_replaces_them(scene):
+    scene.begin().wave("observing").stream("The re", "try ")
+    before = folded(scene)
+    live = before.views(NOW, scene.session_id).turns[-1]
+    assert (live.text, live.streaming) == ("The retry ", True)
+    rows = scene.store.read_now(journal.rows)
+    done = Row(
+        rows[-1].seq + 1, rows[-1].at, "", scene.session_id, "", "", "", None, "agent",
+        "message.completed", "ok", None, "",
+        {"message_id": "m-live", "role": "agent", "text": "The retry loop.", "interrupted": True},
+        "",
+    )  # fmt: skip
+    before.apply(done)
+    turn = before.views(NOW, scene.session_id).turns[-1]
+    assert (turn.key, turn.text, turn.streaming, turn.interrupted) == (
+        live.key, "The retry loop.", False, True,
+    )  # fmt: skip
+
+
+def test_an_error_is_told_once(scene):
+    scene.begin().wave("observing").fail("The model cannot be reached.")
+    turns = folded(scene).views(NOW, scene.session_id).turns
+    assert [turn.text for turn in turns if turn.role == "error"] == ["The model cannot be reached."]
+
+
+def test_the_board_tells_what_waits(scene):
+    scene.begin().wave("observing").ask()
+    Scene(scene.store, scene.root).begin("b", title="b").enter("completed", status="done")
+    board = folded(scene).views(NOW, scene.session_id).board
+    assert [(row.title, row.sign, row.state, row.current) for row in board.rows] == [
+        ("#24", "?", "waits for you", True),
+        ("b", "✔", "done", False),
+    ]
+    assert board.summary.startswith("2 sessions")
