@@ -70,7 +70,7 @@ def _request(
     request = requests.load(connection, request_id(call["key"]))
     if request.status != "fetched" or request.proposal_id is None:
         return _undone(connection, request)
-    refused = {str(item["item"]): item["refused"] for item in request.items if item["refused"]}
+    barred = {str(item["item"]): item["refused"] for item in request.items if item["refused"]}
     asked = [str(item["item"]) for item in request.items if not item["refused"]]
     kept = [item for item in asked if item in request.approved]
     left = [item for item in asked if item not in request.approved]
@@ -78,7 +78,7 @@ def _request(
     lines = [f"{verb} {', '.join(kept)}."]
     if left:
         lines.append(f"Not granted: {', '.join(left)}.")
-    lines += [f"{item}: cannot be read: {reason}" for item, reason in refused.items()]
+    lines += [f"{item}: cannot be read: {reason}" for item, reason in barred.items()]
     for outcome in request.outcomes:
         if outcome.get("error"):
             lines.append(f"{outcome['item']}: could not be read: {outcome['error']}")
