@@ -23,9 +23,9 @@ from cockpit.act.textfile import (
 )
 
 _STEERING = re.compile(
-    r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.husky/ | \.vscode/ | \.idea/ | \.cockpit/"
-    r" | \.claude/ | \.cursor/ | \.devcontainer/ ) | (?:^|/)(?: Makefile | justfile | Dockerfile |"
-    r" Jenkinsfile | \.envrc | \.env(?:\..*)? | \.pre-commit-config\.yaml | \.gitattributes |"
+    r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.husky/ | \.vscode/ | \.idea/"
+    r" | \.cockpit/(?!reviews/[^/]+\.md$) | \.claude/ | \.cursor/ | \.devcontainer/ )"
+    r" | (?:^|/)(?: Makefile | justfile | Dockerfile | Jenkinsfile | \.envrc | \.env(?:\..*)? | \.pre-commit-config\.yaml | \.gitattributes |"
     r" \.gitmodules | AGENTS\.md | CLAUDE\.md | GEMINI\.md | sitecustomize\.py | \.npmrc |"
     r" \.pypirc | pip\.conf ) $"
 )

@@ -170,3 +170,10 @@ async def test_the_risk_of_a_file_is_what_it_steers(
     ground: ActGround, path: str, risk: str
 ) -> None:
     assert (await show(ground, "write_file", path=path, content="x\n")).risk == risk
+
+
+async def test_a_review_file_is_no_steering_file(ground: ActGround) -> None:
+    review, steering = ".cockpit/reviews/a..b.md", ".cockpit/config.toml"
+    ordinary = await show(ground, "write_file", path=review, content="words\n")
+    high = await show(ground, "write_file", path=steering, content="words\n")
+    assert (ordinary.risk, high.risk) == ("low", "high")
