@@ -25,9 +25,9 @@ from cockpit.act.textfile import (
 _STEERING = re.compile(
     r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.husky/ | \.vscode/ | \.idea/"
     r" | \.cockpit/(?!reviews/[^/]+\.md$) | \.claude/ | \.cursor/ | \.devcontainer/ )"
-    r" | (?:^|/)(?: Makefile | justfile | Dockerfile | Jenkinsfile | \.envrc | \.env(?:\..*)? | \.pre-commit-config\.yaml | \.gitattributes |"
-    r" \.gitmodules | AGENTS\.md | CLAUDE\.md | GEMINI\.md | sitecustomize\.py | \.npmrc |"
-    r" \.pypirc | pip\.conf ) $"
+    r" | (?:^|/)(?: Makefile | justfile | Dockerfile | Jenkinsfile | \.envrc | \.env(?:\..*)?"
+    r" | \.pre-commit-config\.yaml | \.gitattributes | \.gitmodules | AGENTS\.md | CLAUDE\.md"
+    r" | GEMINI\.md | sitecustomize\.py | \.npmrc | \.pypirc | pip\.conf ) $"
 )
 _MASK = "[masked:"
 
