@@ -25,6 +25,7 @@ from cockpit.store.errors import CockpitError
 from cockpit.store.packets import REASONS
 
 _WORTH_BITS = 16
+_LOOK = 8_192
 
 KEPT = ("pinned", "floor", "target", "utility")
 """Why a fact is kept: pinned, in the band's floor, up to its target, or above by worth alone."""
@@ -85,9 +86,9 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
     worth = scored.score << _WORTH_BITS
     if profile.ranking == "density":
         worth = worth // np.maximum(columns.full, 1)
-    ranked = _by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
-    tier = tiers(columns, ranked, limits.target)
-    ranked = ranked[stable_order(tier)]
+    everything = _by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
+    tier = _looked_at(columns, everything, limits)
+    ranked = np.concatenate([everything[np.flatnonzero(tier == waits)] for waits in range(3)])
     band = columns.band[ranked]
     levels = Levels.of(columns.full[ranked], columns.outline[ranked], columns.reference[ranked])
     allotted = allot(band, levels.tokens[FULL], worth[ranked], limits)
@@ -108,8 +109,12 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
     stage = 1 + (allotted.start >= limits.floor[band]) + (allotted.start >= limits.target[band])
     kept_for = np.where(pinned, 0, NO_REASON)
     kept_for[ranked] = np.where(chosen == DROPPED, NO_REASON, stage)
-    room_left = (limits.ceiling - np.array(used, np.int64))[band]
-    why = np.where(levels.smallest > room_left, _CEILING, _BUDGET)
+    left = limits.ceiling - np.array(used, np.int64)
+    unseen = everything[len(ranked) :]
+    dropped_for[unseen] = np.where(
+        columns.full[unseen] > left[columns.band[unseen]], _CEILING, _BUDGET
+    )
+    why = np.where(levels.smallest > left[band], _CEILING, _BUDGET)
     why[_passed_over(band, worth[ranked], chosen, int((tier > 0).sum()))] = _SOURCE_CAP
     dropped_for[ranked] = np.where(chosen == DROPPED, why, NO_REASON)
     return Selection(
@@ -150,6 +155,28 @@ def _over_budget(columns: Columns, pinned: Flags, limits: Limits) -> str:
 def _by_worth(at: Ints, worth: Ints) -> Ints:
     """Indices by worth, best first; equal worth by index, which is the order of time and id."""
     return at[stable_order((SCORE_MAX << _WORTH_BITS) - worth[at])]
+
+
+def _looked_at(columns: Columns, ranked: Ints, limits: Limits) -> Ints:
+    """The tiers of the best facts: all that can matter, of ``ranked`` as many as the answer has items.
+
+    Up to :data:`_LOOK` facts are all looked at. Of more, those are that come before the point where
+    facts that no cap holds back would fill every band's ceiling and a quarter more.
+    """
+    count = _LOOK
+    while True:
+        near, rest = ranked[:count], ranked[count:]
+        tier = tiers(columns, near, limits.target)
+        if not len(rest):
+            return tier
+        free = near[np.flatnonzero(tier == 0)]
+        held = np.bincount(
+            columns.band[free], weights=columns.full[free], minlength=len(limits.ceiling)
+        )
+        waiting = np.bincount(columns.band[rest], minlength=len(limits.ceiling)) > 0
+        if not (waiting & (held * 4 < limits.ceiling * 5)).any():
+            return tier
+        count *= 2
 
 
 def _passed_over(band: Ints, worth: Ints, chosen: Ints, behind: int) -> Ints:

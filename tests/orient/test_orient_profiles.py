@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from conftest import World
+from orient_world import World
 
 from cockpit.store import journal, profiles
 from cockpit.store.attention import Band, Predicate, Profile, ProfileInvalid, Rule, check, parse

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cockpit.orient.compile import ALGORITHM, UnknownAlgorithm, compile_packet
-from cockpit.store.attention import Band, Profile, Rule, check, read_predicate
+from cockpit.store.attention import Band, Profile, Rule, check, read_predicate, shipped
 from cockpit.store.canonical import canonical_json
 from cockpit.store.facts import Linked
 from cockpit.store.packets import REASONS
@@ -77,13 +77,7 @@ def test_an_algorithm_that_is_gone_is_named(path: Path) -> None:
     if algorithm == ALGORITHM:
         algorithm = "bands/0"
     with pytest.raises(UnknownAlgorithm, match=algorithm):
-        compile_packet([], check(_any_profile()), 1, algorithm=algorithm)
-
-
-def _any_profile() -> Profile:
-    from cockpit.store.attention import shipped
-
-    return shipped()
+        compile_packet([], shipped(), 1, algorithm=algorithm)
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "4242"])

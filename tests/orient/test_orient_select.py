@@ -246,3 +246,32 @@ def test_every_fact_is_explained_in_order_of_time() -> None:
     ]
     assert [line.tokens for line in told] == [100, 100, 100, 100, 90, 100, 100]
     assert told[4].source_ref == "made:long"
+
+
+def test_a_crowd_of_thousands_does_not_hide_what_stands_behind_it() -> None:
+    crowd = many(20_000, ref="log:all", source_type="log", tokens=10, utility=900_000)
+    others = [
+        fact(f"other-{i}", tokens=10, utility=1_000 - i, position=30_000 + i) for i in range(90)
+    ]
+    room = profile({"situational": (300, 900, 900), "exploration": (100, 100, 100)})
+    facts = [*crowd, *others]
+    packet = compile_packet(facts, room, 1)
+    ids = [name for name, _ in kept(packet, "situational")]
+    assert ids == [f.fact_id for f in (*crowd[:30], *others[:60])]
+    assert used(packet)["situational"] == 900
+    assert dict(packet.drops) == {"source_cap": 19_970, "band_ceiling": 30}
+    assert compile_packet(facts[::-1], room, 1).digest == packet.digest
+
+
+def test_thousands_of_facts_are_all_accounted_for() -> None:
+    facts = [
+        *many(9_000, utility=900_000, tokens=7, outline=3),
+        *many(9_000, "objectives", utility=800_000, tokens=9),
+    ]
+    rooms = {"objectives": (100, 300, 400), "situational": (0, 100, 5_000)}
+    told = explain(facts, profile(rooms), 1)
+    packet = compile_packet(facts, profile(rooms), 1)
+    assert used(packet)["objectives"] == 297
+    assert used(packet)["situational"] == 703
+    assert packet.facts + packet.dropped == len(facts) == len(told)
+    assert sum(line.reason == "budget" for line in told) == dict(packet.drops)["budget"]

@@ -6,7 +6,8 @@ import sqlite3
 from dataclasses import replace
 
 import pytest
-from conftest import World
+from orient_made import fact, profile
+from orient_world import World
 
 from cockpit.orient.columns import Columns, from_linked, read
 from cockpit.orient.compile import UnknownAlgorithm, compile_packet
@@ -202,8 +203,6 @@ def test_the_difference_of_two_waves(world: World) -> None:
 
 
 def test_a_fact_that_was_shortened_is_a_change() -> None:
-    from orient_made import fact, profile
-
     large = fact("large", tokens=300, outline=50)
     wide, narrow = (profile({"situational": (0, room, room)}) for room in (300, 100))
     (change,) = diff(compile_packet([large], wide, 1), compile_packet([large], narrow, 1)).changed
