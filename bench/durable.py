@@ -1,0 +1,174 @@
+"""What durability costs: a wave's transition against raw SQL, group commit, and fact ingest."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from journal_latency import _session
+from measure import Row, in_turns, row
+
+from cockpit.store import facts, outbox, waves
+from cockpit.store.connection import connect
+from cockpit.store.database import Store, Tx
+from cockpit.store.facts import Fact, Level
+
+TURNS = 300
+CONCURRENT = 64
+FACTS = 50_000
+INGESTS = 3
+
+
+def rows() -> list[Row]:
+    """The table of this bench."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [
+            *_transitions(Path(folder)),
+            *asyncio.run(_grouped(Path(folder))),
+            *_ingest(Path(folder)),
+        ]
+
+
+def _transitions(folder: Path) -> list[Row]:
+    raw = _raw(folder / "raw.db")
+    with Store.open(folder / "transitions.db") as store:
+        session_id = store.write_now(lambda tx: _session(tx, folder))
+        numbers = iter(range(10_000))
+
+        def ours() -> None:
+            store.write_now(lambda tx: _turn(tx, session_id, next(numbers)))
+
+        def plain() -> None:
+            raw.execute("BEGIN IMMEDIATE")
+            raw.execute("INSERT INTO a(x) VALUES ('one row of state')")
+            raw.execute("UPDATE b SET x=x+1 WHERE id=1")
+            raw.execute("INSERT INTO c(x) VALUES ('one row of a log')")
+            raw.execute("COMMIT")
+
+        before = store.commits
+        bare, whole = in_turns(TURNS, plain, ours)
+        commits = (store.commits - before) / (TURNS + 1)
+    raw.close()
+    return [
+        row("raw three-statement transaction", bare * 1000, "ms"),
+        row("wave transition, outbox and journal", whole * 1000, "ms"),
+        row("rate of transitions / raw rate", bare / whole, "×", least=0.6),
+        row("commits (one fsync each) a transition", commits, "", most=1.0),
+    ]
+
+
+def _raw(path: Path) -> sqlite3.Connection:
+    raw = connect(path)
+    for table in ("a", "b", "c"):
+        raw.execute(f"CREATE TABLE {table}(id INTEGER PRIMARY KEY, x)")
+    raw.execute("INSERT INTO b VALUES (1, 0)")
+    return raw
+
+
+def _turn(tx: Tx, session_id: str, number: int) -> None:
+    """One durable step of a wave: its phase and journal row; in `acting`, an action as well."""
+    wave = waves.latest(tx.connection, session_id)
+    if wave is None or wave.phase == "completed":
+        wave = waves.create(tx, session_id=session_id, trace_id="t")
+    phase = waves.PHASES[waves.PHASES.index(wave.phase) + 1]
+    waves.advance(tx, wave.wave_id, phase, detail={"number": number})
+    planned = outbox.plan(
+        tx,
+        wave_id=wave.wave_id,
+        session_id=session_id,
+        position=number,
+        key=f"key-{number}",
+        action_type="write_file",
+        title="bench",
+        payload={"path": "a", "content": "b"},
+    )
+    outbox.enqueue(tx, planned.action_id, proposal_id=None, payload=planned.payload)
+
+
+async def _grouped(folder: Path) -> list[Row]:
+    with Store.open(folder / "grouped.db") as store:
+        ids = [await store.write(lambda tx: _session(tx, folder)) for _ in range(CONCURRENT)]
+        before = store.commits
+
+        async def drive(session_id: str) -> None:
+            for number in range(6):
+                await store.write(lambda tx, n=number: _turn(tx, session_id, hash((session_id, n))))
+
+        started = time.perf_counter()
+        await asyncio.gather(*(drive(session_id) for session_id in ids))
+        took = time.perf_counter() - started
+        commits = store.commits - before
+    steps = CONCURRENT * 6
+    return [
+        row(f"{CONCURRENT} waves at once: commits a transition", commits / steps, "", most=0.5),
+        row(f"{CONCURRENT} waves at once: transitions", steps / took, "/s"),
+    ]
+
+
+def _ingest(folder: Path) -> list[Row]:
+    made = [_fact(number) for number in range(FACTS)]
+    ratios = []
+    for turn in range(INGESTS):
+        with Store.open(folder / f"ingest-{turn}.db") as store:
+            session_id = store.write_now(lambda tx: _session(tx, folder))
+            wave = store.write_now(
+                lambda tx, s=session_id: waves.create(tx, session_id=s, trace_id="t")
+            )
+            started = time.perf_counter()
+            store.write_now(
+                lambda tx, s=session_id, w=wave: facts.record(
+                    tx,
+                    session_id=s,
+                    wave_id=w.wave_id,
+                    ordinal=1,
+                    pinned_now=w.pinned_now,
+                    facts=made,
+                )
+            )
+            ours = time.perf_counter() - started
+            content, links = store.read_now(_stored)
+        with Store.open(folder / f"raw-{turn}.db") as store:
+            store.write_now(lambda tx, s=session_id: _same_session(tx, folder, s))
+            started = time.perf_counter()
+            store.write_now(lambda tx, c=content, r=links: _raw_ingest(tx, c, r))
+            raw = time.perf_counter() - started
+        ratios.append((ours / raw, ours, raw))
+    return [
+        row(f"ingest of {FACTS:,} facts", median(ours for _, ours, _ in ratios), "s"),
+        row("raw executemany of the same rows", median(raw for *_, raw in ratios), "s"),
+        row("ingest / raw executemany", median(ratio for ratio, *_ in ratios), "×", most=1.2),
+    ]
+
+
+def _fact(number: int) -> Fact:
+    text = f"def function_{number}(argument):\n    return argument + {number}\n" * 2
+    return Fact(
+        "file",
+        f"file:src/module_{number % 500}.py:{number}-{number + 4}",
+        "situational",
+        Level(text, 32),
+        Level(f"src/module_{number % 500}.py", 8),
+        provenance={"path": f"src/module_{number % 500}.py", "lines": [number, number + 4]},
+    )
+
+
+def _stored(connection: sqlite3.Connection) -> tuple[list[tuple], list[tuple]]:
+    return (
+        connection.execute("SELECT * FROM observed_facts ORDER BY rowid").fetchall(),
+        connection.execute("SELECT * FROM session_facts ORDER BY ordinal, position").fetchall(),
+    )
+
+
+def _raw_ingest(tx: Tx, content: list[tuple], links: list[tuple]) -> None:
+    for table, values in (("observed_facts", content), ("session_facts", links)):
+        marks = ",".join("?" * len(values[0]))
+        tx.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", values)
+
+
+def _same_session(tx: Tx, folder: Path, session_id: str) -> None:
+    made = _session(tx, folder)
+    tx.execute("UPDATE sessions SET session_id=? WHERE session_id=?", (session_id, made))
