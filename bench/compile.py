@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+
+from measure import Row, row
 
 from cockpit.orient.columns import from_linked, read
 from cockpit.orient.compile import compile_packet, selection
@@ -28,12 +29,10 @@ from cockpit.store.clock import CountingIds, FixedClock
 from cockpit.store.database import Store, Tx
 from cockpit.store.facts import Fact, Level, Linked
 
-T = TypeVar("T")
 FACTS = 50_000
 WAVES = 8
 RUNS = 9
 KINDS = ("file", "diff", "search", "symbol", "exchange", "docs", "note", "log")
-Row = dict[str, Any]
 
 
 def rows() -> list[Row]:
@@ -62,15 +61,6 @@ def rows() -> list[Row]:
     for ranking in ("utility", "density"):
         table += quality(linked, replace(profile, ranking=ranking))
     return table + from_store(linked)
-
-
-def row(
-    name: str, value: float, unit: str, *, most: float | None = None, least: float | None = None
-) -> Row:
-    """One line; without ``most`` or ``least`` it is there to be read, not to be met."""
-    ok = (most is None or value <= most) and (least is None or value >= least)
-    bar = most if most is not None else least
-    return {"name": name, "value": round(value, 4), "unit": unit, "bar": bar, "ok": ok}
 
 
 def cpu_ms(work: Callable[[], object], runs: int = RUNS) -> float:
