@@ -105,6 +105,6 @@ def _next(root: Path, program: str) -> str:
 def _program() -> str:
     """How this program is called from anywhere: by its name where that is on the PATH."""
     called = Path(sys.argv[0])
-    if shutil.which(called.name) or not called.is_file():
-        return called.name
+    if called.name != "cockpit" or shutil.which("cockpit") or not called.is_file():
+        return "cockpit"
     return str(called.absolute())

@@ -14,7 +14,7 @@ from cockpit.store.database import Store, Tx
 from cockpit.store.follow import follow
 from cockpit.store.journal import Action, Row
 
-BUG_WORDS = "fix the bug: 2 kg costs 6.99 instead of 5.49"
+BUG_WORDS = "fix the bug: 2 kg costs 6.99, not 5.49"
 """What starts the demo's second task."""
 
 DISCUSS_WORDS = "only parcel/client.py and its callers, please"
@@ -89,8 +89,8 @@ def _step(task: str, action: str, detail: Mapping[str, Any]) -> str:
 
 LINES: Mapping[str, str] = {
     "review.context": (
-        "GUIDE 1/8  The agent asks before it reads anything; on the right is each item with its"
-        " tokens. Press Escape: you want to talk first."
+        "GUIDE 1/8  The agent asks before it reads anything; under Proposals stands each item with"
+        " its tokens. Press Escape: you want to talk first."
     ),
     "review.discussed": (
         "GUIDE 2/8  Nothing was read. Say what is on your mind, for example:"
@@ -105,8 +105,8 @@ LINES: Mapping[str, str] = {
         " Read it, then press Enter (and y, where a second key is asked for)."
     ),
     "review.completed": (
-        "GUIDE 5/8  The review is in .cockpit/reviews. Now a bug: press F7 for a new task and type:"
-        f" {BUG_WORDS}"
+        f"GUIDE 5/8  The review is in .cockpit/reviews. Now a bug. Type: {BUG_WORDS} – then press F7,"
+        " which makes a new task of it, and Enter."
     ),
     "bug.context": (
         "GUIDE 6/8  A script speaks here instead of a model; all that it does is real. Look at what"
@@ -116,7 +116,11 @@ LINES: Mapping[str, str] = {
     "bug.discussed": "GUIDE  Nothing happened. Say what is on your mind, then press Enter.",
     "bug.edit_file": (
         "GUIDE 7/8  An edit is shown as the diff that will be written, byte for byte. Enter writes"
-        " it; so with the test runs and the fix that follow."
+        " it; so with the fix that follows."
+    ),
+    "bug.run": (
+        "GUIDE 7/8  A command is shown as it will run: words, folder, sandbox, time. The new tests"
+        " should fail at first. Press Enter."
     ),
     "bug.git_commit": "GUIDE 8/8  Exactly these files are committed, with this message. Press Enter.",
     "bug.completed": (
