@@ -20,7 +20,7 @@ SCENARIO = """
 text = "Once more."
 [[turn.call]]
 name = "request_context"
-arguments = {{ purpose = "bench", question = "what is there?", scope = ["tree:."], escalation = "" }}
+arguments = {{ purpose = "bench", question = "what is in it?", scope = ["file:a.py"], escalation = "" }}
 [[turn]]
 when = {{ wave_from = {last} }}
 [[turn.call]]
