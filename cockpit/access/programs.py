@@ -1,14 +1,13 @@
 """The only door to other programs: argv lists, bounded time, bounded output, nothing left behind.
 
-Every program runs in its own process group, which is ended whole (asked first, then killed) when
-its time is over, its output grows past the limit, or the caller is cancelled. Source: design of Act
+Every program runs in its own process group (:mod:`.processes`), which is ended whole when its time
+is over, its output grows past the limit, or the caller is cancelled. Source: design of Act
 ("commands are argv lists").
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import time
@@ -16,15 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cockpit.access.processes import Caught, Overflow, end_group, ended, feed, start
 from cockpit.store.errors import CockpitError
 
 MAX_BYTES = 4 * 1024 * 1024
 """Default limit of a program's output, standard output and error together, in bytes."""
-
-_GRACE_S = 2.0
-_LEFT_BEHIND_S = 0.5
-_POLL_S = 0.02
-_CHUNK = 65_536
 
 
 class ProgramMissing(CockpitError):
@@ -91,25 +86,17 @@ async def run_program(
         raise CockpitError(f"cannot run {words[0]!r} in {cwd.name!r}: no such directory")
     started = time.monotonic()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            cwd=cwd,
-            env=None if env is None else dict(env),
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        process = await start(words, cwd, env, piped=stdin is not None)
     except FileNotFoundError as error:
         raise ProgramMissing(words[0]) from error
     except OSError as error:
         raise ProgramMissing(words[0], error.strerror or str(error)) from error
-    caught = _Caught(max_bytes)
+    caught = Caught(max_bytes)
     drains = (
         asyncio.ensure_future(caught.drain(process.stdout, caught.out)),
         asyncio.ensure_future(caught.drain(process.stderr, caught.err)),
     )
-    talk = asyncio.gather(_feed(process, stdin), _ended(process, drains))
+    talk = asyncio.gather(feed(process, stdin), ended(process, drains))
     timed_out = False
     try:
         # Not wait_for: on 3.11 it can swallow a cancellation that meets the program's end.
@@ -117,11 +104,11 @@ async def run_program(
             await talk
     except TimeoutError:
         timed_out = True
-    except _Overflow:
+    except Overflow:
         caught.full = True
     finally:
         # Children that outlive the program itself are part of what was started, and go with it.
-        await asyncio.shield(_end_group(process))
+        await asyncio.shield(end_group(process))
         await asyncio.gather(talk, *drains, return_exceptions=True)
     return Finished(
         argv=words,
@@ -132,89 +119,6 @@ async def run_program(
         truncated=caught.full,
         duration_ms=int((time.monotonic() - started) * 1000),
     )
-
-
-class _Overflow(Exception):
-    """The output passed its limit."""
-
-
-class _Caught:
-    """What a program wrote, up to a limit that both of its streams share."""
-
-    def __init__(self, limit: int) -> None:
-        self.out = bytearray()
-        self.err = bytearray()
-        self.full = False
-        self._left = limit
-
-    async def drain(self, stream: asyncio.StreamReader | None, into: bytearray) -> None:
-        while stream is not None and (chunk := await stream.read(_CHUNK)):
-            into += chunk[: self._left]
-            if len(chunk) > self._left:
-                self._left = 0
-                raise _Overflow
-            self._left -= len(chunk)
-
-
-async def _ended(
-    process: asyncio.subprocess.Process, drains: Sequence[asyncio.Future[None]]
-) -> None:
-    """Wait for the program's end; a child it left behind may not hold its output open for long."""
-    waiting: set[asyncio.Future[None]] = set(drains)
-    while waiting and process.returncode is None:
-        waiting = await _still_open(waiting, _POLL_S)
-    if waiting:
-        waiting = await _still_open(waiting, _LEFT_BEHIND_S)
-    if waiting:
-        _signal(process.pid, signal.SIGKILL)
-        waiting = await _still_open(waiting, _LEFT_BEHIND_S)
-        for drain in waiting:
-            drain.cancel()
-    await process.wait()
-
-
-async def _still_open(
-    drains: set[asyncio.Future[None]], seconds: float
-) -> set[asyncio.Future[None]]:
-    done, waiting = await asyncio.wait(drains, timeout=seconds)
-    for drain in done:
-        drain.result()
-    return waiting
-
-
-async def _feed(process: asyncio.subprocess.Process, stdin: bytes | None) -> None:
-    if process.stdin is None or stdin is None:
-        return
-    # A program may end, or close its input, before it has read all of it: its status tells.
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(stdin)
-        await process.stdin.drain()
-    process.stdin.close()
-
-
-async def _end_group(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None and _signal(process.pid, signal.SIGTERM):
-        await _wait_briefly(process)
-    _signal(process.pid, signal.SIGKILL)
-    await _wait_briefly(process)
-    # A child that left the group may hold the pipes for ever; closing our ends lets go of them.
-    process._transport.close()  # type: ignore[attr-defined]  # asyncio offers no public way
-
-
-async def _wait_briefly(process: asyncio.subprocess.Process) -> None:
-    # process.wait() would wait for the pipes too, which a child may hold; only the status counts.
-    for _ in range(int(_GRACE_S / _POLL_S)):
-        if process.returncode is not None:
-            return
-        await asyncio.sleep(_POLL_S)
-
-
-def _signal(group: int, number: signal.Signals) -> bool:
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
 
 
 _GIT_KEPT = frozenset(

@@ -29,6 +29,19 @@ def alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+def having(mark: str) -> list[int]:
+    """The processes with ``mark`` in their arguments."""
+    found: list[int] = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (place / "cmdline").read_bytes()
+        except OSError:
+            continue  # ended while we looked
+        if mark.encode() in words:
+            found.append(int(place.name))
+    return found
+
+
 async def dead(*pids: int) -> None:
     async with asyncio.timeout(20):
         while any(alive(pid) for pid in pids):
@@ -73,6 +86,19 @@ async def test_cancelling_leaves_no_orphan(tmp_path: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     await dead(int((tmp_path / "child").read_text()), int((tmp_path / "self").read_text()))
+
+
+@pytest.mark.parametrize("turns", range(12))
+async def test_cancelling_while_it_starts_leaves_no_orphan(tmp_path: Path, turns: int) -> None:
+    mark = f"{tmp_path}/mark"
+    argv = ["sh", "-c", "sleep 600 & wait", mark]
+    running = asyncio.create_task(run_program(argv, cwd=tmp_path, timeout_s=600))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await dead(*having(mark))
 
 
 async def test_a_child_left_behind_goes_with_the_program(tmp_path: Path) -> None:
