@@ -98,7 +98,9 @@ class Journal:
         return lambda: self._count(where, task_type) > 0
 
     def _proposals(self, kind: str, status: str) -> int:
-        where = "proposals WHERE coalesce(body_json ->> 'type', 'context')=? AND status=?"
+        where = (
+            "proposals WHERE coalesce(json_extract(body_json, '$.type'), 'context')=? AND status=?"
+        )
         return self._count(where, kind, status)
 
     def _count(self, where: str, *values: str) -> int:
