@@ -27,11 +27,11 @@ def doctor(ctx: click.Context, /, as_json: bool) -> None:
     if as_json:
         show_json([asdict(check) for check in checks])
     else:
-        show(table(("", "", ""), [_row(check) for check in checks]).lstrip("\n "))
+        show(table(("", ""), [_row(check) for check in checks]).lstrip("\n "))
     if any(check.state == "broken" for check in checks):
         ctx.exit(Exit.FAILED)
 
 
-def _row(check: Check) -> tuple[str, str, str]:
+def _row(check: Check) -> tuple[str, str]:
     mend = f" → {check.mend}" if check.mend else ""
-    return (SIGNS[check.state], check.name, f"{check.found}{mend}")
+    return (f"{SIGNS[check.state]} {check.name}", f"{check.found}{mend}")

@@ -15,7 +15,6 @@ from cockpit.commands.exits import Exit, of_session
 from cockpit.commands.failing import explain
 from cockpit.commands.project import choose_session, here, settings_of
 from cockpit.commands.terminal import (
-    ReaderGone,
     Telling,
     on_terminal,
     say,
@@ -150,7 +149,7 @@ async def _run(runtime: Runtime, session_id: str, teller: Teller) -> Ending:
             loop.remove_signal_handler(number)
         telling.cancel()
         (unread,) = await asyncio.gather(telling, return_exceptions=True)
-    if isinstance(unread, ReaderGone):
+    if isinstance(unread, Exception):
         raise unread
     await _tell_rest(runtime, session_id, teller)
     failed = error if isinstance(error, Exception) else None

@@ -61,7 +61,8 @@ class Project:
 
     def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
         """Start ``cockpit``; the caller ends it."""
-        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        given = {"stdin": subprocess.DEVNULL, **pipes, **options}
         return subprocess.Popen(
             [*COMMAND, *words], cwd=self.root, env=self.env, text=True, encoding="utf-8", **given
         )

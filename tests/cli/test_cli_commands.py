@@ -1,0 +1,222 @@
+"""The other commands, run as processes in a real project."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_world import COMMAND, PATIENCE_S, Project
+
+from cockpit import __version__
+
+REVIEW = "review main..feature"
+
+
+@pytest.fixture
+def played(project: Project) -> Project:
+    """A project in which a session of three waves has ended."""
+    project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
+    return project
+
+
+def database(project: Project) -> Path:
+    return project.root / ".cockpit" / "state" / "cockpit.db"
+
+
+def test_version_and_help(project: Project) -> None:
+    assert project.run("--version").stdout == f"cockpit {__version__}\n"
+    help_text = project.run("-h").stdout
+    assert "proposals" in help_text
+    assert "Enter approves" in help_text
+
+
+def test_the_journal_is_followed_from_another_process(project: Project, watched: Any) -> None:
+    project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
+    follower = project.start("journal", "tail", "--follow", "--json", "-n", "1")
+    assert follower.stdout is not None
+    first = json.loads(follower.stdout.readline())
+    assert first["action"] == "session.completed"
+    run = watched("run", REVIEW, "--model", project.script(), "--approve", "all")
+    assert run.end() == 0
+    seen = [first]
+    while seen[-1]["seq"] < run.rows[-1]["seq"]:
+        seen.append(json.loads(follower.stdout.readline()))
+    sealed = [row for row in seen[1:] if row["session_id"] and row["digest"]]
+    assert sealed == [row for row in run.rows if row["digest"]]
+    follower.send_signal(signal.SIGINT)
+    assert follower.communicate(timeout=PATIENCE_S)[1].strip() == ""
+    assert follower.returncode == 130
+
+
+def test_tail_shows_the_newest_of_a_session(played: Project) -> None:
+    lines = played.run("journal", "tail", "-n", "2", "--session", "last").stdout.splitlines()
+    assert ["wave.completed" in lines[0], "session.completed" in lines[1]] == [True, True]
+    assert played.run("journal", "tail", "-n", "0").stdout == ""
+
+
+def test_a_tampered_row_is_found(played: Project) -> None:
+    assert "each follows from the one before" in played.run("journal", "verify").stdout
+    with sqlite3.connect(database(played)) as connection:
+        connection.execute("UPDATE journal SET actor='nobody' WHERE seq=9")
+    connection.close()
+    verdict = played.json("journal", "verify", "--json", expect=1)
+    assert (verdict["ok"], verdict["broken_at"]) == (False, 9)
+    checks = {check["name"]: check for check in played.json("doctor", "--json", expect=1)}
+    assert checks["journal"]["state"] == "broken"
+
+
+def test_packets_are_shown_explained_verified_and_compared(played: Project) -> None:
+    listed = played.json("packet", "show", "--json")
+    assert [packet["wave_id"].rpartition("-w")[2] for packet in listed] == ["1", "2", "3"]
+    whole = played.json("packet", "show", "--wave", "2", "--json")
+    assert whole["digest"] == listed[1]["digest"]
+    facts = played.json("packet", "explain", "--wave", "2", "--json")
+    kept = [fact for fact in facts if fact["verdict"] != "dropped"]
+    assert len(kept) == listed[1]["facts"]
+    assert sum(fact["tokens"] for fact in kept) == listed[1]["token_used"]
+    assert all(one["ok"] for one in played.json("packet", "verify", "--json"))
+    changes = played.json("packet", "diff", "--wave", "2", "--json")
+    added = {change["source_ref"] for change in changes if change["change"] == "added"}
+    assert {"file:room.py", "file:shapes.py"} <= added
+    for words in (["show"], ["show", "--wave", "2"], ["explain"], ["verify"], ["diff"]):
+        assert played.run("packet", *words).stdout
+    for words in (
+        ["show", "--wave", "9"],
+        ["diff", "--wave", "1"],
+        ["explain", "--session", "s-x"],
+    ):
+        played.run("packet", *words, expect=2)
+
+
+def test_a_changed_fact_is_found_by_replay(played: Project) -> None:
+    with sqlite3.connect(database(played)) as connection:
+        connection.execute("UPDATE session_facts SET utility=1, tokens_full=tokens_full+1")
+    connection.close()
+    outcome = played.json("packet", "verify", "--wave", "2", "--json", expect=1)
+    assert [one["ok"] for one in outcome] == [False]
+
+
+def test_profiles_before_and_after_the_first_session(project: Project) -> None:
+    before = project.json("profile", "show", "--json")
+    assert project.json("profile", "history", "--json") == []
+    project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
+    after = project.json("profile", "show", "--json")
+    assert after["digest"] == before["digest"]
+    assert [one["version"] for one in project.json("profile", "history", "--json")] == [1]
+    assert "situational" in project.run("profile", "show").stdout
+    project.run("profile", "show", "none", expect=2)
+    project.run("profile", "show", "--version", "9", expect=2)
+
+
+def test_sessions_are_listed_and_told(played: Project) -> None:
+    (session,) = played.json("sessions", "list", "--json")
+    assert session["status"] == "completed"
+    assert session["session_id"] in played.run("sessions", "list").stdout
+    beginning = session["session_id"][:5]
+    document = played.json("sessions", "show", beginning, "--json")
+    assert document["session_id"] == session["session_id"]
+    played.run("sessions", "show", "s-none", expect=2)
+
+
+def test_init_writes_templates_and_overwrites_nothing(project: Project) -> None:
+    written = project.json("init", "--json")
+    assert [Path(path).name for path in written["written"]] == ["config.toml", "context.md"]
+    config = project.root / ".cockpit" / "config.toml"
+    assert set(tomllib.loads(config.read_text(encoding="utf-8"))) >= {"model", "approval", "limits"}
+    config.write_text("[limits]\nmax_waves = 3\n", encoding="utf-8")
+    again = project.json("init", "--json")
+    assert (again["written"], len(again["kept"])) == ([], 2)
+    assert config.read_text(encoding="utf-8") == "[limits]\nmax_waves = 3\n"
+
+
+def test_doctor_says_what_is_missing_and_how_to_mend_it(played: Project) -> None:
+    played.extra["ANTHROPIC_API_KEY"] = "sk-ant-api03-not-to-be-shown"
+    done = played.run("doctor")
+    assert "sk-ant" not in done.stdout + done.stderr
+    checks = {check["name"]: check for check in played.json("doctor", "--json")}
+    assert set(checks) >= {"git", "project", "settings", "keys", "model", "gh", "sandbox", "store"}
+    assert checks["keys"]["found"] == "ANTHROPIC_API_KEY"
+    assert all(check["mend"] for check in checks.values() if check["state"] != "ok")
+    assert all(word in done.stdout for word in ("✔ git", "✔ store", "✔ journal"))
+
+
+def test_doctor_finds_a_setting_that_means_nothing(project: Project) -> None:
+    project.extra["COCKPIT_APROVE"] = "all"
+    checks = {check["name"]: check for check in project.json("doctor", "--json")}
+    assert checks["settings"]["state"] == "missing"
+    assert "COCKPIT_APROVE" in checks["settings"]["found"]
+
+
+def test_doctor_finds_a_store_that_others_may_read(played: Project) -> None:
+    database(played).chmod(0o644)
+    checks = {check["name"]: check for check in played.json("doctor", "--json", expect=1)}
+    assert checks["privacy"]["mend"].startswith("chmod 600")
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\0" * 90])
+def test_a_damaged_store_is_told_in_a_sentence(played: Project, content: bytes) -> None:
+    for name in ("cockpit.db", "cockpit.db-wal", "cockpit.db-shm"):
+        (database(played).parent / name).unlink(missing_ok=True)
+    database(played).write_bytes(content)
+    done = played.run("sessions", "list", expect=1)
+    assert "is damaged or not a cockpit database" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_newer_store_is_refused(played: Project) -> None:
+    with sqlite3.connect(database(played)) as connection:
+        connection.execute("INSERT INTO migrations VALUES ('9999_future', 'x', 'x')")
+    connection.close()
+    done = played.run("proposals", "list", expect=1)
+    assert "written by a newer cockpit (it has 9999_future)" in done.stderr
+
+
+def test_a_project_without_git_has_sessions_too(project: Project, tmp_path: Path) -> None:
+    loose = tmp_path / "loose"
+    loose.mkdir()
+    project.root = loose
+    model = project.script('[[turn]]\ntext = "Nothing to see."\n')
+    document = project.json("run", "investigate", "--model", model, "--output-format", "json")
+    assert document["status"] == "completed"
+    assert (loose / ".cockpit" / "state" / "cockpit.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> None:
+    played.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
+    played.root = tmp_path / "tree"
+    assert len(played.json("sessions", "list", "--json")) == 1
+    assert not (played.root / ".cockpit").exists()
+
+
+def test_the_screen_opens_on_a_terminal_and_says_how_to_come_back(played: Project) -> None:
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "-c"],
+        cwd=played.root,
+        env={**played.env, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+    )
+    os.close(follower)
+    shown = b""
+    try:
+        while b"Notes written" not in shown:
+            shown += os.read(leader, 65_536)
+        os.write(leader, b"\x04")  # Ctrl+D on an empty prompt
+        while b"Come back with" not in shown:
+            shown += os.read(leader, 65_536)
+        assert process.wait(PATIENCE_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(leader)

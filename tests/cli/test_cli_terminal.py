@@ -1,0 +1,122 @@
+"""Nothing hostile reaches a terminal, whatever the model, the repository or the store holds."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+from cli_world import Project
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cockpit.commands.terminal import Telling, json_text, table
+
+ATTACKS = {
+    "osc52": "\x1b]52;c;aGVsbG8=\x07",
+    "osc8": "\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\",
+    "title": "\x1b]0;owned\x07",
+    "csi": "\x1b[2J\x1b[31m",
+    "c1": "\x9b31m\x9d52;c;aGk=\x9c",
+    "dcs": "\x1bP$q\x1b\\",
+    "apc": "\x1b_payload\x1b\\",
+    "bidi": "\u202egnp.exe\u2066",
+    "cr": "safe\rrm -rf",
+    "zero width": "a\u200bb\u2060c\ufeff",
+    "tags": "\U000e0041\U000e0042",
+}
+HOSTILE = "".join(ATTACKS.values())
+DANGEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+
+SCENARIO = """
+[[turn]]
+text = {hostile}
+[[turn.call]]
+name = "request_context"
+[turn.call.arguments]
+purpose = {hostile}
+question = {hostile}
+scope = ["file:shapes.py", {file}]
+escalation = {hostile}
+[[turn]]
+when = {{ wave_from = 2 }}
+[[turn.call]]
+name = "finish"
+arguments = {{ status = "done", summary = {hostile} }}
+"""
+
+
+@pytest.fixture
+def infested(project: Project) -> Project:
+    """A project with hostile words in its history, and a session that was told them."""
+    project.git("commit", "--quiet", "--allow-empty", "-m", f"Title {HOSTILE}")
+    hostile = json.dumps(HOSTILE).replace("\\ud83c", "")
+    toml = re.sub(r"\\u(db40)\\u(dc4[12])", lambda m: f"\\U000E00{m[2][2:]}", hostile)
+    named = json.dumps(f"file:{ATTACKS['csi']}.py")
+    project.script(SCENARIO.format(hostile=toml, file=named))
+    return project
+
+
+def test_no_command_passes_anything_on(infested: Project) -> None:
+    model = f"script:{infested.config.parent / 'scenario.toml'}"
+    outputs = [
+        infested.run(
+            "run", f"review main..feature {HOSTILE[:9]}", "--model", model, "--approve", "all"
+        )
+    ]
+    proposal = infested.json("proposals", "list", "--all", "--json")[0]["proposal_id"]
+    for words in (
+        ["proposals", "list", "--all"],
+        ["proposals", "show", proposal],
+        ["proposals", "show", proposal, "--json"],
+        ["proposals", "show", HOSTILE],
+        ["sessions", "list"],
+        ["sessions", "show"],
+        ["sessions", "show", "--json"],
+        ["journal", "tail"],
+        ["journal", "tail", "--json"],
+        ["journal", "export"],
+        ["packet", "show", "--wave", "1"],
+        ["packet", "explain", "--json"],
+    ):
+        expect = 2 if HOSTILE in words else 0
+        outputs.append(infested.run(*words, expect=expect))
+    for done in outputs:
+        assert not DANGEROUS.search(done.stdout), done.args
+        assert not DANGEROUS.search(done.stderr), done.args
+
+
+def test_json_keeps_what_words_lose(infested: Project) -> None:
+    model = f"script:{infested.config.parent / 'scenario.toml'}"
+    words = ["run", "review main..feature", "--model", model, "--approve", "all"]
+    document = infested.json(*words, "--output-format", "json")
+    assert document["result"]["summary"] == HOSTILE
+    stored = infested.json("proposals", "list", "--all", "--json")[0]["proposal_id"]
+    shown = infested.run("proposals", "show", stored)
+    assert "characters that cannot be shown" in shown.stdout
+
+
+@given(st.text())
+def test_json_reads_back_unchanged_and_acts_on_nothing(text: str) -> None:
+    written = json_text({"a": [text]})
+    assert json.loads(written) == {"a": [text]}
+    assert not DANGEROUS.search(written)
+    assert "\n" not in json_text(text)
+
+
+@given(st.lists(st.sampled_from([*ATTACKS.values(), "words ", "\n"]), max_size=12), st.data())
+def test_a_stream_cut_anywhere_passes_nothing_on(parts: list[str], data: st.DataObject) -> None:
+    text = "".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    out = io.StringIO()
+    telling = Telling(out)
+    for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        telling.write(text[start:end])
+    telling.end()
+    assert not DANGEROUS.search(out.getvalue())
+
+
+def test_a_cell_stays_on_its_line() -> None:
+    text = table(("A", "B"), [("one\ntwo", "three\r\nfour"), (ATTACKS["osc8"], "x")])
+    assert text.splitlines() == ["A        B", "one two  three four", "link     x"]
