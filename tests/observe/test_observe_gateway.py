@@ -89,12 +89,15 @@ async def test_facts_past_the_cap_are_left_out_and_said_so(project: Project) -> 
     assert fetched.outcomes[2].error == "1 facts are past the limit of 2"
 
 
-async def test_time_over_is_said_so(project: Project) -> None:
-    caps = Caps(job_timeout_s=0.000001)
-    fetched = await gateway(project, caps=caps).fetch(request("tree:."))
-    assert "took longer" in fetched.outcomes[0].error
-    (preview,) = await gateway(project, caps=caps).preview(request("tree:."))
-    assert "took longer" in preview.refused
+async def test_time_over_is_said_so_and_costs_one_item(project: Project) -> None:
+    project.write("trap.txt", "a" * 60 + "b\n")
+    asked = request("search:(a+)+$", "file:src/app.py")
+    hasty = gateway(project, caps=Caps(job_timeout_s=1.0))
+    fetched = await hasty.fetch(asked)
+    assert "took longer than 1 s" in fetched.outcomes[0].error
+    assert fetched.outcomes[1].error == "" and len(fetched.facts) == 1
+    late, sound = await hasty.preview(asked)
+    assert "took longer" in late.refused and not sound.refused
 
 
 async def test_too_many_items_at_once_are_refused(project: Project) -> None:
