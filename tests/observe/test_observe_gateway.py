@@ -15,6 +15,7 @@ from observe_world import Project
 from cockpit.access.paths import PathRefused
 from cockpit.observe.gateway import Caps, ContextGateway
 from cockpit.observe.request import ContextRequest, parse_request
+from cockpit.observe.tokens import count_tokens
 from cockpit.store.canonical import canonical_json
 from cockpit.store.facts import LEVELS, UTILITY_MAX
 
@@ -92,9 +93,10 @@ async def test_facts_past_the_cap_are_left_out_and_said_so(project: Project) -> 
 async def test_time_over_is_said_so_and_costs_one_item(project: Project) -> None:
     project.write("trap.txt", "a" * 60 + "b\n")
     asked = request("search:(a+)+$", "file:src/app.py")
-    hasty = gateway(project, caps=Caps(job_timeout_s=1.0))
+    count_tokens("the vocabulary is loaded before the clock runs")
+    hasty = gateway(project, caps=Caps(job_timeout_s=2.0))
     fetched = await hasty.fetch(asked)
-    assert "took longer than 1 s" in fetched.outcomes[0].error
+    assert "took longer than 2 s" in fetched.outcomes[0].error
     assert fetched.outcomes[1].error == "" and len(fetched.facts) == 1
     late, sound = await hasty.preview(asked)
     assert "took longer" in late.refused and not sound.refused
