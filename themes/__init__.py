@@ -43,8 +43,8 @@ def load(path: Path) -> Theme:
         colors, variables = data["colors"], data.get("variables", {})
         for name, value in {**colors, **variables}.items():
             try:
-                Color.parse(value)
-            except (ColorParseError, TypeError) as error:
+                Color.parse(str(value))
+            except ColorParseError as error:
                 raise ValueError(f"{name} = {value!r} is not a colour") from error
         theme = Theme(
             name=data["name"], dark=data["dark"], variables=_complete(colors, variables), **colors
@@ -106,7 +106,7 @@ def fallbacks(theme: Theme) -> dict[str, str]:
         "tone-good": good,
         "tone-bad": bad,
         "tone-warn": warn,
-        "cursor-background": color["primary-muted"],
+        "cursor-background": color["panel"],
         "selection-background": color["primary-muted"],
         "code-background": color["surface"],
         "band-identity": color["text-accent"],

@@ -13,19 +13,24 @@ from collections.abc import Iterable, Iterator
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
-from markdown_it.token import Token
+from markdown_it.token import Token as MarkdownToken
+from pygments.token import Token  # type: ignore[import-untyped]  # it ships no types
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.geometry import Size
+from textual.highlight import HighlightTheme, highlight
 from textual.widget import Widget
 from textual.widgets import Markdown
 from textual.widgets._markdown import (  # the table's parts have no public names
     MarkdownBlock,
+    MarkdownFence,
     MarkdownTable,
     MarkdownTableContent,
 )
 
 from widgets.clean import clean
 from widgets.listing import BulletList, OrderedList
+from widgets.tone import BAD, DIM, GOOD
 
 _WORD = re.compile(r"\w+")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,24}")
@@ -49,7 +54,7 @@ def faithful(source: str) -> bool:
     return not Counter(_WORD.findall(clean(source))) - shown
 
 
-def _texts(tokens: Iterable[Token]) -> Iterator[str]:
+def _texts(tokens: Iterable[MarkdownToken]) -> Iterator[str]:
     for token in tokens:
         if token.children is not None:
             yield "".join(_inline(token.children))
@@ -62,7 +67,7 @@ def _texts(tokens: Iterable[Token]) -> Iterator[str]:
             yield token.info
 
 
-def _inline(children: Iterable[Token]) -> Iterator[str]:
+def _inline(children: Iterable[MarkdownToken]) -> Iterator[str]:
     for child in children:
         yield " " if child.type in ("softbreak", "hardbreak") else child.content
 
@@ -80,7 +85,7 @@ def _plain(state: StateCore) -> None:
             token.children = list(_shown(token.children))
 
 
-def _shown(children: Iterable[Token]) -> Iterator[Token]:
+def _shown(children: Iterable[MarkdownToken]) -> Iterator[MarkdownToken]:
     targets: list[tuple[str, int]] = []
     text = ""
     for child in children:
@@ -100,14 +105,14 @@ def _shown(children: Iterable[Token]) -> Iterator[Token]:
             yield child
 
 
-def _target(token: Token, name: str) -> str:
+def _target(token: MarkdownToken, name: str) -> str:
     address = clean(str(token.attrs.get(name, "")), newlines=False)
     title = clean(str(token.attrs.get("title", "") or ""), newlines=False)
     return f"{address} “{title}”" if title else address
 
 
-def _text(content: str) -> Token:
-    return Token("text", "", 0, content=content)
+def _text(content: str) -> MarkdownToken:
+    return MarkdownToken("text", "", 0, content=content)
 
 
 class _TableContent(MarkdownTableContent):
@@ -136,6 +141,27 @@ class _Table(MarkdownTable):
         await MarkdownBlock._update_from_block(self, block)
 
 
+class _CodeTheme(HighlightTheme):
+    STYLES = {  # noqa: RUF012 -- as its parent has it
+        **HighlightTheme.STYLES,
+        Token.Generic.Inserted: GOOD,
+        Token.Generic.Deleted: BAD,
+        Token.Generic.Error: BAD,
+        Token.Error: BAD,
+        Token.Comment: DIM,
+    }
+
+
+class _Fence(MarkdownFence):
+    """Code in the colours of the theme; added and removed lines of a diff in theirs."""
+
+    @classmethod
+    def highlight(cls, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:
+        if ansi:
+            return super().highlight(code, language, ansi, dark)
+        return highlight(code, language=language or "text", theme=_CodeTheme)
+
+
 class SafeMarkdown(Markdown):
     """Textual's Markdown for untrusted text. Links are text; nothing is opened by a click."""
 
@@ -145,6 +171,8 @@ class SafeMarkdown(Markdown):
     BLOCKS = {  # noqa: RUF012 -- as its parent has it
         **Markdown.BLOCKS,
         "table_open": _Table,
+        "fence": _Fence,
+        "code_block": _Fence,
         "bullet_list_open": BulletList,
         "ordered_list_open": OrderedList,
     }

@@ -10,6 +10,7 @@ from typing import Literal
 from textual import events
 from textual.content import Content
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
@@ -24,6 +25,7 @@ Complete = Callable[[CompletionKind, str], Sequence[CompletionView]]
 _COMMAND = re.compile(r"/(\S*)")
 _FILE = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 _FOUND_MOST = 50
+_LEAST = 2
 _NEWLINE = ("shift+enter", "ctrl+j", "alt+enter")
 
 
@@ -113,6 +115,11 @@ class Prompt(TextArea):
         """Apply an edit with its text cleaned: nothing unclean is ever in the document."""
         edit.text = clean(edit.text)
         return super().edit(edit)
+
+    def render_line(self, y: int) -> Strip:
+        # Textual cannot wrap a placeholder into a single cell.
+        width = self.content_size.width
+        return Strip.blank(width) if width < _LEAST else super().render_line(y)
 
     async def on_mount(self) -> None:
         await self.screen.mount(self._list)

@@ -50,7 +50,14 @@ async def test_turns_are_drawn_by_role(stage: Any) -> None:
 async def test_fragments_stream_into_one_turn(stage: Any) -> None:
     pane = Conversation()
     async with stage(pane) as pilot:
-        for fragment in ("Here is ", "code:\n\n``", "`python\nx", " = 1\n`", "``\n\nand **mo", "re**"):
+        for fragment in (
+            "Here is ",
+            "code:\n\n``",
+            "`python\nx",
+            " = 1\n`",
+            "``\n\nand **mo",
+            "re**",
+        ):
             pane.append_text("a", fragment)
             await pilot.pause()
         await settled(pilot)
@@ -64,7 +71,10 @@ async def test_fragments_stream_into_one_turn(stage: Any) -> None:
 
 
 async def test_streaming_draws_what_rendering_at_once_draws(stage: Any) -> None:
-    source = "# Head\n\ntext `code` and\nmore\n\n- a\n- b\n\n```py\nx = 1\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    source = (
+        "# Head\n\ntext `code` and\nmore\n\n- a\n- b\n\n```py\nx = 1\n```\n\n"
+        "| a | b |\n|---|---|\n| 1 | 2 |\n"
+    )
     streamed, whole = Conversation(), Conversation([TurnView("a", "agent", source)])
     async with stage(whole, size=(50, 40)) as pilot:
         await settled(pilot)

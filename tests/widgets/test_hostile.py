@@ -1,0 +1,95 @@
+"""Whatever a view holds, no widget lets a control character reach the compositor or crashes."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from widget_cases import WIDGETS
+
+INJECTIONS = {
+    "osc 52": "\x1b]52;c;cm0gLXJm\x07",
+    "osc 8": "\x1b]8;;http://evil\x1b\\x\x1b]8;;\x1b\\",
+    "osc 0": "\x1b]0;owned\x07",
+    "csi": "\x1b[2J\x1b[31m",
+    "dcs": "\x1bPq\x1b\\",
+    "apc": "\x1b_Gx\x1b\\",
+    "c1": "\x9b2J\x9d0;x\x9c\x85",
+    "bidi": "\u202egnp.exe\u2066\u2069\u200f",
+    "return": "safe\rEVIL",
+    "nul": "a\x00b\x08\x08c",
+    "markup": "[/] [bold [@click=app.bell]x[/] [link=http://x]y \\[ [[",
+    "variables": "$primary $undefined {x} %s",
+    "unterminated": "a\x1b]0;b",
+    "wide": "漢字" * 30,
+    "newlines": "one\ntwo\n\nthree",
+    "surrogate": "\ud83d",
+    "entities": "&#27;[31m &#x202e; &#155;",
+    "nothing": "",
+    "space": "   ",
+}
+
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from(list(INJECTIONS.values())),
+        st.text(max_size=8),
+        st.sampled_from(["# ", "- ", "> ", "```", "|", "|--|", "\n", "1. ", "[", "](", "**", "`"]),
+    ),
+    max_size=12,
+).map("".join)
+
+
+def hostile(char: str) -> bool:
+    code = ord(char)
+    return (
+        (code < 0x20 and char != "\n")
+        or 0x7F <= code < 0xA0
+        or 0x202A <= code <= 0x202E
+        or 0x2066 <= code <= 0x2069
+        or 0xD800 <= code < 0xE000
+        or char in "\u200b\u200e\u200f\u061c\ufeff\u2028\u2029"
+    )
+
+
+async def check(stage: Any, name: str, text: str, size: tuple[int, int] = (70, 20)) -> None:
+    widget, fill = WIDGETS[name](text)
+    async with stage(widget, size=size) as pilot:
+        fill()
+        for _ in range(3):
+            await pilot.pause()
+            await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        app = pilot.app
+        assert app.is_running
+        assert not [char for char in app.drawn if hostile(char)]
+        for strip in app.screen._compositor.render_strips():
+            for segment in strip:
+                assert segment.control is None or not segment.control
+                assert segment.style is None or segment.style.link is None
+        svg = app.export_screenshot()
+        assert not [char for char in svg if hostile(char)]
+
+
+@pytest.mark.parametrize("injection", INJECTIONS.values(), ids=INJECTIONS.keys())
+@pytest.mark.parametrize("name", WIDGETS)
+async def test_no_widget_lets_an_injection_through(stage: Any, name: str, injection: str) -> None:
+    await check(stage, name, f"before {injection} after")
+
+
+@pytest.mark.parametrize("name", WIDGETS)
+@settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(text=PIECES)
+async def test_no_widget_lets_any_text_through(stage: Any, name: str, text: str) -> None:
+    await check(stage, name, text)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (5, 2), (9, 40), (20, 6), (300, 3)])
+@pytest.mark.parametrize("name", WIDGETS)
+async def test_every_widget_draws_at_every_size(
+    stage: Any, name: str, size: tuple[int, int]
+) -> None:
+    await check(stage, name, "some words, **some** `code` 漢字漢字\n\n- and a list", size)

@@ -1,0 +1,94 @@
+"""Rendered Markdown shows what is written: targets, HTML, images, and every word."""
+
+from typing import Any
+
+import pytest
+from textual.widgets import Markdown
+
+from widgets.markdown import SafeMarkdown, faithful
+
+
+async def drawn(stage: Any, source: str, size: tuple[int, int] = (80, 30)) -> str:
+    shown = SafeMarkdown(source)
+    async with stage(shown, size=size) as pilot:
+        await pilot.pause()
+        return pilot.app.drawn
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("[the docs](https://evil.example/x)", "the docs (https://evil.example/x)"),
+        ("[good.example](https://evil.example)", "good.example (https://evil.example)"),
+        ('[a](https://b.example "title")', "a (https://b.example “title”)"),
+        ("<https://a.example>", "https://a.example"),
+        ("![pixel](https://track.example/p.png)", "[image: pixel] (https://track.example/p.png)"),
+        ("[ref]\n\n[ref]: https://evil.example", "[ref]: https://evil.example"),
+        ("<b>bold</b> <!-- hidden -->", "<b>bold</b> <!-- hidden -->"),
+        ("<div>\nblock\n</div>", "<div> block </div>"),
+        ("&#x202e;&#8203;&rlm;plain", "plain"),
+        ("a [link](x) b", "a link (x) b"),
+        ("```py evil words\ncode\n```", "py evil words"),
+        ("[/] [bold]x[/bold] [@click=app.quit]y", "[/] [bold]x[/bold] [@click=app.quit]y"),
+    ],
+)
+async def test_nothing_is_hidden(stage: Any, source: str, shown: str) -> None:
+    assert shown in await drawn(stage, source)
+
+
+async def test_a_click_on_a_link_opens_nothing(stage: Any) -> None:
+    async with stage(SafeMarkdown("[docs](https://evil.example)")) as pilot:
+        await pilot.pause()
+        await pilot.click(offset=(1, 0))
+        await pilot.pause()
+        assert not pilot.app.got(Markdown.LinkClicked)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "plain words",
+        "# Head\n\n- one\n- two\n  - three\n\n1. a\n2. b\n\n> quote `code`\n\n```py\nx = 1\n```",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        '[text](http://target "title") ![alt](src)',
+        "<!-- comment --> <b>x</b>",
+        "[ref]: https://evil.example",
+        "7. seven\n8. eight",
+    ],
+)
+def test_usual_markdown_is_faithful(source: str) -> None:
+    assert faithful(source)
+
+
+def test_cells_beyond_the_last_column_are_not() -> None:
+    assert not faithful("| a |\n|---|\n| 1 | hidden |")
+
+
+async def test_lists_are_lines_with_hanging_indent(stage: Any) -> None:
+    source = "- one two three four five\n- second\n  - inner\n    - deep\n\n9. nine\n10. ten"
+    rows = [row.rstrip() for row in (await drawn(stage, source, (16, 20))).split("\n")]
+    assert rows[:6] == ["• one two three", "  four five", "• second", "  ▪ inner", "    ‣ deep", ""]
+    assert rows[6:8] == [" 9. nine", "10. ten"]
+
+
+async def test_a_list_with_code_is_still_drawn(stage: Any) -> None:
+    text = await drawn(stage, "- one\n\n  ```\n  code\n  ```\n- two")
+    assert "one" in text
+    assert "code" in text
+    assert "two" in text
+
+
+async def test_long_code_wraps(stage: Any) -> None:
+    text = await drawn(stage, "```\n" + "a" * 60 + "Z\n```", (40, 10))
+    assert "Z" in text
+
+
+async def test_wide_tables_keep_their_words(stage: Any) -> None:
+    text = await drawn(stage, "| one | two |\n|---|---|\n| " + "word " * 12 + "END | x |", (40, 20))
+    assert "END" in text
+
+
+async def test_a_table_has_no_tooltips(stage: Any) -> None:
+    async with stage(SafeMarkdown("| [/] |\n|---|\n| [/bad |")) as pilot:
+        await pilot.pause()
+        assert all(each.tooltip is None for each in pilot.app.query("*"))

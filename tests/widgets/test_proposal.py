@@ -1,0 +1,247 @@
+"""The proposal panel shows what will be decided, all of it, and decides nothing."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from widgets.proposal import ProposalPanel
+from widgets.views import FileDiffView, ItemView, KeyHintView, ProposalView, QueueView
+
+HINTS = (KeyHintView("⏎", "approve", strong=True), KeyHintView("esc", "discuss", strong=True))
+ACTION = ProposalView(
+    proposal_id="p2",
+    kind="action",
+    title="gh pr review 24 --request-changes",
+    risk="medium",
+    digest="d1",
+    session="s3",
+    task="T-42",
+    role="implementer",
+    age_s=12,
+    left_s=250,
+    revises="p1",
+    changes=("the verdict is softer",),
+    fields=(("argv", "gh pr review 24 --body-file review.md"), ("cwd", "/repo")),
+    body="**Verdict** Changes needed.\n\n- one\n- two",
+    notes=("runs without a sandbox",),
+)
+CONTEXT = ProposalView(
+    proposal_id="p3",
+    kind="context",
+    title="Three files before I judge this",
+    risk="low",
+    digest="d2",
+    purpose="judge the retry change",
+    question="how does it reset?",
+    escalation="else only style",
+    items=(
+        ItemView("file:src/client.py:40-160", 4_200, "situational"),
+        ItemView("file:/etc/passwd", 900, "situational", refused="outside the project"),
+        ItemView("log:-5", 200, "exploration", "outline", note="recent"),
+    ),
+)
+DIFF = FileDiffView("src/client.py", "a = 1\nb = 2\n", "a = 1\nb = 3\n")
+
+
+async def show(pilot: Any, panel: ProposalPanel, front: ProposalView | None, **of: int) -> str:
+    panel.show(QueueView(front, of.get("index", 0), of.get("total", 1)), HINTS)
+    for _ in range(4):
+        await pilot.pause()
+    return str(pilot.app.drawn)
+
+
+async def test_an_action_is_shown_whole(stage: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel, size=(90, 40)) as pilot:
+        text = await show(pilot, panel, ACTION, total=2)
+        for words in (
+            "Proposals 1 of 2",
+            "risk medium · 4m left",
+            "ACTION",
+            "gh pr review 24 --request-changes",
+            "session s3 · T-42 · implementer",
+            "12s ago",
+            "revises p1",
+            "Δ the verdict is softer",
+            "argv",
+            "gh pr review 24 --body-file review.md",
+            "Verdict Changes needed.",
+            "• two",
+            "! runs without a sandbox",
+            "⏎ approve   esc discuss",
+        ):
+            assert words in text
+
+
+async def test_a_context_request_is_a_checklist(stage: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel, size=(90, 40)) as pilot:
+        text = await show(pilot, panel, CONTEXT)
+        assert "Purpose    judge the retry change" in text
+        assert "Question   how does it reset?" in text
+        assert "Escalation else only style" in text
+        assert "✔  file:src/client.py:40-160" in text
+        assert "4.2k  situational" in text
+        assert "✗  file:/etc/passwd" in text
+        assert "outside the project" in text
+        assert "log:-5 · outline" in text
+        assert "2 of 3 items · 4.4k tokens" in text
+
+
+async def test_narrowing_keeps_and_drops_items(stage: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel, size=(90, 40)) as pilot:
+        await show(pilot, panel, CONTEXT)
+        panel.focus()
+        await pilot.press("space")
+        assert not pilot.app.got(ProposalPanel.Narrowed)
+        panel.narrowing = True
+        await pilot.press("space")
+        await pilot.pause()
+        assert "[ ] file:src/client.py:40-160" in pilot.app.drawn
+        assert "1 of 3 items · 200 tokens" in pilot.app.drawn
+        await pilot.press("j", "space", "j", "space", "k", "k", "space")
+        assert [each.items for each in pilot.app.got(ProposalPanel.Narrowed)] == [
+            ("log:-5",),
+            (),
+            ("file:src/client.py:40-160",),
+        ]
+        assert panel.kept == ("file:src/client.py:40-160",)
+
+
+async def test_another_proposal_ends_narrowing(stage: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel, size=(90, 40)) as pilot:
+        await show(pilot, panel, CONTEXT)
+        panel.narrowing = True
+        await show(pilot, panel, ACTION)
+        assert not panel.narrowing
+        assert panel.kept == ()
+
+
+async def test_until_armed_it_is_dim_and_says_so(stage: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel, size=(90, 40)) as pilot:
+        text = await show(pilot, panel, ACTION)
+        assert panel.has_class("-unarmed")
+        assert "…  ⏎ approve" in text
+        panel.armed = True
+        await pilot.pause()
+        assert not panel.has_class("-unarmed")
+        assert "…  ⏎ approve" not in pilot.app.drawn
+
+
+@pytest.mark.parametrize("risk", ["low", "medium", "high"])
+async def test_the_border_says_the_risk_in_words(stage: Any, risk: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel, size=(90, 20)) as pilot:
+        text = await show(pilot, panel, replace(ACTION, risk=risk, second_key=risk == "high"))
+        assert f"risk {risk}" in text
+        assert panel.has_class(f"-risk-{risk}")
+        assert ("asks for a second key" in text) is (risk == "high")
+
+
+async def test_a_near_deadline_is_told(stage: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel, size=(90, 20)) as pilot:
+        assert "only 40s left" in await show(pilot, panel, replace(ACTION, left_s=40))
+
+
+async def test_time_passing_keeps_the_scroll_position(stage: Any) -> None:
+    panel = ProposalPanel()
+    long = replace(ACTION, body="\n\n".join(f"paragraph {n}" for n in range(80)))
+    async with stage(panel, size=(90, 20)) as pilot:
+        await show(pilot, panel, long)
+        panel.focus()
+        await pilot.press("pagedown", "pagedown", "j")
+        await pilot.pause()
+        before = [row for row in pilot.app.rows if "paragraph" in row]
+        text = await show(pilot, panel, replace(long, age_s=13, left_s=249))
+        assert "13s ago" in text
+        assert [row for row in pilot.app.rows if "paragraph" in row] == before
+        await show(pilot, panel, replace(long, body="another body"))
+        assert "revises" in pilot.app.drawn
+
+
+async def test_diffs_are_unified_or_side_by_side(stage: Any) -> None:
+    panel = ProposalPanel()
+    front = replace(ACTION, body="", fields=(), notes=(), diffs=(DIFF,), revises="", changes=())
+    async with stage(panel, size=(80, 30)) as pilot:
+        text = await show(pilot, panel, front)
+        assert "src/client.py" in text
+        assert "+1 −1" in text
+        rows = pilot.app.rows
+        assert not any("b = 2" in row and "b = 3" in row for row in rows)
+        assert any("-" in row and "b = 2" in row for row in rows)
+        panel.focus()
+        await pilot.press("d")
+        await pilot.pause()
+        await pilot.pause()
+        assert any("b = 2" in row and "b = 3" in row for row in pilot.app.rows)
+
+
+async def test_a_wide_panel_shows_diffs_side_by_side(stage: Any) -> None:
+    panel = ProposalPanel()
+    front = replace(ACTION, body="", fields=(), notes=(), diffs=(DIFF,))
+    async with stage(panel, size=(140, 30)) as pilot:
+        await show(pilot, panel, front)
+        assert any("b = 2" in row and "b = 3" in row for row in pilot.app.rows)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "state"), [(None, "x = 1\n", "new file"), ("x = 1\n", None, "removed file")]
+)
+async def test_new_and_removed_files(
+    stage: Any, before: str | None, after: str | None, state: str
+) -> None:
+    panel = ProposalPanel()
+    front = replace(ACTION, body="", diffs=(FileDiffView("a.py", before, after),))
+    async with stage(panel, size=(80, 30)) as pilot:
+        text = await show(pilot, panel, front)
+        assert state in text
+        assert "x = 1" in text
+
+
+async def test_what_cannot_be_seen_is_counted(stage: Any) -> None:
+    panel = ProposalPanel()
+    fields = (("argv", "rm\u202e \u200bfile\x1b[8m"),)
+    async with stage(panel, size=(80, 40)) as pilot:
+        text = await show(pilot, panel, replace(ACTION, fields=fields))
+        assert "rm file" in text
+        assert "! 6 characters of this cannot be shown" in text
+        assert "cannot be shown" not in await show(pilot, panel, ACTION)
+
+
+async def test_a_body_that_rendering_would_cut_is_shown_as_written(stage: Any) -> None:
+    panel = ProposalPanel()
+    body = "| a |\n|---|\n| 1 | hidden |"
+    async with stage(panel, size=(80, 40)) as pilot:
+        text = await show(pilot, panel, replace(ACTION, body=body))
+        assert "As written" in text
+        assert "| 1 | hidden |" in text
+
+
+async def test_long_values_wrap_instead_of_being_cut(stage: Any) -> None:
+    panel = ProposalPanel()
+    fields = (("argv", "git commit -m " + "word " * 60 + "END"),)
+    items = (ItemView("file:" + "deep/" * 30 + "END.py", 10, "situational"),)
+    front = replace(ACTION, title="title " * 30 + "LAST", fields=fields, items=items, body="")
+    async with stage(panel, size=(50, 60)) as pilot:
+        text = await show(pilot, panel, front)
+        assert "LAST" in text
+        assert "END" in text
+        assert "END.py" in text
+
+
+async def test_nothing_waiting_is_calm(stage: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel) as pilot:
+        assert "Nothing waits for you." in pilot.app.drawn
+        await show(pilot, panel, ACTION)
+        text = await show(pilot, panel, None)
+        assert "Nothing waits for you." in text
+        assert "gh pr review" not in text
+        assert not panel.has_class("-unarmed")
+        panel.focus()
+        await pilot.press("j", "k", "space", "d", "pagedown")

@@ -1,0 +1,148 @@
+"""Every widget, filled with one text wherever a view takes text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.widget import Widget
+
+from widgets.board import Board
+from widgets.conversation import LIVE, Conversation
+from widgets.footer import KeyBar
+from widgets.header import HeaderBar
+from widgets.markdown import SafeMarkdown
+from widgets.meter import BandMeter
+from widgets.pick import Pick
+from widgets.prompt import Prompt
+from widgets.proposal import ProposalPanel
+from widgets.scrub import ScrubBar
+from widgets.views import (
+    BandView,
+    BoardView,
+    CompletionView,
+    FileDiffView,
+    HeaderView,
+    ItemView,
+    KeyHintView,
+    LineView,
+    MeterView,
+    ProposalView,
+    QueueView,
+    TurnView,
+    WorkRowView,
+)
+
+Filled = Callable[[str], tuple[Widget, Callable[[], None]]]
+"""Makes a widget and the call that fills it once it is on a screen."""
+
+
+def header(text: str) -> tuple[Widget, Callable[[], None]]:
+    bar = HeaderBar()
+    view = HeaderView(text, text, text, text, 3, "decide", text, 1_000, 0.5, 1, text)
+    return bar, lambda: bar.show(view)
+
+
+def key_bar(text: str) -> tuple[Widget, Callable[[], None]]:
+    bar = KeyBar()
+    return bar, lambda: bar.show([KeyHintView(text, text, True), KeyHintView(text, text)])
+
+
+def meter(text: str) -> tuple[Widget, Callable[[], None]]:
+    made = BandMeter()
+    bands = (BandView(text, 5, 1, 2, 9), BandView("identity", 9, 1, 2, 9, 1, 1))
+    return made, lambda: made.show(MeterView(bands, 5, 10, text, 1, 1, text, 3))
+
+
+def board(text: str) -> tuple[Widget, Callable[[], None]]:
+    made = Board()
+    rows = (WorkRowView("k", text[:2], "bad", text, text, text, 1, True),) * 3
+    return made, lambda: made.show(BoardView(text, rows))
+
+
+def scrubber(text: str) -> tuple[Widget, Callable[[], None]]:
+    made = ScrubBar()
+    return made, lambda: made.show(3, 9, text)
+
+
+def pick(text: str) -> tuple[Widget, Callable[[], None]]:
+    return Pick(text, [("k", text, text), ("l", text, "")], empty=text), lambda: None
+
+
+def markdown(text: str) -> tuple[Widget, Callable[[], None]]:
+    source = (
+        f"{text}\n\n# {text}\n\n- {text}\n\n[{text}]({text})\n\n"
+        f"```{text}\n{text}\n```\n\n| {text} |\n|---|\n| {text} |"
+    )
+    return SafeMarkdown(source), lambda: None
+
+
+def prompt(text: str) -> tuple[Widget, Callable[[], None]]:
+    made = Prompt(
+        placeholder=text,
+        entries=[text],
+        complete=lambda kind, prefix: [CompletionView(text, text), CompletionView(prefix, kind)],
+    )
+
+    def fill() -> None:
+        made.policy = text
+        made.focus()
+        made.put(f"{text} @")
+
+    return made, fill
+
+
+def conversation(text: str) -> tuple[Widget, Callable[[], None]]:
+    made = Conversation()
+    lines = (LineView(text[:1], text, "good", text), LineView("", text))
+
+    def fill() -> None:
+        roles = ("person", "agent", "wave", "note", "error")
+        made.show(
+            [TurnView(f"{n}{role}", role, text, lines) for n in range(LIVE // 4) for role in roles]
+        )
+        for char in text:
+            made.append_text("stream", char)
+
+    return made, fill
+
+
+def proposals(text: str) -> tuple[Widget, Callable[[], None]]:
+    made = ProposalPanel()
+    front = ProposalView(
+        proposal_id=text,
+        kind="action",
+        title=text,
+        risk="high",
+        digest=text,
+        session=text,
+        task=text,
+        role=text,
+        age_s=5,
+        left_s=5,
+        revises=text,
+        changes=(text,),
+        purpose=text,
+        question=text,
+        escalation=text,
+        items=(ItemView(text, 1, text, text, text, text), ItemView(text, 1, "reserve")),
+        fields=((text, text), ("argv", text)),
+        body=text,
+        diffs=(FileDiffView(text, text, text + "\nmore"), FileDiffView(text, None, text)),
+        notes=(text,),
+        second_key=True,
+    )
+    return made, lambda: made.show(QueueView(front, 0, 2), [KeyHintView(text, text)])
+
+
+WIDGETS: dict[str, Filled] = {
+    "header": header,
+    "key bar": key_bar,
+    "meter": meter,
+    "board": board,
+    "scrubber": scrubber,
+    "pick": pick,
+    "markdown": markdown,
+    "prompt": prompt,
+    "conversation": conversation,
+    "proposals": proposals,
+}
