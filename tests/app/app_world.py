@@ -70,6 +70,4 @@ async def look(pilot: Pilot[int]) -> CockpitScreen:
     """Wait until settled, then let the proposal be seen for a second."""
     screen = await settled(pilot)
     screen.cockpit.engine.store.clock.advance(1)
-    screen._look_armed()
-    await pilot.pause()
-    return screen
+    return await settled(pilot)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import ALL, THOUGHTS, Scene, to_decide
-from app_world import look, settled
+from app_world import calm, look, settled, until
 
 import themes
 from cockpit.app.application import CockpitApp
+from cockpit.app.replay import ReplayApp
+from cockpit.store import journal
 
 WIDE = (150, 42)
 
@@ -191,3 +193,24 @@ def test_sessions(picture, scene):
 def test_reject_asks_why(picture, scene):
     to_decide(scene).advance("acting").edit()
     assert picture(scene, keys=("ctrl+x",))
+
+
+def test_peek(picture, scene):
+    to_decide(scene)
+    other_sessions(scene)
+    assert picture(scene, keys=("ctrl+t", "space"))
+
+
+def test_replay(still, scene, snap_compare):
+    to_decide(scene).say("agent", THOUGHTS).advance("acting").edit()
+    rows = still.store.read_now(journal.rows)
+    mine = [row for row in rows if row.session_id == scene.session_id]
+    app = ReplayApp(mine, scene.session_id)
+
+    async def before(pilot):
+        await until(pilot, lambda: app.screen.position == len(mine))
+        await pilot.press("left", "left")
+        await until(pilot, lambda: app.screen.position == len(mine) - 2)
+        await calm(pilot)
+
+    assert snap_compare(app, terminal_size=WIDE, run_before=before)
