@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cockpit.orient.columns import Columns, from_linked
+from cockpit.orient.columns import Columns, Ints, from_linked
 from cockpit.orient.select import NO_REASON, Selection, select
 from cockpit.store.attention import Profile, check
 from cockpit.store.errors import CockpitError
@@ -65,19 +65,6 @@ def packet_of(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
     columns = chosen.columns
     dropped = chosen.dropped_for != NO_REASON
     lost = np.bincount(columns.band[dropped], minlength=len(profile.bands)).tolist()
-    entries: list[list[Entry]] = [[] for _ in profile.bands]
-    # Indices run in order of time: so do the entries of every band, and a later wave appends.
-    kept = np.flatnonzero(~dropped)
-    for i, band, level, tokens, pinned, seen in zip(
-        kept.tolist(),
-        columns.band[kept].tolist(),
-        chosen.level[kept].tolist(),
-        chosen.tokens[kept].tolist(),
-        columns.pinned[kept].tolist(),
-        columns.ordinal[kept].tolist(),
-        strict=True,
-    ):
-        entries[band].append(Entry(columns.fact_ids[i], LEVELS[level], tokens, pinned, seen))
     reasons = np.bincount(chosen.dropped_for[dropped], minlength=len(REASONS)).tolist()
     return Packet(
         ALGORITHM,
@@ -96,10 +83,25 @@ def packet_of(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
                 band.max_tokens,
                 chosen.used[code],
                 lost[code],
-                tuple(entries[code]),
+                _entries(chosen, np.flatnonzero((columns.band == code) & ~dropped)),
             )
             for code, band in enumerate(profile.bands)
         ),
         tuple((reason, count) for reason, count in zip(REASONS, reasons, strict=True) if count),
         chosen.quality_ppm,
+    )
+
+
+def _entries(chosen: Selection, at: Ints) -> tuple[Entry, ...]:
+    """The entries at ``at``. Indices run in order of time: a later wave appends."""
+    columns = chosen.columns
+    return tuple(
+        map(
+            Entry,
+            [columns.fact_ids[i] for i in at.tolist()],
+            [LEVELS[level] for level in chosen.level[at].tolist()],
+            chosen.tokens[at].tolist(),
+            columns.pinned[at].tolist(),
+            columns.ordinal[at].tolist(),
+        )
     )
