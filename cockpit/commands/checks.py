@@ -17,6 +17,7 @@ from cockpit.config import Settings, load_settings, user_folder
 from cockpit.config_keys import ENVIRONMENT
 from cockpit.decide.choose import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
+from cockpit.loop.task_types import load_task_types
 from cockpit.store import journal
 from cockpit.store.database import Store
 from cockpit.store.errors import CockpitError
@@ -42,6 +43,7 @@ async def every_check(place: Place) -> list[Check]:
         await _git(place),
         _repository(place),
         problem,
+        *_task_types(place),
         *_models(settings),
         *await _github(place),
         await _ripgrep(place),
@@ -86,6 +88,14 @@ def _settings(place: Place) -> tuple[Settings | None, Check]:
         return settings, Check("settings", "missing", f"{', '.join(strange)} means nothing", mend)
     given = ", ".join(f"{name} from {origin}" for name, origin in settings.origins.items())
     return settings, Check("settings", "ok", given or f"all defaults (yours go into {folder})")
+
+
+def _task_types(place: Place) -> list[Check]:
+    try:
+        load_task_types(place.root, user_folder(os.environ))
+    except CockpitError as error:
+        return [Check("task types", "broken", str(error), "correct that file")]
+    return []
 
 
 def _models(settings: Settings | None) -> list[Check]:

@@ -76,6 +76,7 @@ def _text(path: Path) -> str:
     """The file's text, or nothing where there is none. A link is not followed: it could lead out."""
     if path.is_symlink() or not path.is_file():
         return ""
-    data = path.read_bytes()
+    with path.open("rb") as file:
+        data = file.read(FILE_LIMIT + 1)
     text = data[:FILE_LIMIT].decode("utf-8", "replace").strip()
     return text + "\n[cut at 64 KiB]" if len(data) > FILE_LIMIT else text

@@ -29,6 +29,9 @@ from cockpit.store.errors import CockpitError
 
 LAYERS = ("built-in", "user", "project")
 
+LARGEST_FILE = 256 * 1024
+"""Bytes of a task-type file that are read; a larger one is refused."""
+
 TARGET_PLACEHOLDERS = frozenset({"number", "range", "base", "tip", "target"})
 PLACEHOLDERS = TARGET_PLACEHOLDERS | {
     "subject",
@@ -184,6 +187,10 @@ def load_task_types(project_root: Path | None, user_dir: Path | None) -> Mapping
     for layer, place in zip(LAYERS, places, strict=True):
         if place is None or not place.is_dir():
             continue
+        if layer == "project" and isinstance(place, Path) and place.is_symlink():
+            raise TaskTypeInvalid(
+                f"{place} is a link; a project's task types stand in the project."
+            )
         for entry in sorted(place.iterdir(), key=lambda item: item.name):
             if entry.name.endswith(".md"):
                 kind = _read(entry, layer, types)
@@ -194,11 +201,7 @@ def load_task_types(project_root: Path | None, user_dir: Path | None) -> Mapping
 
 def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> TaskType:
     where = f"task type {entry.name} ({layer} layer)"
-    try:
-        text = entry.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskTypeInvalid(f"{where}: cannot be read as UTF-8 text: {error}") from error
-    front, body = _split(text.replace("\r\n", "\n"), where)
+    front, body = _split(_text(entry, layer, where).replace("\r\n", "\n"), where)
     name = front.pop("name", None)
     if not isinstance(name, str) or not _NAME.match(name):
         raise TaskTypeInvalid(
@@ -212,6 +215,12 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
             f"{where}: a project's file may not loosen `policy` or `auto_fix`; set them in your "
             f"user configuration."
         )
+    reads_only = name in below and below[name].reads_only
+    if layer == "project" and reads_only and not values.get("reads_only", True):
+        raise TaskTypeInvalid(
+            f"{where}: {name} only reads, and a project's file may not give it actions; loosen "
+            f"`reads_only` in your user configuration, or give the new type a name of its own."
+        )
     start = below.get(name) or TaskType(name=name, command="/" + name.replace("_", "-"))
     if name not in below and not values.get("dod"):
         raise TaskTypeInvalid(f"{where}: a new task type needs `dod`, its Definition of Done.")
@@ -220,6 +229,22 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
         kind = replace(kind, template=body)
     _check(kind, where)
     return kind
+
+
+def _text(entry: Traversable, layer: str, where: str) -> str:
+    """The file's words. A repository's link is not followed: it could lead out, or never end."""
+    if layer == "project" and isinstance(entry, Path) and entry.is_symlink():
+        raise TaskTypeInvalid(f"{where}: is a link; a project's task types are plain files.")
+    if not entry.is_file():
+        raise TaskTypeInvalid(f"{where}: is no plain file.")
+    try:
+        with entry.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            raise TaskTypeInvalid(f"{where}: is larger than {LARGEST_FILE} bytes.")
+        return data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TaskTypeInvalid(f"{where}: cannot be read as UTF-8 text: {error}") from error
 
 
 def _split(text: str, where: str) -> tuple[dict[str, Any], str]:

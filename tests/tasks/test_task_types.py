@@ -68,13 +68,18 @@ def test_a_project_may_add_a_type_of_its_own(tmp_path: Path) -> None:
         ("+++\nname = 'x'\ndod = ['a', 3]\n+++\n", r"field `dod`: Expected `str`.*\$\[1\]"),
         ("+++\nname = 'x'\ndod = ['a']\nauto_fix = 'yes'\n+++\n", "field `auto_fix`: Expected"),
         ("+++\nname = 'x'\n+++\n", "needs `dod`"),
-        ("+++\nname = 'x'\ndod = ['a']\npolicy = 'ask me'\n+++\n", "field `policy`|loosen `policy`"),
+        (
+            "+++\nname = 'x'\ndod = ['a']\npolicy = 'ask me'\n+++\n",
+            "field `policy`|loosen `policy`",
+        ),
         ("+++\nname = 'x'\ndod = ['a']\ncommand = 'x'\n+++\n", "'x' is not a slash command"),
         ("+++\nname = 'x'\ndod = ['a']\naliases = ['']\n+++\n", "alias is empty"),
         ("+++\nname = 'x'\ndod = ['a']\n+++\nHi {nobody}\n", r"`template`: unknown .*\{nobody\}"),
         ("+++\nname = 'x'\ndod = ['a']\ntools = ['{bad}']\n+++\n", "`tools`: unknown placeholder"),
         ("+++\nname = 'x'\ndod = ['a']\ncommand = '/review-pr'\n+++\n", "both claim '/review-pr'"),
         ("+++\nname = 'implement'\npolicy = 'all'\n+++\n", "may not loosen `policy`"),
+        ("+++\nname = 'investigate'\nreads_only = false\n+++\n", "investigate only reads"),
+        ("#" * 300_000, "larger than 262144 bytes"),
         (
             "+++\nname = 'implement'\nauto_fix = true\n+++\n",
             "may not loosen `policy` or `auto_fix`",
@@ -93,6 +98,22 @@ def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "task-types" / "bin.md").write_bytes(b"\xff\xfe")
     with pytest.raises(TaskTypeInvalid, match=r"bin\.md \(user layer\): cannot be read"):
         load_task_types(None, tmp_path)
+
+
+def test_a_project_s_links_are_not_followed(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    text = "+++\nname = 'audit'\ndod = ['Found']\n+++\n"
+    write(outside, "audit.md", text)
+    folder = project / ".cockpit" / "task-types"
+    folder.mkdir(parents=True)
+    (folder / "endless.md").symlink_to("/dev/zero")
+    with pytest.raises(TaskTypeInvalid, match=r"endless\.md \(project layer\): is a link"):
+        load_task_types(project, None)
+    (folder / "endless.md").unlink()
+    folder.rmdir()
+    folder.symlink_to(outside)
+    with pytest.raises(TaskTypeInvalid, match="is a link"):
+        load_task_types(project, None)
 
 
 @given(st.text(), st.text())
