@@ -23,9 +23,12 @@ class OutOfBounds(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key. ``allowed`` says in words what ``type`` enforces; ``field`` is where the value
-    goes in the runtime's settings (``limits.max_waves``); empty for what is the screen's. ``project`` tells what a project file may do:
-    ``any`` value, only a ``lower`` one than the layers before it, or ``none``."""
+    """One key. ``allowed`` says in words what ``type`` enforces.
+
+    ``field`` is where the value goes in the runtime's settings (``limits.max_waves``); it is empty
+    for what is the screen's. ``project`` tells what a project file may do: ``any`` value, only a
+    ``lower`` one than the layers before it, or ``none``.
+    """
 
     table: str
     name: str
