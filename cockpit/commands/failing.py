@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cockpit.commands.exits import Exit, of_error
-from cockpit.commands.terminal import ReaderGone, say
+from cockpit.commands.terminal import ReaderGone, drop_unwritten, say
 from cockpit.decide.model import ModelError
 from cockpit.store.errors import CockpitError
 from cockpit.store.masking import mask
@@ -25,10 +25,10 @@ def explain(error: Exception) -> Exit:
     if debug:
         say(mask("".join(traceback.format_exception(error))).rstrip())
     if isinstance(error, CockpitError):
-        say(f"cockpit: {error}")
+        say(f"cockpit: {mask(str(error))}")
         return of_error(error)
     if isinstance(error, ModelError):
-        say(f"cockpit: {error}")
+        say(f"cockpit: {mask(str(error))}")
         return Exit.WRONG_USE if error.code in ("config", "script") else Exit.FAILED
     place = _log(error)
     where = f"The details are in {place}." if place else "COCKPIT_DEBUG=1 shows the details."
@@ -37,10 +37,7 @@ def explain(error: Exception) -> Exit:
 
 
 def _nobody_reads() -> Exit:
-    # What is still buffered has no reader: without this the interpreter would complain on leaving.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        os.dup2(nowhere, stream.fileno())
+    drop_unwritten(sys.stdout, sys.stderr)
     return Exit.PIPE_CLOSED
 
 

@@ -133,20 +133,18 @@ async def _run(runtime: Runtime, session_id: str, teller: Teller) -> Ending:
     telling = asyncio.create_task(_tell(runtime, session_id, teller))
     signalled: list[int] = []
 
-    def stop(number: int) -> None:
-        signalled.append(number)
+    def stop() -> None:
+        signalled.append(signal.SIGINT)
         work.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
+    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it
     try:
         await asyncio.wait({work, telling}, return_when=asyncio.FIRST_COMPLETED)
         if telling.done():
             work.cancel()
         (error,) = await asyncio.gather(work, return_exceptions=True)
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+        loop.remove_signal_handler(signal.SIGINT)
         telling.cancel()
         (unread,) = await asyncio.gather(telling, return_exceptions=True)
     if isinstance(unread, Exception):

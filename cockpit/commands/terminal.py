@@ -7,11 +7,13 @@ writes such characters as ``\\uXXXX``.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
+from cockpit.store.errors import CockpitError
 from widgets.clean import StreamCleaner, clean
 
 # What JSON allows in a string and a terminal may act on, or a reader cannot see.
@@ -26,17 +28,24 @@ class ReaderGone(Exception):
     """Whoever read this stream went away: there is nobody left to write for."""
 
 
-def on_terminal(stream: IO[str]) -> bool:
+class OutputFailed(CockpitError):
+    """The output cannot be written, as on a full disk; what was asked for is not complete."""
+
+    code = "output"
+
+
+def on_terminal(stream: IO[str] | None) -> bool:
     """Whether a person reads this stream now."""
     try:
-        return stream.isatty()
+        return stream is not None and stream.isatty()
     except ValueError:
         return False  # closed: nobody does
 
 
 def say(text: str) -> None:
-    """Words for a person about the work, on stderr."""
-    _write(sys.stderr, clean(text) + "\n")
+    """Words for a person about the work, on stderr; without one, nobody is told."""
+    if sys.stderr is not None:
+        _write(sys.stderr, clean(text) + "\n")
 
 
 def show(text: str) -> None:
@@ -91,7 +100,7 @@ def listing(
 class Telling:
     """Words that arrive in fragments; a sequence split across two of them is removed all the same."""
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str] | None) -> None:
         self._stream = stream
         self._cleaner = StreamCleaner()
 
@@ -104,7 +113,9 @@ class Telling:
         self._cleaner.end()
 
 
-def _write(stream: IO[str], text: str) -> None:
+def _write(stream: IO[str] | None, text: str) -> None:
+    if stream is None:  # closed before the program began
+        raise ReaderGone
     encoding: str = getattr(stream, "encoding", None) or "utf-8"
     try:
         # What the terminal's encoding lacks becomes `?`.
@@ -112,6 +123,19 @@ def _write(stream: IO[str], text: str) -> None:
         stream.flush()
     except BrokenPipeError as error:
         raise ReaderGone from error
+    except OSError as error:
+        drop_unwritten(stream)
+        raise OutputFailed(
+            f"The output cannot be written: {error.strerror or error}. What was recorded is kept."
+        ) from error
+
+
+def drop_unwritten(*streams: IO[str] | None) -> None:
+    """What is still buffered has no reader: without this the interpreter would complain on leaving."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        if stream is not None:
+            os.dup2(nowhere, stream.fileno())
 
 
 def _escaped(text: str) -> str:

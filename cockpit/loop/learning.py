@@ -36,7 +36,7 @@ def _step(tx: Tx, here: Here) -> None:
             detail={"status": status, "summary": summary},
             result={"status": status, "summary": summary},
         )
-    elif plan.calls or plan.stop in ("length", "cut"):
+    elif plan.calls or plan.stop in _unfinished(here):
         events.ingest(
             tx,
             source=here.session.source,
@@ -45,6 +45,12 @@ def _step(tx: Tx, here: Here) -> None:
             payload={"wave_id": wave_id},
             trace_id=here.session.trace_id,
         )
+
+
+def _unfinished(here: Here) -> tuple[str, ...]:
+    """How an answer stops that goes on in the next wave. Whoever interrupts at the screen has the
+    word; a session without one was ended from outside, and goes on when it is continued."""
+    return ("length", "cut") if here.session.interactive else ("length", "cut", "interrupted")
 
 
 def _finish(plan: Plan) -> tuple[str, str] | None:

@@ -222,7 +222,7 @@ def _take_in(tx: Tx, here: Here) -> None:
     if here.wave.ordinal > 1:
         before = waves.load(tx.connection, f"{here.session.session_id}-w{here.wave.ordinal - 1}")
         made.extend(exchange.fact() for exchange in exchanges(tx.connection, before))
-        made.extend(_notices(tx, before))
+        made.extend(_notices(tx, here, before))
     made.extend(_words(tx, here))
     _record(tx, here, made, job="words")
     (total, new) = tx.execute(
@@ -233,10 +233,12 @@ def _take_in(tx: Tx, here: Here) -> None:
     waves.advance(tx, here.wave.wave_id, "orienting", detail=detail)
 
 
-def _notices(tx: Tx, before: Wave) -> list[Fact]:
+def _notices(tx: Tx, here: Here, before: Wave) -> list[Fact]:
     """What cockpit tells the agent by itself: an interruption, a wave that failed."""
     row = tx.execute("SELECT stop FROM plans WHERE wave_id=?", (before.wave_id,)).fetchone()
     place = f"notice:{before.ordinal}"
+    if row is not None and row[0] == "interrupted" and not here.session.interactive:
+        return [spoken("notice", place, "Your last answer was interrupted; go on with the task.")]
     if row is not None and row[0] == "interrupted":
         return [spoken("notice", place, f"The person interrupted you. {DISCUSS}")]
     if row is not None and row[0] == "length":

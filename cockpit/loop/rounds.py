@@ -45,7 +45,7 @@ async def run_session(engine: Engine, session_id: str) -> Session:
     within the wave, resumable.
     """
     store = engine.store
-    token = await store.write(lambda tx: sessions.own(tx, session_id))
+    token = await _owned(engine, session_id)
     runner = asyncio.current_task()
     lost: list[Stale] = []
     beat = asyncio.create_task(_heartbeat(engine, session_id, token, runner, lost))
@@ -60,6 +60,19 @@ async def run_session(engine: Engine, session_id: str) -> Session:
         beat.cancel()
         await asyncio.gather(beat, return_exceptions=True)
         await asyncio.shield(store.write(lambda tx: sessions.release(tx, session_id, token)))
+
+
+async def _owned(engine: Engine, session_id: str) -> str:
+    """The lease of the session. Cancelled meanwhile, it is stopped like one that ran."""
+    store = engine.store
+    taking = asyncio.ensure_future(store.write(lambda tx: sessions.own(tx, session_id)))
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        token = await taking
+        await _stopped(engine, session_id)
+        await store.write(lambda tx: sessions.release(tx, session_id, token))
+        raise
 
 
 async def _rounds(engine: Engine, session_id: str) -> Session:

@@ -1,0 +1,42 @@
+"""A real repository with a branch, and sessions in it watched row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.cli_world import Project, Watched, git
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A repository with a branch ``feature`` that changes what ``main`` has."""
+    root = tmp_path / "project"
+    root.mkdir()
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    (root / "shapes.py").write_text("def area(a, b):\n    return a * b\n", encoding="utf-8")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "Shapes")
+    git(root, "checkout", "--quiet", "-b", "feature")
+    (root / "shapes.py").write_text("def area(a, b, c=1):\n    return a * b * c\n", "utf-8")
+    git(root, "commit", "--quiet", "--all", "-m", "Areas have a factor")
+    return Project(root, tmp_path / "config")
+
+
+@pytest.fixture
+def watched(project: Project) -> Iterator[Any]:
+    """Starts ``cockpit`` and watches its rows; what still runs at the end is ended."""
+    started: list[Watched] = []
+
+    def start(*words: str) -> Watched:
+        made = Watched(project.start(*words, "--output-format", "stream-json"))
+        started.append(made)
+        return made
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()

@@ -1,0 +1,120 @@
+"""However a session is ended from outside: it says so, loses nothing, and goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.cli_world import COMMAND, PATIENCE_S, Project
+
+SPEECH = """
+[[turn]]
+pace = 0.05
+text = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+[[turn.call]]
+name = "write_file"
+arguments = { path = "notes.md", content = "# Notes\\n" }
+[[turn]]
+when = { contains = ["was interrupted"] }
+text = "I begin again."
+[[turn.call]]
+name = "write_file"
+arguments = { path = "notes.md", content = "# Notes\\n" }
+[[turn]]
+when = { called = ["write_file"] }
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Notes written." }
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_while_the_model_speaks_the_work_is_done_on_continuing(
+    project: Project, watched: Any, number: int
+) -> None:
+    run = watched("run", "fix the notes", "--model", project.script(SPEECH), "--approve", "all")
+    run.until("message.delta")
+    run.process.send_signal(number)
+    assert run.end() == 130
+    session = run.rows[0]["session_id"]
+    assert f"cockpit run --continue {session}" in run.errors()
+    assert not (project.root / "notes.md").exists()
+    document = project.json("run", "--continue", session, "--output-format", "json")
+    assert document["result"] == {"status": "done", "summary": "Notes written."}
+    assert (project.root / "notes.md").read_text("utf-8") == "# Notes\n"
+    project.run("journal", "verify")
+
+
+def test_a_signal_while_the_program_loads_ends_it_without_a_traceback(
+    project: Project, tmp_path: Path
+) -> None:
+    (tmp_path / "early").mkdir()
+    (tmp_path / "early" / "click.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n", "utf-8"
+    )
+    project.extra["PYTHONPATH"] = str(tmp_path / "early")
+    done = project.run("sessions", "list", expect=130)
+    assert done.stderr == ""
+
+
+def closed(project: Project, *words: str, keep: str) -> subprocess.CompletedProcess[str]:
+    """Run ``cockpit`` with stdout or stderr closed from the start, as ``>&-`` does it."""
+    shell = 'exec "$@" >&-' if keep == "stderr" else 'exec "$@" 2>&-'
+    return subprocess.run(
+        ["sh", "-c", shell, "sh", *COMMAND, *words],
+        cwd=project.root,
+        env=project.env,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE_S,
+    )
+
+
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+def test_without_a_stdout_there_is_no_reader(project: Project, output: str) -> None:
+    words = ["run", "fix it", "--model", project.script(), "--output-format", output]
+    done = closed(project, *words, "--approve", "all", keep="stderr")
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_without_a_stderr_the_exit_code_still_tells(project: Project) -> None:
+    assert closed(project, "review", "main..gone", keep="stdout").returncode == 2
+
+
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+def test_a_full_disk_under_stdout_is_told(project: Project, output: str) -> None:
+    words = ["run", "fix it", "--model", project.script(), "--output-format", output]
+    with open("/dev/full", "w") as full:
+        running = project.start(*words, "--approve", "all", stdout=full)
+        _, told = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 1
+    assert "The output cannot be written: No space left on device." in told
+    listed = project.json("sessions", "list", "--json")
+    assert [one["status"] for one in listed] in (["stopped"], ["completed"])
+    project.run("journal", "verify")
+
+
+def test_an_error_does_not_repeat_a_secret(project: Project) -> None:
+    token = "ghp_" + "a1B2" * 9
+    for words in (
+        ["run", "hello", "--model", f"anthropic:{token}"],
+        ["sessions", "show", token],
+        ["review", token],
+    ):
+        done = subprocess.run(
+            [*COMMAND, *words],
+            cwd=project.root,
+            env={**project.env, "PATH": os.environ["PATH"]},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE_S,
+        )
+        assert done.returncode in (1, 2)
+        assert token not in done.stderr
+        assert "[masked:github-token]" in done.stderr
+    assert json.loads(project.run("sessions", "list", "--json").stdout) == []
