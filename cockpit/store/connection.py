@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,17 @@ from cockpit.store.errors import (
 
 BUSY_TIMEOUT_MS = 10_000
 
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+_UNWRITABLE = {
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+}
+_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DOOMING = _BUSY | _FULL | _UNWRITABLE | _CORRUPT
+
 
 def connect(
     path: Path,
@@ -23,15 +36,18 @@ def connect(
     durable: bool = True,
     read_only: bool = False,
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+    factory: type[sqlite3.Connection] = sqlite3.Connection,
 ) -> sqlite3.Connection:
     """A connection in autocommit mode with our pragmas; transactions are begun explicitly.
 
-    ``durable`` False is for streamed text alone: ``synchronous=NORMAL``. Raises the typed errors of
-    :mod:`cockpit.store.errors`.
+    ``durable`` False is for streamed text alone: ``synchronous=NORMAL``. ``factory`` is the class of
+    the connection. Raises the typed errors of :mod:`cockpit.store.errors`; a file that is a link, or
+    has one beside it where SQLite would write, is refused.
     """
     with translated(path):
-        if not read_only and not path.exists():
-            path.touch(mode=0o600)
+        _check(path)
+        if not read_only:
+            _make_private(path)
         uri = f"{path.as_uri()}{'?mode=ro' if read_only else ''}"
         connection = sqlite3.connect(
             uri,
@@ -40,12 +56,15 @@ def connect(
             check_same_thread=False,
             cached_statements=256,
             timeout=busy_timeout_ms / 1000,
+            factory=factory,
         )
         try:
             connection.execute(f"PRAGMA busy_timeout={busy_timeout_ms}")
             if not read_only:
                 connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA foreign_keys=ON")
+            # So that what REPLACE removes meets the triggers that keep it.
+            connection.execute("PRAGMA recursive_triggers=ON")
             connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             connection.execute("PRAGMA temp_store=MEMORY")
             connection.execute("PRAGMA cache_size=-16000")
@@ -55,48 +74,110 @@ def connect(
         return connection
 
 
+def _check(path: Path) -> None:
+    for place in _files(path):
+        try:
+            mode = place.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(mode):
+            kind = "a link" if stat.S_ISLNK(mode) else "no plain file"
+            raise StoreUnwritable(
+                f"{place} is {kind}; cockpit keeps its state in files of its own, inside the project."
+                " Move it away and start again."
+            )
+
+
+def _make_private(path: Path) -> None:
+    """The file, made where it is missing, and what SQLite wrote beside it: for the owner only."""
+    try:
+        # Never opened where it exists: closing it would drop this process's locks on it.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        for place in _files(path):
+            _narrow(place)
+
+
+def _narrow(place: Path) -> None:
+    try:
+        found = place.stat()
+    except FileNotFoundError:
+        return
+    if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+        place.chmod(0o600)
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    return (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")))
+
+
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
     """Turn SQLite's and the system's errors into typed ones that tell a person what to do."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        raise _operational(path, error) from error
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError)):
+    except (sqlite3.Error, UnicodeEncodeError) as error:
+        ours = typed(path, error)
+        if ours is error:
             raise
-        raise _corrupt(path, error) from error
+        raise ours from error
     except OSError as error:
         raise StoreUnwritable(
             f"{path} cannot be used: {error.strerror or error}. Check its folder's permissions."
         ) from error
 
 
-def _operational(path: Path, error: sqlite3.OperationalError) -> StoreError:
-    words = str(error)
-    code = getattr(error, "sqlite_errorname", "") or ""
-    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or "locked" in words:
-        return StoreBusy(
-            f"{path} is locked by another process (waited {BUSY_TIMEOUT_MS // 1000} s). "
-            "Nothing was changed; try again, and close a program that keeps the file open."
+def dooms(error: BaseException) -> bool:
+    """Whether an error says that the file, the disk or the lock is at fault and not the statement:
+    then nothing of the transaction can be kept."""
+    return _code(error) in _DOOMING
+
+
+def typed(path: Path, error: BaseException) -> BaseException:
+    """The error for a person behind one of SQLite's; any other error is given back as it is."""
+    if isinstance(error, UnicodeEncodeError):
+        made: StoreError = StoreError(
+            f"{path}: this text is not Unicode and is not stored: {error}."
         )
-    if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+    elif isinstance(error, sqlite3.Error):
+        found = _about(path, error)
+        if found is None:
+            return error
+        made = found
+    else:
+        return error
+    made.__cause__ = error
+    return made
+
+
+def _about(path: Path, error: sqlite3.Error) -> StoreError | None:
+    words, code = str(error), _code(error)
+    if code in _BUSY:
+        return StoreBusy(
+            f"{path} is locked by another process, and stayed so. Nothing was changed; try again, "
+            "and close a program that keeps the file open."
+        )
+    if code in _FULL:
         return StoreUnwritable(
             f"{path} could not be written: {words}. Nothing of this step was stored; "
             "free some disk space and try again."
         )
-    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+    if code in _UNWRITABLE:
         return StoreUnwritable(
             f"{path} cannot be opened for writing: {words}. Check the permissions of the file and "
             "of its folder."
         )
-    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return _corrupt(path, error)
+    if code in _CORRUPT:
+        return StoreCorrupt(
+            f"{path} is damaged or not a cockpit database ({words}). Move it away and start again, or "
+            "put back a copy from the backups beside it."
+        )
+    if isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError)):
+        return None
     return StoreError(f"{path}: {words}")
 
 
-def _corrupt(path: Path, error: Exception) -> StoreCorrupt:
-    return StoreCorrupt(
-        f"{path} is damaged or not a cockpit database ({error}). Move it away and start again, or "
-        "put back a copy from the backups beside it."
-    )
+def _code(error: BaseException) -> int | None:
+    """SQLite's primary result code, where the error has one."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else None

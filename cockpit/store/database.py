@@ -1,14 +1,13 @@
 """The store: one writer thread with group commit, readers beside it, typed errors.
 
 A write is a plain function over a :class:`Tx`; it runs inside ``BEGIN IMMEDIATE``, together with the
-journal rows it appends. Writes that wait at the same moment share one transaction and one fsync,
-each in its own savepoint, so that one failing takes nothing from the others.
+journal rows it appends (:mod:`cockpit.store.writer`). Secrets are masked and lone surrogates replaced
+on the way in.
 """
 
 from __future__ import annotations
 
 import asyncio
-import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -20,14 +19,13 @@ from typing import Any, TypeVar
 from cockpit.store import journal
 from cockpit.store.canonical import canonical_json
 from cockpit.store.clock import Clock, Ids, RandomIds, SystemClock, stamp
-from cockpit.store.connection import connect, translated
+from cockpit.store.connection import BUSY_TIMEOUT_MS, connect, translated
 from cockpit.store.errors import StoreError
-from cockpit.store.masking import mask_value
+from cockpit.store.masking import mask_value, safe_text
 from cockpit.store.migrate import migrate
+from cockpit.store.writer import Writer
 
 T = TypeVar("T")
-GROUP_LIMIT = 64
-"""At most this many waiting writes share one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,14 @@ class Tx:
         return stamp(self.clock.now())
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
-        return self.connection.execute(sql, values)
+        """Run a statement. Lone surrogates (from names and words that are not UTF-8) become U+FFFD."""
+        try:
+            return self.connection.execute(sql, values)
+        except UnicodeEncodeError:
+            # Raised while binding, before anything ran.
+            if isinstance(values, Mapping):
+                return self.connection.execute(sql, {k: _sound(v) for k, v in values.items()})
+            return self.connection.execute(sql, [_sound(value) for value in values])
 
     def journal(
         self,
@@ -68,20 +73,24 @@ class Tx:
             self.connection,
             (
                 self.now(),
-                trace_id,
-                session_id,
-                wave_id,
-                packet_id,
-                profile_id,
+                safe_text(trace_id),
+                safe_text(session_id),
+                safe_text(wave_id),
+                safe_text(packet_id),
+                safe_text(profile_id),
                 profile_version,
-                actor,
+                safe_text(actor),
                 str(action),
                 result,
                 latency_ms,
-                error_code,
+                safe_text(error_code),
                 canonical_json(mask_value(dict(detail or {}))),
             ),
         )
+
+
+def _sound(value: Any) -> Any:
+    return safe_text(value) if isinstance(value, str) else value
 
 
 class Store:
@@ -91,82 +100,104 @@ class Store:
     ``read`` are for the event loop, ``write_now`` and ``read_now`` for code without one.
     """
 
-    def __init__(self, path: Path, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        ids: Ids,
+        *,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        factory: type[sqlite3.Connection] = sqlite3.Connection,
+    ) -> None:
         self.path = path
         self.clock = clock
         self.ids = ids
-        self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
-        self._listeners: list[Callable[[], None]] = []
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
-        self._closed = False
-        self.commits = 0
+
+        def begin(connection: sqlite3.Connection) -> Tx:
+            return Tx(connection, clock, ids)
+
+        def own() -> sqlite3.Connection:
+            return connect(path, busy_timeout_ms=busy_timeout_ms, factory=factory)
+
+        def record(connection: sqlite3.Connection, names: tuple[str, ...]) -> None:
+            detail = {"migrations": list(names)}
+            begin(connection).journal(journal.Action.STORE_MIGRATED, detail=detail)
+
         with translated(path):
-            self._connection = connect(path)
+            connection = own()
             try:
-                applied = migrate(self._connection, path, clock)
+                migrate(connection, path, clock, record=record)
             except BaseException:
-                self._connection.close()
+                connection.close()
                 raise
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="cockpit-read")
-        self._writer = threading.Thread(target=self._run, name="cockpit-write", daemon=True)
-        self._writer.start()
-        if applied:
-            self.write_now(
-                lambda tx: tx.journal(
-                    journal.Action.STORE_MIGRATED, detail={"migrations": list(applied)}
-                )
-            )
+        self._writer = Writer(path, connection, own, begin)
+
+    @property
+    def commits(self) -> int:
+        """Commits so far, one fsync each."""
+        return self._writer.commits
 
     @classmethod
-    def open(cls, path: Path, clock: Clock | None = None, ids: Ids | None = None) -> Store:
+    def open(
+        cls,
+        path: Path,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        *,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        factory: type[sqlite3.Connection] = sqlite3.Connection,
+    ) -> Store:
         """Open (making and migrating it as needed) the database at ``path``.
 
-        Raises the typed errors of :mod:`cockpit.store.errors`.
+        A write waits ``busy_timeout_ms`` for other processes. ``factory`` is the class of the writer's
+        connection: the seam through which a statement can be made to fail. Raises the typed errors of
+        :mod:`cockpit.store.errors`.
         """
-        return cls(path, clock or SystemClock(), ids or RandomIds())
+        return cls(
+            path,
+            clock or SystemClock(),
+            ids or RandomIds(),
+            busy_timeout_ms=busy_timeout_ms,
+            factory=factory,
+        )
 
     async def write(self, step: Callable[[Tx], T]) -> T:
         """Run ``step`` in a durable transaction; returns what it returned, after the commit.
 
         Cancelling a caller drops a write that has not begun; one that has commits or fails whole.
         """
-        return await asyncio.wrap_future(self._submit(step))
+        return await asyncio.wrap_future(self._writer.submit(step))
 
     def write_now(self, step: Callable[[Tx], T]) -> T:
         """As :meth:`write`, blocking."""
-        return self._submit(step).result()
+        return self._writer.wait(step)
 
     async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
         """Run a read on a reader's connection, in one snapshot."""
-        return await asyncio.wrap_future(self._readers.submit(self._read, look))
+        return await asyncio.wrap_future(self._look(look))
 
     def read_now(self, look: Callable[[sqlite3.Connection], T]) -> T:
         """As :meth:`read`, blocking."""
-        return self._readers.submit(self._read, look).result()
+        return self._look(look).result()
 
     def on_commit(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` (on the writer's thread) after every commit; returns how to stop."""
-        with self._lock:
-            self._listeners.append(listener)
+        """Call ``listener`` (on the writer's thread) after every commit; returns how to stop.
 
-        def stop() -> None:
-            with self._lock:
-                if listener in self._listeners:
-                    self._listeners.remove(listener)
-
-        return stop
+        What it raises is logged and harms nobody.
+        """
+        return self._writer.listen(listener)
 
     def close(self) -> None:
         """Finish what was handed over, then close every connection."""
-        if self._closed:
-            return
-        self._closed = True
-        self._queue.put(None)
-        self._writer.join()
+        self._writer.close()
         self._readers.shutdown(wait=True)
-        for connection in (*self._opened, self._connection):
+        with self._lock:
+            opened, self._opened = self._opened, []
+        for connection in opened:
             connection.close()
 
     def __enter__(self) -> Store:
@@ -175,12 +206,11 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _submit(self, step: Callable[[Tx], T]) -> Future[T]:
-        if self._closed:
-            raise StoreError("The store is closed; open it again.")
-        write = _Write(step, Future())
-        self._queue.put(write)
-        return write.future
+    def _look(self, look: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        try:
+            return self._readers.submit(self._read, look)
+        except RuntimeError as error:
+            raise StoreError("The store is closed; open it again.") from error
 
     def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
         connection = getattr(self._local, "connection", None)
@@ -195,71 +225,3 @@ class Store:
                 return look(connection)
             finally:
                 connection.execute("ROLLBACK")
-
-    def _run(self) -> None:
-        while (first := self._queue.get()) is not None:
-            group = [first]
-            ending = False
-            while len(group) < GROUP_LIMIT and not self._queue.empty():
-                following = self._queue.get()
-                if following is None:
-                    ending = True
-                    break
-                group.append(following)
-            self._commit(group)
-            if ending:
-                return
-
-    def _commit(self, group: list[_Write]) -> None:
-        connection = self._connection
-        tx = Tx(connection, self.clock, self.ids)
-        group = [write for write in group if write.future.set_running_or_notify_cancel()]
-        try:
-            with translated(self.path):
-                connection.execute("BEGIN IMMEDIATE")
-                for write in group:
-                    write.attempt(tx)
-                connection.execute("COMMIT")
-        except BaseException as error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            for write in group:
-                write.future.set_exception(write.error or error)
-            return
-        self.commits += 1
-        for write in group:
-            write.settle()
-        with self._lock:
-            listeners = tuple(self._listeners)
-        for listener in listeners:
-            listener()
-
-
-class _Write:
-    """A waiting write and its caller's future."""
-
-    __slots__ = ("error", "future", "step", "value")
-
-    def __init__(self, step: Callable[[Tx], Any], future: Future[Any]) -> None:
-        self.step = step
-        self.future = future
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-    def attempt(self, tx: Tx) -> None:
-        tx.execute("SAVEPOINT one")
-        try:
-            self.value = self.step(tx)
-        except sqlite3.OperationalError:
-            # The disk, not the step: the whole group is rolled back by the caller.
-            raise
-        except Exception as error:
-            self.error = error
-            tx.execute("ROLLBACK TO one")
-        tx.execute("RELEASE one")
-
-    def settle(self) -> None:
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.value)

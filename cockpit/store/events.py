@@ -18,7 +18,7 @@ from cockpit.store.clock import stamp
 from cockpit.store.database import Tx
 from cockpit.store.errors import Stale
 from cockpit.store.journal import Action
-from cockpit.store.masking import mask_value
+from cockpit.store.masking import mask, mask_value
 
 BACKOFF_S = (1, 5, 30, 120, 600)
 """How long a nacked event rests before it is claimable again, by attempt."""
@@ -130,7 +130,7 @@ def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
     tx.execute(
         "UPDATE events SET nacked_at=?, last_error=?, available_at=?, lease_owner=NULL,"
         " lease_token=NULL, lease_expires_at=NULL WHERE event_id=?",
-        (tx.now(), error, stamp(tx.clock.now() + timedelta(seconds=wait)), event_id),
+        (tx.now(), mask(error), stamp(tx.clock.now() + timedelta(seconds=wait)), event_id),
     )
     _journal(tx, Action.EVENT_NACKED, event_id, event_type, trace_id)
 
@@ -161,7 +161,7 @@ def _dead_letter(tx: Tx, event_id: str, event_type: str, trace_id: str, error: s
     tx.execute(
         "UPDATE events SET dead_letter_at=?, last_error=?, lease_owner=NULL, lease_token=NULL,"
         " lease_expires_at=NULL WHERE event_id=?",
-        (tx.now(), error, event_id),
+        (tx.now(), mask(error), event_id),
     )
     _journal(tx, Action.EVENT_DEAD_LETTERED, event_id, event_type, trace_id)
 

@@ -9,11 +9,12 @@ Source: RFC-003 §8.4, §10.1; records page of the design.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cockpit.store.canonical import canonical_json, digest, text_digest
+from cockpit.store.masking import safe_text
 
 if TYPE_CHECKING:
     import sqlite3
@@ -115,8 +116,13 @@ def record(
     """Store facts and link them to the session; returns how many were new to the session.
 
     Content is stored once for all sessions. A fact that the session already has (and that is not
-    superseded) is left as it is. A fact with the ``dedupe_key`` of another supersedes it from this
-    wave on. ``job`` names the observation job, so that a crash re-runs only jobs without facts.
+    superseded) is left as it is. ``job`` names the observation job, so that a crash re-runs only jobs
+    without facts. Texts are masked by who makes the facts: a fact's id is that of its masked words.
+
+    One call is one look. What shares a ``dedupe_key`` in it are parts of one thing (the two patches
+    of a file that became a link) and all live. Together they supersede, from this wave on, whatever an
+    earlier look left under their key and this one did not find again: changed and vanished parts go,
+    unchanged ones stay.
     """
     if not facts:
         return 0
@@ -124,22 +130,24 @@ def record(
         "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",
         (session_id, ordinal),
     ).fetchone()
-    unseen = _unseen(tx, session_id, facts)
+    named = {fact.fact_id: fact for fact in facts}
+    unseen = _unseen(tx, session_id, named)
+    content = [_content(identity, fact, wave_id, pinned_now) for identity, fact in unseen]
+    if not _storable(content):
+        return record(
+            tx,
+            session_id=session_id,
+            wave_id=wave_id,
+            ordinal=ordinal,
+            pinned_now=pinned_now,
+            facts=[_cleaned(fact) for fact in facts],
+            job=job,
+        )
     tx.connection.executemany(
         "INSERT INTO observed_facts VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(fact_id) DO NOTHING",
-        [_content(identity, fact, wave_id, pinned_now) for identity, fact in unseen],
+        content,
     )
-    keyed = [
-        (ordinal, session_id, fact.dedupe_key, identity)
-        for identity, fact in unseen
-        if fact.dedupe_key
-    ]
-    if keyed:
-        tx.connection.executemany(
-            "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND dedupe_key=?"
-            " AND superseded_at IS NULL AND fact_id<>?",
-            keyed,
-        )
+    _supersede(tx, session_id, ordinal, named)
     tx.connection.executemany(
         "INSERT INTO session_facts(session_id, ordinal, position, fact_id, wave_id, job, source_type,"
         " source_ref, band, utility, tokens_full, tokens_outline, tokens_reference, dedupe_key,"
@@ -168,13 +176,44 @@ def record(
     return len(unseen)
 
 
-def _unseen(tx: Tx, session_id: str, facts: Sequence[Fact]) -> list[tuple[str, Fact]]:
-    named = {fact.fact_id: fact for fact in facts}
+_CHUNK = 500
+"""Question marks in one statement."""
+
+
+def _chunks(values: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """(question marks, values), at most :data:`_CHUNK` at a time."""
+    for start in range(0, len(values), _CHUNK):
+        chunk = values[start : start + _CHUNK]
+        yield ",".join("?" * len(chunk)), chunk
+
+
+def _storable(content: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether every text has a UTF-8. One look at each row: it is on the way of 50,000."""
+    try:
+        for row in content:
+            f"{row[2]}{row[3]}{row[4]}{row[5]}{row[6]}".encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _cleaned(fact: Fact) -> Fact:
+    """The fact with every lone surrogate replaced; its id is that of the cleaned words."""
+    return replace(
+        fact,
+        source_type=safe_text(fact.source_type),
+        source_ref=safe_text(fact.source_ref),
+        dedupe_key=safe_text(fact.dedupe_key),
+        full=replace(fact.full, text=safe_text(fact.full.text)),
+        reference=replace(fact.reference, text=safe_text(fact.reference.text)),
+        outline=fact.outline and replace(fact.outline, text=safe_text(fact.outline.text)),
+        provenance=json.loads(safe_text(canonical_json(dict(fact.provenance or {})))),
+    )
+
+
+def _unseen(tx: Tx, session_id: str, named: Mapping[str, Fact]) -> list[tuple[str, Fact]]:
     live: set[str] = set()
-    identities = list(named)
-    for start in range(0, len(identities), 500):
-        chunk = identities[start : start + 500]
-        marks = ",".join("?" * len(chunk))
+    for marks, chunk in _chunks(list(named)):
         live.update(
             identity
             for (identity,) in tx.execute(
@@ -184,6 +223,25 @@ def _unseen(tx: Tx, session_id: str, facts: Sequence[Fact]) -> list[tuple[str, F
             )
         )
     return [(identity, fact) for identity, fact in named.items() if identity not in live]
+
+
+def _supersede(tx: Tx, session_id: str, ordinal: int, named: Mapping[str, Fact]) -> None:
+    keys = list({fact.dedupe_key: None for fact in named.values() if fact.dedupe_key})
+    gone: list[tuple[int, str, int, int]] = []
+    for marks, chunk in _chunks(keys):
+        gone.extend(
+            (ordinal, session_id, seen, place)
+            for seen, place, identity in tx.execute(
+                "SELECT ordinal, position, fact_id FROM session_facts WHERE session_id=?"  # noqa: S608 - only question marks
+                f" AND dedupe_key<>'' AND superseded_at IS NULL AND dedupe_key IN ({marks})",
+                (session_id, *chunk),
+            )
+            if identity not in named
+        )
+    tx.connection.executemany(
+        "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND ordinal=? AND position=?",
+        gone,
+    )
 
 
 def _content(identity: str, fact: Fact, wave_id: str, pinned_now: str) -> tuple[Any, ...]:
@@ -261,13 +319,11 @@ def linked(connection: sqlite3.Connection, session_id: str, ordinal: int) -> lis
 def texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:
     """The words of facts by id; ids that are not stored are left out."""
     found: dict[str, FactText] = {}
-    for start in range(0, len(identities), 500):
-        chunk = list(identities[start : start + 500])
-        marks = ",".join("?" * len(chunk))
+    for marks, chunk in _chunks(identities):
         for identity, source_type, source_ref, provenance, normalized in connection.execute(
             "SELECT fact_id, source_type, source_ref, provenance_json, normalized_json"  # noqa: S608 - only question marks
             f" FROM observed_facts WHERE fact_id IN ({marks})",
-            chunk,
+            tuple(chunk),
         ):
             levels = json.loads(normalized)
             found[identity] = FactText(

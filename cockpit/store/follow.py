@@ -30,9 +30,11 @@ async def follow(
     changed = asyncio.Event()
 
     def tell() -> None:
-        # The loop may be closed while the writer's thread still finishes its last commit.
-        if not loop.is_closed():
+        try:
             loop.call_soon_threadsafe(changed.set)
+        except RuntimeError:
+            # The loop was closed while the writer's thread finished its last commit: nobody listens.
+            return
 
     where, values = ("", ()) if session_id is None else (" AND session_id=?", (session_id,))
     sql = f"{journal.SELECT} WHERE seq>?{where} ORDER BY seq LIMIT {BATCH}"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from cockpit.store.canonical import canonical_json, text_digest
+from cockpit.store.errors import StoreCorrupt
 
 
 class Action(StrEnum):
@@ -44,6 +45,14 @@ class Action(StrEnum):
     CONTEXT_REFUSED = "context.refused"
     PACKET_COMPILED = "orientation.packet.compiled"
     PACKET_VERIFIED = "orientation.packet.replay_verified"
+    PROFILE_PROPOSED = "orientation.profile.proposed"
+    PROFILE_APPROVED = "orientation.profile.approved"
+    PROFILE_REJECTED = "orientation.profile.rejected"
+    PROFILE_EXPIRED = "orientation.profile.expired"
+    PROFILE_APPLIED = "orientation.profile.applied"
+    PROFILE_REVERTED = "orientation.profile.reverted"
+    PROFILE_PROMOTED = "orientation.profile.promoted"
+    PROFILE_ROLLED_BACK = "orientation.profile.rolled_back"
     MODEL_CALLED = "model.called"
     MODEL_RETRIED = "model.retried"
     MODEL_COMPLETED = "model.completed"
@@ -69,6 +78,8 @@ class Action(StrEnum):
     EVENT_NACKED = "event.nacked"
     EVENT_DEAD_LETTERED = "event.dead_lettered"
     PROFILE_CREATED = "profile.created"
+    CAPABILITY_ISSUED = "capability.issued"
+    CAPABILITY_REVOKED = "capability.revoked"
     STORE_MIGRATED = "store.migrated"
 
 
@@ -125,21 +136,36 @@ def append(connection: sqlite3.Connection, values: tuple[Any, ...]) -> int:
 
     ``values`` are the columns from ``at`` to ``detail_json``, in order.
     """
-    last, previous = connection.execute("SELECT seq, digest FROM journal_head").fetchone()
-    seq = last + 1
+    seq, previous = _end(connection)
     digest = _chain(previous, (seq, *values))
     connection.execute(_INSERT, (seq, *values, digest))
     connection.execute("UPDATE journal_head SET seq=?, digest=?, sealed=sealed+1", (seq, digest))
-    return int(seq)
+    return seq
 
 
 def append_provisional(connection: sqlite3.Connection, values: tuple[Any, ...]) -> int:
     """Append a row outside the chain: a fragment of streamed text, folded away later."""
-    (last,) = connection.execute("SELECT seq FROM journal_head").fetchone()
-    seq = last + 1
+    seq, _ = _end(connection)
     connection.execute(_INSERT, (seq, *values, None))
     connection.execute("UPDATE journal_head SET seq=?", (seq,))
-    return int(seq)
+    return seq
+
+
+def _end(connection: sqlite3.Connection) -> tuple[int, str]:
+    """The next free seq and the digest to go on from.
+
+    A row that somebody put behind the recorded end is stepped over, for :func:`verify` to find: it
+    must not stop the work.
+    """
+    row = connection.execute(
+        "SELECT max(seq, coalesce((SELECT max(seq) FROM journal), 0)), digest FROM journal_head"
+    ).fetchone()
+    if row is None:
+        raise StoreCorrupt(
+            "The journal's recorded end is gone: the file was altered. Put back a copy from the "
+            "backups beside it."
+        )
+    return int(row[0]) + 1, row[1]
 
 
 def fold(connection: sqlite3.Connection, session_id: str, message_id: str) -> None:
@@ -151,14 +177,31 @@ def fold(connection: sqlite3.Connection, session_id: str, message_id: str) -> No
     )
 
 
+def fragments(
+    connection: sqlite3.Connection, session_id: str, message_id: str, newest: int = -1
+) -> list[tuple[int, str]]:
+    """(seq, text) of a message's provisional rows, in order; with ``newest``, of the last so many."""
+    found = connection.execute(
+        "SELECT seq, json_extract(detail_json, '$.text') FROM journal WHERE digest IS NULL"
+        " AND session_id=? AND json_extract(detail_json, '$.message_id')=?"
+        " ORDER BY seq DESC LIMIT ?",
+        (session_id, message_id, newest),
+    )
+    return [(seq, text or "") for seq, text in found][::-1]
+
+
 def provisional_text(connection: sqlite3.Connection, session_id: str, message_id: str) -> str:
     """What a message had streamed so far: what a crash left of it."""
-    rows = connection.execute(
-        "SELECT json_extract(detail_json, '$.text') FROM journal WHERE digest IS NULL"
-        " AND session_id=? AND json_extract(detail_json, '$.message_id')=? ORDER BY seq",
-        (session_id, message_id),
+    return "".join(text for _, text in fragments(connection, session_id, message_id))
+
+
+def cut_fragment(connection: sqlite3.Connection, seq: int, text: str) -> None:
+    """Put ``text`` in the place of a provisional row's."""
+    connection.execute(
+        "UPDATE journal SET detail_json=json_set(detail_json, '$.text', ?)"
+        " WHERE seq=? AND digest IS NULL",
+        (text, seq),
     )
-    return "".join(text for (text,) in rows)
 
 
 def read_row(values: tuple[Any, ...]) -> Row:
@@ -206,48 +249,92 @@ class Verdict:
 def verify(connection: sqlite3.Connection) -> Verdict:
     """Walk the whole chain and compare it with the head.
 
-    Finds any sealed row changed, removed or inserted, the last one included. Provisional rows are
-    only allowed for messages that are still streaming.
+    Finds any sealed row changed, removed or inserted, the last one included, and a head that was
+    altered. Provisional rows are only allowed for messages that are still streaming.
     """
-    head_seq, head_digest, sealed = connection.execute(
-        "SELECT seq, digest, sealed FROM journal_head"
-    ).fetchone()
-    previous, counted = "", 0
-    for values in _all(connection):
-        seq, digest, action = values[0], values[-1], values[9]
+    head = connection.execute("SELECT seq, digest, sealed FROM journal_head").fetchall()
+    if len(head) != 1:
+        return Verdict(0, (0, "the journal's recorded end is gone or there twice"))
+    walk = _Walk(*head[0])
+    try:
+        for values in connection.execute(f"{SELECT} ORDER BY seq"):
+            fault = walk.fault(values)
+            if fault is not None:
+                return Verdict(walk.counted, fault)
+    except sqlite3.OperationalError as error:
+        if hasattr(error, "sqlite_errorcode"):
+            raise
+        # Python's own: text that is no UTF-8, which no row of ours holds.
+        return Verdict(walk.counted, (walk.last, f"the row after {walk.last} is not readable"))
+    return Verdict(walk.counted, walk.end())
+
+
+class _Walk:
+    """The state of one verification: the chain, and which messages are streaming."""
+
+    def __init__(self, head_seq: int, head_digest: str, sealed: int) -> None:
+        self.counted = 0
+        self.last = 0
+        self._head = (head_digest, sealed, head_seq)
+        self._previous = ""
+        self._streaming: dict[tuple[str, str], int] = {}
+
+    def fault(self, values: tuple[Any, ...]) -> tuple[int, str] | None:
+        """Take the next row in; its seq and what is wrong, or None."""
+        seq, action, digest = values[0], values[9], values[-1]
+        self.last = seq
+        if seq > self._head[2]:
+            return seq, f"row {seq} stands after the recorded end {self._head[2]}"
         if digest is None:
-            if action != Action.MESSAGE_DELTA:
-                return Verdict(counted, (seq, f"row {seq} ({action}) has no digest"))
-            continue
-        counted += 1
-        if _chain(previous, values[:-1]) != digest:
-            return Verdict(
-                counted,
-                (
-                    seq,
-                    f"row {seq} does not follow from the row before it: changed, removed or inserted",
-                ),
+            return self._fragment(seq, values)
+        self.counted += 1
+        if not _follows(self._previous, values):
+            return (
+                seq,
+                f"row {seq} does not follow from the row before it: changed, removed or inserted",
             )
-        previous = digest
-        if seq > head_seq:
-            return Verdict(counted, (seq, f"row {seq} stands after the recorded end {head_seq}"))
-    if previous != head_digest or counted != sealed:
-        return Verdict(
-            counted,
-            (head_seq, f"the journal ends early: {sealed} rows were written, {counted} are there"),
+        self._previous = digest
+        if action == Action.MESSAGE_STARTED:
+            self._streaming[_message(values)] = 0
+        elif action == Action.MESSAGE_COMPLETED and (
+            left := self._streaming.pop(_message(values), 0)
+        ):
+            return left, f"row {left} is a fragment of a finished message"
+        return None
+
+    def end(self) -> tuple[int, str] | None:
+        """After the last row: whether it is the one that the head records."""
+        if (self._previous, self.counted, self.last) == self._head:
+            return None
+        _, sealed, seq = self._head
+        return (
+            seq,
+            f"the journal ends at {self.last} and not at {seq}: {sealed} rows were written,"
+            f" {self.counted} are there",
         )
-    stray = connection.execute(
-        "SELECT d.seq FROM journal d JOIN journal c ON c.session_id=d.session_id"
-        " AND c.action='message.completed' AND json_extract(c.detail_json,'$.message_id')="
-        "json_extract(d.detail_json,'$.message_id') WHERE d.digest IS NULL LIMIT 1"
-    ).fetchone()
-    if stray is not None:
-        return Verdict(counted, (stray[0], f"row {stray[0]} is a fragment of a finished message"))
-    return Verdict(counted, None)
+
+    def _fragment(self, seq: int, values: tuple[Any, ...]) -> tuple[int, str] | None:
+        if values[9] != Action.MESSAGE_DELTA:
+            return seq, f"row {seq} ({values[9]}) has no digest"
+        try:
+            message = _message(values)
+        except (ValueError, TypeError, AttributeError):
+            message = ("", "")
+        if message not in self._streaming:
+            return seq, f"row {seq} belongs to no message that is streaming"
+        self._streaming[message] = seq
+        return None
 
 
-def _all(connection: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    yield from connection.execute(f"{SELECT} ORDER BY seq")
+def _message(values: tuple[Any, ...]) -> tuple[str, str]:
+    return values[3], json.loads(values[-2]).get("message_id", "")
+
+
+def _follows(previous: str, values: tuple[Any, ...]) -> bool:
+    try:
+        return bool(_chain(previous, values[:-1]) == values[-1])
+    except TypeError:
+        return False  # a column holds bytes, which no row of ours does
 
 
 def _chain(previous: str, values: tuple[Any, ...]) -> str:

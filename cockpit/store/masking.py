@@ -2,8 +2,8 @@
 
 Known shapes of keys and tokens, private key blocks, credentials in addresses, and values that look
 random and are assigned to names like ``password`` become ``[masked:KIND]``; no line is added or
-removed. The work is linear in
-the text, and masking what is masked changes nothing. Ordinary code (``token = get_token()``,
+removed. Lone surrogates, which cannot be stored, become U+FFFD. The work is linear in the text, and
+masking what is masked changes nothing. Ordinary code (``token = get_token()``,
 ``password: str``, commit hashes) is left as it is. Source: RFC-003 §15.4, design of Observe.
 """
 
@@ -77,9 +77,18 @@ _ABOUT = re.compile(
 _QUOTED_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ./][A-Za-z]+)*")
 
 
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def safe_text(text: str) -> str:
+    """``text`` as it can be stored and sent: lone surrogates (a file's name or a program's words that
+    are not UTF-8) replaced by U+FFFD, one for one."""
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+
+
 def mask(text: str) -> str:
-    """``text`` with every secret that is recognised replaced by ``[masked:KIND]``."""
-    masked = mask_key_blocks(text)
+    """``text`` with every secret that is recognised replaced by ``[masked:KIND]``, and storable."""
+    masked = mask_key_blocks(safe_text(text))
     for kind, hint, shape in _COMPILED:
         if hint in masked:
             masked = shape.sub(f"{_MASKED}{kind}]", masked)

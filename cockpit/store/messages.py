@@ -40,7 +40,12 @@ def start(tx: Tx, *, session_id: str, wave_id: str, message_id: str) -> None:
 def delta(
     tx: Tx, *, session_id: str, wave_id: str, message_id: str, text: str, number: int
 ) -> None:
-    """A fragment of a message that is still streaming: provisional."""
+    """A fragment of a message that is still streaming: provisional.
+
+    A secret that comes in pieces is masked when its last piece makes it one: what was stored of it is
+    cut, so that the fragments together never give it.
+    """
+    text = _joined(tx, session_id, message_id, mask(text))
     tx.journal(
         Action.MESSAGE_DELTA,
         actor="agent",
@@ -48,6 +53,28 @@ def delta(
         wave_id=wave_id,
         detail={"message_id": message_id, "text": text, "n": number},
     )
+
+
+_LOOK_BACK = 64
+"""Fragments that a secret may be spread over; they come at most ten times a second."""
+
+
+def _joined(tx: Tx, session_id: str, message_id: str, text: str) -> str:
+    """What to store of a fragment so that the line it goes on with is masked as a whole."""
+    before = journal.fragments(tx.connection, session_id, message_id, _LOOK_BACK)
+    line = "".join(stored for _, stored in before).rpartition("\n")[2]
+    safe = mask(line + text)
+    if safe == line + text:
+        return text
+    kept = next((n for n, (a, b) in enumerate(zip(line, safe, strict=False)) if a != b), len(safe))
+    kept = min(kept, len(line))
+    surplus = len(line) - kept
+    for seq, stored in reversed(before):
+        if surplus <= 0:
+            break
+        journal.cut_fragment(tx.connection, seq, stored[: max(0, len(stored) - surplus)])
+        surplus -= len(stored)
+    return safe[kept:]
 
 
 def complete(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from cockpit.store.canonical import text_digest
 from cockpit.store.clock import Clock, stamp
-from cockpit.store.errors import StoreCorrupt, StoreTooNew
+from cockpit.store.errors import StoreCorrupt, StoreTooNew, StoreUnwritable
 
 KEPT_BACKUPS = 3
 
@@ -38,10 +39,13 @@ def migrate(
     path: Path,
     clock: Clock,
     migrations: tuple[Migration, ...] | None = None,
+    *,
+    record: Callable[[sqlite3.Connection, tuple[str, ...]], None] | None = None,
 ) -> tuple[str, ...]:
     """Bring the file up to this version; returns the names applied (none: it was current).
 
-    A copy of a file that has content is kept beside it first. Raises :class:`StoreTooNew` for a file
+    A copy of a file that has content is kept beside it first. ``record`` is called with the names in
+    the same transaction. Raises :class:`StoreTooNew` for a file
     of a newer cockpit and :class:`StoreCorrupt` when a recorded migration differs from ours.
     """
     known = shipped() if migrations is None else migrations
@@ -64,12 +68,15 @@ def migrate(
                 "INSERT INTO migrations VALUES (?,?,?)",
                 (migration.name, migration.checksum, stamp(clock.now())),
             )
+        names = tuple(migration.name for migration in todo)
+        if names and record is not None:
+            record(connection, names)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    return tuple(migration.name for migration in todo)
+    return names
 
 
 def _applied(connection: sqlite3.Connection) -> dict[str, str]:
@@ -82,6 +89,12 @@ def _applied(connection: sqlite3.Connection) -> dict[str, str]:
                 "Move it away and start again."
             )
         return {}
+    columns = {name for (_, name, *_) in connection.execute("PRAGMA table_info(migrations)")}
+    if not {"name", "checksum"} <= columns:
+        raise StoreCorrupt(
+            "The database's record of migrations is another program's: it is not cockpit's. "
+            "Move it away and start again."
+        )
     return dict(connection.execute("SELECT name, checksum FROM migrations").fetchall())
 
 
@@ -106,16 +119,28 @@ def _missing(connection: sqlite3.Connection, known: tuple[Migration, ...]) -> tu
 def _backup(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
     folder = path.parent / "backups"
     folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink():
+        raise StoreUnwritable(
+            f"{folder} is a link; cockpit keeps its backups inside the project. Remove the link and "
+            "start again."
+        )
+    folder.chmod(0o700)
     name = stamp(clock.now()).replace(":", "").replace(".", "-")
-    target = folder / f"{path.stem}-{name}.db"
-    target.touch(mode=0o600)
-    copy = sqlite3.connect(target)
+    # A name of its own until it is whole: half a copy is not a backup.
+    partial, target = folder / f"{path.stem}-{name}.partial", folder / f"{path.stem}-{name}.db"
+    partial.unlink(missing_ok=True)
+    partial.touch(mode=0o600, exist_ok=False)
+    copy = sqlite3.connect(partial)
     try:
         connection.backup(copy)
-    finally:
         copy.close()
+        partial.rename(target)
+    except BaseException:
+        copy.close()
+        partial.unlink(missing_ok=True)
+        raise
     for old in sorted(folder.glob(f"{path.stem}-*.db"))[:-KEPT_BACKUPS]:
-        old.unlink()
+        old.unlink(missing_ok=True)
 
 
 def _statements(sql: str) -> list[str]:

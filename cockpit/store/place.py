@@ -44,16 +44,21 @@ class Place:
         """
         try:
             self.folder.mkdir(mode=0o755, exist_ok=True)
+            # Before anything is made inside: behind a link it would be made elsewhere.
+            _refuse_link(self.folder)
             self.state.mkdir(mode=0o700, exist_ok=True)
-            if self.state.resolve() != self.home.resolve() / ".cockpit" / "state":
-                raise StoreUnwritable(
-                    f"{self.state} is a link to {self.state.resolve()}; cockpit keeps its state inside"
-                    " the project. Remove the link and start again."
-                )
+            _refuse_link(self.state)
             self.state.chmod(0o700)
             ignore = self.state / ".gitignore"
             if not ignore.exists():
-                ignore.write_text("*\n", encoding="utf-8")
+                _refuse_link(ignore)
+                with ignore.open("x", encoding="utf-8") as made:
+                    made.write("*\n")
+        except FileExistsError as error:
+            if not (self.state.is_dir() and (self.state / ".gitignore").is_file()):
+                raise StoreUnwritable(
+                    f"{error.filename} is in the way of cockpit's state. Move it away and start again."
+                ) from error
         except OSError as error:
             raise StoreUnwritable(
                 f"cockpit cannot keep its state in {self.state}: {error.strerror or error}. "
@@ -65,10 +70,14 @@ def find_place(start: Path) -> Place:
     """The project that ``start`` is in. Without Git: the nearest folder upwards that has
     ``.cockpit``, else ``start`` itself."""
     start = start.resolve()
-    git = _git(start, "rev-parse", "--show-toplevel", "--git-common-dir")
-    if git is not None:
-        top, common = (start / part for part in git.splitlines()[:2])
-        common = common.resolve()
+    asked = ("--show-toplevel", "--git-common-dir")
+    told = _git(start, *asked)
+    if told is not None:
+        lines = told.split("\n")
+        if len(lines) != len(asked):
+            # A line feed in a path: one question at a time, then.
+            lines = [_git(start, one) or "" for one in asked]
+        top, common = start / lines[0], (start / lines[1]).resolve()
         home = common.parent if common.name == ".git" else top.resolve()
         return Place(root=top.resolve(), home=home, git=True)
     for folder in (start, *start.parents):
@@ -77,12 +86,21 @@ def find_place(start: Path) -> Place:
     return Place(root=start, home=start, git=False)
 
 
-def _git(cwd: Path, *arguments: str) -> str | None:
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise StoreUnwritable(
+            f"{path} is a link to {path.resolve()}; cockpit keeps its state inside the project. "
+            "Remove the link and start again."
+        )
+
+
+def _git(cwd: Path, *asked: str) -> str | None:
+    """What ``git rev-parse`` answers, without the last line's end; None where there is no work tree."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=20
+            ["git", "rev-parse", *asked], cwd=cwd, env=env, capture_output=True, timeout=20
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return os.fsdecode(done.stdout.removesuffix(b"\n")) if done.returncode == 0 else None

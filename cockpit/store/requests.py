@@ -15,7 +15,7 @@ from cockpit.store.canonical import canonical_json
 from cockpit.store.database import Tx
 from cockpit.store.errors import NotFound
 from cockpit.store.journal import Action
-from cockpit.store.masking import mask
+from cockpit.store.masking import mask, mask_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ def create(
     known = tx.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
     if known is not None:
         return _read(known)
+    items = mask_value([dict(item) for item in items])
     approved = [item["item"] for item in items if not item.get("refused")] if auto else []
     purpose, question, escalation = mask(purpose), mask(question), mask(escalation)
     tx.execute(
@@ -78,7 +79,7 @@ def create(
             proposal_id,
             purpose,
             question,
-            canonical_json([dict(item) for item in items]),
+            canonical_json(items),
             escalation,
             "approved" if auto else "pending",
             canonical_json(approved),
@@ -98,7 +99,7 @@ def create(
             "purpose": purpose,
             "question": question,
             "escalation": escalation,
-            "items": [dict(item) for item in items],
+            "items": items,
             "auto": auto,
         },
     )
@@ -112,7 +113,7 @@ def settle(
     tx.execute(
         "UPDATE context_requests SET status=?, approved_json=?, decided_by=?, decided_at=?"
         " WHERE request_id=? AND status='pending'",
-        (status, canonical_json(list(approved)), decided_by, tx.now(), request_id),
+        (status, canonical_json(mask_value(list(approved))), decided_by, tx.now(), request_id),
     )
     return load(tx.connection, request_id)
 
@@ -127,10 +128,11 @@ def fetched(
 ) -> None:
     """The approved items were read in ``wave_id``."""
     request = load(tx.connection, request_id)
+    safe = mask_value([dict(outcome) for outcome in outcomes])
     tx.execute(
         "UPDATE context_requests SET status='fetched', outcome_json=?, fetched_at=?"
         " WHERE request_id=?",
-        (canonical_json([dict(outcome) for outcome in outcomes]), tx.now(), request_id),
+        (canonical_json(safe), tx.now(), request_id),
     )
     tx.journal(
         Action.CONTEXT_FETCHED,
@@ -139,7 +141,7 @@ def fetched(
         latency_ms=latency_ms,
         detail={
             "request_id": request_id,
-            "items": [dict(outcome) for outcome in outcomes],
+            "items": safe,
             "facts": sum(int(outcome.get("facts", 0)) for outcome in outcomes),
             "tokens": sum(int(outcome.get("tokens", 0)) for outcome in outcomes),
         },

@@ -95,7 +95,7 @@ def create(
 ) -> Session:
     """A new session, running and without an owner."""
     session_id, trace_id, now = tx.ids.new("s"), tx.ids.new("t"), tx.now()
-    title, words = mask(title), mask(words)
+    title, words, target = mask(title), mask(words), mask_value(dict(target))
     tx.execute(
         f"INSERT INTO sessions({_COLUMNS}) VALUES ({','.join('?' * 24)})",  # noqa: S608 - fixed columns
         (
@@ -104,7 +104,7 @@ def create(
             task_type,
             title,
             words,
-            canonical_json(dict(target)),
+            canonical_json(target),
             model,
             policy,
             int(interactive),
@@ -114,7 +114,7 @@ def create(
             role,
             task_id,
             profile_id,
-            canonical_json(dict(limits)),
+            canonical_json(mask_value(dict(limits))),
             "{}",
             0,
             0,
@@ -129,7 +129,7 @@ def create(
         "task_type": task_type,
         "title": title,
         "words": words,
-        "target": dict(target),
+        "target": target,
         "model": model,
         "policy": policy,
         "project": project,
@@ -192,10 +192,10 @@ def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> 
         if name not in ("policy", "model", "task_type", "title", "target", "limits", "rev"):
             raise IllegalTransition(f"{name} of a session cannot be changed.")
         column = f"{name}_json" if name in ("target", "limits") else name
-        stored = canonical_json(dict(value)) if name in ("target", "limits") else value
+        stored = mask_value(dict(value) if name in ("target", "limits") else value)
         tx.execute(
             f"UPDATE sessions SET {column}=?, updated_at=? WHERE session_id=?",  # noqa: S608 - checked above
-            (stored, tx.now(), session_id),
+            (canonical_json(stored) if column != name else stored, tx.now(), session_id),
         )
     tx.journal(
         Action.SESSION_CHANGED,

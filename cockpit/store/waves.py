@@ -15,6 +15,7 @@ from typing import Any
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition, NotFound
 from cockpit.store.journal import Action
+from cockpit.store.masking import mask
 
 PHASES = ("created", "observing", "orienting", "deciding", "acting", "learning", "completed")
 FAILED = ("failed_retryable", "failed_terminal")
@@ -109,7 +110,7 @@ def fail(tx: Tx, wave_id: str, *, retryable: bool, error_class: str, message: st
     wave = load(tx.connection, wave_id)
     if wave.phase in FAILED or wave.phase == "completed":
         raise IllegalTransition(f"Wave {wave.ordinal} is {wave.phase} already; it cannot fail.")
-    phase = FAILED[0] if retryable else FAILED[1]
+    phase, message = FAILED[0] if retryable else FAILED[1], mask(message)
     tx.execute(
         "UPDATE wave_runs SET phase=?, reentry_phase=?, error_class=?, error_detail=?, ended_at=?"
         " WHERE wave_id=?",

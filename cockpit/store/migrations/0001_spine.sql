@@ -236,7 +236,8 @@ CREATE TABLE orientation_packets (
   CHECK(token_used <= token_budget)
 );
 
--- Packets are append-only; pruning announces itself by a row here, in its own transaction.
+-- Packets are append-only; pruning announces itself by a row here, in its own transaction. REPLACE
+-- removes rows as well: connections set recursive_triggers so that it meets the same triggers.
 CREATE TABLE pruning (one INTEGER PRIMARY KEY CHECK(one = 1));
 CREATE TRIGGER orientation_packets_no_update BEFORE UPDATE ON orientation_packets
 BEGIN SELECT RAISE(ABORT, 'orientation packets are append-only'); END;
@@ -288,6 +289,8 @@ CREATE INDEX idx_proposals_pending ON proposals(created_at) WHERE status = 'pend
 CREATE INDEX idx_proposals_session ON proposals(session_id, created_at);
 CREATE TRIGGER proposals_decided_once BEFORE UPDATE ON proposals WHEN OLD.status <> 'pending'
 BEGIN SELECT RAISE(ABORT, 'a proposal is decided once'); END;
+CREATE TRIGGER proposals_decided_stay BEFORE DELETE ON proposals WHEN OLD.status <> 'pending'
+BEGIN SELECT RAISE(ABORT, 'a proposal is decided once'); END;
 
 CREATE TABLE plans (
   plan_id    TEXT PRIMARY KEY,
@@ -338,4 +341,6 @@ CREATE TABLE action_receipts (
 CREATE UNIQUE INDEX idx_receipts_terminal ON action_receipts(idempotency_key) WHERE terminal = 1;
 CREATE INDEX idx_receipts_action ON action_receipts(action_id);
 CREATE TRIGGER action_receipts_no_update BEFORE UPDATE ON action_receipts
+BEGIN SELECT RAISE(ABORT, 'receipts are immutable'); END;
+CREATE TRIGGER action_receipts_no_delete BEFORE DELETE ON action_receipts
 BEGIN SELECT RAISE(ABORT, 'receipts are immutable'); END;

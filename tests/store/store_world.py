@@ -1,0 +1,93 @@
+"""Real files, real processes: what the tests of the store share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cockpit.store import sessions
+from cockpit.store.clock import CountingIds, FixedClock
+from cockpit.store.database import Store, Tx
+
+# Put together here so that no file of this repository holds anything that looks like a secret.
+CANARY = "ghp_" + "A1b2C3d4E5" * 4
+
+
+def opened(folder: Path, *, clock: FixedClock | None = None, **options: Any) -> Store:
+    """The store in ``folder``, with a clock that stands and ids that count."""
+    return Store.open(folder / "cockpit.db", clock or FixedClock(), CountingIds(), **options)
+
+
+def begin(tx: Tx, **changes: Any) -> str:
+    """A session; its id."""
+    words: dict[str, Any] = {
+        "task_type": "bug",
+        "title": "a title",
+        "words": "fix it",
+        "target": {},
+        "model": "offline",
+        "policy": "ask",
+        "interactive": False,
+        "root": Path("/project"),
+        "rev": None,
+        "profile_id": "default",
+        "limits": {},
+        "project": "made",
+        "branch": "main",
+    }
+    return sessions.create(tx, **{**words, **changes}).session_id
+
+
+def python(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """A process of its own that runs ``code``."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def race(code: str, count: int, *arguments: object) -> list[str]:
+    """What ``count`` processes print that all start ``code`` at one sign; none may fail.
+
+    The code prints ``ready`` and reads a line before it runs.
+    """
+    runners = [python(code, number, *arguments) for number in range(count)]
+    for runner in runners:
+        assert runner.stdout is not None
+        assert runner.stdout.readline() == "ready\n"
+    for runner in runners:
+        assert runner.stdin is not None
+        runner.stdin.write("go\n")
+        runner.stdin.flush()
+    told = []
+    for runner in runners:
+        out, err = runner.communicate(timeout=60)
+        assert runner.returncode == 0, err
+        told.append(out)
+    return told
+
+
+def held(store: Store) -> Callable[[], None]:
+    """Keep the writer busy with a step, so that what follows waits together; call to let it go."""
+    gate, started = threading.Event(), threading.Event()
+
+    def wait(_: Tx) -> None:
+        started.set()
+        gate.wait(30)
+
+    thread = threading.Thread(target=lambda: store.write_now(wait))
+    thread.start()
+    started.wait(30)
+
+    def go() -> None:
+        gate.set()
+        thread.join()
+
+    return go

@@ -1,0 +1,235 @@
+"""The journal's chain: nothing is changed, removed or inserted without being found."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from store_world import begin, opened, race
+
+from cockpit.store import journal, messages
+from cockpit.store.database import Store, Tx
+from cockpit.store.errors import StoreCorrupt
+from cockpit.store.journal import COLUMNS, Action
+
+CHANGES: dict[str, object] = {
+    "seq": 1_000,
+    "at": "2020-01-01T00:00:00.000000Z",
+    "profile_version": 7,
+    "result": "refused",
+    "latency_ms": 9,
+    "detail_json": '{"changed":true}',
+    "digest": "0" * 64,
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Ten sealed rows, a finished message, and one that streams."""
+    with opened(tmp_path) as made:
+        session_id = made.write_now(begin)
+
+        def go(tx: Tx) -> None:
+            for message_id in ("m-done", "m-streaming"):
+                messages.start(tx, session_id=session_id, wave_id="w", message_id=message_id)
+                for number, text in enumerate(("some ", "words ", "\ud800")):
+                    messages.delta(
+                        tx,
+                        session_id=session_id,
+                        wave_id="w",
+                        message_id=message_id,
+                        text=text,
+                        number=number,
+                    )
+                if message_id == "m-done":
+                    messages.complete(
+                        tx, session_id=session_id, role="agent", text="some", message_id=message_id
+                    )
+            for number in range(5):
+                tx.journal(
+                    Action.SESSION_RUNNING,
+                    session_id=session_id,
+                    latency_ms=number,
+                    detail={"n": 1},
+                )
+
+        made.write_now(go)
+        yield made
+
+
+def tampered(store: Store, *statements: str) -> journal.Verdict:
+    def go(tx: Tx) -> None:
+        for statement in statements:
+            tx.execute(statement)
+
+    store.write_now(go)
+    return store.read_now(journal.verify)
+
+
+def sealed(store: Store) -> list[int]:
+    return [row.seq for row in store.read_now(journal.rows) if row.digest]
+
+
+def test_an_untouched_journal_verifies(store: Store) -> None:
+    assert store.read_now(journal.verify) == journal.Verdict(len(sealed(store)), None)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("kind", ["value", "null", "bytes", "garbage"])
+def test_any_changed_column_of_any_row_is_found(store: Store, column: str, kind: str) -> None:
+    value = "CAST(x'ff' AS TEXT)" if kind == "garbage" else "?"
+    given = {"value": CHANGES.get(column, "other"), "null": None, "bytes": b"\x00\xff"}
+    bound = (given[kind],) if kind in given else ()
+
+    def change(tx: Tx, seq: int) -> int:
+        tx.execute("SAVEPOINT tampering")
+        try:
+            changed = tx.execute(
+                f"UPDATE OR IGNORE journal SET {column}={value}"
+                f" WHERE seq=? AND {column} IS NOT {value}",
+                (*bound, seq, *bound),
+            ).rowcount
+        except sqlite3.IntegrityError:
+            changed = 0  # not a number where only a number can stand: the table refuses it
+        found = journal.verify(tx.connection).broken
+        assert (found is not None) == (changed > 0), (seq, found)
+        tx.execute("ROLLBACK TO tampering")
+        tx.execute("RELEASE tampering")
+        return changed
+
+    seqs = sealed(store)
+    changed = sum(store.write_now(lambda tx, seq=seq: change(tx, seq)) for seq in seqs)
+    if kind == "value":
+        assert changed >= len(seqs) - 1, "the change was not made"
+    assert store.read_now(journal.verify).ok
+
+
+@pytest.mark.parametrize("place", [0, 3, -2, -1])
+def test_a_removed_row_is_found(store: Store, place: int) -> None:
+    verdict = tampered(store, f"DELETE FROM journal WHERE seq={sealed(store)[place]}")
+    assert verdict.broken is not None
+
+
+def test_a_removed_tail_is_found(store: Store) -> None:
+    verdict = tampered(store, f"DELETE FROM journal WHERE seq>{sealed(store)[3]}")
+    assert verdict.broken is not None and "ends at" in verdict.broken[1]
+
+
+def test_an_emptied_journal_is_found(store: Store) -> None:
+    assert not tampered(store, "DELETE FROM journal").ok
+
+
+COPY = (
+    "INSERT INTO journal SELECT {seq}, " + ", ".join(COLUMNS[1:]) + " FROM journal WHERE seq={of}"
+)
+
+
+@pytest.mark.parametrize("of", ["first", "last"])
+def test_an_inserted_row_is_found(store: Store, of: str) -> None:
+    known = sealed(store)
+    source = known[0] if of == "first" else known[-1]
+    taken = {row.seq for row in store.read_now(journal.rows)}
+    free = min(set(range(1, known[-1])) - taken)
+    for seq in (0, -1, free, known[-1] + 1):
+        with opened_copy(store) as copy:
+            assert not tampered(copy, COPY.format(seq=seq, of=source)).ok, seq
+
+
+def opened_copy(store: Store) -> Store:
+    folder = store.path.parent / f"copy-{sum(1 for _ in store.path.parent.iterdir())}"
+    folder.mkdir()
+    copy = sqlite3.connect(folder / "c.db")
+    store.read_now(lambda connection: connection.backup(copy))
+    copy.close()
+    return Store.open(folder / "c.db")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE journal_head SET seq=seq+1",
+        "UPDATE journal_head SET seq=seq-1",
+        "UPDATE journal_head SET digest='0'",
+        "UPDATE journal_head SET sealed=sealed+1",
+        "DELETE FROM journal_head",
+    ],
+)
+def test_a_tampered_head_is_found(store: Store, statement: str) -> None:
+    assert not tampered(store, statement).ok
+
+
+def test_a_forged_row_behind_the_end_is_found_and_does_not_stop_the_work(store: Store) -> None:
+    forged = (
+        "INSERT INTO journal(seq, at, actor, action, detail_json, session_id)"
+        " SELECT seq+1, 'x', 'agent', 'message.delta', '{}', '' FROM journal_head"
+    )
+    verdict = tampered(store, forged)
+    last = store.read_now(journal.last_seq)
+    assert verdict.broken == (last + 1, f"row {last + 1} stands after the recorded end {last}")
+    assert store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING)) == last + 2
+    later = store.read_now(journal.verify)
+    assert later.broken == (last + 1, f"row {last + 1} belongs to no message that is streaming")
+
+
+@pytest.mark.parametrize("detail", ["{", "[]", "null", "3", '{"message_id":"m-done"}'])
+def test_a_fragment_of_no_streaming_message_is_found(store: Store, detail: str) -> None:
+    def forge(tx: Tx) -> None:
+        tx.execute(
+            "INSERT INTO journal(seq, at, actor, action, detail_json, session_id)"
+            " SELECT -5, 'x', 'agent', 'message.delta', ?, session_id FROM journal WHERE seq=2",
+            (detail,),
+        )
+
+    store.write_now(forge)
+    assert store.read_now(journal.verify).broken is not None
+
+
+def test_fragments_of_a_finished_message_are_found(store: Store) -> None:
+    first = sealed(store)[2]
+    gone = [n for n in range(first, first + 4) if n not in {r.seq for r in all_rows(store)}]
+    text = '{"message_id":"m-done","text":"again"}'
+    verdict = tampered(
+        store,
+        "INSERT INTO journal(seq, at, actor, action, detail_json, session_id)"
+        f" SELECT {gone[0]}, 'x', 'agent', 'message.delta', '{text}', session_id"
+        " FROM journal WHERE seq=2",
+    )
+    assert verdict.broken == (gone[0], f"row {gone[0]} is a fragment of a finished message")
+
+
+def all_rows(store: Store) -> list[journal.Row]:
+    return store.read_now(journal.rows)
+
+
+def test_a_journal_without_its_end_tells_a_person(store: Store) -> None:
+    tampered(store, "DELETE FROM journal_head")
+    with pytest.raises(StoreCorrupt, match="backups"):
+        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from cockpit.store.database import Store
+from cockpit.store.journal import Action
+with Store.open(Path(sys.argv[2])) as store:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(40):
+        print(store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING, detail={"p": sys.argv[1]})))
+"""
+
+
+def test_writers_in_several_processes_make_one_chain(store: Store) -> None:
+    before = store.read_now(journal.last_seq)
+    told = race(WRITER, 4, store.path)
+    seqs = sorted(int(line) for out in told for line in out.split())
+    assert seqs == list(range(before + 1, before + 161))
+    assert store.read_now(journal.verify).ok
+
+
+def test_an_export_line_is_canonical(store: Store) -> None:
+    row = all_rows(store)[0]
+    assert row.line().startswith('{"action":"store.migrated","actor":"engine","at":"2026-')

@@ -1,0 +1,242 @@
+"""The writer: whatever goes wrong, every caller hears of it, and the next write is served."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from store_world import held, opened, python
+
+from cockpit.store import journal
+from cockpit.store.database import Store, Tx
+from cockpit.store.errors import StoreBusy, StoreError, StoreUnwritable
+from cockpit.store.journal import Action
+
+
+def row(tx: Tx) -> int:
+    return tx.journal(Action.SESSION_RUNNING)
+
+
+def rows(store: Store) -> int:
+    return len(store.read_now(journal.rows))
+
+
+LISTENING = """
+import sys
+from pathlib import Path
+from cockpit.store.database import Store
+from cockpit.store.journal import Action
+
+def broken():
+    raise RuntimeError("Event loop is closed")
+
+heard = []
+with Store.open(Path(sys.argv[1])) as store:
+    stop = store.on_commit(broken)
+    store.on_commit(lambda: heard.append(1))
+    for _ in range(2):
+        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+    stop()
+    stop()
+    store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+print(len(heard))
+"""
+
+
+def test_a_listener_that_raises_harms_nobody_and_writes_on_no_screen(tmp_path: Path) -> None:
+    runner = python(LISTENING, tmp_path / "cockpit.db")
+    assert runner.communicate(timeout=60) == ("3\n", "")
+
+
+async def test_writes_that_wait_together_share_one_commit(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        go = held(store)
+        waiting = [asyncio.ensure_future(store.write(row)) for _ in range(20)]
+        await asyncio.sleep(0)
+        before = store.commits
+        go()
+        seqs = await asyncio.gather(*waiting)
+        assert seqs == list(range(seqs[0], seqs[0] + 20))
+        assert store.commits == before + 2, "the one that held the others, and all of them"
+
+
+async def test_one_steps_own_error_takes_nothing_from_the_others(tmp_path: Path) -> None:
+    def malformed(tx: Tx) -> None:
+        row(tx)
+        tx.execute("SELECT json_extract('{', '$.a')").fetchone()
+
+    def illegal(tx: Tx) -> None:
+        row(tx)
+        tx.execute("INSERT INTO wave_runs(wave_id) VALUES ('w')")
+
+    def mistaken(tx: Tx) -> None:
+        row(tx)
+        raise KeyError("mine")
+
+    def leaving(tx: Tx) -> None:
+        row(tx)
+        raise SystemExit(3)
+
+    steps = (row, malformed, row, illegal, row, mistaken, row, leaving, row)
+    with opened(tmp_path) as store:
+        before = rows(store)
+        go = held(store)
+        waiting = [store._writer.submit(step) for step in steps]
+        go()
+        ends = [future.exception(30) for future in waiting]
+        assert [type(end) for end in ends] == [
+            type(None), StoreError, type(None), sqlite3.IntegrityError, type(None),
+            KeyError, type(None), SystemExit, type(None),
+        ]  # fmt: skip
+        assert rows(store) == before + 5
+        assert store.read_now(journal.verify).ok
+
+
+class Failing(sqlite3.Connection):
+    """A connection whose chosen statements fail as SQLite's do."""
+
+    words: tuple[str, ...] = ()
+    code = sqlite3.SQLITE_IOERR
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        if sql.startswith(self.words or ("nothing",)):
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = self.code
+            raise error
+        return super().execute(sql, *values)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("BEGIN",),
+        ("COMMIT",),
+        ("COMMIT", "ROLLBACK"),
+        ("SAVEPOINT",),
+        ("RELEASE",),
+        ("RELEASE", "ROLLBACK"),
+        ("ROLLBACK TO",),
+        ("ROLLBACK",),
+        ("INSERT INTO journal",),
+        ("INSERT INTO journal", "ROLLBACK"),
+    ],
+)
+def test_a_failing_transaction_answers_everybody_and_leaves_nothing(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    class Mine(Failing):
+        pass
+
+    def wrong(tx: Tx) -> None:
+        row(tx)
+        raise KeyError("mine")
+
+    def arm() -> None:
+        Mine.words = words
+
+    with opened(tmp_path, factory=Mine) as store:
+        before = rows(store)
+        go = held(store)
+        waiting = [store._writer.submit(step) for step in (row, wrong, row)]
+        stop = store.on_commit(arm)
+        go()
+        ends = [future.exception(30) for future in waiting]
+        stop()
+        Mine.words = ()
+        assert [type(end) for end in ends[::2]] == [StoreUnwritable, StoreUnwritable]
+        assert isinstance(ends[1], (StoreUnwritable, KeyError))
+        assert rows(store) == before
+        store.write_now(row)
+        assert rows(store) == before + 1
+        assert store.read_now(journal.verify).ok
+
+
+def test_every_write_handed_over_while_closing_is_answered(tmp_path: Path) -> None:
+    for turn in range(10):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        store = opened(folder)
+        started = threading.Barrier(5)
+
+        def hand_over(
+            store: Store = store, started: threading.Barrier = started
+        ) -> tuple[int, bool]:
+            started.wait(30)
+            done = 0
+            while True:
+                try:
+                    future = store._writer.submit(row)
+                except StoreError:
+                    return done, True
+                future.result(30)
+                done += 1
+
+        with ThreadPoolExecutor(4) as pool:
+            callers = [pool.submit(hand_over) for _ in range(4)]
+            started.wait(30)
+            store.close()
+            stored = [caller.result(60)[0] for caller in callers]
+        with opened(folder) as again:
+            assert rows(again) == 1 + sum(stored)
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.write_now(row)
+    with pytest.raises(StoreError, match="closed"):
+        store.read_now(journal.last_seq)
+
+
+def test_a_write_inside_a_write_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    with opened(tmp_path) as store, pytest.raises(StoreError, match="one step"):
+        store.write_now(lambda _: store.write_now(row))
+
+
+async def test_a_cancelled_write_that_has_not_begun_is_dropped(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        before = rows(store)
+        go = held(store)
+        waiting = [asyncio.ensure_future(store.write(row)) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[1].cancel()
+        await asyncio.sleep(0)
+        go()
+        done = await asyncio.gather(*waiting, return_exceptions=True)
+        assert isinstance(done[1], asyncio.CancelledError)
+        assert rows(store) == before + 2
+
+
+async def test_a_loop_that_closed_meanwhile_harms_nobody(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        go = held(store)
+        loop = asyncio.new_event_loop()
+
+        async def hand_over() -> None:
+            task = loop.create_task(store.write(row))
+            await asyncio.sleep(0)
+            task.cancel()
+
+        await asyncio.to_thread(loop.run_until_complete, hand_over())
+        await asyncio.to_thread(loop.close)
+        go()
+        store.write_now(row)
+
+
+def test_a_file_that_is_locked_is_busy_and_stays_usable(tmp_path: Path) -> None:
+    with opened(tmp_path, busy_timeout_ms=20) as store:
+        other = sqlite3.connect(store.path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusy, match="try again"):
+            store.write_now(row)
+        other.execute("ROLLBACK")
+        other.close()
+        store.write_now(row)
+        assert store.read_now(journal.verify).ok
