@@ -69,7 +69,7 @@ class Action:
 
 
 def _front(moment: Moment) -> bool:
-    return bool(moment.kind)
+    return bool(moment.kind) and not moment.asking
 
 
 def _undisturbed(moment: Moment) -> bool:
@@ -90,6 +90,10 @@ ACTIONS: tuple[Action, ...] = (
         "approve", "Decide", "Approve the proposal in front", "approve", ("enter",),
         when=lambda m: _front(m) and _undisturbed(m) and not m.discussing,
         footer=1, bound=False, palette=False,
+    ),
+    Action(
+        "second", "Decide", "Approve what is of high risk, after Enter", "approve", ("y",),
+        when=lambda m: m.asking, footer=1, bound=False, palette=False,
     ),
     Action(
         "send", "Say", "Send what stands in the prompt; it discusses an open proposal", "send",

@@ -11,6 +11,7 @@ from textual.app import SuspendNotSupported
 
 from cockpit.app import editor
 from cockpit.app.actions import Pane
+from cockpit.app.band_facts import band_facts
 from cockpit.app.dialogs import Ask, Help, Peek, PickOne
 from cockpit.app.palette import Palette
 from cockpit.app.panes import PANES
@@ -205,6 +206,20 @@ class Acts:
                 cockpit.ask(lambda: cockpit.engine.change(followed, task_type=name))
 
         cockpit.push_screen(Ask(title, words, value=value), answered)
+
+    def facts(self, band: str) -> None:
+        """List the facts of one band of the newest packet, each with its fate."""
+        self._cockpit.do(self._facts(band))
+
+    async def _facts(self, band: str) -> None:
+        cockpit = self._cockpit
+        try:
+            rows = await band_facts(cockpit.engine.store, cockpit.followed, band)
+        except CockpitError as error:
+            cockpit.tell(str(error))
+            return
+        title = f"{band} · {len(rows)} facts"
+        cockpit.push_screen(PickOne(title, rows, empty="No fact has come for this band."))
 
     def peek(self, key: str) -> None:
         """A glance at a session without following it."""

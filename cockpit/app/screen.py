@@ -25,6 +25,7 @@ from widgets.completions import Completions
 from widgets.conversation import Conversation
 from widgets.footer import KeyBar
 from widgets.header import HeaderBar
+from widgets.meter import BandMeter
 from widgets.prompt import Prompt
 from widgets.proposal import ProposalPanel
 from widgets.views import CompletionView, KeyHintView, QueueView
@@ -67,6 +68,7 @@ class CockpitScreen(Screen[None]):
         self.kept: tuple[str, ...] | None = None
         self.note = ""
         self.asking_policy = ""
+        self._said: wording.PromptWords | None = None
         self._known: set[str] = set()
         self._due = False
         self._painted = False
@@ -148,9 +150,7 @@ class CockpitScreen(Screen[None]):
         """Do what a key is bound to."""
         self.act(name)
 
-    def action_pane_do(self, name: str) -> None:
-        """Do what a letter means in its pane."""
-        self.act(name)
+    action_pane_do = action_do
 
     def act(self, name: str) -> None:
         """Do one action of the registry."""
@@ -231,6 +231,10 @@ class CockpitScreen(Screen[None]):
     def on_proposal_panel_narrowed(self, event: ProposalPanel.Narrowed) -> None:
         """The person keeps these items."""
         self.kept = event.items
+
+    def on_band_meter_band_opened(self, event: BandMeter.BandOpened) -> None:
+        """List the facts of a band."""
+        self.acts.facts(event.name)
 
     def on_board_row_opened(self, event: Board.RowOpened) -> None:
         """Follow another session."""
@@ -340,8 +344,7 @@ class CockpitScreen(Screen[None]):
             starting=self.cockpit.starting,
             hidden=self.queue.front is not None and self.steering.front is None,
         )
-        if self.prompt.hint != said.hint:
-            self.prompt.hint = said.hint
-        self.prompt.policy = said.below
-        above = clean(said.above, newlines=False)
-        self.prompt.border_title = Content(above) if above else None
+        if said != self._said:  # each of these draws the prompt anew
+            self._said = said
+            self.prompt.hint, self.prompt.policy = said.hint, said.below
+            self.prompt.border_title = Content(clean(said.above, newlines=False) or "")

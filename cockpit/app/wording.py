@@ -11,7 +11,7 @@ from cockpit.app.steering import Steering
 from widgets.views import KeyHintView, QueueView
 
 _START = "what shall we do?  /review-pr 24 · main..HEAD · or plain words"
-_STRONG = ("approve", "discuss")
+_STRONG = ("approve", "second", "discuss")
 _DECIDING = ("approve", "discuss", "narrow", "edit", "reject", "next")
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import select
-import subprocess
-import sys
-import time
 
 import pytest
 from app_scenes import Scene
+from app_terminal import Terminal
 from app_world import settled, until
 
 from cockpit.app.application import CockpitApp
@@ -71,39 +66,12 @@ async def test_it_is_told_as_it_is_in_notifications(still):
 
 
 def test_nothing_of_it_reaches_a_real_terminal(still, scene, project):
-    """The program in a real pseudo-terminal; every byte that it wrote is looked at."""
     still.store.close()
-    main, end = pty.openpty()
-    code = "import sys; from cockpit.cli import main; sys.exit(main())"
-    program = subprocess.Popen(
-        [sys.executable, "-c", code, "replay", scene.session_id],
-        stdin=end, stdout=end, stderr=end, cwd=project, close_fds=True,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"},
-    )  # fmt: skip
-    os.close(end)
-    wrote = b""
-    asked_to_quit = False
-    deadline = time.monotonic() + 60
-    try:
-        while time.monotonic() < deadline:
-            ready, _, _ = select.select([main], [], [], 0.5)
-            if ready:
-                try:
-                    chunk = os.read(main, 65536)
-                except OSError:
-                    break
-                if not chunk:
-                    break
-                wrote += chunk
-            elif b"Conversation" in wrote and not asked_to_quit:
-                os.write(main, b"q")
-                asked_to_quit = True
-        assert program.wait(20) == 0
-    finally:
-        program.kill()
-        program.wait()
-        os.close(main)
-    assert asked_to_quit
+    with Terminal("replay", scene.session_id, cwd=project) as terminal:
+        terminal.until("seq ")
+        terminal.press(b"q")
+        assert terminal.ends() == 0
+        wrote = terminal.wrote
     assert b"markup" in wrote
     for bad in (b"\x1b]52", b"\x1b]0;", b"\x1b]8;", b"owned\x07", b"\x1b_", b"\x1bPq", b"\xc2\x9b"):
         assert bad not in wrote, bad

@@ -1,0 +1,80 @@
+"""The program in a real pseudo-terminal: keys in, every byte that it writes out."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+PATIENCE_S = 60.0
+
+
+class Terminal:
+    """``cockpit WORDS`` on a terminal of 120 columns and 40 rows."""
+
+    def __init__(self, *words: str, cwd: Path, env: dict[str, str] | None = None) -> None:
+        self._main, end = pty.openpty()
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        code = "import sys; from cockpit.cli import main; sys.exit(main())"
+        self._program = subprocess.Popen(
+            [sys.executable, "-c", code, *words],
+            stdin=end,
+            stdout=end,
+            stderr=end,
+            cwd=cwd,
+            start_new_session=True,
+            env={**os.environ, "TERM": "xterm-256color", **(env or {})},
+        )
+        os.close(end)
+        self.wrote = b""
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._program.kill()
+        self._program.wait()
+        os.close(self._main)
+
+    def press(self, keys: bytes) -> None:
+        """Type."""
+        os.write(self._main, keys)
+
+    def until(self, text: str, *, after: int = 0) -> int:
+        """Read until ``text`` was written after the byte ``after``; returns where reading stands."""
+        deadline = time.monotonic() + PATIENCE_S
+        while text.encode() not in self.wrote[after:]:
+            assert time.monotonic() < deadline, f"{text!r} never came: {self.wrote[-2000:]!r}"
+            assert self._read(), f"it ended before {text!r}: {self.wrote[-2000:]!r}"
+        return len(self.wrote)
+
+    def pause(self) -> None:
+        """Read for a second, as a person would."""
+        until = time.monotonic() + 1
+        while (left := until - time.monotonic()) > 0 and self._read(left):
+            continue
+
+    def ends(self) -> int:
+        """Read to the end; returns the exit code."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self._read():
+            assert time.monotonic() < deadline, f"it does not end: {self.wrote[-2000:]!r}"
+        return self._program.wait(PATIENCE_S)
+
+    def _read(self, patience_s: float = 1.0) -> bool:
+        ready, _, _ = select.select([self._main], [], [], patience_s)
+        if not ready:
+            return True
+        try:
+            chunk = os.read(self._main, 65536)
+        except OSError:
+            return False
+        self.wrote += chunk
+        return bool(chunk)

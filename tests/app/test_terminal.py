@@ -1,0 +1,65 @@
+"""The program as a person runs it: in a terminal, with an editor of theirs, left with keys."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from app_terminal import Terminal
+
+from cockpit.store import sessions
+from cockpit.store.database import Store
+from cockpit.store.place import find_place
+
+ASKS = """
+[[turn]]
+text = "I need the file."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "look", question = "what is there?", scope = ["file:calc.py"] }
+
+[[turn]]
+when = { called = ["request_context"] }
+text = "I have seen it."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "seen" }
+"""
+
+
+@pytest.fixture
+def env(tmp_path):
+    editor = tmp_path / "editor.py"
+    editor.write_text(
+        "import pathlib, sys\nfile = pathlib.Path(sys.argv[1])\n"
+        "print('THE EDITOR', flush=True)\n"
+        "file.write_text(file.read_text() + 'investigate the sums\\n')\n"
+    )
+    (tmp_path / "scenario.toml").write_text(ASKS)
+    return {
+        "EDITOR": f"{sys.executable} {editor}",
+        "COCKPIT_CONFIG_DIR": str(tmp_path / "user"),
+        "COCKPIT_MODEL": f"script:{tmp_path / 'scenario.toml'}",
+    }
+
+
+def test_words_from_the_editor_two_keys_and_out(project, env):
+    with Terminal(cwd=project, env=env) as terminal:
+        terminal.until("hat shall we do?")
+        terminal.press(b"\x07")
+        terminal.until("THE EDITOR")
+        at = terminal.until("investigate the sums")
+        terminal.press(b"\r")
+        at = terminal.until("CONTEXT", after=at)
+        terminal.until("risk low", after=at)
+        # Until it has been seen for half a second Enter does nothing: it is pressed until it does.
+        while b"done: seen" not in terminal.wrote:
+            terminal.press(b"\r")
+            terminal.pause()
+        terminal.press(b"\x04")
+        assert terminal.ends() == 0
+    assert b"cockpit -r s-" in terminal.wrote
+    assert terminal.wrote.rindex(b"\x1b[?1049l") > terminal.wrote.rindex(b"\x1b[?1049h")
+    with Store.open(find_place(project).database) as store:
+        (session,) = store.read_now(sessions.recent)
+    assert (session.status, session.words) == ("completed", "investigate the sums")
