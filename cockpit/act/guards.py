@@ -18,7 +18,7 @@ from cockpit.access.paths import Confined, PathRefused
 from cockpit.act.payloads import EditFile, GitCommit, GitHub, RequestContext, Run, WriteFile
 from cockpit.act.risk import judge
 from cockpit.act.shown_command import read_words
-from cockpit.act.textfile import WITHHELD, digest_now
+from cockpit.act.textfile import WITHHELD, bytes_digest, digest_now
 from cockpit.act.tools import Call
 from cockpit.store.canonical import digest
 from cockpit.store.masking import mask_value
@@ -190,7 +190,8 @@ class UnchangedFailureGuard:
 
 @dataclass(frozen=True, slots=True)
 class BlindWriteGuard:
-    """A file that exists is written only when some of it is in the packet."""
+    """A file that exists is written only when some of it is in the packet, or when it holds that
+    very content already."""
 
     confined: Confined
     name: str = "blind_write"
@@ -201,11 +202,17 @@ class BlindWriteGuard:
         path = self.confined.relative(call.payload.path)
         if state.packet_files.get(path) or not self.confined.inside(path).exists():
             return None
+        if isinstance(call.payload, WriteFile) and self._holds(path, call.payload.content):
+            return None
         return Refusal(
             self.name,
             f"{path} exists, and nothing of it is in your context: you would write blind. Ask for it "
             f"first: request_context with file:{path}.",
         )
+
+    def _holds(self, path: str, content: str) -> bool:
+        """Whether the file is what would be written: then nothing unseen is lost."""
+        return digest_now(self.confined, path) == bytes_digest(content.encode())
 
 
 _FILE_ITEM = re.compile(r"^file:(?P<path>.+?)(?::(?P<first>\d+)-(?P<last>\d+))?(?: @full)?$")

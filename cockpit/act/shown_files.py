@@ -48,11 +48,11 @@ def shown_write(payload: WriteFile, ground: ActGround) -> Shown:
         raise ActionRefused(f"{path}: the content holds a NUL character; only text is written.")
     if len(content.encode()) > MAX_BYTES:
         raise ActionRefused(f"{path}: the content is larger than {MAX_BYTES} bytes.")
-    if now is not None and now.text == content:
-        raise ActionRefused(f"{path} already has exactly this content; nothing would change.")
     if _MASK in content and (now is None or _MASK not in now.text):
         raise ActionRefused(f"{path}: {MASKED_WORDS}")
     notes = []
+    if now is not None and now.text == content:
+        notes.append("The file holds exactly this content already; nothing changes.")
     if content != payload.content:
         notes.append("The file's CRLF line ends are kept.")
     if now is None:

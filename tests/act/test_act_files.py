@@ -26,7 +26,7 @@ async def test_a_new_file_is_shown_made_and_probed(ground: ActGround) -> None:
     assert canonical_json(body)
     assert await WRITE.probe(proposal.payload, "k", ground) == "not_done"
     outcome = await WRITE.perform(proposal.payload, "k", ground)
-    assert (outcome.status, outcome.summary) == ("success", "new/deep/a.py created, 6 bytes.")
+    assert (outcome.status, outcome.summary) == ("success", "new/deep/a.py is written, 6 bytes.")
     assert (ground.root / "new/deep/a.py").read_text() == "x = 1\n"
     assert [p.name for p in (ground.root / "new/deep").iterdir()] == ["a.py"]
     assert await WRITE.probe(proposal.payload, "k", ground) == "done"
@@ -107,7 +107,6 @@ async def test_hostile_paths_are_refused(ground: ActGround, tmp_path: Path, path
 @pytest.mark.parametrize(
     ("path", "content", "words"),
     [
-        ("app.py", "def area(r):\n    return 3 * r * r\n", "already has exactly this content"),
         ("a.py", "x\0", "NUL"),
         ("a.py", "é" * (1024 * 1024 + 1), "larger than"),
         ("a.py", "key = '[masked:jwt]'\n", "would replace the secret itself"),
@@ -121,6 +120,19 @@ async def test_writes_that_cannot_be_right_are_refused(
     with pytest.raises((ActionRefused, PathRefused)) as caught:
         await show(ground, "write_file", path=path, content=content)
     assert words in str(caught.value)
+
+
+async def test_writing_what_is_there_already_changes_nothing_and_reads_the_same(
+    ground: ActGround,
+) -> None:
+    told = []
+    for note in ("", "holds exactly this content already"):
+        proposal = await show(ground, "write_file", path="notes.md", content="words\n")
+        assert any(note in line for line in proposal.notes) or not note
+        outcome = await ADAPTERS["write_file"].perform(proposal.payload, "k", ground)
+        told.append((outcome.status, outcome.summary, outcome.detail))
+    assert told[0] == told[1]
+    assert (ground.root / "notes.md").read_text() == "words\n"
 
 
 async def test_secrets_beside_an_edit_are_not_drawn_but_stay_in_the_file(ground: ActGround) -> None:

@@ -104,6 +104,12 @@ def test_no_file_is_written_blind(ground: ActGround, tool: str) -> None:
     assert asked(ground, GuardState(), tool, path="new.py", **rest) is None
 
 
+def test_the_very_content_that_is_there_is_no_blind_write(ground: ActGround) -> None:
+    there = (ground.root / "app.py").read_text()
+    assert asked(ground, GuardState(), "write_file", path="app.py", content=there) is None
+    assert asked(ground, GuardState(), "write_file", path="app.py", content=there + "\n")
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "guard", "words"),
     [

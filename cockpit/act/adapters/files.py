@@ -77,8 +77,8 @@ def _perform(wanted: _Payload, key: str, confined: Confined) -> Outcome:
     except ActionRefused as error:
         return failed("conflict", f"{path} changed since it was shown: {error}")
     found = now.sha256 if now else None
-    if found == wanted.after_sha256:
-        return succeeded(f"{path} already holds this content.", path=path, sha256=found)
+    if now is not None and found == wanted.after_sha256:
+        return _written(wanted, len(now.text.encode()))
     if found != wanted.before_sha256:
         return failed(
             "conflict",
@@ -98,12 +98,14 @@ def _perform(wanted: _Payload, key: str, confined: Confined) -> Outcome:
         )
     if not kept:
         return failed("conflict", f"{path} changed while it was written; it was left as it is.")
-    return succeeded(
-        f"{path} {'created' if now is None else 'written'}, {len(after)} bytes.",
-        path=path,
-        sha256=wanted.after_sha256,
-        bytes=len(after),
-    )
+    return _written(wanted, len(after))
+
+
+def _written(wanted: _Payload, size: int) -> Outcome:
+    """What is so now, whether the file was there before or not: the same work, done again in the
+    same project, tells the same story."""
+    path, digest = wanted.path, wanted.after_sha256
+    return succeeded(f"{path} is written, {size} bytes.", path=path, sha256=digest, bytes=size)
 
 
 def _after(wanted: _Payload, text: str | None) -> bytes | None:

@@ -1,0 +1,41 @@
+"""The same review has the same packets: again, at once, in a clone, with another hash seed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+from cli.cli_world import PATIENCE_S, Project
+
+WORDS = ("review", "main..feature", "--model", "offline", "--approve", "all")
+AS_JSON = ("--output-format", "json")
+
+
+def digests(document: dict[str, Any]) -> list[str]:
+    assert document["result"]["status"] == "done", document
+    return [wave["packet"]["digest"] for wave in document["waves"]]
+
+
+def test_again_in_the_same_directory_and_elsewhere(project: Project) -> None:
+    first = digests(project.json(*WORDS, *AS_JSON))
+    assert len(first) >= 2
+    assert digests(project.json(*WORDS, *AS_JSON)) == first
+    clone = project.root.parent / "a clone"
+    project.git("clone", "--quiet", str(project.root), str(clone))
+    subprocess.run(["git", "branch", "main", "origin/main"], cwd=clone, check=True)
+    elsewhere = Project(clone, project.config, extra={"PYTHONHASHSEED": "77"})
+    assert digests(elsewhere.json(*WORDS, *AS_JSON)) == first
+    for place in (project, elsewhere):
+        place.run("packet", "verify")
+        place.run("journal", "verify")
+
+
+def test_two_at_once_in_one_project(project: Project) -> None:
+    running = [project.start(*WORDS, *AS_JSON) for _ in range(2)]
+    ended = [one.communicate(timeout=PATIENCE_S) for one in running]
+    assert [one.returncode for one in running] == [0, 0], ended
+    first, second = (digests(json.loads(out)) for out, _ in ended)
+    assert first == second
+    assert len(list((project.root / ".cockpit" / "reviews").iterdir())) == 1
+    project.run("journal", "verify")
