@@ -14,7 +14,8 @@ import re
 from collections import Counter
 from typing import Any
 
-_EDGE = r"(?<![A-Za-z0-9_])"
+# A name may end in front of a token: ``tok_ghp_…``.
+_EDGE = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9_])"
 
 # Every repeat below is over one character class and followed by something outside that class, or is
@@ -30,7 +31,7 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
         "openai-key",
         "sk-",
         # a digit and a capital, so that kebab-case names that begin with "sk-" stay
-        r"(?<![A-Za-z0-9_-])sk-(?=[a-zA-Z_-]{0,254}[0-9])(?=[a-z0-9_-]{0,254}[A-Z])[A-Za-z0-9_-]{20,255}",
+        r"(?<![A-Za-z0-9-])sk-(?=[a-zA-Z_-]{0,254}[0-9])(?=[a-z0-9_-]{0,254}[A-Z])[A-Za-z0-9_-]{20,255}",
     ),
     ("aws-key-id", "A", rf"{_EDGE}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_END}"),
     ("google-key", "AIza", rf"{_EDGE}AIza[A-Za-z0-9_-]{{35}}(?![A-Za-z0-9_-])"),
@@ -132,7 +133,7 @@ def mask_key_blocks(text: str) -> str:
     every line keeps its number.
     """
     if "PRIVATE KEY" not in text:
-        return text
+        return _HUNK.sub(r"\1[masked:private-key]", text) if "@@ -" in text else text
     kept: list[str] = []
     at = 0
     while begin := _PEM_BEGIN.search(text, at):
@@ -140,12 +141,46 @@ def mask_key_blocks(text: str) -> str:
         ends = "\n" * text.count("\n", begin.start(), stop)
         kept += [text[at : begin.start()], f"{_MASKED}private-key]", ends]
         at = stop
-    return "".join([*kept, text[at:]])
+    masked = _mask_tails("".join([*kept, text[at:]]))
+    return _HUNK.sub(r"\1[masked:private-key]", masked) if "@@ -" in masked else masked
 
 
 _PEM_MAX = 20_000
-_PEM_BODY = re.compile(r"[\w+/=\s\\:,.@\"'-]*")
-_BASE64_LINES = re.compile(r"[A-Za-z0-9+/=\s\\-]*")
+# The body of a block may stand in a comment, line by line.
+_PEM_BODY = re.compile(r"[\w+/=\s\\:,.@\"'#*>|;-]*")
+_BASE64_LINES = re.compile(r"(?:[A-Za-z0-9+/=\s\\-]|[#*>|;]{1,4}[ \t]{0,8}(?=[A-Za-z0-9+/=]{16}))*")
+_PEM_TAIL = re.compile(
+    r"[^\n]{0,40}-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----", re.ASCII
+)
+_BASE64_LINE = re.compile(
+    r"((?:@@[^@\n]{0,60}@@)?[ \t+#*>|;/\"'-]{0,40})([A-Za-z0-9+/=]{1,128})[ \t\r\"'\\n,+;]{0,12}"
+)
+_PEM_LINE = 40
+"""Characters of a key block's line, at least; its last one may be shorter."""
+# What git writes beside the place of a hunk is the last line that looks like a heading: in a key's
+# neighbourhood a line of the key. Words have no digits and capitals in the midst of 40 characters.
+_HUNK = re.compile(
+    r"(?m)^(@@ -[0-9,]{1,20} \+[0-9,]{1,20} @@ )"
+    r"(?=[A-Za-z+/]{0,63}[0-9])(?=[a-z0-9+/]{0,63}[A-Z])[A-Za-z0-9+/=]{40,128}\r?$"
+)
+
+
+def _mask_tails(text: str) -> str:
+    """The ends of private key blocks whose beginning was cut off, as a diff's context does it."""
+    out: list[str] = []
+    at = 0
+    for end in _PEM_TAIL.finditer(text):
+        lines = text[at : end.start()].split("\n")
+        first, longest = len(lines) - 1, 0
+        while first > 0 and (line := _BASE64_LINE.fullmatch(lines[first - 1])):
+            if first < len(lines) - 1 and len(line[2]) < _PEM_LINE:
+                break
+            first, longest = first - 1, max(longest, len(line[2]))
+            lines[first] = f"{line[1]}{_MASKED}private-key]"
+        if longest >= _PEM_LINE // 2:
+            out += ["\n".join(lines), f"{_MASKED}private-key]"]
+            at = end.end()
+    return "".join([*out, text[at:]])
 
 
 def _pem_end(text: str, begin: re.Match[str]) -> int:

@@ -42,6 +42,7 @@ CONTEXTS = [
     "+{}\n-old",
     '{{"key": "{}"}}',
     "https://example.com/?key={}&x=1",
+    "tok_{}.py",
 ]
 
 
@@ -73,6 +74,50 @@ def test_known_shapes_are_masked_wherever_they_stand(name: str, context: str) ->
 )
 def test_assignments_and_addresses_are_masked(text: str, secret: str) -> None:
     assert secret not in mask(text)
+
+
+def key_lines(count: int) -> list[str]:
+    return [f"{number:02}" + B64 * 3 + "AbCdEf+/12" + "x" * 4 for number in range(count)]
+
+
+@pytest.mark.parametrize("lead", ["# ", "// ", " * ", "> ", "; ", "+# ", "    #   "])
+@pytest.mark.parametrize("ended", [True, False])
+def test_key_blocks_in_comments_are_masked(lead: str, ended: bool) -> None:
+    body = key_lines(5)
+    head, tail = "-----BEGIN RSA PRIVATE" + " KEY-----", "-----END RSA PRIVATE" + " KEY-----"
+    text = "".join(f"{lead}{line}\n" for line in [head, *body, *([tail] if ended else [])])
+    masked = mask(text + "(after)\n")
+    assert not any(line in masked for line in body)
+    assert masked.endswith("(after)\n")
+    assert masked.count("\n") == text.count("\n") + 1
+    assert mask(masked) == masked
+
+
+@pytest.mark.parametrize("lead", [" ", "+", " # ", ""])
+def test_what_a_diff_shows_of_a_key_block_is_masked(lead: str) -> None:
+    body = key_lines(4)
+    tail = "-----END PRIVATE" + " KEY-----"
+    head = f"@@ -18,3 +18,4 @@ {body[0]}"
+    text = "\n".join([head, *(lead + line for line in body[1:]), lead + tail, " x = 1", "+y = 2\n"])
+    masked = mask(text)
+    assert not any(line in masked for line in body)
+    assert masked.startswith("@@ -18,3 +18,4 @@ [masked:private-key]\n")
+    assert masked.endswith("\n x = 1\n+y = 2\n")
+    assert masked.count("\n") == text.count("\n")
+    assert mask(masked) == masked
+    far = f"@@ -40,3 +40,4 @@ {body[0]}\n x = 1\n"
+    assert mask(far) == "@@ -40,3 +40,4 @@ [masked:private-key]\n x = 1\n"
+
+
+def test_words_about_keys_are_left_alone() -> None:
+    end = "-----END PRIVATE" + " KEY-----"
+    for text in (
+        f"pass\nEND = '{end}'\n",
+        f"the block ends with\n{end}\n",
+        "@@ -1,2 +1,2 @@ def a_function_with_a_rather_long_name_that_says_it_all\n",
+        "@@ -1,2 +1,2 @@ thisIsACamelCaseNameThatIsVeryLongIndeedButHasNoDigit\n",
+    ):
+        assert mask(text) == text
 
 
 @pytest.mark.parametrize("kind", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", "", "PGP "])
