@@ -27,6 +27,7 @@ COMMANDS = {
     "packet": ("cockpit.commands.packet:packet", "What a wave knew, and why."),
     "profile": ("cockpit.commands.profile:profile", "The orientation profile and its versions."),
     "journal": ("cockpit.commands.journal:journal", "Every step, in order; checked and exported."),
+    "metrics": ("cockpit.commands.metrics:metrics", "The numbers, in Prometheus' text format."),
     "replay": ("cockpit.commands.replay:replay", "Watch a past session again."),
     "init": ("cockpit.commands.init:init", "Write commented templates into .cockpit."),
     "doctor": ("cockpit.commands.doctor:doctor", "What is missing, and how to mend it."),
@@ -92,6 +93,7 @@ def short_form(args: Sequence[str]) -> list[str]:
     help="What is approved without you. Default: ask.",
 )
 @click.option("--theme", metavar="NAME", help="The screen's colours.")
+@click.option("--log-json", metavar="FILE", help="Append every step to FILE as JSON lines.")
 @click.pass_context
 def root(
     ctx: click.Context,
@@ -100,13 +102,14 @@ def root(
     model: str | None,
     approve: str | None,
     theme: str | None,
+    log_json: str | None,
 ) -> None:
     """One person in command of LLM coding agents: Enter approves, Escape discusses.
 
     Without a command it opens the screen in this project. `cockpit -p TASK` is `cockpit run TASK`.
     """
     if ctx.invoked_subcommand is not None:
-        if last or session is not None or model or approve or theme:
+        if last or session is not None or model or approve or theme or log_json:
             raise click.UsageError(
                 f"These options open the screen; write them after {ctx.invoked_subcommand!r}."
             )
@@ -115,7 +118,12 @@ def root(
 
     if last and session:
         raise click.UsageError("-c opens the last session and -r a named one; choose one of them.")
-    flags = {"[model] name": model, "[approval] policy": approve, "[screen] theme": theme}
+    flags = {
+        "[model] name": model,
+        "[approval] policy": approve,
+        "[screen] theme": theme,
+        "[log] json": log_json,
+    }
     ctx.exit(open_screen("last" if last else session, flags))
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from cockpit.config_keys import KEYS, TABLES, Key, OutOfBounds, key_of
 from cockpit.decide.choose import ModelSettings
-from cockpit.loop.settings import Limits, ObserveLimits, RuntimeSettings
+from cockpit.loop.settings import AdaptationLimits, Limits, ObserveLimits, RuntimeSettings
 from cockpit.store.errors import CockpitError
 
 LARGEST_FILE = 1_000_000
@@ -118,7 +118,8 @@ class _Layers:
                 self._set(key, _read(key, value, f"The option for {key.full}"), "command line")
 
     def settings(self, env: Mapping[str, str]) -> Settings:
-        parts: dict[str, dict[str, Any]] = {"": {}, "model": {}, "limits": {}, "observe": {}}
+        names = ("", "model", "limits", "observe", "adaptation")
+        parts: dict[str, dict[str, Any]] = {name: {} for name in names}
         screen = {}
         for key, value in self._values.items():
             if not key.field:
@@ -130,6 +131,7 @@ class _Layers:
             model=ModelSettings(**parts["model"]),
             limits=Limits(**parts["limits"]),
             observe=ObserveLimits(**parts["observe"]),
+            adaptation=AdaptationLimits(**parts["adaptation"]),
             user_dir=user_folder(env),
             environment=dict(env),
             **parts[""],
@@ -163,6 +165,23 @@ class _Layers:
                 f"{place} is not allowed here: a repository may not choose where your code is sent. "
                 f"If you trust the address, {mine}."
             )
+        if key.full == "[log] json":
+            raise ConfigInvalid(
+                f"{place} is not allowed here: a repository may not choose which of your files is "
+                f"written. If you want the log, {mine}."
+            )
+        if key.table == "adaptation" and isinstance(value, str) and value != key.default:
+            raise ConfigInvalid(
+                f"{place} can only be {key.default!r} here: a repository may not decide how attention "
+                f"shifts without you. To use {value!r}, {mine}."
+            )
+        if key.project == "higher":
+            before = self._values.get(key, key.default)
+            if value < before:
+                raise ConfigInvalid(
+                    f"{place} is {value:g}, less than the {before:g} that holds without it: a "
+                    f"repository may only raise it. To lower it, {mine}."
+                )
         if key.project == "lower":
             before = self._values.get(key, key.default)
             if before is not None and value > before:

@@ -27,7 +27,7 @@ class Key:
 
     ``field`` is where the value goes in the runtime's settings (``limits.max_waves``); it is empty
     for what is the screen's. ``project`` tells what a project file may do: ``any`` value, only a
-    ``lower`` one than the layers before it, or ``none``.
+    ``lower`` or a ``higher`` one than the layers before it, or ``none``.
     """
 
     table: str
@@ -38,7 +38,7 @@ class Key:
     default: Any
     env: str
     purpose: str
-    project: Literal["any", "lower", "none"] = "any"
+    project: Literal["any", "lower", "higher", "none"] = "any"
 
     @property
     def full(self) -> str:
@@ -204,6 +204,61 @@ KEYS: tuple[Key, ...] = (
         project="lower",
     ),
     Key(
+        "log",
+        "json",
+        "log_json",
+        _WORDS,
+        "a path of a file",
+        None,
+        "COCKPIT_LOG_JSON",
+        "a file to which every journal row of this process's time is appended as a JSON line",
+        project="none",
+    ),
+    Key(
+        "adaptation",
+        "auto",
+        "adaptation.auto",
+        Literal["never", "weights"],
+        "one of never, weights",
+        "never",
+        "COCKPIT_ADAPTATION_AUTO",
+        "what an agent may shift without a person: nothing, or weights inside its envelope",
+        project="none",
+    ),
+    Key(
+        "adaptation",
+        "at_horizon",
+        "adaptation.at_horizon",
+        Literal["revert", "promote_if_better"],
+        "one of revert, promote_if_better",
+        "revert",
+        "COCKPIT_AT_HORIZON",
+        "what becomes of an adapted profile when its waves are over",
+        project="none",
+    ),
+    Key(
+        "adaptation",
+        "max_waves",
+        "adaptation.max_waves",
+        _whole(1, 1_000),
+        "a whole number from 1 to 1000",
+        50,
+        "COCKPIT_ADAPTATION_WAVES",
+        "the most waves that one profile change may hold",
+        project="lower",
+    ),
+    Key(
+        "adaptation",
+        "floor_percent",
+        "adaptation.floor_percent",
+        _whole(0, 100),
+        "a whole number from 0 to 100",
+        100,
+        "COCKPIT_FLOOR_PERCENT",
+        "the least floor of a band that a profile change may set, in percent of the shipped one",
+        project="higher",
+    ),
+    Key(
         "screen",
         "theme",
         "",
@@ -220,6 +275,7 @@ ENVIRONMENT = frozenset(key.env for key in KEYS) | {
     "COCKPIT_CONFIG_DIR",
     "COCKPIT_DEBUG",
     "COCKPIT_API_KEY",
+    "COCKPIT_TOKEN",
 }
 """Every variable that cockpit reads itself (the providers' keys and addresses aside)."""
 

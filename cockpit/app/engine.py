@@ -32,7 +32,7 @@ class Engine(Protocol):
         """Make a session of the person's words; returns its id."""
         ...
 
-    async def run(self, session_id: str) -> object:
+    async def run(self, session_id: str, *, interactive: bool | None = None) -> object:
         """Drive waves until the session is done or waits for words. Cancelling interrupts it."""
         ...
 

@@ -72,12 +72,12 @@ class Runs:
 
     async def _run(self, session_id: str) -> None:
         try:
-            await self._engine.run(session_id)
+            await self._engine.run(session_id, interactive=True)
             # Words that were said as the run came to rest would otherwise wait for the next ones.
             while session_id in self._again:
                 self._again.discard(session_id)
                 if await self._unheard(session_id):
-                    await self._engine.run(session_id)
+                    await self._engine.run(session_id, interactive=True)
         except Stale:
             return  # another process drives it, and the journal tells what it does there
         except Exception as error:

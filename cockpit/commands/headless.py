@@ -129,7 +129,7 @@ async def _begin(
 async def _run(runtime: Runtime, session_id: str, teller: Teller) -> Ending:
     """Run the session while its rows are told; a signal or a closed pipe stops it in its wave."""
     loop = asyncio.get_running_loop()
-    work = asyncio.create_task(runtime.run(session_id), name=f"run {session_id}")
+    work = asyncio.create_task(runtime.run(session_id, interactive=False), name=f"run {session_id}")
     telling = asyncio.create_task(_tell(runtime, session_id, teller))
     signalled: list[int] = []
 

@@ -18,6 +18,10 @@ that hold. Delete this comment. -->
 """
 
 
+REFUSED = ("[model] base_url", "[log] json")
+"""What a project's file may not set at all."""
+
+
 @click.command(short_help="Write commented templates into .cockpit.")
 @click.option("--json", "as_json", is_flag=True, help="What was written, as JSON.")
 def init(as_json: bool) -> None:
@@ -54,7 +58,9 @@ def config_template() -> str:
         "# that means, and where your own settings go.\n"
     ]
     for table in TABLES:
-        keys = [key for key in KEYS if key.table == table and key.full != "[model] base_url"]
+        keys = [key for key in KEYS if key.table == table and key.full not in REFUSED]
+        if not keys:
+            continue
         parts.append(f"\n[{table}]\n" + "".join(_line(key) for key in keys))
     return "".join(parts)
 
@@ -63,7 +69,12 @@ def _line(key: Key) -> str:
     value = {str: f'"{key.default}"', int: str(key.default), float: f"{key.default}"}.get(
         type(key.default), '"offline"' if key.name == "name" else "5.0"
     )
-    note = {"none": " (here only 'ask')", "lower": " (here only lower)", "any": ""}[key.project]
+    note = {
+        "none": f" (here only {key.default!r})",
+        "lower": " (here only lower)",
+        "higher": " (here only higher)",
+        "any": "",
+    }[key.project]
     return f"# {key.purpose}: {key.allowed}{note}\n# {key.name} = {value}\n"
 
 

@@ -55,6 +55,7 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--max-cost", type=float, metavar="USD", help="Stop before spending more."),
         click.option("--max-waves", type=int, metavar="N", help="Stop after so many waves."),
+        click.option("--log-json", metavar="FILE", help="Append every step to FILE as JSON lines."),
         click.option("--model", metavar="NAME", help="anthropic:NAME, openai:NAME, offline, …"),
         click.option(
             "--output-format",
@@ -109,6 +110,7 @@ def _drive(
     max_cost: float | None,
     approve: str | None,
     deadline: float | None,
+    log_json: str | None,
 ) -> int:
     from cockpit.commands.headless import drive
 
@@ -122,5 +124,6 @@ def _drive(
             "[limits] max_cost": max_cost,
             "[approval] policy": approve,
             "[approval] deadline_s": deadline,
+            "[log] json": log_json,
         },
     )

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from cockpit.act.outbox import Dispatcher
 from cockpit.decide.model import ModelError
+from cockpit.loop import horizon
 from cockpit.loop.acting import act
 from cockpit.loop.deciding import decide
 from cockpit.loop.decisions import DeadlinePassed
@@ -18,7 +19,8 @@ from cockpit.loop.engine import Engine, Here
 from cockpit.loop.learning import learn
 from cockpit.loop.observing import observe
 from cockpit.loop.orienting import orient
-from cockpit.store import events, plans, profiles, sessions, waves
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.store import events, plans, proposals, sessions, waves
 from cockpit.store.database import Tx
 from cockpit.store.errors import CockpitError, Stale
 from cockpit.store.sessions import Session
@@ -37,8 +39,13 @@ PHASES: Mapping[str, Callable[[Here], Awaitable[None]]] = {
 }
 
 
-async def run_session(engine: Engine, session_id: str) -> Session:
+async def run_session(
+    engine: Engine, session_id: str, *, interactive: bool | None = None
+) -> Session:
     """Run the session until it ends or rests; returns it as it stands then.
+
+    ``interactive`` says whether a person sits before it from now on (None: as before); without one
+    every proposal has a deadline.
 
     Raises :class:`Stale` when another live process has it, ``ModelError`` when the model cannot be
     reached, and other :class:`CockpitError` with the session marked failed. Cancelling stops it
@@ -50,6 +57,8 @@ async def run_session(engine: Engine, session_id: str) -> Session:
     lost: list[Stale] = []
     beat = asyncio.create_task(_heartbeat(engine, session_id, token, runner, lost))
     try:
+        if interactive is not None:
+            await store.write(lambda tx: _attended(tx, session_id, interactive))
         return await _rounds(engine, session_id)
     except asyncio.CancelledError:
         if lost:
@@ -60,6 +69,15 @@ async def run_session(engine: Engine, session_id: str) -> Session:
         beat.cancel()
         await asyncio.gather(beat, return_exceptions=True)
         await asyncio.shield(store.write(lambda tx: sessions.release(tx, session_id, token)))
+
+
+def _attended(tx: Tx, session_id: str, interactive: bool) -> None:
+    session = sessions.load(tx.connection, session_id)
+    if session.interactive != interactive:
+        sessions.change(tx, session_id, actor="engine", interactive=interactive)
+    if not interactive:
+        deadline_s = float(session.limits.get("deadline_s", 3600.0))
+        proposals.put_deadline(tx, session_id, deadline_s)
 
 
 async def _owned(engine: Engine, session_id: str) -> str:
@@ -108,18 +126,21 @@ async def _drive(engine: Engine, wave: Wave) -> None:
     """Take one wave from the phase that it stands in to its end."""
     store, wave_id, session_id, first = engine.store, wave.wave_id, wave.session_id, wave
     if wave.phase == "created":
-        wave = await store.write(lambda tx: _begin(tx, first))
+        wave = await store.write(lambda tx: _begin(tx, first, engine.settings))
     while wave.phase in PHASES:
         session = await store.read(lambda connection: sessions.load(connection, session_id))
         await PHASES[wave.phase](Here(engine, session, wave))
         wave = await store.read(lambda connection: waves.load(connection, wave_id))
 
 
-def _begin(tx: Tx, wave: Wave) -> Wave:
+def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
     """Enter ``observing`` with the profile's version pinned for the whole wave (RFC-003 §10.2)."""
     session = sessions.load(tx.connection, wave.session_id)
-    version = profiles.current(tx.connection, session.profile_id).version
-    return waves.advance(tx, wave.wave_id, "observing", profile_version=version)
+    pinned = horizon.begin(tx, settings, session.profile_id)
+    detail = {} if pinned.waves_left is None else {"waves_left": pinned.waves_left}
+    return waves.advance(
+        tx, wave.wave_id, "observing", profile_version=pinned.version, detail=detail
+    )
 
 
 def _next_wave(tx: Tx, session_id: str) -> Wave | None:

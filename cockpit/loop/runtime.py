@@ -12,12 +12,16 @@ from typing import Any
 
 from cockpit.access.programs import ProgramMissing, run_git
 from cockpit.act.ground import stand_on
+from cockpit.learn.feedback import spoken
 from cockpit.loop import editing
 from cockpit.loop.engine import Engine
 from cockpit.loop.intent import Task, resolve
+from cockpit.loop.logline import logged
 from cockpit.loop.opening import Opening, opening
+from cockpit.loop.outcomes import Outcome
 from cockpit.loop.pulse import Pulse
 from cockpit.loop.rounds import SAID, SUBMITTED, run_session
+from cockpit.loop.ruling import Ruling, rule
 from cockpit.loop.settings import Limits, RuntimeSettings
 from cockpit.loop.target import Repository
 from cockpit.loop.task_types import load_task_types
@@ -25,6 +29,7 @@ from cockpit.store import events, messages, profiles, proposals, sessions
 from cockpit.store.clock import Clock, Ids
 from cockpit.store.database import Store, Tx
 from cockpit.store.errors import IllegalTransition
+from cockpit.store.feedback import Feedback
 from cockpit.store.place import Place
 from cockpit.store.sessions import Session
 
@@ -49,7 +54,7 @@ async def open_runtime(
         types = load_task_types(place.root, settings.user_dir)
         ground_repo = await _repository(place)
         ground = await stand_on(place.root, repo=ground_repo)
-        async with Pulse(store) as pulse:
+        async with logged(store, settings.log_json), Pulse(store) as pulse:
             yield Runtime(Engine(store, place, settings, types, ground, pulse, ground_repo))
     finally:
         store.close()
@@ -116,9 +121,12 @@ class Runtime:
 
         return await self.store.write(step)
 
-    async def run(self, session_id: str) -> Session:
-        """Drive waves until the session ends or waits for the person's words. Cancel to interrupt."""
-        return await run_session(self.engine, session_id)
+    async def run(self, session_id: str, *, interactive: bool | None = None) -> Session:
+        """Drive waves until the session ends or waits for the person's words. Cancel to interrupt.
+
+        ``interactive`` says whether a person sits before it from now on; None leaves it as it was.
+        """
+        return await run_session(self.engine, session_id, interactive=interactive)
 
     async def say(self, session_id: str, text: str) -> None:
         """The person's words: pinned in the next wave. Wakes a session that waits for them."""
@@ -131,41 +139,34 @@ class Runtime:
         shown_digest: str | None = None,
         narrowed: Sequence[str] | None = None,
     ) -> None:
-        """Approve what was shown (``narrowed``: only these items of a context request)."""
-        await self.store.write(
-            lambda tx: proposals.decide(
-                tx,
-                proposal_id,
-                "approved",
-                by="person",
-                shown_digest=shown_digest,
-                narrowed=narrowed,
-            )
-        )
+        """Approve what was shown (``narrowed``: only these items of a context request).
+
+        Raises ``ChangeNotMade`` for a profile change that the guard does no longer let through.
+        """
+        await self._rule(proposal_id, "approved", shown_digest=shown_digest, narrowed=narrowed)
 
     async def discuss(
         self, proposal_id: str, *, shown_digest: str | None = None, words: str = ""
     ) -> None:
         """End this revision; ``words`` (may follow later by :meth:`say`) go to the agent."""
-
-        def step(tx: Tx) -> None:
-            ended = proposals.decide(
-                tx, proposal_id, "discussed", by="person", shown_digest=shown_digest, reason=words
-            )
-            if words:
-                _say(tx, ended.session_id, words)
-
-        await self.store.write(step)
+        await self._rule(proposal_id, "discussed", shown_digest=shown_digest, reason=words)
 
     async def reject(
         self, proposal_id: str, *, shown_digest: str | None = None, reason: str = ""
     ) -> None:
         """Refuse a proposal, with a reason for the agent."""
-        await self.store.write(
-            lambda tx: proposals.decide(
-                tx, proposal_id, "rejected", by="person", shown_digest=shown_digest, reason=reason
-            )
-        )
+        await self._rule(proposal_id, "rejected", shown_digest=shown_digest, reason=reason)
+
+    async def _rule(self, proposal_id: str, verdict: Ruling, **given: Any) -> None:
+        def step(tx: Tx) -> Outcome:
+            outcome = rule(tx, self.engine.settings, proposal_id, verdict, **given)
+            session_id = proposals.load(tx.connection, proposal_id).session_id
+            if verdict == "discussed" and given["reason"] and session_id:
+                _say(tx, session_id, given["reason"])
+            return outcome
+
+        # What the guard refused is kept as refused: it is told after the commit.
+        (await self.store.write(step)).granted()
 
     async def editable(self, proposal_id: str) -> tuple[str, str]:
         """The text of an action that the person may edit, and a suffix for the editor's file."""
@@ -174,6 +175,13 @@ class Runtime:
     async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
         """Put the person's text in place; returns the id of the revision to decide."""
         return (await editing.edit(self.engine, proposal_id, shown_digest, text)).proposal_id
+
+    async def feedback(self, wave_id: str, verdict: str, words: str = "") -> Feedback:
+        """The person's verdict on a wave, ``good`` or ``bad``; a newer one replaces it.
+
+        Raises ``FeedbackRefused``, and ``NotFound`` for a wave that has no packet.
+        """
+        return await self.store.write(lambda tx: spoken(tx, wave_id, verdict, words))
 
     async def change(
         self,

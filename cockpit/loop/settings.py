@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from cockpit.decide.choose import ModelSettings
 
@@ -32,6 +33,17 @@ class ObserveLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class AdaptationLimits:
+    """RFC-003 §10.3–10.4: what passes without a person, what happens at a horizon's end, the longest
+    horizon in waves, and the least floors as a part of the shipped ones."""
+
+    auto: Literal["never", "weights"] = "never"
+    at_horizon: Literal["revert", "promote_if_better"] = "revert"
+    max_waves: int = 50
+    floor_percent: int = 100
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeSettings:
     """Everything that a runtime needs to know and does not find in the project."""
 
@@ -40,5 +52,7 @@ class RuntimeSettings:
     token_budget: int = DEFAULT_BUDGET
     limits: Limits = field(default_factory=Limits)
     observe: ObserveLimits = field(default_factory=ObserveLimits)
+    adaptation: AdaptationLimits = field(default_factory=AdaptationLimits)
     user_dir: Path = Path()
     environment: Mapping[str, str] = field(default_factory=dict)
+    log_json: str | None = None

@@ -30,7 +30,8 @@ VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One row of ``proposals``. ``narrowed`` are the items kept of a context request, or None."""
+    """One row of ``proposals``. ``narrowed`` are the items kept of a context request, or None;
+    ``session_id`` is empty for a profile change that was proposed outside any session."""
 
     proposal_id: str
     kind: str
@@ -52,8 +53,8 @@ class Proposal:
 
 
 _SELECT = (
-    "SELECT proposal_id, kind, session_id, wave_id, task_id, revises, title, body_json, shown_digest,"
-    " risk, status, narrowed_json, decided_by, decided_at, reason, expires_at, created_at"
+    "SELECT proposal_id, kind, coalesce(session_id, ''), wave_id, task_id, revises, title, body_json,"
+    " shown_digest, risk, status, narrowed_json, decided_by, decided_at, reason, expires_at, created_at"
     " FROM proposals"
 )
 
@@ -71,6 +72,7 @@ def create(
     revises: str | None = None,
     task_id: str | None = None,
     deadline_s: float | None = None,
+    actor: str = "agent",
 ) -> Proposal:
     """A pending proposal. Idempotent by ``proposal_id`` (RFC-003 §15.4)."""
     known = tx.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
@@ -86,7 +88,7 @@ def create(
         (
             proposal_id,
             kind,
-            session_id,
+            session_id or None,
             wave_id,
             task_id,
             revises,
@@ -100,7 +102,7 @@ def create(
     )
     tx.journal(
         Action.PROPOSAL_CREATED,
-        actor="agent",
+        actor=actor,
         session_id=session_id,
         wave_id=wave_id,
         detail={
@@ -180,6 +182,15 @@ def decide(
         detail=detail,
     )
     return load(tx.connection, proposal_id)
+
+
+def put_deadline(tx: Tx, session_id: str, deadline_s: float) -> None:
+    """Give the session's pending proposals that have no deadline one: nobody sits before it now."""
+    tx.execute(
+        "UPDATE proposals SET expires_at=? WHERE session_id=? AND status='pending'"
+        " AND expires_at IS NULL",
+        (stamp(tx.clock.now() + timedelta(seconds=deadline_s)), session_id),
+    )
 
 
 def expire_due(tx: Tx, session_id: str) -> list[Proposal]:

@@ -21,6 +21,7 @@ from cockpit.store.masking import mask, mask_value
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")
 POLICIES = ("ask", "trusted", "reads", "all")
 LEASE_S = 60.0
+CHANGEABLE = ("policy", "model", "task_type", "title", "target", "limits", "rev", "interactive")
 
 _ENTERED = {
     "running": Action.SESSION_RUNNING,
@@ -185,11 +186,10 @@ def enter(
 
 
 def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> Session:
-    """Change ``policy``, ``model``, ``task_type``, ``title``, ``target`` or ``limits`` of an open
-    session."""
+    """Change fields (of :data:`CHANGEABLE`) of an open session."""
     session = load(tx.connection, session_id)
     for name, value in fields.items():
-        if name not in ("policy", "model", "task_type", "title", "target", "limits", "rev"):
+        if name not in CHANGEABLE:
             raise IllegalTransition(f"{name} of a session cannot be changed.")
         column = f"{name}_json" if name in ("target", "limits") else name
         stored = mask_value(dict(value) if name in ("target", "limits") else value)

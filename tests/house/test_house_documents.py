@@ -105,7 +105,7 @@ def test_the_template_of_init_is_a_configuration(tmp_path: Path) -> None:
     counting = re.sub(r"^# ([A-Za-z_]+ = )", r"\1", config_template(), flags=re.MULTILINE)
     (tmp_path / "config.toml").write_text(counting, encoding="utf-8")
     given = load_settings(tmp_path, env=env).origins
-    assert set(given) == {key.full for key in KEYS} - {"[model] base_url"}
+    assert set(given) == {key.full for key in KEYS} - {"[model] base_url", "[log] json"}
 
 
 def test_settings_have_no_field_without_a_way_to_set_it() -> None:

@@ -224,3 +224,19 @@ async def test_the_same_story_in_another_directory_has_the_same_packets(
             await asyncio.gather(run, return_exceptions=True)
     assert len(seen[0]) == 2
     assert seen[0] == seen[1]
+
+
+async def test_a_session_of_the_screen_that_goes_on_without_one_gets_deadlines(opened, fix):
+    async with opened(Limits(deadline_s=0.2)) as runtime:
+        sid = await runtime.start("fix add", model=fix, policy="ask")
+        run = asyncio.create_task(runtime.run(sid, interactive=True))
+        (asked,) = await pending(runtime)
+        assert asked.expires_at is None
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        rested = await runtime.run(sid, interactive=False)
+        assert (rested.status, rested.result["status"], rested.interactive) == (
+            "waiting",
+            "expired",
+            False,
+        )
