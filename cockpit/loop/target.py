@@ -100,6 +100,7 @@ _URL = re.compile(
     r"(?:[/?#]\S*)?\Z"
 )
 _RANGE = re.compile(r"(?P<base>[^\s.](?:(?!\.\.)\S)*)?(?P<dots>\.\.\.?)(?P<tip>[^\s.]\S*)?\Z")
+_SPACED = re.compile(r"(\S+)\s+(\.\.\.?)\s+(\S+)")
 _REMOTE = re.compile(r"(?:[/:])([\w.-]+/[\w.-]+?)(?:\.git)?/?\Z")
 _OF_TARGET = re.compile(
     r"(?:the\s+|this\s+|my\s+|our\s+)?(?:branch|range|commits?|changes?(?:\s+(?:in|on|of))?|diff)\s+"
@@ -123,6 +124,8 @@ async def find_target(text: str, git: GitFacts, *, named: bool) -> dict[str, Any
     if _HERE.match(line):
         return await _since_default("HEAD", git)
     head = _OF_TARGET.sub("", line, count=1)
+    if named and (spaced := _SPACED.match(head)) and await git.commit(spaced[3]):
+        head = "".join(spaced.groups())
     if match := _NUMBER.match(head):
         return {"pr": int(match[1])}
     word, *more = head.split(maxsplit=1) or [""]
@@ -217,9 +220,13 @@ async def _known(ref: str, git: GitFacts) -> str:
     if commit is None:
         if await git.commit("HEAD") is None:
             raise IntentUnclear(
-                f"{ref} names no commit: this is no git repository, or it has no commits yet."
+                f"{ref} names no commit: this is no git repository, it has no commits yet, or git is "
+                "not installed (`cockpit doctor` tells)."
             )
-        raise IntentUnclear(f"{ref} names no commit here. `git fetch` may bring it.")
+        raise IntentUnclear(
+            f"{ref} names no commit here. `git fetch` may bring it, in a shallow clone "
+            "`git fetch --unshallow`."
+        )
     return commit
 
 
