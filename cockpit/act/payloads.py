@@ -5,8 +5,9 @@ Source: design of Act ("Actions"), RFC-003 §6.4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 MAX_TIMEOUT_S = 600
 """The longest that a command may run, in seconds."""
@@ -75,5 +76,19 @@ class Finish:
     summary: str
 
 
+@dataclass(frozen=True, slots=True)
+class ProposeProfileChange:
+    """Ask to shift attention for some waves. What the parts mean is read and judged in Orient."""
+
+    base_profile_version: int
+    effective_waves: int
+    reason: str
+    bands: Mapping[str, Any] = field(default_factory=dict)
+    rules: tuple[Any, ...] = ()
+    total_token_budget: Any = None
+    namespace: Any = None
+    requested_by: Any = None
+
+
 Action = WriteFile | EditFile | Run | GitHub | GitCommit
-Payload = Action | RequestContext | Finish
+Payload = Action | RequestContext | ProposeProfileChange | Finish

@@ -23,6 +23,7 @@ from cockpit.act.payloads import (
     GitCommit,
     GitHub,
     Payload,
+    ProposeProfileChange,
     RequestContext,
     Run,
     WriteFile,
@@ -148,6 +149,35 @@ TOOLS: tuple[ToolDef, ...] = (
         ),
     ),
     ToolDef(
+        "propose_profile_change",
+        "Ask to shift what your context pays attention to, for the next waves; then it goes back. "
+        "Use it when facts that you need are dropped or shortened. What you leave out stays.",
+        _schema(
+            ("base_profile_version", "effective_waves", "reason"),
+            base_profile_version={
+                "type": "integer",
+                "minimum": 1,
+                "description": "The current version; it stands in this tool's description.",
+            },
+            effective_waves={
+                "type": "integer",
+                "minimum": 1,
+                "description": "For how many waves it is to hold.",
+            },
+            bands={
+                "type": "object",
+                "description": "By band: any of min_tokens, target_tokens, max_tokens.",
+            },
+            rules={
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "By rule_id: any of priority_weight (0 to 4), risk_weight, "
+                "novelty_weight (0 to 1), recency_half_life (waves).",
+            },
+            reason=_text("Why, in one sentence, for the person who decides."),
+        ),
+    ),
+    ToolDef(
         "finish",
         "End the task: 'done' when its definition of done is met, 'blocked' when you cannot go on.",
         _schema(
@@ -172,6 +202,7 @@ class _RunArguments:
 
 _SHAPES: Mapping[str, type[Any]] = {
     "request_context": RequestContext,
+    "propose_profile_change": ProposeProfileChange,
     "write_file": WriteFile,
     "edit_file": EditFile,
     "run": _RunArguments,
@@ -244,7 +275,8 @@ def _check_fields(name: str, shape: type[Any], arguments: Mapping[str, Any]) -> 
     missing = [
         field.name
         for field in fields
-        if field.default is dataclasses.MISSING and field.name not in arguments
+        if field.default is field.default_factory is dataclasses.MISSING
+        and field.name not in arguments
     ]
     if missing:
         given = ", ".join(arguments) or "nothing"

@@ -38,11 +38,26 @@ _WRONG_USE = frozenset(
 _REFUSED = frozenset(
     {
         "action_refused",
+        "adaptation_running",
         "already_decided",
+        "band_invalid",
+        "capability_relaxed",
         "command_refused",
+        "critical_source",
+        "floor_below_minimum",
         "gh_refused",
+        "horizon_too_long",
+        "malformed",
+        "namespace_spoofed",
+        "not_allowed",
+        "outside_envelope",
+        "over_budget",
         "path_refused",
         "stale",
+        "stale_base",
+        "token_expired",
+        "token_revoked",
+        "token_unknown",
     }
 )
 

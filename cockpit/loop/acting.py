@@ -14,7 +14,7 @@ from cockpit.act.guards import GuardState, check, standard_guards
 from cockpit.act.outbox import Dispatcher
 from cockpit.act.shown import Shown, shown
 from cockpit.act.tools import Call, parse_call
-from cockpit.loop import asking, doubt
+from cockpit.loop import asking, attending, doubt
 from cockpit.loop.decisions import Verdict, await_verdict, changes_since, revised
 from cockpit.loop.engine import Here
 from cockpit.loop.guarding import guard_state
@@ -38,6 +38,8 @@ async def act(here: Here) -> None:
             continue
         if call["name"] == "request_context":
             await asking.propose(here, call)
+        elif call["name"] == attending.TOOL:
+            await attending.attend(here, call)
         elif call["name"] != "finish":
             stopped = await _settle(here, call, stopped)
             ran += 1

@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cockpit.act.tools import ACTIONS, TOOLS, MalformedCall, parse_call
@@ -26,9 +26,10 @@ from cockpit.decide.model import (
     Usage,
 )
 from cockpit.decide.render import render
+from cockpit.loop import attending
 from cockpit.loop.engine import Here
 from cockpit.loop.speech import Speech
-from cockpit.store import facts, messages, outbox, packets, plans, sessions, waves
+from cockpit.store import facts, messages, outbox, packets, plans, profiles, sessions, waves
 from cockpit.store.canonical import canonical_json, digest
 from cockpit.store.database import Tx
 from cockpit.store.journal import Action
@@ -160,9 +161,10 @@ def _prompt(connection: Any, here: Here) -> Prompt:
             )
         )
     reserve = next((band.target_tokens for band in packet.bands if band.name == "reserve"), 8_000)
+    tools = [_told(connection, here, tool) for tool in offered(here)]
     return render(
         made,
-        offered(here),
+        tools,
         wave=here.wave.ordinal,
         task_type=here.session.task_type,
         target=here.session.target,
@@ -179,6 +181,15 @@ def offered(here: Here) -> Sequence[ToolSpec]:
         for tool in TOOLS
         if not (reads_only and tool.name in ACTIONS)
     ]
+
+
+def _told(connection: Any, here: Here, tool: ToolSpec) -> ToolSpec:
+    """The tool as this wave's model reads it: what it starts from belongs to its description."""
+    if tool.name != attending.TOOL or here.wave.profile_version is None:
+        return tool
+    version = here.wave.profile_version
+    pinned = profiles.load(connection, here.session.profile_id, version)
+    return replace(tool, description=tool.description + attending.described(pinned))
 
 
 def _planned(here: Here, place: int, call: ToolCall, count: int) -> Mapping[str, Any]:
@@ -223,6 +234,8 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
             return f"commit {str(arguments['message']).splitlines()[0][:80]}"
         case "request_context":
             return str(arguments["question"])[:100]
+        case "propose_profile_change":
+            return f"shift attention: {str(arguments['reason'])[:80]}"
         case _:
             return name
 

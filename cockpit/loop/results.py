@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from cockpit.loop import attending
 from cockpit.loop.asking import request_id
 from cockpit.loop.decisions import Verdict
 from cockpit.loop.exchange import Exchange
@@ -51,6 +52,8 @@ def _result(connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any])
         return "Not finished: another call of the same answer did not go through.", "refused"
     if call["name"] == "request_context":
         return _request(connection, wave, call)
+    if call["name"] == attending.TOOL:
+        return attending.told(connection, str(call["key"]))
     return _action(connection, wave, str(call["key"]))
 
 

@@ -78,6 +78,7 @@ class Action(StrEnum):
     EVENT_NACKED = "event.nacked"
     EVENT_DEAD_LETTERED = "event.dead_lettered"
     PROFILE_CREATED = "profile.created"
+    FEEDBACK_RECORDED = "feedback.recorded"
     CAPABILITY_ISSUED = "capability.issued"
     CAPABILITY_REVOKED = "capability.revoked"
     STORE_MIGRATED = "store.migrated"

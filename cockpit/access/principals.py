@@ -1,0 +1,89 @@
+"""Who calls: a namespace with its scopes. What a payload claims to be counts for nothing.
+
+``main`` is the person in command, ``agent/SESSION`` the agent of a session; any other name is a
+service. A token makes its holder the token's namespace. Source: RFC-003 §11.2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from cockpit.access.scopes import AGENT_SCOPES, SCOPES, NotAllowed
+from cockpit.store.database import Tx
+from cockpit.store.errors import CockpitError
+
+MAIN = "main"
+AGENT = "agent/"
+_NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_-]*(?:[./][a-z0-9][a-z0-9_-]*)*", re.ASCII)
+_LONGEST = 100
+
+Kind = Literal["person", "agent", "service"]
+
+
+class NamespaceInvalid(CockpitError):
+    """A name that no namespace can have."""
+
+    code = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody who asks for something: derived from where they ask, never from what they send.
+
+    ``cap_id`` names the token they hold; empty for who sits at the terminal and for the engine's
+    own agents.
+    """
+
+    namespace: str
+    scopes: frozenset[str]
+    cap_id: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.namespace)
+
+    def require(self, scope: str, what: str) -> None:
+        """Raise :class:`NotAllowed` unless the caller has ``scope``; ``what`` is what it is for."""
+        if scope not in self.scopes:
+            held = ", ".join(sorted(self.scopes)) or "nothing"
+            raise NotAllowed(
+                f"{self.namespace} may not {what}: that needs the scope {scope}, and it has {held}."
+            )
+
+
+PERSON = Caller(MAIN, frozenset(SCOPES))
+"""The person at the terminal: whoever may write the project's state folder."""
+
+
+def agent(session_id: str) -> Caller:
+    """The agent of a session."""
+    return Caller(f"{AGENT}{session_id}", AGENT_SCOPES)
+
+
+def kind_of(namespace: str) -> Kind:
+    """What sort of principal a namespace is."""
+    if namespace == MAIN:
+        return "person"
+    return "agent" if namespace.startswith(AGENT) else "service"
+
+
+def check_namespace(name: str) -> str:
+    """The name itself. Raises :class:`NamespaceInvalid` unless it is lower-case words joined by
+    ``/`` or ``.``, at most 100 characters."""
+    if len(name) > _LONGEST or _NAMESPACE.fullmatch(name) is None:
+        raise NamespaceInvalid(
+            f"{name[:_LONGEST]!r} cannot be a namespace: use small letters, digits, - and _, in"
+            f" words joined by / or ., at most {_LONGEST} characters. Examples: main, agent/s-1, ci."
+        )
+    return name
+
+
+def ensure(tx: Tx, namespace: str) -> None:
+    """Record the principal of a namespace, once."""
+    tx.execute(
+        "INSERT INTO principals(namespace, kind, created_at) VALUES (?,?,?)"
+        " ON CONFLICT(namespace) DO NOTHING",
+        (check_namespace(namespace), kind_of(namespace), tx.now()),
+    )
