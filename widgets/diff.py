@@ -7,7 +7,7 @@ from textual.style import Style
 from textual_diff_view import DiffView
 
 from widgets.clean import clean
-from widgets.tone import BAD, DIM, GOOD, STRONG, line
+from widgets.tone import BAD, DIM, GOOD, STRONG, WARN, Part, line
 from widgets.views import FileDiffView
 
 SPLIT_CELLS = 110
@@ -35,19 +35,18 @@ class FileDiff(DiffView):
             wrap=True,
         )
         self._state = "new" if view.before is None else "removed" if view.after is None else ""
+        self._unseen = _unseen(view)
 
     def get_title(self) -> Content:
         """The path, what happens to the file, and how many lines come and go."""
         added, removed = self.counts
-        state = [(f"  {self._state} file", DIM)] if self._state else []
-        return line(
-            (self.path_modified, STRONG),
-            *state,
-            "  ",
-            (f"+{added}", GOOD),
-            " ",
-            (f"−{removed}", BAD),
-        )
+        parts: list[Part] = [(self.path_modified, STRONG)]
+        if self._state:
+            parts.append((f"  {self._state} file", DIM))
+        parts += ["  ", (f"+{added}", GOOD), " ", (f"−{removed}", BAD)]
+        if self._unseen:
+            parts.append((f"  ! {self._unseen}", WARN))
+        return line(*parts)
 
     @classmethod
     def _highlight_diff_lines(
@@ -61,3 +60,14 @@ class FileDiff(DiffView):
         if sum(len(each) for each in (*lines_a, *lines_b)) > _INLINE_MOST:
             return lines_a, lines_b
         return super()._highlight_diff_lines(lines_a, lines_b, added_style, removed_style)
+
+
+def _unseen(view: FileDiffView) -> str:
+    """Words for a change that the drawn lines do not show."""
+    if view.before is None or view.after is None or view.before == view.after:
+        return ""
+    if clean(view.before).splitlines() == clean(view.after).splitlines():
+        return "only line endings or invisible characters change"
+    if ("\r\n" in view.before) != ("\r\n" in view.after):
+        return "line endings change too"
+    return ""

@@ -203,6 +203,25 @@ async def test_new_and_removed_files(
         assert "x = 1" in text
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("a\nb\n", "a\r\nb\r\n", "only line endings or invisible characters change"),
+        ("a", "a\n", "only line endings or invisible characters change"),
+        ("a\n", "a\u200b\n", "only line endings or invisible characters change"),
+        ("a\nb\n", "a\r\nc\r\n", "line endings change too"),
+    ],
+)
+async def test_a_change_that_lines_do_not_show_is_told(
+    stage: Any, before: str, after: str, told: str
+) -> None:
+    panel = ProposalPanel()
+    front = replace(ACTION, body="", notes=(), diffs=(FileDiffView("a.py", before, after),))
+    async with stage(panel, size=(90, 30)) as pilot:
+        assert told in await show(pilot, panel, front)
+        assert "! " not in (await show(pilot, panel, replace(front, diffs=(DIFF,))))
+
+
 async def test_what_cannot_be_seen_is_counted(stage: Any) -> None:
     panel = ProposalPanel()
     fields = (("argv", "rm\u202e \u200bfile\x1b[8m"),)
