@@ -11,9 +11,7 @@ from textual.app import SuspendNotSupported
 
 from cockpit.app import editor
 from cockpit.app.actions import Pane
-from cockpit.app.band_facts import band_facts
 from cockpit.app.dialogs import Ask, Help, Peek, PickOne
-from cockpit.app.palette import Palette
 from cockpit.app.panes import PANES
 from cockpit.loop.policy import WIDTH
 from cockpit.store.errors import CockpitError
@@ -212,6 +210,8 @@ class Acts:
         self._cockpit.do(self._facts(band))
 
     async def _facts(self, band: str) -> None:
+        from cockpit.app.band_facts import band_facts
+
         cockpit = self._cockpit
         try:
             rows = await band_facts(cockpit.engine.store, cockpit.followed, band)
@@ -302,6 +302,8 @@ class Acts:
 
     def palette(self) -> None:
         """All commands."""
+        from cockpit.app.palette import Palette
+
         self._cockpit.push_screen(Palette())
 
     def help(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual.app import App
@@ -18,7 +18,6 @@ from cockpit.app.actions import remapped
 from cockpit.app.completions import CompletionCache
 from cockpit.app.engine import Engine, Keys
 from cockpit.app.feed import Feed
-from cockpit.app.palette import Commands
 from cockpit.app.project_header import SessionState
 from cockpit.app.projection import Views
 from cockpit.app.runs import Runs
@@ -26,15 +25,24 @@ from cockpit.app.screen import CockpitScreen
 from cockpit.store.errors import CockpitError
 from widgets.clean import clean
 
+if TYPE_CHECKING:
+    from textual.command import Provider
+
 _DRAFT_S = 0.5
 _TELL_S = 8.0
+
+
+def _commands() -> type[Provider]:
+    from cockpit.app.palette import Commands
+
+    return Commands
 
 
 class CockpitApp(App[int], inherit_bindings=False):
     """The cockpit of one project. Follows ``session_id``, or begins one with ``first_words``."""
 
     CSS_PATH = [themes.STYLESHEET, "cockpit.tcss"]  # noqa: RUF012 -- Textual's way
-    COMMANDS = {Commands}  # noqa: RUF012 -- Textual's way
+    COMMANDS = {_commands}  # noqa: RUF012 -- Textual's way
     ENABLE_COMMAND_PALETTE = False  # its key and its palette are our own
     TITLE = "cockpit"
 
