@@ -20,7 +20,7 @@ from cockpit.loop.learning import learn
 from cockpit.loop.observing import observe
 from cockpit.loop.orienting import orient
 from cockpit.loop.settings import RuntimeSettings
-from cockpit.store import events, plans, proposals, sessions, waves
+from cockpit.store import events, plans, proposals, prune, sessions, waves
 from cockpit.store.database import Tx
 from cockpit.store.errors import CockpitError, Stale
 from cockpit.store.sessions import Session
@@ -93,8 +93,19 @@ async def _owned(engine: Engine, session_id: str) -> str:
         raise
 
 
+class SessionPruned(CockpitError):
+    """The session's facts were archived; it cannot go on without them."""
+
+    code = "pruned"
+
+
 async def _rounds(engine: Engine, session_id: str) -> Session:
     store = engine.store
+    if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
+        raise SessionPruned(
+            f"The facts of session {session_id} were pruned. Put them back with `cockpit prune "
+            "--restore ARCHIVE` (the archives stand in .cockpit/state/archive), or begin a new session."
+        )
     await store.write(lambda tx: sessions.enter(tx, session_id, "running"))
     await Dispatcher(store, engine.ground).recover(session_id)
     while True:

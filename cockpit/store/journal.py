@@ -82,6 +82,8 @@ class Action(StrEnum):
     CAPABILITY_ISSUED = "capability.issued"
     CAPABILITY_REVOKED = "capability.revoked"
     STORE_MIGRATED = "store.migrated"
+    STORE_PRUNED = "store.pruned"
+    STORE_RESTORED = "store.restored"
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ CREATE TABLE session_facts (
   session_id       TEXT NOT NULL REFERENCES sessions(session_id),
   ordinal          INTEGER NOT NULL,
   position         INTEGER NOT NULL,
-  fact_id          TEXT NOT NULL REFERENCES observed_facts(fact_id),
+  fact_id          TEXT NOT NULL,
   wave_id          TEXT NOT NULL,
   job              TEXT NOT NULL DEFAULT '',
   source_type      TEXT NOT NULL,
