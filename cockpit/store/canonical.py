@@ -6,7 +6,6 @@ import hashlib
 import json
 from typing import Any
 
-
 # Made once: json.dumps would make one for every call, and 50,000 facts are 150,000 calls.
 _encode = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False

@@ -11,7 +11,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,7 +97,8 @@ class Store:
     """The open database of one project.
 
     Open with :meth:`open`, close with :meth:`close` (or use it as a context manager). ``write`` and
-    ``read`` are for the event loop, ``write_now`` and ``read_now`` for code without one.
+    ``read`` are for the event loop, ``write_now`` for code without one; ``read_now`` for that, and for
+    a few indexed rows on the event loop, which are read sooner than another thread is reached.
     """
 
     def __init__(
@@ -112,8 +113,8 @@ class Store:
         self.path = path
         self.clock = clock
         self.ids = ids
-        self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
         self._lock = threading.Lock()
 
         def begin(connection: sqlite3.Connection) -> Tx:
@@ -177,12 +178,25 @@ class Store:
         return self._writer.wait(step)
 
     async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a read on a reader's connection, in one snapshot."""
-        return await asyncio.wrap_future(self._look(look))
+        """Run a read on a reader's thread, in one snapshot."""
+        try:
+            reading = self._readers.submit(self.read_now, look)
+        except RuntimeError as error:
+            raise StoreError("The store is closed; open it again.") from error
+        return await asyncio.wrap_future(reading)
 
     def read_now(self, look: Callable[[sqlite3.Connection], T]) -> T:
-        """As :meth:`read`, blocking."""
-        return self._look(look).result()
+        """As :meth:`read`, on the caller's own thread."""
+        with translated(self.path):
+            connection = self._reader()
+            try:
+                connection.execute("BEGIN")
+                try:
+                    return look(connection)
+                finally:
+                    connection.execute("ROLLBACK")
+            finally:
+                self._give_back(connection)
 
     def on_commit(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call ``listener`` (on the writer's thread) after every commit; returns how to stop.
@@ -193,12 +207,15 @@ class Store:
 
     def close(self) -> None:
         """Finish what was handed over, then close every connection."""
-        self._writer.close()
+        self._writer.finish()
         self._readers.shutdown(wait=True)
         with self._lock:
-            opened, self._opened = self._opened, []
-        for connection in opened:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
             connection.close()
+        # Last: only a connection that may write folds the log into the file when it goes.
+        self._writer.disconnect()
 
     def __enter__(self) -> Store:
         return self
@@ -206,22 +223,17 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _look(self, look: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        try:
-            return self._readers.submit(self._read, look)
-        except RuntimeError as error:
-            raise StoreError("The store is closed; open it again.") from error
+    def _reader(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._closed:
+                raise StoreError("The store is closed; open it again.")
+            if self._idle:
+                return self._idle.pop()
+        return connect(self.path, read_only=True)
 
-    def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
-        connection = getattr(self._local, "connection", None)
-        with translated(self.path):
-            if connection is None:
-                connection = connect(self.path, read_only=True)
-                self._local.connection = connection
-                with self._lock:
-                    self._opened.append(connection)
-            connection.execute("BEGIN")
-            try:
-                return look(connection)
-            finally:
-                connection.execute("ROLLBACK")
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()

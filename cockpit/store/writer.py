@@ -85,21 +85,30 @@ class Writer:
 
         return stop
 
-    def close(self) -> None:
-        """Finish what was handed over, then end the thread and close the connection."""
+    def finish(self) -> None:
+        """Do what was handed over, take nothing more, and end the thread."""
+        if threading.current_thread() is self._thread:
+            raise StoreError("A write or a listener cannot close the store.")
         with self._lock:
             if not self._closed:
                 self._closed = True
                 self._queue.put(None)
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._thread.join()
+
+    def disconnect(self) -> None:
+        """Close the connection, after :meth:`finish`."""
+        connection, self._connection = self._connection, None
+        try:
+            if connection is not None:
+                connection.close()
+        except sqlite3.Error as error:
+            _log.warning("%s: a connection could not be closed (%s)", self._path, error)
 
     def _run(self) -> None:
         ending = False
         while not ending:
             group, ending = self._waiting()
             self._commit([w for w in group if w.future.set_running_or_notify_cancel()])
-        self._let_go()
 
     def _waiting(self) -> tuple[list[_Write], bool]:
         """The next writes, at least one, or none at the end; and whether this is the end."""
@@ -146,15 +155,7 @@ class Writer:
         except sqlite3.Error as error:
             # Nobody can tell what state it is in. Closing it ends its transaction.
             _log.warning("%s: a rollback failed (%s); connecting again", self._path, error)
-            self._let_go()
-
-    def _let_go(self) -> None:
-        connection, self._connection = self._connection, None
-        try:
-            if connection is not None:
-                connection.close()
-        except sqlite3.Error as error:
-            _log.warning("%s: a connection could not be closed (%s)", self._path, error)
+            self.disconnect()
 
     def _tell(self) -> None:
         with self._lock:

@@ -195,6 +195,22 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
         store.read_now(journal.last_seq)
 
 
+def test_a_listener_cannot_close_the_store(tmp_path: Path) -> None:
+    refused: list[StoreError] = []
+    with opened(tmp_path) as store:
+
+        def close() -> None:
+            try:
+                store.close()
+            except StoreError as error:
+                refused.append(error)
+
+        store.on_commit(close)
+        store.write_now(row)
+        store.write_now(row)
+    assert refused and "cannot close" in str(refused[0])
+
+
 def test_a_write_inside_a_write_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     with opened(tmp_path) as store, pytest.raises(StoreError, match="one step"):
         store.write_now(lambda _: store.write_now(row))

@@ -1,0 +1,176 @@
+"""Events: ingested once, leased by one, acked or dead-lettered and never both."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from store_world import opened, race
+
+from cockpit.store import events, journal
+from cockpit.store.clock import FixedClock
+from cockpit.store.database import Store, Tx
+from cockpit.store.errors import Stale
+from cockpit.store.events import BACKOFF_S, Event
+
+LEASE_S = 60.0
+
+
+def put(tx: Tx, name: str, tier: int = 1) -> str:
+    return events.ingest(
+        tx, source="s", source_event_id=name, event_type="t", payload={"n": name}, tier=tier
+    )
+
+
+def take(tx: Tx, owner: str = "o") -> Event | None:
+    return events.claim(tx, source="s", owner=owner, lease_s=LEASE_S)
+
+
+def test_the_same_event_is_stored_once(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        assert store.write_now(lambda tx: put(tx, "a")) == store.write_now(lambda tx: put(tx, "a"))
+        assert store.read_now(lambda c: events.waiting(c, "s")) == 1
+
+
+def test_lower_tiers_first_then_the_oldest(tmp_path: Path) -> None:
+    with opened(tmp_path, clock=FixedClock(step_s=0.001)) as store:
+        for name, tier in (("late", 3), ("b", 1), ("c", 1), ("urgent", 0)):
+            store.write_now(lambda tx, name=name, tier=tier: put(tx, name, tier))
+        taken = [store.write_now(take) for _ in range(5)]
+        assert [event and event.payload["n"] for event in taken] == [
+            "urgent",
+            "b",
+            "c",
+            "late",
+            None,
+        ]
+
+
+def test_the_table_itself_refuses_an_event_both_acked_and_dead(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(lambda tx: put(tx, "a"))
+        with pytest.raises(sqlite3.IntegrityError):
+            store.write_now(
+                lambda tx: tx.execute("UPDATE events SET acked_at='x', dead_letter_at='y'")
+            )
+
+
+class Life(RuleBasedStateMachine):
+    """One event among claims, acks, nacks and passing time, against a model."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.clock = FixedClock()
+        self.store: Store = opened(Path(self.folder.name), clock=self.clock)
+        self.event_id = self.store.write_now(lambda tx: put(tx, "a"))
+        self.tokens: list[str] = []
+        self.held_until = -1.0
+        self.rests_until = 0.0
+        self.attempts = 0
+        self.end = ""
+
+    @property
+    def held(self) -> bool:
+        return self.held_until > self.clock.monotonic()
+
+    @rule()
+    def claim(self) -> None:
+        free = not (self.end or self.held) and self.rests_until <= self.clock.monotonic()
+        found = self.store.write_now(take)
+        if free and self.attempts == 5:
+            assert found is None
+            self.end = "dead"
+            return
+        assert (found is not None) == free
+        if found is not None:
+            self.attempts += 1
+            assert found.attempts == self.attempts
+            assert found.lease_token not in self.tokens
+            self.tokens.append(found.lease_token)
+            self.held_until = self.clock.monotonic() + LEASE_S
+
+    @rule(which=st.integers(0, 5), ack=st.booleans())
+    def settle(self, which: int, ack: bool) -> None:
+        token = self.tokens[-1 - which] if which < len(self.tokens) else "lease-forged"
+        allowed = self.held and not self.end and bool(self.tokens) and token == self.tokens[-1]
+        try:
+            if ack:
+                self.store.write_now(lambda tx: events.ack(tx, self.event_id, token))
+            else:
+                self.store.write_now(lambda tx: events.nack(tx, self.event_id, token, "no"))
+        except Stale:
+            assert not allowed
+            return
+        assert allowed
+        self.held_until = -1.0
+        if ack:
+            self.end = "acked"
+        elif self.attempts == 5:
+            self.end = "dead"
+        else:
+            self.rests_until = self.clock.monotonic() + BACKOFF_S[self.attempts - 1]
+
+    @precondition(lambda self: not self.end)
+    @rule(seconds=st.sampled_from([0.5, 1, 5, 59, 60, 600]))
+    def wait(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @invariant()
+    def the_store_says_the_same(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        acked, dead, token = self.store.read_now(
+            lambda c: c.execute(
+                "SELECT acked_at, dead_letter_at, lease_token FROM events"
+            ).fetchone()
+        )
+        said = "acked" if acked else "dead" if dead else ""
+        assert said == self.end
+        assert not (acked and dead)
+        assert not (self.end and token)
+        assert self.store.read_now(lambda c: events.waiting(c, "s")) == int(not self.end)
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            assert self.store.read_now(journal.verify).ok
+            self.store.close()
+            self.folder.cleanup()
+
+
+Life.TestCase.settings = settings(
+    max_examples=20, stateful_step_count=30, deadline=None, derandomize=True, database=None
+)
+test_any_life_of_an_event = Life.TestCase
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from cockpit.store import events
+from cockpit.store.database import Store
+with Store.open(Path(sys.argv[2])) as store:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    while True:
+        got = store.write_now(lambda tx: events.claim(tx, source="s", owner=sys.argv[1], lease_s=60))
+        if got is None:
+            break
+        store.write_now(lambda tx: events.ack(tx, got.event_id, got.lease_token))
+        print(got.event_id)
+"""
+
+
+def test_racing_processes_take_every_event_once(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "cockpit.db") as store:
+        made = {store.write_now(lambda tx, n=n: put(tx, str(n))) for n in range(60)}
+        told = race(WORKER, 4, store.path)
+        taken = [line for out in told for line in out.split()]
+        assert sorted(taken) == sorted(made)
+        assert store.read_now(lambda c: events.waiting(c, "s")) == 0
+        assert store.read_now(journal.verify).ok

@@ -1,0 +1,217 @@
+"""Facts: one id for one content anywhere, stored once, and a past wave's answer never changes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from store_world import begin, opened
+
+from cockpit.store import facts
+from cockpit.store.candidates import candidates
+from cockpit.store.database import Store, Tx
+from cockpit.store.facts import Fact, Level, Linked, fact_id
+
+IDENTITY = """
+from cockpit.store.facts import fact_id
+print(fact_id("file", "file:a.py", "é\\n\\ud800", {"b": 1, "a": [1, {"y": None, "x": "z"}]}))
+"""
+
+
+def test_ids_are_the_same_in_every_process_under_every_hash_seed() -> None:
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", IDENTITY],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }
+    assert told == {"f-4f0e40f3080ea2712744d125\n"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"source_type": "diff"},
+        {"source_ref": "file:b"},
+        {"text": "b"},
+        {"provenance": {"rev": "2"}},
+        {"provenance": {}},
+    ],
+)
+def test_another_source_place_content_or_provenance_is_another_fact(other: dict[str, Any]) -> None:
+    one = {
+        "source_type": "file",
+        "source_ref": "file:a",
+        "text": "a",
+        "provenance": {"rev": "1"},
+    }
+    assert fact_id(**one) != fact_id(**{**one, **other})  # type: ignore[arg-type] # all four given
+
+
+def made(text: str, *, key: str = "", ref: str = "file:a", **words: Any) -> Fact:
+    return Fact("file", ref, "situational", Level(text, 3), Level("r", 1), dedupe_key=key, **words)
+
+
+def look(store: Store, session_id: str, ordinal: int, *found: Fact, job: str = "") -> int:
+    return store.write_now(
+        lambda tx: facts.record(
+            tx,
+            session_id=session_id,
+            wave_id=f"{session_id}-w{ordinal}",
+            ordinal=ordinal,
+            pinned_now="2026-01-01T00:00:00.000000Z",
+            facts=found,
+            job=job,
+        )
+    )
+
+
+def linked(store: Store, session_id: str, ordinal: int) -> list[Linked]:
+    return store.read_now(lambda c: facts.linked(c, session_id, ordinal))
+
+
+def live(store: Store, session_id: str, ordinal: int) -> list[str]:
+    ids = [one.fact_id for one in linked(store, session_id, ordinal) if not one.superseded]
+    words = store.read_now(lambda c: facts.texts(c, ids))
+    return [words[identity].full for identity in ids]
+
+
+def test_content_is_stored_once_for_all_sessions(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        one, two = store.write_now(lambda tx: (begin(tx), begin(tx)))
+        assert look(store, one, 1, made("a"), made("a"), made("b")) == 2
+        assert look(store, one, 2, made("a")) == 0
+        assert look(store, two, 1, made("a")) == 1
+        count = "SELECT count(*) FROM observed_facts"
+        assert store.read_now(lambda c: c.execute(count).fetchone()) == (2,)
+
+
+def test_content_that_comes_back_is_linked_again(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        session_id = store.write_now(begin)
+        for ordinal, text in enumerate("ABA", start=1):
+            assert look(store, session_id, ordinal, made(text, key="k")) == 1
+        assert [live(store, session_id, n) for n in (1, 2, 3)] == [["A"], ["B"], ["A"]]
+
+
+def test_parts_of_one_look_stand_beside_each_other(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        session_id = store.write_now(begin)
+        look(store, session_id, 1, made("removed", key="k"), made("added", key="k"))
+        assert live(store, session_id, 1) == ["removed", "added"]
+
+
+def test_a_newer_look_replaces_what_it_did_not_find_again(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        session_id = store.write_now(begin)
+        look(store, session_id, 1, made("one", key="k"), made("two", key="k"), made("x", key="l"))
+        look(store, session_id, 2, made("one", key="k"), made("TWO", key="k"))
+        assert live(store, session_id, 2) == ["one", "x", "TWO"]
+        look(store, session_id, 3, made("one", key="k"))
+        assert live(store, session_id, 3) == ["one", "x"]
+        look(store, session_id, 3, made("three", key="k"))
+        assert live(store, session_id, 3) == ["x", "three"]
+
+
+def test_facts_without_a_key_replace_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        session_id = store.write_now(begin)
+        look(store, session_id, 1, made("one"))
+        look(store, session_id, 2, made("two"))
+        assert live(store, session_id, 2) == ["one", "two"]
+
+
+def test_lone_surrogates_are_replaced_before_the_id_is_made(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        session_id = store.write_now(begin)
+        raw = made(
+            "a\udcff",
+            ref="file:\udcff",
+            key="\udcff",
+            outline=Level("\ud800", 1),
+            provenance={"path": "\udcff"},
+        )
+        clean = made(
+            "a\ufffd",
+            ref="file:\ufffd",
+            key="\ufffd",
+            outline=Level("\ufffd", 1),
+            provenance={"path": "\ufffd"},
+        )
+        assert look(store, session_id, 1, raw) == 1
+        assert look(store, session_id, 2, clean) == 0
+        assert [one.fact_id for one in linked(store, session_id, 2)] == [clean.fact_id]
+
+
+LOOKS = st.lists(
+    st.tuples(
+        st.booleans(),
+        st.lists(
+            st.tuples(st.sampled_from("abcd"), st.sampled_from(["", "k", "l"]), st.booleans()),
+            max_size=4,
+        ),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@given(looks=LOOKS)
+def test_the_answer_for_a_past_wave_never_changes(
+    looks: list[tuple[bool, list[tuple[str, str, bool]]]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as store:
+        session_id = store.write_now(begin)
+        answers: dict[int, Any] = {}
+        ordinal = 1
+        for next_wave, found in looks:
+            if next_wave:
+                answers[ordinal] = answer(store, session_id, ordinal)
+                ordinal += 1
+            look(
+                store,
+                session_id,
+                ordinal,
+                *(made(text, key=key, ref=f"file:{key}", pinned=pin) for text, key, pin in found),
+            )
+            for past, said in answers.items():
+                assert answer(store, session_id, past) == said
+            known = [
+                one.fact_id for one in linked(store, session_id, ordinal) if not one.superseded
+            ]
+            assert len(known) == len(set(known))
+
+
+def answer(store: Store, session_id: str, ordinal: int) -> Any:
+    return linked(store, session_id, ordinal), store.read_now(
+        lambda c: candidates(c, session_id, ordinal)
+    )
+
+
+def test_fifty_thousand_at_once(tmp_path: Path) -> None:
+    found = [made(f"line {n}", key=f"k{n % 40_000}", ref=f"file:{n}") for n in range(50_000)]
+    with opened(tmp_path) as store:
+        session_id = store.write_now(begin)
+        before = store.commits
+        assert look(store, session_id, 1, *found) == 50_000
+        assert store.commits == before + 1
+        newer = [made(f"line {n}!", key=f"k{n}", ref=f"file:{n}") for n in range(1_000)]
+        assert look(store, session_id, 2, *newer) == 1_000
+
+        def counted(tx: Tx) -> tuple[int, int]:
+            row = tx.execute("SELECT count(*), count(superseded_at) FROM session_facts").fetchone()
+            return row[0], row[1]
+
+        # Keys 0 to 999 were shared by two parts of the first look.
+        assert store.write_now(counted) == (51_000, 2_000)

@@ -1,0 +1,190 @@
+"""Every statement failing once, and the disk full at every size: the store stays whole."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from store_world import begin, python
+
+from cockpit.store import events, facts, journal, messages, outbox, proposals, requests, waves
+from cockpit.store.clock import CountingIds, FixedClock
+from cockpit.store.database import Store, Tx
+from cockpit.store.errors import StoreUnwritable
+from cockpit.store.facts import Fact, Level
+
+
+class Counting(sqlite3.Connection):
+    """Counts statements; the one whose number is ``fails_at`` fails as a broken disk makes it."""
+
+    counted = 0
+    fails_at = 0
+
+    def _next(self) -> None:
+        kind = type(self)
+        kind.counted += 1
+        if kind.counted == kind.fails_at:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
+            raise error
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        self._next()
+        return super().execute(*arguments)
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        self._next()
+        return super().executemany(*arguments)
+
+
+def everything(tx: Tx) -> None:
+    """A bit of every aggregate, in one step."""
+    session_id = begin(tx)
+    event_id = events.ingest(
+        tx, source="s", source_event_id=session_id, event_type="t", payload={"a": 1}
+    )
+    wave = waves.create(tx, session_id=session_id, trace_id="t", event_id=event_id)
+    waves.advance(tx, wave.wave_id, "observing")
+    facts.record(
+        tx,
+        session_id=session_id,
+        wave_id=wave.wave_id,
+        ordinal=1,
+        pinned_now=wave.pinned_now,
+        facts=[Fact("file", "file:a", "situational", Level("a", 1), Level("r", 1), dedupe_key="k")],
+    )
+    place = {"session_id": session_id, "wave_id": wave.wave_id}
+    proposal = proposals.create(
+        tx,
+        proposal_id=f"p-{session_id}",
+        kind="context",
+        title="t",
+        body={"a": 1},
+        risk="low",
+        **place,
+    )
+    requests.create(
+        tx, request_id=f"q-{session_id}", call_id="", purpose="p", question="q", escalation="",
+        items=[{"item": "file:a"}], proposal_id=proposal.proposal_id, **place,
+    )  # fmt: skip
+    proposals.decide(tx, proposal.proposal_id, "approved", by="person")
+    messages.start(tx, message_id=f"m-{session_id}", **place)
+    messages.delta(tx, message_id=f"m-{session_id}", text="a", number=1, **place)
+    messages.complete(tx, role="agent", text="a", message_id=f"m-{session_id}", **place)
+    action = outbox.plan(
+        tx, position=1, key=session_id, action_type="run", title="t", payload={}, **place
+    )
+    outbox.enqueue(tx, action.action_id, proposal_id=proposal.proposal_id, payload={})
+    outbox.dispatch(tx, action.action_id, "o")
+    outbox.confirm(tx, action.action_id, summary="s", detail={})
+
+
+TABLES = (
+    "events", "sessions", "wave_runs", "messages", "observed_facts", "session_facts",
+    "context_requests", "proposals", "outbox_actions", "action_receipts",
+)  # fmt: skip
+
+
+def counts(connection: sqlite3.Connection) -> list[int]:
+    return [connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in TABLES]
+
+
+def test_the_nth_statement_of_a_write_failing(tmp_path: Path) -> None:
+    class Mine(Counting):
+        pass
+
+    with Store.open(tmp_path / "cockpit.db", FixedClock(), CountingIds(), factory=Mine) as store:
+        store.write_now(everything)
+        Mine.counted = 0
+        store.write_now(everything)
+        statements = Mine.counted
+        assert statements > 60
+        whole = 2
+        for number in range(1, statements + 1):
+            Mine.counted, Mine.fails_at = 0, number
+            with pytest.raises(StoreUnwritable):
+                store.write_now(everything)
+            Mine.fails_at = 0
+            found = store.read_now(counts)
+            assert found == [whole if name != "observed_facts" else 1 for name in TABLES], number
+        store.write_now(everything)
+        assert store.read_now(counts)[0] == whole + 1
+        verdict = store.read_now(journal.verify)
+        assert verdict.ok, verdict
+
+
+def test_the_nth_statement_of_opening_failing(tmp_path: Path) -> None:
+    class Mine(Counting):
+        pass
+
+    path = tmp_path / "cockpit.db"
+    number = 0
+    while True:
+        number += 1
+        Mine.counted, Mine.fails_at = 0, number
+        try:
+            store = Store.open(path, FixedClock(), CountingIds(), factory=Mine)
+        except StoreUnwritable:
+            # Nothing half made: the same file opens at the next try, fresh or whole.
+            with Store.open(path, FixedClock(), CountingIds()) as again:
+                assert again.read_now(journal.verify).ok
+                assert again.read_now(journal.last_seq) == 1
+            for made in tmp_path.iterdir():
+                made.unlink()
+            continue
+        store.close()
+        break
+    assert number > 40
+
+
+FULL = """
+import json, resource, signal, sys
+from pathlib import Path
+from cockpit.store import journal
+from cockpit.store.database import Store
+from cockpit.store.errors import StoreUnwritable
+from cockpit.store.journal import Action
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+folder, told = Path(sys.argv[1]), []
+for size in range(0, 400_000, 20_000):
+    with Store.open(folder / f"{size}.db") as store:
+        written = refused = 0
+        # Where the log stands already, and so much more.
+        here = max(store.path.stat().st_size, Path(f"{store.path}-wal").stat().st_size)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (here + size, hard))
+        for number in range(12):
+            try:
+                store.write_now(
+                    lambda tx: tx.journal(Action.SESSION_RUNNING, detail={"t": "x y " * 5_000})
+                )
+                written += 1
+            except StoreUnwritable as error:
+                assert "free some disk space" in str(error), error
+                refused += 1
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+        stored = len(store.read_now(journal.rows))
+        verdict = store.read_now(journal.verify)
+    with Store.open(folder / f"{size}.db") as store:
+        again = store.read_now(journal.verify).rows
+    told.append([written, refused, stored, again, verdict.ok])
+print(json.dumps(told))
+"""
+
+
+def test_a_disk_that_is_full_at_any_size(tmp_path: Path) -> None:
+    runner = python(FULL, tmp_path)
+    out, err = runner.communicate(timeout=120)
+    assert runner.returncode == 0, err
+    told = json.loads(out)
+    for written, refused, stored, again, sound in told:
+        assert written + refused == 12
+        # The row of the opening, what was said to be written, and one after there was room.
+        assert stored == again == 1 + written + 1
+        assert sound
+    assert told[0][0] == 0 and told[-1][0] > 5 and told[0][1] == 12

@@ -1,0 +1,144 @@
+"""Following: every row, in order, once, whoever wrote it; and nothing is left running."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from store_world import begin, opened, python
+
+from cockpit.store import journal
+from cockpit.store.database import Store, Tx
+from cockpit.store.follow import follow
+from cockpit.store.journal import Action, Row
+
+
+def row(tx: Tx, session_id: str = "") -> int:
+    return tx.journal(Action.SESSION_RUNNING, session_id=session_id)
+
+
+async def read(store: Store, until: int, **words: object) -> list[Row]:
+    """Rows until that seq has come."""
+    found: list[Row] = []
+    batches = follow(store, **words)
+    async for batch in batches:
+        assert batch
+        found.extend(batch)
+        if found[-1].seq >= until:
+            break
+    await batches.aclose()
+    return found
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from cockpit.store.database import Store
+from cockpit.store.journal import Action
+with Store.open(Path(sys.argv[1])) as store:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(int(sys.argv[2])):
+        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING, detail={"n": number}))
+"""
+
+
+async def test_rows_of_two_other_processes_come_in_order_without_a_gap(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "cockpit.db") as store:
+        after = store.read_now(journal.last_seq)
+        writers = [python(WRITER, store.path, 50) for _ in range(2)]
+        for writer in writers:
+            assert writer.stdout and writer.stdout.readline() == "ready\n"
+        reading = asyncio.ensure_future(read(store, after + 150, after=after))
+        for writer in writers:
+            assert writer.stdin
+            writer.stdin.write("go\n")
+            writer.stdin.flush()
+        for _ in range(50):
+            await store.write(row)
+        found = await asyncio.wait_for(reading, 60)
+        for writer in writers:
+            assert writer.communicate(timeout=60)[1] == ""
+        assert [one.seq for one in found] == list(range(after + 1, after + 151))
+
+
+async def test_only_the_rows_of_one_session(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        mine, other = store.write_now(lambda tx: (begin(tx), begin(tx)))
+        after = store.read_now(journal.last_seq)
+        for session_id in (other, mine, other, mine):
+            last = store.write_now(lambda tx, s=session_id: row(tx, s))
+        found = await read(store, last, after=after, session_id=mine)
+        assert [(one.seq, one.session_id) for one in found] == [
+            (after + 2, mine),
+            (after + 4, mine),
+        ]
+
+
+async def test_more_rows_than_one_batch(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        last = store.write_now(lambda tx: [row(tx) for _ in range(2_500)][-1])
+        assert [one.seq for one in await read(store, last)] == list(range(1, last + 1))
+
+
+def test_closing_leaves_neither_task_nor_thread(tmp_path: Path) -> None:
+    async def watch(store: Store) -> None:
+        tasks = asyncio.all_tasks()
+        for _ in range(4):
+            batches = follow(store)
+            await anext(batches)
+            assert asyncio.all_tasks() > tasks
+            await batches.aclose()
+            assert asyncio.all_tasks() == tasks
+            assert store._writer._listeners == []
+
+    with opened(tmp_path) as store:
+        threads = set(threading.enumerate())
+        asyncio.run(watch(store))
+        # The loop's pool of threads is its own; with the loop gone, all that was begun has to end.
+        left = set(threading.enumerate()) - threads
+        for thread in left:
+            thread.join(30)
+        assert not any(thread.is_alive() for thread in left)
+
+
+@pytest.mark.parametrize("looks", range(0, 60, 3))
+async def test_a_cancellation_is_never_lost(tmp_path: Path, looks: int) -> None:
+    with opened(tmp_path) as store:
+        before = asyncio.all_tasks()
+        reading = asyncio.ensure_future(read(store, 1_000_000))
+        for _ in range(looks):
+            await asyncio.sleep(0)
+        writing = asyncio.ensure_future(store.write(row))
+        await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.wait([reading], timeout=30)
+        assert reading.cancelled()
+        await writing
+        assert asyncio.all_tasks() == before
+
+
+def test_a_loop_that_closes_in_the_middle_of_following(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+
+        async def abandon() -> None:
+            batches = follow(store)
+            await anext(batches)
+            await batches.aclose()
+
+        for _ in range(5):
+            stop = threading.Event()
+
+            def write(stop: threading.Event = stop) -> None:
+                while not stop.is_set():
+                    store.write_now(row)
+
+            thread = threading.Thread(target=write)
+            thread.start()
+            asyncio.run(abandon())
+            stop.set()
+            thread.join()
+        assert store.write_now(row) > 0
+        assert store.read_now(journal.verify).ok

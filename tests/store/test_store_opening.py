@@ -1,0 +1,267 @@
+"""Opening: what is not ours, not sound, newer, full or out of reach is refused in words."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from store_world import begin, opened, python, race
+
+from cockpit.store import journal, migrate
+from cockpit.store.clock import FixedClock
+from cockpit.store.connection import connect
+from cockpit.store.database import Store
+from cockpit.store.errors import StoreCorrupt, StoreError, StoreTooNew, StoreUnwritable
+from cockpit.store.journal import Action
+from cockpit.store.migrate import KEPT_BACKUPS, Migration
+
+EXTRA = Migration("9000_more", "CREATE TABLE more(a);\n", "c" * 64)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_everything_is_for_the_owner_only(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        with opened(tmp_path) as store:
+            store.write_now(begin)
+            names = {path.name: oct(mode(path)) for path in tmp_path.iterdir()}
+    finally:
+        os.umask(old)
+    assert names == {f"cockpit.db{end}": "0o600" for end in ("", "-wal", "-shm")}
+
+
+def test_closing_leaves_one_file(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(begin)
+        store.read_now(journal.rows)
+    assert [path.name for path in tmp_path.iterdir()] == ["cockpit.db"]
+
+
+def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    (tmp_path / "cockpit.db").chmod(0o644)
+    with opened(tmp_path) as store:
+        store.write_now(begin)
+        assert {mode(path) for path in tmp_path.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_that_leads_out_is_refused(tmp_path: Path, end: str, there: bool) -> None:
+    state, outside = tmp_path / "state", tmp_path / "outside"
+    state.mkdir()
+    outside.mkdir()
+    if end:
+        opened(state).close()
+    if there:
+        (outside / "target").touch()
+    (state / f"cockpit.db{end}").symlink_to(outside / "target")
+    with pytest.raises(StoreUnwritable, match="is a link"):
+        opened(state)
+    with pytest.raises(StoreUnwritable, match="is a link"):
+        connect(state / "cockpit.db", read_only=True)
+    assert [path.name for path in outside.iterdir()] == ["target"] * there
+    assert not there or (outside / "target").read_bytes() == b""
+
+
+def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "cockpit.db")
+    with pytest.raises(StoreUnwritable, match="no plain file"):
+        opened(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_unwritable(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnwritable, match="permissions"):
+        opened(tmp_path / "nowhere")
+
+
+UNPRIVILEGED = """
+import os, sys
+from pathlib import Path
+from cockpit.store import connection, database, follow, journal
+from cockpit.store.errors import StoreError
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    database.Store.open(Path(sys.argv[1]))
+except StoreError as error:
+    print(error.code)
+"""
+
+
+def test_a_folder_without_permission_is_unwritable(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0o500)
+    runner = python(UNPRIVILEGED, closed / "cockpit.db")
+    assert runner.communicate(timeout=60) == ("store_unwritable\n", "")
+
+
+def test_garbage_is_corrupt_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "cockpit.db"
+    garbage = b"this is no database " * 500
+    path.write_bytes(garbage)
+    with pytest.raises(StoreCorrupt, match="Move it away"):
+        opened(tmp_path)
+    assert path.read_bytes() == garbage
+
+
+@pytest.mark.parametrize("kept", [4096, 4096 * 3, 4096 * 7 + 100])
+def test_a_truncated_file_is_corrupt(tmp_path: Path, kept: int) -> None:
+    opened(tmp_path).close()
+    path = tmp_path / "cockpit.db"
+    path.write_bytes(path.read_bytes()[:kept])
+
+    def use() -> None:
+        with opened(tmp_path) as store:
+            store.write_now(begin)
+
+    with pytest.raises(StoreCorrupt):
+        use()
+
+
+def test_damage_that_a_step_finds_is_corrupt_for_the_step(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        for number in range(300):
+            store.write_now(lambda tx, n=number: begin(tx, title=f"{n}", words="w" * 200))
+        (root,) = store.read_now(
+            lambda c: c.execute(
+                "SELECT rootpage FROM sqlite_master WHERE name='sessions'"
+            ).fetchone()
+        )
+    path = tmp_path / "cockpit.db"
+    with path.open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    with opened(tmp_path) as store:
+        with pytest.raises(StoreCorrupt):
+            store.write_now(lambda tx: tx.execute("SELECT count(title) FROM sessions").fetchone())
+        with pytest.raises(StoreCorrupt):
+            store.read_now(lambda c: c.execute("SELECT count(title) FROM sessions").fetchone())
+        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["CREATE TABLE mine(a)", "CREATE TABLE migrations(version)", "CREATE TABLE migrations(name)"],
+)
+def test_another_programs_database_is_refused(tmp_path: Path, statement: str) -> None:
+    other = sqlite3.connect(tmp_path / "cockpit.db")
+    other.execute(statement)
+    other.close()
+    with pytest.raises(StoreCorrupt, match="not cockpit's"):
+        opened(tmp_path)
+
+
+def test_an_altered_migration_is_refused(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(lambda tx: tx.execute("UPDATE migrations SET checksum='0'"))
+    with pytest.raises(StoreCorrupt, match="another checksum"):
+        opened(tmp_path)
+
+
+def test_a_newer_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(lambda tx: tx.execute("INSERT INTO migrations VALUES ('9999_new','c','x')"))
+    before = (tmp_path / "cockpit.db").read_bytes()
+    with pytest.raises(StoreTooNew, match="9999_new"):
+        opened(tmp_path)
+    assert (tmp_path / "cockpit.db").read_bytes() == before
+
+
+def test_migrations_are_journalled_in_their_own_transaction(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        (row,) = store.read_now(journal.rows)
+        assert row.action == Action.STORE_MIGRATED
+        assert row.detail["migrations"] == [one.name for one in migrate.shipped()]
+    with opened(tmp_path) as store:
+        assert store.read_now(journal.last_seq) == 1
+
+
+def test_a_copy_is_kept_before_a_migration_and_only_the_newest_stay(tmp_path: Path) -> None:
+    clock = FixedClock(step_s=1)
+    with opened(tmp_path) as store:
+        store.write_now(begin)
+    path = tmp_path / "cockpit.db"
+    steps = [replace(EXTRA, name=f"900{n}", sql=f"CREATE TABLE more{n}(a);\n") for n in range(5)]
+    connection = connect(path)
+    for number in range(1, 6):
+        known = (*migrate.shipped(), *steps[:number])
+        assert migrate.migrate(connection, path, clock, known) == (f"900{number - 1}",)
+    connection.close()
+    folder = tmp_path / "backups"
+    kept = sorted(folder.iterdir())
+    assert len(kept) == KEPT_BACKUPS and mode(folder) == 0o700
+    assert {mode(one) for one in kept} == {0o600}
+    copy = sqlite3.connect(f"{kept[-1].as_uri()}?mode=ro", uri=True)
+    names = [name for (name,) in copy.execute("SELECT name FROM migrations ORDER BY name")]
+    assert names[-1] == "9003" and copy.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
+    assert journal.verify(copy).ok
+    copy.close()
+
+
+def test_backups_behind_a_link_are_refused(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "backups").symlink_to(outside)
+    connection = connect(tmp_path / "cockpit.db")
+    with pytest.raises(StoreUnwritable, match="is a link"):
+        migrate.migrate(
+            connection, tmp_path / "cockpit.db", FixedClock(), (*migrate.shipped(), EXTRA)
+        )
+    connection.close()
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("sql", ["CREATE TABLE a(b);\nCREATE TABLE a(b);\n", "CREATE TABLE a(b"])
+def test_a_migration_that_fails_leaves_nothing(tmp_path: Path, sql: str) -> None:
+    opened(tmp_path).close()
+    path = tmp_path / "cockpit.db"
+    connection = connect(path)
+    known = (*migrate.shipped(), replace(EXTRA, sql=sql))
+    with pytest.raises((StoreError, sqlite3.OperationalError)):
+        migrate.migrate(connection, path, FixedClock(), known)
+    connection.close()
+    with opened(tmp_path) as store:
+        assert not store.read_now(
+            lambda c: c.execute("SELECT 1 FROM sqlite_master WHERE name='a'").fetchone()
+        )
+
+
+OPENER = """
+import sys
+from pathlib import Path
+from cockpit.store.database import Store
+print("ready", flush=True)
+sys.stdin.readline()
+with Store.open(Path(sys.argv[2])) as store:
+    print("open")
+"""
+
+
+def test_six_processes_open_one_fresh_file(tmp_path: Path) -> None:
+    assert race(OPENER, 6, tmp_path / "cockpit.db") == ["open\n"] * 6
+    with Store.open(tmp_path / "cockpit.db") as store:
+        rows = store.read_now(journal.rows)
+        assert [row.action for row in rows] == [Action.STORE_MIGRATED]
+        assert store.read_now(journal.verify).ok
+    assert not (tmp_path / "backups").exists()
+
+
+@pytest.mark.parametrize("name", ["a b", "a?b#c%20d", "new\nline", "ünï", "\udcff"])
+def test_any_name_of_a_folder(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    with opened(folder) as store:
+        store.write_now(begin)
+        assert store.read_now(journal.verify).ok
+    assert (folder / "cockpit.db").stat().st_size > 0

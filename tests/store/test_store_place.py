@@ -1,0 +1,147 @@
+"""Where the state stands: one place for all worktrees, private, never outside the project."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cockpit.store.database import Store
+from cockpit.store.errors import StoreUnwritable
+from cockpit.store.place import find_place
+
+AS = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+
+
+def git(where: Path, *arguments: str) -> None:
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    subprocess.run(["git", *AS, *arguments], cwd=where, env=env, check=True, capture_output=True)
+
+
+def repository(where: Path) -> Path:
+    where.mkdir()
+    git(where, "init", "-q")
+    git(where, "commit", "-q", "--allow-empty", "-m", "first")
+    return where
+
+
+@pytest.mark.parametrize(
+    "name", ["project", "new\nline", "two\n\nlines\n", "a b\u2028c\x0b", "\udcff"]
+)
+def test_a_subfolder_and_a_linked_worktree_find_the_main_checkout(
+    tmp_path: Path, name: str
+) -> None:
+    project = repository(tmp_path / name)
+    deep = project / "src" / "deep"
+    deep.mkdir(parents=True)
+    for start in (project, deep, project / "src" / ".." / "src"):
+        place = find_place(start)
+        assert (place.root, place.home, place.git) == (project, project, True)
+    tree = tmp_path / f"tree of {name}"
+    git(project, "worktree", "add", "-q", str(tree), "-b", "other")
+    (tree / "sub").mkdir()
+    for start in (tree, tree / "sub"):
+        place = find_place(start)
+        assert (place.root, place.home) == (tree, project)
+    assert find_place(tree).database == project / ".cockpit" / "state" / "cockpit.db"
+
+
+def test_a_submodule_is_a_project_of_its_own(tmp_path: Path) -> None:
+    inner, outer = repository(tmp_path / "inner"), repository(tmp_path / "outer")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    place = find_place(outer / "sub")
+    assert (place.root, place.home) == (outer / "sub", outer / "sub")
+
+
+def test_worktrees_of_a_bare_repository(tmp_path: Path) -> None:
+    project = repository(tmp_path / "project")
+    git(tmp_path, "clone", "-q", "--bare", str(project), "bare.git")
+    bare = tmp_path / "bare.git"
+    place = find_place(bare)
+    assert (place.root, place.git) == (bare, False)
+    git(bare, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "other")
+    place = find_place(tmp_path / "tree")
+    assert (place.root, place.home, place.git) == (tmp_path / "tree", tmp_path / "tree", True)
+
+
+def test_variables_of_git_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, other = repository(tmp_path / "project"), repository(tmp_path / "other")
+    for name, value in (
+        ("GIT_DIR", other / ".git"),
+        ("GIT_WORK_TREE", other),
+        ("GIT_COMMON_DIR", other / ".git"),
+        ("GIT_CEILING_DIRECTORIES", tmp_path),
+    ):
+        monkeypatch.setenv(name, str(value))
+    (project / "sub").mkdir()
+    assert find_place(project / "sub").home == project
+
+
+def test_without_git_the_nearest_folder_that_has_one(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    place = find_place(deep)
+    assert (place.root, place.home, place.git) == (deep, deep, False)
+    (tmp_path / "a" / ".cockpit").mkdir()
+    assert find_place(deep).root == tmp_path / "a"
+
+
+def test_without_the_program_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = repository(tmp_path / "project")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not find_place(project).git
+
+
+def test_the_state_is_private_and_ignored(tmp_path: Path) -> None:
+    project = repository(tmp_path / "project")
+    old = os.umask(0o022)
+    try:
+        place = find_place(project)
+        place.prepare()
+        place.state.chmod(0o755)
+        place.prepare()
+        with Store.open(place.database):
+            names = {path.name: stat.S_IMODE(path.stat().st_mode) for path in place.state.iterdir()}
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(place.state.stat().st_mode) == 0o700
+    assert {mode for name, mode in names.items() if name.startswith("cockpit.db")} == {0o600}
+    assert (place.state / ".gitignore").read_text() == "*\n"
+    told = subprocess.run(
+        ["git", "status", "--porcelain", "-uall"], cwd=project, capture_output=True, text=True
+    )
+    assert told.stdout == ""
+
+
+@pytest.mark.parametrize("what", [".cockpit", ".cockpit/state", ".cockpit/state/.gitignore"])
+@pytest.mark.parametrize("dangling", [True, False])
+def test_state_behind_a_link_is_refused_and_nothing_is_made_there(
+    tmp_path: Path, what: str, dangling: bool
+) -> None:
+    project, outside = repository(tmp_path / "project"), tmp_path / "outside"
+    link = project / what
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(outside)
+    if what.endswith("ignore") and not dangling:
+        outside.write_text("*\n")
+        find_place(project).prepare()
+        assert outside.read_text() == "*\n"
+        return
+    if not dangling:
+        outside.mkdir()
+    with pytest.raises(StoreUnwritable, match=r"link|in the way"):
+        find_place(project).prepare()
+    assert not outside.exists() if dangling else list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("what", [".cockpit", ".cockpit/state"])
+def test_a_file_in_the_way_is_named(tmp_path: Path, what: str) -> None:
+    project = repository(tmp_path / "project")
+    (project / what).parent.mkdir(parents=True, exist_ok=True)
+    (project / what).write_text("mine")
+    with pytest.raises(StoreUnwritable, match="in the way"):
+        find_place(project).prepare()
+    assert (project / what).read_text() == "mine"

@@ -1,0 +1,226 @@
+"""Proposals are decided once, as they were shown, in time; receipts and packets stay."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from store_world import begin, opened, race
+
+from cockpit.store import journal, outbox, proposals, waves
+from cockpit.store.clock import FixedClock
+from cockpit.store.database import Store, Tx
+from cockpit.store.errors import AlreadyDecided, NotFound, Stale
+from cockpit.store.proposals import Proposal
+
+ITEMS = {"items": [{"item": f"file:{name}.py", "tokens": 1} for name in "abc"]}
+
+
+def propose(tx: Tx, proposal_id: str = "p-1", **words: Any) -> Proposal:
+    given: dict[str, Any] = {
+        "kind": "context",
+        "wave_id": "w",
+        "title": "look",
+        "body": ITEMS,
+        "risk": "low",
+        **words,
+    }
+    session_id = given.pop("session_id", None) or begin(tx)
+    return proposals.create(tx, proposal_id=proposal_id, session_id=session_id, **given)
+
+
+def decide(store: Store, verdict: str = "approved", **words: Any) -> Proposal:
+    return store.write_now(lambda tx: proposals.decide(tx, "p-1", verdict, by="person", **words))
+
+
+def status(store: Store) -> str:
+    return store.read_now(lambda c: proposals.load(c, "p-1").status)
+
+
+@pytest.mark.parametrize("first", ["approved", "rejected", "discussed", "expired"])
+@pytest.mark.parametrize("second", ["approved", "rejected", "discussed", "expired"])
+def test_a_decision_is_final(tmp_path: Path, first: str, second: str) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(propose)
+        decide(store, first, reason="r")
+        before = store.read_now(journal.last_seq)
+        with pytest.raises(AlreadyDecided, match=first):
+            decide(store, second)
+        assert status(store) == first
+        assert store.read_now(journal.last_seq) == before
+
+
+DECIDER = """
+import sys
+from pathlib import Path
+from cockpit.store import proposals
+from cockpit.store.database import Store
+from cockpit.store.errors import AlreadyDecided
+verdict = ("approved", "rejected", "discussed")[int(sys.argv[1]) % 3]
+with Store.open(Path(sys.argv[2])) as store:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(6):
+        try:
+            store.write_now(lambda tx: proposals.decide(tx, f"p-{number}", verdict, by=sys.argv[1]))
+            print(number, verdict)
+        except AlreadyDecided:
+            pass
+"""
+
+
+def test_eight_racing_processes_decide_each_proposal_once(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "cockpit.db") as store:
+        for number in range(6):
+            store.write_now(lambda tx, n=number: propose(tx, f"p-{n}"))
+        told = race(DECIDER, 8, store.path)
+        won = sorted(line for out in told for line in out.splitlines())
+        stored = store.read_now(
+            lambda c: [f"{n} {proposals.load(c, f'p-{n}').status}" for n in range(6)]
+        )
+        assert won == stored
+        verdicts = [row for row in store.read_now(journal.rows) if row.action in JOURNALLED]
+        assert len(verdicts) == 6
+
+
+JOURNALLED = {str(action) for action in proposals.VERDICTS.values()}
+
+
+def test_what_was_not_shown_is_not_approved(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        shown = store.write_now(propose).shown_digest
+        with pytest.raises(Stale, match="look at it again"):
+            decide(store, shown_digest="0" * 64)
+        assert status(store) == "pending"
+        assert decide(store, shown_digest=shown).status == "approved"
+
+
+def test_after_the_deadline_only_expiry(tmp_path: Path) -> None:
+    clock = FixedClock()
+    with opened(tmp_path, clock=clock) as store:
+        session_id = store.write_now(lambda tx: propose(tx, deadline_s=10)).session_id
+
+        def expire(tx: Tx) -> list[Proposal]:
+            return proposals.expire_due(tx, session_id)
+
+        clock.advance(9.999)
+        assert store.write_now(expire) == []
+        clock.advance(0.001)
+        with pytest.raises(Stale, match="deadline"):
+            decide(store)
+        assert [one.status for one in store.write_now(expire)] == ["expired"]
+        assert store.write_now(expire) == []
+
+
+def test_narrowing_only_takes_away(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(propose)
+        for narrowed in (["file:d.py"], ["file:a.py", "file:d.py"], []):
+            with pytest.raises(Stale):
+                decide(store, narrowed=narrowed)
+        with pytest.raises(Stale):
+            decide(store, "rejected", narrowed=["file:a.py"])
+        assert status(store) == "pending"
+        kept = decide(store, narrowed=["file:c.py", "file:a.py"]).narrowed
+        assert kept == ("file:a.py", "file:c.py"), "in the order in which they were shown"
+
+
+def test_an_action_is_not_narrowed(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(lambda tx: propose(tx, kind="action"))
+        with pytest.raises(Stale):
+            decide(store, narrowed=["file:a.py"])
+
+
+def test_the_same_proposal_again_is_the_first(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        first = store.write_now(propose)
+        again = store.write_now(lambda tx: propose(tx, body={"items": []}, title="other"))
+        assert again == first
+        with pytest.raises(NotFound):
+            store.read_now(lambda c: proposals.load(c, "p-2"))
+
+
+OTHER = "body_json='{}'", "shown_digest='x'", "status='approved'", "reason='x'", "title='x'"
+
+
+@pytest.mark.parametrize("change", OTHER)
+def test_the_table_keeps_a_decided_proposal(tmp_path: Path, change: str) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(propose)
+        decide(store, "rejected")
+        refused(store, f"UPDATE proposals SET {change}")
+        refused(store, "DELETE FROM proposals")
+        refused(store, "INSERT OR REPLACE INTO proposals SELECT * FROM proposals")
+        refused(store, "UPDATE OR REPLACE proposals SET status='pending', decided_at=NULL")
+        assert status(store) == "rejected"
+
+
+def receipt(tx: Tx) -> None:
+    session_id = begin(tx)
+    wave = waves.create(tx, session_id=session_id, trace_id="t")
+    made = outbox.plan(
+        tx,
+        wave_id=wave.wave_id,
+        session_id=session_id,
+        position=1,
+        key="k",
+        action_type="run",
+        title="t",
+        payload={},
+    )
+    outbox.enqueue(tx, made.action_id, proposal_id=None, payload={})
+    outbox.dispatch(tx, made.action_id, "o")
+    outbox.confirm(tx, made.action_id, summary="s", detail={})
+
+
+def test_the_table_keeps_receipts(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(receipt)
+        refused(store, "UPDATE action_receipts SET status='failure'")
+        refused(store, "DELETE FROM action_receipts")
+        refused(store, "INSERT OR REPLACE INTO action_receipts SELECT * FROM action_receipts")
+        other = (
+            "SELECT 'r-other', action_id, idempotency_key, attempt, 'failure', terminal, summary,"
+            " detail_json, created_at FROM action_receipts"
+        )
+        refused(store, f"INSERT OR REPLACE INTO action_receipts {other}")
+        refused(store, f"INSERT INTO action_receipts {other}")
+
+
+def packet(tx: Tx) -> None:
+    wave = waves.create(tx, session_id=begin(tx), trace_id="t")
+    tx.execute(
+        "INSERT INTO orientation_packets VALUES ('k', ?, 'default', 1, 2, 1, '{}', 'd', 'now')",
+        (wave.wave_id,),
+    )
+
+
+def test_the_table_keeps_packets_except_from_pruning(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.write_now(packet)
+        refused(store, "UPDATE orientation_packets SET packet_json='[]'")
+        refused(store, "DELETE FROM orientation_packets")
+        refused(
+            store, "INSERT OR REPLACE INTO orientation_packets SELECT * FROM orientation_packets"
+        )
+        other = (
+            "SELECT 'k2', wave_id, profile_id, profile_version, token_budget, token_used, '[]',"
+            " digest_sha256, created_at FROM orientation_packets"
+        )
+        refused(store, f"INSERT OR REPLACE INTO orientation_packets {other}")
+
+        def prune(tx: Tx) -> int:
+            tx.execute("INSERT INTO pruning VALUES (1)")
+            gone = tx.execute("DELETE FROM orientation_packets").rowcount
+            tx.execute("DELETE FROM pruning")
+            return gone
+
+        assert store.write_now(prune) == 1
+
+
+def refused(store: Store, statement: str) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        store.write_now(lambda tx: tx.execute(statement))

@@ -1,0 +1,136 @@
+"""A session belongs to one live process; what is dead or late gives it up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from store_world import begin, opened, python
+
+from cockpit.store import journal, sessions
+from cockpit.store.clock import FixedClock
+from cockpit.store.database import Store
+from cockpit.store.errors import IllegalTransition, NotFound, Stale
+from cockpit.store.journal import Action
+from cockpit.store.sessions import LEASE_S, process_alive, this_process
+
+OWNER = """
+import sys
+from pathlib import Path
+from cockpit.store import sessions
+from cockpit.store.database import Store
+with Store.open(Path(sys.argv[1])) as store:
+    print(store.write_now(lambda tx: sessions.own(tx, sys.argv[2])), flush=True)
+    print(sessions.this_process(), flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_live_process_keeps_its_session_and_a_dead_one_loses_it(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "cockpit.db") as store:
+        session_id = store.write_now(begin)
+        other = python(OWNER, store.path, session_id)
+        assert other.stdout is not None
+        token = other.stdout.readline().strip()
+        assert process_alive(other.stdout.readline().strip())
+        with pytest.raises(Stale, match=f"running in process {other.pid}"):
+            store.write_now(lambda tx: sessions.own(tx, session_id))
+        other.kill()
+        other.communicate()
+        mine = store.write_now(lambda tx: sessions.own(tx, session_id))
+        with pytest.raises(Stale, match="taken over"):
+            store.write_now(lambda tx: sessions.renew(tx, session_id, token))
+        store.write_now(lambda tx: sessions.release(tx, session_id, token))
+        store.write_now(lambda tx: sessions.renew(tx, session_id, mine))
+        owner = store.read_now(lambda c: sessions.load(c, session_id).lease_owner)
+        assert owner == this_process()
+
+
+def test_a_pid_that_came_back_is_not_the_process_that_was(tmp_path: Path) -> None:
+    pid, _, started = this_process().partition("/")
+    assert started, "this test needs a system that tells when a process began"
+    assert process_alive(f"{pid}/{started}")
+    assert not process_alive(f"{pid}/1")
+    assert not process_alive("nobody")
+    assert not process_alive("")
+
+
+def test_a_lease_that_was_not_renewed_runs_out(tmp_path: Path) -> None:
+    clock = FixedClock()
+    with opened(tmp_path, clock=clock) as store:
+        session_id = store.write_now(begin)
+        first = store.write_now(lambda tx: sessions.own(tx, session_id))
+        with pytest.raises(Stale):
+            store.write_now(lambda tx: sessions.own(tx, session_id))
+        clock.advance(LEASE_S - 1)
+        store.write_now(lambda tx: sessions.renew(tx, session_id, first))
+        clock.advance(LEASE_S - 1)
+        with pytest.raises(Stale):
+            store.write_now(lambda tx: sessions.own(tx, session_id))
+        clock.advance(1)
+        second = store.write_now(lambda tx: sessions.own(tx, session_id))
+        assert second != first
+        store.write_now(lambda tx: sessions.release(tx, session_id, second))
+        store.write_now(lambda tx: sessions.own(tx, session_id))
+
+
+def test_only_known_fields_and_statuses(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        session_id = store.write_now(begin)
+        with pytest.raises(IllegalTransition):
+            store.write_now(lambda tx: sessions.change(tx, session_id, lease_owner="me"))
+        with pytest.raises(IllegalTransition):
+            store.write_now(lambda tx: sessions.enter(tx, session_id, "asleep"))
+        with pytest.raises(NotFound):
+            store.write_now(lambda tx: sessions.own(tx, "s-none"))
+        changed = store.write_now(
+            lambda tx: sessions.change(
+                tx, session_id, title="new", target={"pr": "1"}, limits={"waves": 3}, policy="all"
+            )
+        )
+        assert (changed.title, changed.target, changed.limits, changed.policy) == (
+            "new", {"pr": "1"}, {"waves": 3}, "all",
+        )  # fmt: skip
+
+
+def test_entering_the_same_status_is_told_once(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        session_id = store.write_now(begin)
+        for status in ("stopped", "stopped", "running", "running"):
+            store.write_now(lambda tx, s=status: sessions.enter(tx, session_id, s))
+        told = [row.action for row in store.read_now(journal.rows)][-2:]
+        assert told == [Action.SESSION_STOPPED, Action.SESSION_RUNNING]
+
+
+def test_spending_adds_up_and_an_unpriced_call_keeps_the_cost(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        session_id = store.write_now(begin)
+        for cost in (None, 0.25, None, 0.5):
+            store.write_now(
+                lambda tx, cost=cost: sessions.spend(
+                    tx, session_id, input_tokens=3, output_tokens=2, cached_tokens=1, cost_usd=cost
+                )
+            )
+        found = store.read_now(lambda c: sessions.load(c, session_id))
+        assert (found.input_tokens, found.output_tokens, found.cached_tokens) == (12, 8, 4)
+        assert found.cost_usd == 0.75
+
+
+@pytest.mark.parametrize("text", ["a\udcffb", "\ud800", "ok \U0001f600", "a\x00b"])
+def test_any_words_are_stored(tmp_path: Path, text: str) -> None:
+    clean = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    with opened(tmp_path) as store:
+        session_id = store.write_now(
+            lambda tx: begin(
+                tx,
+                words=text,
+                title=text,
+                target={text: text},
+                root=Path("/p") / text.replace("\0", ""),
+            )
+        )
+        store.write_now(lambda tx: sessions.change(tx, session_id, title=text, rev=text))
+        found = store.read_now(lambda c: sessions.load(c, session_id))
+        assert (found.words, found.title, found.rev) == (clean, clean, clean)
+        assert found.target == {clean: clean}
+        assert store.read_now(journal.verify).ok
