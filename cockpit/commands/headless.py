@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cockpit.commands.exits import Exit, of_session
 from cockpit.commands.failing import explain
-from cockpit.commands.project import choose_session, here, settings_of
+from cockpit.commands.project import choose_session, first_start, here, settings_of
 from cockpit.commands.terminal import (
     Telling,
     on_terminal,
@@ -71,6 +71,7 @@ def drive(words: str, session: str | None, *, output: str, flags: Mapping[str, o
     """
     place = here()
     settings = settings_of(place, flags)
+    first_start(place)
     return asyncio.run(_drive(place, settings, words, session, output, flags))
 
 

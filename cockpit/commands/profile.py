@@ -2,44 +2,62 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import click
 
-from cockpit.commands.project import here, look, settings_of
-from cockpit.commands.terminal import listing, show, show_json, table
-from cockpit.store.attention import WEIGHT_ONE, Profile, Rule, scaled, shipped
+from cockpit.commands.profile_change import COMMANDS
+from cockpit.commands.project import WrongUse, here, look, settings_of
+from cockpit.commands.terminal import json_text, listing, say, show, show_json, table
+from cockpit.orient.portable import differences, document
+from cockpit.store import adaptations
+from cockpit.store.attention import WEIGHT_ONE, Profile, Rule
 from cockpit.store.errors import NotFound
-from cockpit.store.profiles import current, history, load
+from cockpit.store.profiles import current, first, history, load
 
-NAME = "default"
+VERSION = click.option(
+    "--version", type=click.IntRange(min=1), help="That version, not the current one."
+)
+NAMED = click.argument("profile_id", default="")
 
 
 @click.group(short_help="The orientation profile and its versions.")
 def profile() -> None:
-    """Profiles say how many tokens each band gets and what is worth them."""
+    """Profiles say how many tokens each band gets and what is worth them.
+
+    Without PROFILE_ID a command is about the profile of this project's budget.
+    """
+
+
+for _command in COMMANDS:
+    profile.add_command(_command)
 
 
 @profile.command("show")
-@click.argument("profile_id", default=NAME)
-@click.option("--version", type=click.IntRange(min=1), help="That version, not the current one.")
+@NAMED
+@VERSION
 @click.option("--json", "as_json", is_flag=True, help="The profile as JSON.")
 def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
     """Show PROFILE_ID; before any session that is the one a first session would get."""
-    found: tuple[Profile, ...] = look(
-        lambda connection: _find(connection, profile_id, version), empty=()
-    )
-    chosen = found[0] if found else _first(profile_id, version)
+    chosen, running = _chosen(profile_id, version)
     if as_json:
-        show_json(_record(chosen))
+        show_json({**document(chosen), "adaptation": running})
         return
     show(
         f"{chosen.profile_id} version {chosen.version} · {chosen.status} · {chosen.ranking}"
         f" · {chosen.total_token_budget:,} tokens"
         f"\nby {chosen.updated_by}{f' at {chosen.updated_at}' if chosen.updated_at else ''}"
-        f" · digest {chosen.digest[:12]}\n"
+        f" · digest {chosen.digest[:12]}"
     )
+    if running is not None:
+        show(
+            f"adapted: {running['waves_left']} of {running['horizon_waves']} waves left, then back to"
+            f" version {running['base_version']} ({running['proposal_id']})"
+        )
+    show("")
     show(
         table(
             ("BAND", "FLOOR", "TARGET", "CEILING"),
@@ -72,14 +90,15 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
 
 
 @profile.command("history")
-@click.argument("profile_id", default=NAME)
+@NAMED
 @click.option("--json", "as_json", is_flag=True, help="A JSON list of whole profiles.")
 def show_history(profile_id: str, as_json: bool) -> None:
     """List every version of PROFILE_ID, oldest first."""
-    found: tuple[Profile, ...] = look(lambda connection: history(connection, profile_id), empty=())
+    name = profile_id or _first().profile_id
+    found: tuple[Profile, ...] = look(lambda connection: history(connection, name), empty=())
     listing(
         as_json,
-        [_record(version) for version in found],
+        [document(version) for version in found],
         ("VERSION", "STATUS", "BUDGET", "RANKING", "BY", "AT", "DIGEST"),
         [
             (
@@ -93,61 +112,137 @@ def show_history(profile_id: str, as_json: bool) -> None:
             )
             for version in found
         ],
-        f"There is no profile {profile_id} here yet; the first session makes it.",
+        f"There is no profile {name} here yet; the first session makes it.",
     )
 
 
-def _find(
-    connection: sqlite3.Connection, profile_id: str, version: int | None
-) -> tuple[Profile, ...]:
-    """The stored profile, or none while nothing of that id was stored."""
-    if not history(connection, profile_id):
-        return ()
-    if version is None:
-        return (current(connection, profile_id),)
-    return (load(connection, profile_id, version),)
+@profile.command("diff")
+@click.argument("before", type=click.IntRange(min=1))
+@click.argument("after", type=click.IntRange(min=1))
+@click.option("--profile", "profile_id", default="", metavar="ID", help="That profile.")
+@click.option("--json", "as_json", is_flag=True, help="What differs, as JSON.")
+def show_diff(before: int, after: int, profile_id: str, as_json: bool) -> None:
+    """Say what differs between the versions BEFORE and AFTER."""
+    found = differences(_chosen(profile_id, before)[0], _chosen(profile_id, after)[0])
+    if as_json:
+        show_json(found)
+        return
+    lines = [
+        f"{name}: {' → '.join(str(value) for value in found[name])}"
+        for name in ("total_token_budget", "ranking")
+        if found[name][0] != found[name][1]
+    ]
+    for kind in ("band", "rule_id"):
+        for entry in found["bands" if kind == "band" else "rules"]:
+            lines += _lines(entry[kind], entry["before"], entry["after"])
+    show("\n".join(lines) or "Nothing differs.")
 
 
-def _first(profile_id: str, version: int | None) -> Profile:
-    if profile_id != NAME or version not in (None, 1):
-        raise NotFound(f"There is no profile {profile_id} here; `cockpit profile history` lists.")
-    return scaled(shipped(), settings_of(here()).runtime.token_budget)
+@profile.command("export")
+@NAMED
+@VERSION
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Into that file.")
+def export(profile_id: str, version: int | None, output: Path | None) -> None:
+    """Write PROFILE_ID as JSON: what `profile import` reads."""
+    chosen = _chosen(profile_id, version)[0]
+    if output is None:
+        show_json(document(chosen))
+        return
+    try:
+        output.write_text(json_text(document(chosen), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise WrongUse(f"{output} cannot be written: {error.strerror or error}.") from error
+    say(f"{chosen.profile_id} version {chosen.version} is in {output}")
+
+
+@profile.command("changes")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+def show_changes(as_json: bool) -> None:
+    """List the changes that were proposed, newest first, and what became of each."""
+    found: list[adaptations.ChangeProposal] = look(adaptations.changes, empty=[])
+    listing(
+        as_json,
+        [
+            {
+                **adaptations.detail(change),
+                "status": change.status,
+                "code": change.rejection_code,
+                "reason": change.rejection_reason,
+                "approved_by": change.approved_by,
+                "version": change.applied_version,
+                "created_at": change.created_at,
+                "decided_at": change.decided_at,
+                "payload": json.loads(change.payload),
+            }
+            for change in found
+        ],
+        ("CHANGE", "STATUS", "PROFILE", "FROM", "WAVES", "BECAME", "BY", "WHY"),
+        [
+            (
+                change.proposal_id,
+                change.status,
+                change.profile_id,
+                str(change.base_version),
+                str(change.effective_waves) if change.effective_waves else "–",
+                str(change.applied_version) if change.applied_version else "–",
+                change.requested_by,
+                change.rejection_code or "",
+            )
+            for change in found
+        ],
+        "No change of a profile was proposed yet.",
+    )
+
+
+def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, Any] | None]:
+    """The profile asked for, and of the current version the adaptation that runs.
+
+    Before anything is stored the shipped one is version 1. Raises :class:`NotFound`.
+    """
+    shipped = _first()
+    name = profile_id or shipped.profile_id
+
+    def read(connection: sqlite3.Connection) -> tuple[Profile, dict[str, Any] | None] | None:
+        if not history(connection, name):
+            return None
+        if version is not None:
+            return load(connection, name, version), None
+        return current(connection, name), _running(connection, name)
+
+    found = look(read) if here().database.exists() else None
+    if found is not None:
+        return found
+    if name != shipped.profile_id or version not in (None, 1):
+        raise NotFound(f"There is no profile {name} here; `cockpit profile history` lists.")
+    return shipped, None
+
+
+def _running(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] | None:
+    found = adaptations.running(connection, profile_id)
+    if found is None:
+        return None
+    return {
+        "proposal_id": found.proposal_id,
+        "base_version": found.base_version,
+        "horizon_waves": found.horizon_waves,
+        "waves_begun": found.waves_begun,
+        "waves_left": found.waves_left,
+    }
+
+
+def _first() -> Profile:
+    return first(settings_of(here()).runtime.token_budget)
 
 
 def _weights(rule: Rule) -> tuple[int, int, int]:
     return (rule.priority_weight, rule.novelty_weight, rule.risk_weight)
 
 
-def _record(found: Profile) -> dict[str, Any]:
-    return {
-        "profile_id": found.profile_id,
-        "version": found.version,
-        "status": found.status,
-        "ranking": found.ranking,
-        "total_token_budget": found.total_token_budget,
-        "horizon_waves": found.horizon_waves,
-        "updated_by": found.updated_by,
-        "updated_at": found.updated_at,
-        "digest": found.digest,
-        "bands": [
-            {
-                "band": band.name,
-                "min": band.min_tokens,
-                "target": band.target_tokens,
-                "max": band.max_tokens,
-            }
-            for band in found.bands
-        ],
-        "rules": [
-            {
-                "rule_id": rule.rule_id,
-                "source_type": rule.source_type,
-                "priority_weight": rule.priority_weight / WEIGHT_ONE,
-                "novelty_weight": rule.novelty_weight / WEIGHT_ONE,
-                "risk_weight": rule.risk_weight / WEIGHT_ONE,
-                "recency_half_life": rule.recency_half_life,
-                "enabled": rule.enabled,
-            }
-            for rule in found.rules
-        ],
-    }
+def _lines(name: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
+    if before is None or after is None:
+        return [f"{name}: {'added' if before is None else 'removed'}"]
+    return [
+        f"{name} {field}: {before[field]} → {after[field]}"
+        for field in before
+        if before[field] != after[field]
+    ]

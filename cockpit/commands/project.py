@@ -50,6 +50,19 @@ def open_store(place: Place) -> Iterator[Store]:
         yield store
 
 
+def first_start(place: Place) -> None:
+    """On the first start in a project make its root token, and say where it is."""
+    from cockpit.access.tokens import ROOT_FILE, ensure_root
+    from cockpit.commands.terminal import say
+
+    if (place.state / ROOT_FILE).exists():
+        return
+    with open_store(place) as store:
+        made = store.write_now(lambda tx: ensure_root(tx, place.state))
+    if made is not None:
+        say(f"The root token of this project is in {made}; only you can read it.")
+
+
 def look(read: Callable[[sqlite3.Connection], T], *, empty: T | None = None) -> T:
     """Read from this project's store, which is not made by looking.
 

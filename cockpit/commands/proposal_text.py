@@ -14,6 +14,15 @@ _SHOWN = frozenset(
     {
         *("purpose", "question", "escalation", "items", "total_tokens", "changes", "key"),
         *("type", "summary", "fields", "body", "diffs", "notes", "payload"),
+        *("reason", "bands_before", "bands_after", "rules_before", "rules_after", "verdict"),
+        *(
+            "base_version",
+            "profile_id",
+            "effective_waves",
+            "widening",
+            "total_before",
+            "total_after",
+        ),
     }
 )
 
@@ -23,7 +32,8 @@ def proposal_text(proposal: Proposal) -> str:
     lines = [
         f"{proposal.kind.upper()}  {proposal.title}",
         f"{proposal.proposal_id} · {proposal.risk} risk · {proposal.status}"
-        f" · session {proposal.session_id} · shown {proposal.shown_digest}",
+        f" · {f'session {proposal.session_id}' if proposal.session_id else 'outside any session'}"
+        f" · shown {proposal.shown_digest}",
     ]
     if proposal.expires_at is not None and proposal.status == "pending":
         lines.append(f"waits until {proposal.expires_at[:19]}Z")
@@ -35,7 +45,8 @@ def proposal_text(proposal: Proposal) -> str:
         lines.append(f"in these words: {proposal.reason}")
     body = proposal.body
     lines += [f"  changed: {change}" for change in body.get("changes", ())]
-    lines += _context(body) if proposal.kind == "context" else _action(body)
+    draw = {"context": _context, "profile": _profile}.get(proposal.kind, _action)
+    lines += draw(body)
     rest = {name: value for name, value in body.items() if name not in _SHOWN and value}
     if rest:
         lines += ["", "also:", canonical_json(rest)]
@@ -57,6 +68,20 @@ def _context(body: Mapping[str, Any]) -> Iterator[str]:
         note = f"  ({item['note']})" if item.get("note") else ""
         yield f"  {item['item']}  {item['level']}, {item['tokens']:,} tokens, {item['band']}{note}"
     yield f"  together about {body.get('total_tokens', 0):,} tokens"
+
+
+def _profile(body: Mapping[str, Any]) -> Iterator[str]:
+    yield ""
+    if body.get("reason"):
+        yield f"because: {body['reason']}"
+    yield f"{body.get('profile_id', '')} version {body.get('base_version', '')} becomes:"
+    for name, value in body.get("fields", ()):
+        yield f"  {name}: {value}"
+    yield "the guard says:"
+    for entry in body.get("verdict", ()):
+        yield f"  {'✔' if entry.get('ok') else '✘'} {entry.get('code')}: {entry.get('message')}"
+    yield ""
+    yield f"applies: {canonical_json(body.get('payload', {}))}"
 
 
 def _action(body: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cockpit.commands.project import WrongUse, choose_session, here, look, open_store, settings_of
+from cockpit.commands.project import (
+    WrongUse,
+    choose_session,
+    first_start,
+    here,
+    look,
+    open_store,
+    settings_of,
+)
 from cockpit.commands.remembered import remember_theme
 from cockpit.commands.terminal import on_terminal, say, table
 from cockpit.store import sessions
@@ -30,6 +38,7 @@ def open_screen(
     _needs_terminal()
     place = here()
     settings = settings_of(place, flags)
+    first_start(place)
     session_id = None
     if session == "":
         session_id = _picked()

@@ -106,6 +106,7 @@ def judge(
                 f" {base.profile_id} is the current one. Look at that and propose again.",
             )
         )
+        return tuple(refusals)  # what it asks for was meant for another profile
     if change.effective_waves > admin.horizon_max:
         refusals.append(
             Refusal(
@@ -118,7 +119,7 @@ def judge(
         after = applied(change, base)
     except ChangeRefused as error:
         return (*refusals, Refusal(error.code, str(error)))
-    if (after.digest, change.effective_waves > 0) == (base.digest, True):
+    if after.digest == base.digest:
         refusals.append(Refusal("malformed", "It changes nothing."))
     refusals += unsafe(after, base, admin)
     refusals += [Refusal("outside_envelope", why) for why in beyond(base, after, envelope)]

@@ -73,7 +73,7 @@ def parse(text: str | bytes, *, own: bool = False) -> ProfileChange:
 
     Raises :class:`ChangeRefused`, whose words name the field and what would be right.
     """
-    body = _object(text)
+    body = read_object(text)
     allowed = (*_FIELDS, *_OWN_FIELDS) if own else _FIELDS
     _known("the change", body, allowed)
     for name in ("base_profile_version", "effective_waves"):
@@ -101,7 +101,11 @@ def parse(text: str | bytes, *, own: bool = False) -> ProfileChange:
     )
 
 
-def _object(text: str | bytes) -> dict[str, Any]:
+def read_object(text: str | bytes) -> dict[str, Any]:
+    """One JSON object: no duplicate key, no number that is none, nothing that cannot be stored.
+
+    Raises :class:`ChangeRefused`.
+    """
     if len(text) > LONGEST:
         raise ChangeRefused(f"The change is longer than {LONGEST:,} characters.")
     try:

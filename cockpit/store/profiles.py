@@ -44,12 +44,21 @@ __all__ = [
     "Rule",
     "current",
     "ensure_default",
+    "first",
     "history",
     "insert_version",
     "load",
     "scaled",
     "shipped",
 ]
+
+
+def first(total_budget: int) -> Profile:
+    """The shipped profile for a budget: what a first session there would get."""
+    profile = shipped()
+    if total_budget == profile.total_token_budget:
+        return profile
+    return replace(scaled(profile, total_budget), profile_id=f"default-{total_budget}")
 
 
 def ensure_default(tx: Tx, total_budget: int) -> Profile:
@@ -59,9 +68,7 @@ def ensure_default(tx: Tx, total_budget: int) -> Profile:
     different settings do not turn out each other's version. A shipped version that nobody changed is
     followed up when the program brings another.
     """
-    profile = shipped()
-    if total_budget != profile.total_token_budget:
-        profile = replace(scaled(profile, total_budget), profile_id=f"default-{total_budget}")
+    profile = first(total_budget)
     known = _newest(tx.connection, profile.profile_id)
     if known is not None and (known.updated_by != SHIPPED or known.digest == profile.digest):
         return current(tx.connection, profile.profile_id)
