@@ -1,10 +1,12 @@
 """Learn: what the wave amounted to, and whether there is a next one.
 
+The wave is judged in the transaction that completes it (:mod:`cockpit.learn.feedback`).
 ``finish`` ends the session when nothing else of the same answer went wrong. Source: RFC-003 §6.5.
 """
 
 from __future__ import annotations
 
+from cockpit.learn.feedback import learned
 from cockpit.loop.engine import Here
 from cockpit.store import events, outbox, plans, sessions, waves
 from cockpit.store.database import Tx
@@ -22,7 +24,7 @@ async def learn(here: Here) -> None:
 def _step(tx: Tx, here: Here) -> None:
     session_id, wave_id = here.session.session_id, here.wave.wave_id
     plan = plans.load(tx.connection, wave_id)
-    waves.advance(tx, wave_id, "completed")
+    learned(tx, waves.advance(tx, wave_id, "completed"))
     if plan is None:
         return
     finish = _finish(plan)

@@ -1,0 +1,62 @@
+"""Regret: a decision that was let through and turned out wrong.
+
+Its effect was undone, the tests after it failed, what followed from it was turned down, or the person
+said so. Source: RFC-003 §14.1 (``decision_regret_total``); design of Learn.
+"""
+
+from __future__ import annotations
+
+from cockpit.learn.outcomes import Deed, Outcomes
+
+REGRETS = ("undone", "tests_failed", "follow_up_refused", "operator")
+"""Why a decision is regretted."""
+
+_SHORTEST = 7
+"""Characters of a revision that name a commit."""
+
+
+def regrets(outcomes: Outcomes, ordinal: int) -> tuple[str, ...]:
+    """What speaks against the decisions of wave ``ordinal`` by now, in the order of :data:`REGRETS`."""
+    changes = [deed for deed in outcomes.deeds if deed.ordinal == ordinal and deed.confirmed]
+    later = [deed for deed in outcomes.deeds if deed.ordinal > ordinal and deed.confirmed]
+    found = []
+    if any(_undoes(after, before) for before in changes for after in later):
+        found.append("undone")
+    if tests_after(outcomes, ordinal) is False:
+        found.append("tests_failed")
+    touched = {path for deed in changes if deed.changed for path in deed.paths}
+    if any(
+        ruling.ordinal > ordinal and ruling.share == 0 and touched.intersection(ruling.paths)
+        for ruling in outcomes.rulings
+    ):
+        found.append("follow_up_refused")
+    return tuple(found)
+
+
+def tests_after(outcomes: Outcomes, ordinal: int) -> bool | None:
+    """Whether the first test run after the wave's last change was green.
+
+    None where the wave changed nothing, or something else was changed before any test ran: then the
+    result says nothing of this wave.
+    """
+    changes = [deed for deed in outcomes.deeds if deed.changed and deed.ordinal == ordinal]
+    if not changes:
+        return None
+    last = changes[-1]
+    for deed in outcomes.deeds:
+        if (deed.ordinal, deed.place) <= (last.ordinal, last.place):
+            continue
+        if deed.changed:
+            return None
+        if deed.green is not None:
+            return deed.green
+    return None
+
+
+def _undoes(after: Deed, before: Deed) -> bool:
+    if before.changed and after.changed and before.before is not None:
+        return after.paths == before.paths and after.after == before.before
+    return bool(before.commit) and any(
+        len(revision) >= _SHORTEST and before.commit.startswith(revision)
+        for revision in after.reverts
+    )

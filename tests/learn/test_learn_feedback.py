@@ -1,0 +1,144 @@
+"""The rows: appended with the wave, replaced by newer ones, never changed; and a person's verdict."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from cockpit.learn.feedback import FeedbackRefused, spoken
+from cockpit.store import feedback, journal, waves
+from cockpit.store.errors import NotFound
+
+
+def rows_of(store, action="feedback.recorded"):
+    found = store.read_now(lambda c: journal.rows(c, limit=100_000))
+    return [row for row in found if row.action == action]
+
+
+def say(world, wave, verdict, words=""):
+    return world.store.write_now(lambda tx: spoken(tx, wave.wave_id, verdict, words))
+
+
+def test_a_wave_that_ends_is_judged_once_and_journalled_with_its_profile(world, store):
+    wave = world.begin()
+    (made,) = world.end(wave)
+    (row,) = rows_of(store)
+    assert (row.wave_id, row.session_id) == (wave.wave_id, world.session.session_id)
+    assert (row.profile_id, row.profile_version) == (world.session.profile_id, 1)
+    assert (row.packet_id, row.actor) == (made.packet_id, "engine")
+    assert row.detail == {
+        "wave_id": wave.wave_id,
+        "ordinal": 1,
+        "decision_quality_score": 1.0,
+        "measures": {"signals": 1.0},
+        "missed_signals": [],
+        "regret": False,
+        "regrets": [],
+        "operator": None,
+    }
+    assert store.read_now(journal.verify).ok
+
+
+def test_nothing_is_added_while_nothing_changed(world, store):
+    for _ in range(5):
+        wave = world.begin()
+        assert [row.wave_id for row in world.end(wave)] == [wave.wave_id]
+    assert len(rows_of(store)) == 5
+
+
+def test_later_outcomes_add_a_row_and_the_newest_counts(world, store):
+    first = world.begin()
+    world.write(first, "a.py", "0", "1")
+    world.end(first)
+    second = world.begin()
+    world.test(second, 1)
+    world.end(second)
+    history = store.read_now(lambda c: feedback.history(c, first.wave_id))
+    assert [row.judged.regrets for row in history] == [(), ("tests_failed",)]
+    assert store.read_now(lambda c: feedback.latest(c, first.wave_id)) == history[-1]
+    listed = store.read_now(lambda c: feedback.recent(c, world.session.session_id))
+    assert [row.ordinal for row in listed] == [2, 1]
+    assert listed[1] == history[-1]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE orientation_feedback SET decision_quality_score=1",
+        "DELETE FROM orientation_feedback",
+        "REPLACE INTO orientation_feedback SELECT * FROM orientation_feedback",
+    ],
+)
+def test_a_row_is_never_changed_or_removed(world, store, statement):
+    world.end(world.begin())
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        store.write_now(lambda tx: tx.execute(statement))
+
+
+def test_a_persons_verdict_is_kept_whatever_is_learned_after_it(world, store):
+    first = world.begin()
+    world.write(first, "a.py", "0", "1")
+    world.end(first)
+    made = say(world, first, "bad", "it broke the build")
+    assert made.judged.score == 0.25
+    assert made.judged.regrets == ("operator",)
+    second = world.begin()
+    world.test(second, 0)
+    world.end(second)
+    now = store.read_now(lambda c: feedback.latest(c, first.wave_id))
+    assert now.judged.operator.words == "it broke the build"
+    assert now.judged.measures["tests"] == 1.0
+    assert now.judged.regrets == ("operator",)
+    assert rows_of(store)[1].actor == "person"
+
+
+def test_a_newer_verdict_replaces_the_older_and_its_regret(world):
+    wave = world.begin()
+    world.end(wave)
+    say(world, wave, "bad")
+    made = say(world, wave, "good", "on second thought")
+    assert (made.judged.score, made.judged.regrets) == (1.0, ())
+
+
+def test_good_does_not_hide_what_was_undone(world):
+    wave = world.begin()
+    world.write(wave, "a.py", "0", "1")
+    world.test(wave, 1)
+    world.end(wave)
+    made = say(world, wave, "good")
+    assert made.judged.regrets == ("tests_failed",)
+    assert made.judged.score == round(0.75 + 0.25 * (4 / 14), 4)
+
+
+def test_a_wave_that_still_runs_can_be_judged_and_keeps_the_verdict(world):
+    wave = world.begin()
+    assert say(world, wave, "bad").judged.score == 0.0
+    (row,) = world.end(wave)
+    assert (row.judged.operator.verdict, row.judged.score) == ("bad", 0.25)
+
+
+def test_words_are_masked(world):
+    wave = world.begin()
+    world.end(wave)
+    secret = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    made = say(world, wave, "bad", f"it printed {secret}")
+    assert secret not in made.judged.operator.words
+
+
+@pytest.mark.parametrize(("verdict", "words"), [("fine", ""), ("", ""), ("good", "x" * 4_001)])
+def test_what_is_no_verdict_is_refused(world, store, verdict, words):
+    wave = world.begin()
+    world.end(wave)
+    with pytest.raises(FeedbackRefused):
+        say(world, wave, verdict, words)
+    assert len(rows_of(store)) == 1
+
+
+def test_there_is_nothing_to_judge_without_a_wave_or_a_packet(world, store):
+    with pytest.raises(NotFound):
+        store.write_now(lambda tx: spoken(tx, "s-none-w1", "good"))
+    sid = world.session.session_id
+    made = store.write_now(lambda tx: waves.create(tx, session_id=sid, trace_id=""))
+    with pytest.raises(NotFound, match="no packet"):
+        say(world, made, "good")

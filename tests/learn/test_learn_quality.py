@@ -1,0 +1,162 @@
+"""The score of a wave: from approvals, actions, tests, calls and signals, and nothing else."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cockpit.learn import quality
+from cockpit.store.feedback import Operator
+
+GOOD, BAD = Operator("good", "", "person"), Operator("bad", "", "person")
+
+
+def measures_of(rows, wave):
+    return next(row.judged.measures for row in rows if row.wave_id == wave.wave_id)
+
+
+def test_a_quiet_wave_has_only_the_signals_it_did_not_miss(world):
+    wave = world.begin()
+    world.decide(wave)
+    (row,) = world.end(wave)
+    assert (row.judged.measures, row.judged.score) == ({"signals": 1.0}, 1.0)
+
+
+def test_only_a_persons_decisions_count_and_a_revision_counts_half(world):
+    wave = world.begin()
+    world.propose(wave, "plain")
+    world.propose(wave, "by-policy", by="policy:all")
+    world.propose(wave, "late", "expired", by="deadline")
+    world.propose(wave, "narrowed", body={"items": [{"item": "a"}, {"item": "b"}]}, narrowed=["a"])
+    world.propose(wave, "no", "rejected", kind="action")
+    assert measures_of(world.end(wave), wave)["approvals"] == 0.5
+
+
+def test_an_edit_is_one_decision_that_took_a_revision(world):
+    wave = world.begin()
+    first = world.propose(wave, "first", "discussed", kind="action")
+    world.propose(wave, "edited", kind="action", revises=first)
+    assert measures_of(world.end(wave), wave)["approvals"] == 0.5
+
+
+def test_a_discussion_counts_against_its_wave_and_its_answer_half(world):
+    first = world.begin()
+    asked = world.propose(first, "first", "discussed")
+    assert measures_of(world.end(first), first)["approvals"] == 0.0
+    second = world.begin()
+    world.propose(second, "second", revises=asked)
+    rows = world.end(second)
+    assert [row.wave_id for row in rows] == [second.wave_id]
+    assert measures_of(rows, second)["approvals"] == 0.5
+
+
+def test_what_a_request_became_is_known_one_wave_later(world):
+    first = world.begin()
+    assert "approvals" not in measures_of(world.end(first), first)
+    second = world.begin()
+    world.propose(first, "asked")
+    rows = world.end(second)
+    assert [row.wave_id for row in rows] == [first.wave_id, second.wave_id]
+    assert measures_of(rows, first)["approvals"] == 1.0
+
+
+def test_a_red_test_run_is_an_answer_and_a_failed_command_is_not(world):
+    wave = world.begin()
+    world.test(wave, 1, place=1)
+    assert "actions" not in measures_of(world.end(wave), wave)
+    after = world.begin()
+    world.write(after, "a.py", "0", "1")
+    world.act(after, "run", {}, {"argv": ["make"], "exit_code": 2}, place=2, ends="failed")
+    assert measures_of(world.end(after), after)["actions"] == 0.5
+
+
+def test_calls_that_were_malformed_redundant_or_turned_back_count_against_it(world):
+    wave = world.begin()
+    world.decide(
+        wave,
+        ("request_context", ""),
+        ("request_context", ""),
+        ("run", "argv is missing"),
+        ("write_file", ""),
+        ("finish", ""),
+    )
+    world.ask(wave, "file:a.py", place=1)
+    world.act(wave, "write_file", {"path": "b"}, place=4, ends="refused")
+    assert measures_of(world.end(wave), wave)["calls"] == 0.4
+
+
+def test_what_did_not_run_because_of_what_came_before_counts_for_nothing(world):
+    wave = world.begin()
+    world.decide(wave, ("write_file", ""), ("run", ""), ("run", ""))
+    key = world.act(wave, "write_file", {"path": "a"}, place=1, ends="refused")
+    world.act(wave, "run", {}, place=2, ends="refused")
+    world.act(wave, "run", {}, place=3, ends="refused")
+    world.propose(
+        wave, "no", "rejected", kind="action", body={"key": key, "payload": {"path": "a"}}
+    )
+    found = measures_of(world.end(wave), wave)
+    assert (found["calls"], found["approvals"]) == (1.0, 0.0)
+    assert "actions" not in found
+
+
+def test_the_first_tests_after_a_change_say_whether_it_was_right(world):
+    first = world.begin()
+    world.write(first, "a.py", "0", "1")
+    assert "tests" not in measures_of(world.end(first), first)
+    second = world.begin()
+    world.test(second, 0)
+    assert measures_of(world.end(second), first)["tests"] == 1.0
+    third = world.begin()
+    world.test(third, 1)
+    assert [row.wave_id for row in world.end(third)] == [third.wave_id]
+
+
+def test_tests_after_somebody_elses_change_say_nothing_of_this_one(world):
+    first = world.begin()
+    world.write(first, "a.py", "0", "1")
+    world.end(first)
+    second = world.begin()
+    world.write(second, "b.py", "0", "1")
+    world.test(second, 0)
+    rows = world.end(second)
+    assert [row.wave_id for row in rows] == [second.wave_id]
+    assert measures_of(rows, second)["tests"] == 1.0
+
+
+MEASURES = st.dictionaries(
+    st.sampled_from(sorted(quality.WEIGHTS)), st.floats(0, 1), max_size=len(quality.WEIGHTS)
+)
+
+
+@given(MEASURES, st.booleans(), st.sampled_from([None, GOOD, BAD]))
+def test_a_score_is_from_0_to_1_or_not_there(measures, regretted, operator):
+    found = quality.score(measures, regretted, operator)
+    if found is None:
+        assert not measures and operator is None
+    else:
+        assert 0 <= found <= 1
+
+
+@given(MEASURES, st.booleans())
+def test_a_persons_verdict_outweighs_everything_that_was_measured(measures, regretted):
+    assert quality.score(measures, regretted, GOOD) >= 0.75
+    assert quality.score(measures, regretted, BAD) <= 0.25
+
+
+@given(MEASURES.filter(bool))
+def test_regret_halves(measures):
+    whole, half = quality.score(measures, False, None), quality.score(measures, True, None)
+    assert abs(whole / 2 - half) <= 0.0001
+
+
+def test_measured_is_the_mean_of_the_newest_rows_of_a_versions_waves(world, store):
+    profile = world.session.profile_id
+    assert store.read_now(lambda c: quality.measured(c, profile, 1)) is None
+    first = world.begin()
+    world.propose(first, "no", "rejected")
+    world.end(first)  # approvals 0 of weight 3, signals 1 of weight 2
+    second = world.begin()
+    world.end(second)
+    assert store.read_now(lambda c: quality.measured(c, profile, 1)) == 0.7
+    assert store.read_now(lambda c: quality.measured(c, profile, 2)) is None
+    assert store.read_now(lambda c: quality.measured(c, "other", 1)) is None
