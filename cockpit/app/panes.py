@@ -113,7 +113,8 @@ class Panes(Container):
     def show_only(self, name: Pane) -> None:
         """Choose a tab; on a wide screen give the pane everything, or take it back."""
         if self.narrow:
-            self.tab = "conversation" if self.tab == name else name
+            # Chosen, never switched: an arrival may have turned the tab a moment ago.
+            self.tab = name
         else:
             self.alone = None if self.alone == name else name
         self._arrange()
