@@ -166,7 +166,7 @@ LOOKS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(looks=LOOKS)
 def test_the_answer_for_a_past_wave_never_changes(
     looks: list[tuple[bool, list[tuple[str, str, bool]]]],
