@@ -107,8 +107,6 @@ class CockpitScreen(Screen[None]):
         """A dialog covers the proposal."""
         self.steering.cover()
 
-    # What the moment allows
-
     @property
     def pane(self) -> Pane:
         """Which pane has the focus."""
@@ -146,16 +144,12 @@ class CockpitScreen(Screen[None]):
             return found.when(self.moment)
         return True
 
-    def action_do(self, name: str) -> None:
-        """Do what a key is bound to."""
-        self.act(name)
-
-    action_pane_do = action_do
-
     def act(self, name: str) -> None:
         """Do one action of the registry."""
         getattr(self.acts, name)()
         self.words()
+
+    action_do = action_pane_do = act
 
     # Keys
 
@@ -269,6 +263,8 @@ class CockpitScreen(Screen[None]):
     def paint(self) -> None:
         """Draw what the journal says now."""
         self._due = False
+        if not self.panes.is_attached:
+            return  # the program is ending, and a last timer came after the widgets went
         cockpit = self.cockpit
         views = cockpit.views(self.panes.since(cockpit.followed), self.front)
         self.query_one(HeaderBar).show(views.header)
@@ -330,7 +326,7 @@ class CockpitScreen(Screen[None]):
 
     def words(self) -> None:
         """Say what the keys mean now: footer, prompt and its border."""
-        if not self._painted:
+        if not (self._painted and self.panes.is_attached):
             return
         moment = self.moment
         self.panes.proposals.hints = self._hints(self.queue)

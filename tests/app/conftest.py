@@ -18,9 +18,11 @@ from cockpit.loop.pulse import Pulse
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.settings import RuntimeSettings
 from cockpit.loop.task_types import load_task_types
+from cockpit.store import sessions
 from cockpit.store.clock import Clock, CountingIds, FixedClock
 from cockpit.store.database import Store
 from cockpit.store.place import find_place
+from cockpit.store.sessions import Session
 
 SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots"
 _TERMINAL = re.compile(r"terminal-\d+-")
@@ -71,6 +73,13 @@ def clock() -> FixedClock:
     return FixedClock()
 
 
+class Still(Runtime):
+    """A real runtime over a story that was written by hand: it decides, and drives nothing."""
+
+    async def run(self, session_id: str) -> Session:
+        return await self.store.read(lambda connection: sessions.load(connection, session_id))
+
+
 @pytest.fixture
 def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]:
     """A runtime on which nothing runs: rows are written by hand, decisions go to the store."""
@@ -80,7 +89,7 @@ def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]
     settings = RuntimeSettings(user_dir=tmp_path / "user")
     ground = asyncio.run(stand_on(place.root, repo="acme/api"))
     types = load_task_types(place.root, settings.user_dir)
-    yield Runtime(Engine(store, place, settings, types, ground, Pulse(store), "acme/api"))
+    yield Still(Engine(store, place, settings, types, ground, Pulse(store), "acme/api"))
     store.close()
 
 

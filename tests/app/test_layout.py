@@ -92,9 +92,11 @@ async def test_a_dialog_over_a_proposal_disarms_it(still, scene):
         screen = await look(pilot)
         assert screen.steering.armed
         await pilot.press("f1")
+        await until(pilot, lambda: app.screen is not screen)
         still.store.clock.advance(5)
         assert not screen.steering.armed
         await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
         await settled(pilot)
         assert not screen.steering.armed
         assert pending(scene) == ["p-context"]
