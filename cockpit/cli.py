@@ -27,6 +27,7 @@ COMMANDS = {
     "packet": ("cockpit.commands.packet:packet", "What a wave knew, and why."),
     "profile": ("cockpit.commands.profile:profile", "The orientation profile and its versions."),
     "tokens": ("cockpit.commands.tokens:tokens", "Capability tokens: who else may do what."),
+    "feedback": ("cockpit.commands.feedback:feedback", "How good a wave's decision was."),
     "journal": ("cockpit.commands.journal:journal", "Every step, in order; checked and exported."),
     "prune": ("cockpit.commands.prune:prune", "Archive and delete what old sessions leave behind."),
     "metrics": ("cockpit.commands.metrics:metrics", "The numbers, in Prometheus' text format."),

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from cockpit.act.outbox import Dispatcher
 from cockpit.decide.model import ModelError
+from cockpit.learn.quality import measured
 from cockpit.loop import horizon
 from cockpit.loop.acting import act
 from cockpit.loop.deciding import decide
@@ -147,7 +148,7 @@ async def _drive(engine: Engine, wave: Wave) -> None:
 def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
     """Enter ``observing`` with the profile's version pinned for the whole wave (RFC-003 §10.2)."""
     session = sessions.load(tx.connection, wave.session_id)
-    pinned = horizon.begin(tx, settings, session.profile_id)
+    pinned = horizon.begin(tx, settings, session.profile_id, measured)
     detail = {} if pinned.waves_left is None else {"waves_left": pinned.waves_left}
     return waves.advance(
         tx, wave.wave_id, "observing", profile_version=pinned.version, detail=detail

@@ -91,6 +91,7 @@ def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Fe
 
     Raises :class:`NotFound` for a wave that has no packet: it oriented on nothing that could be judged.
     """
+    known = latest(tx.connection, wave_id)
     row = tx.execute(
         "SELECT orientation_packet_id, (SELECT count(*) FROM orientation_feedback f"
         " WHERE f.wave_id=w.wave_id), trace_id FROM wave_runs w WHERE wave_id=?",
@@ -137,7 +138,8 @@ def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Fe
             "decision_quality_score": judged.score,
             "measures": dict(judged.measures),
             "missed_signals": missed,
-            "regret": bool(judged.regrets),
+            # Once for a decision, however often it is judged: what counts regrets adds this up.
+            "regret": bool(judged.regrets) and not (known and known.judged.regrets),
             "regrets": list(judged.regrets),
             "operator": operator,
         },
