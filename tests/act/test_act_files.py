@@ -135,6 +135,16 @@ async def test_writing_what_is_there_already_changes_nothing_and_reads_the_same(
     assert (ground.root / "notes.md").read_text() == "words\n"
 
 
+async def test_new_prose_may_speak_of_a_masked_secret(ground: ActGround) -> None:
+    words = "`conf.py` holds a key: `TOKEN = [masked:github-token]`\n"
+    assert (
+        await show(ground, "write_file", path=".cockpit/reviews/a.md", content=words)
+    ).risk == "low"
+    (ground.root / "there.md").write_text("TOKEN = words\n")
+    with pytest.raises(ActionRefused):
+        await show(ground, "write_file", path="there.md", content=words)
+
+
 async def test_secrets_beside_an_edit_are_not_drawn_but_stay_in_the_file(ground: ActGround) -> None:
     secret = "ghp_" + "a1B2" * 9
     (ground.root / "conf.py").write_text(f"TOKEN = '{secret}'\nDEBUG = True\n")

@@ -1,0 +1,148 @@
+"""Whole sessions with a provider at the other end of the wire, in each of its protocols."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.cli_world import Project
+from loopback.replies import Drop, Refuse, Reply, Say, Use
+from loopback.server import Loopback, LoopbackThread
+
+KEY = "canary-" + "4f9Kq2" * 4
+VENDORS = ("anthropic", "openai", "openai-compatible")
+
+ASK = Say(
+    "I need two files.",
+    calls=(
+        Use(
+            "request_context",
+            {
+                "purpose": "fix add",
+                "question": "what does add do?",
+                "scope": ["file:calc.py", "file:test_calc.py"],
+                "escalation": "",
+            },
+        ),
+    ),
+)
+EDIT = Use("edit_file", {"path": "calc.py", "old": "a - b", "new": "a + b"})
+RUN = Use("run", {"argv": ["python3", "-m", "unittest", "-q"], "reason": "see it green"})
+ACT = Say("The sign is wrong.", calls=(EDIT, RUN))
+FINISH = Say("", calls=(Use("finish", {"status": "done", "summary": "add adds"}),))
+STORY: tuple[Reply, ...] = (ASK, ACT, FINISH)
+
+
+class Provided:
+    """A project whose provider is the loopback server."""
+
+    def __init__(self, project: Project, vendor: str, server: Loopback) -> None:
+        names = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-6", "openai-compatible": "local"}
+        self.project, self.server = project, server
+        self.model = f"{vendor}:{names[vendor]}"
+        variables = {
+            "anthropic": {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.url},
+            "openai": {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.openai_url},
+            "openai-compatible": {"COCKPIT_API_KEY": KEY, "COCKPIT_BASE_URL": server.openai_url},
+        }
+        project.extra.update(variables[vendor])
+
+    def run(self, *words: str, expect: int = 0) -> dict[str, Any]:
+        """Run (or go on), everything approved; gives the document. The key shows nowhere."""
+        options = ("--approve", "all", "--output-format", "json")
+        done = self.project.run("run", *words, *options, expect=expect)
+        self.said = done.stderr
+        kept = [path for path in (self.project.root / ".cockpit").rglob("*") if path.is_file()]
+        assert kept
+        for path in kept:
+            assert KEY.encode() not in path.read_bytes(), path
+        assert KEY not in done.stdout + done.stderr
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+    def fix(self, *replies: Reply, expect: int = 0) -> dict[str, Any]:
+        """The task from its beginning, answered by ``replies``."""
+        self.server.play(replies)
+        document = self.run("fix add", "--model", self.model, expect=expect)
+        assert self.server.unexpected == []
+        return document
+
+    def actions(self) -> list[str]:
+        """The actions of the journal's rows."""
+        exported = self.project.run("journal", "export").stdout.splitlines()
+        return [json.loads(line)["action"] for line in exported]
+
+    def sent(self, place: int) -> str:
+        """The body of one request, as text."""
+        return json.dumps(self.server.requests[place].body)
+
+    def done(self, document: dict[str, Any]) -> bool:
+        assert document["result"] == {"status": "done", "summary": "add adds"}, document
+        assert "a + b" in (self.project.root / "calc.py").read_text("utf-8")
+        return True
+
+
+@pytest.fixture(params=VENDORS)
+def provided(request: Any, project: Path, tmp_path: Path) -> Iterator[Provided]:
+    """One vendor's protocol, end to end."""
+    with LoopbackThread() as server:
+        yield Provided(Project(project, tmp_path / "config"), request.param, server)
+
+
+def test_a_whole_session(provided: Provided) -> None:
+    document = provided.fix(*STORY)
+    assert provided.done(document)
+    provided.project.run("journal", "verify")
+    provided.project.run("packet", "verify")
+    assert [action["type"] for action in document["actions"]] == ["edit_file", "run"]
+    assert {action["phase"] for action in document["actions"]} == {"confirmed"}
+    assert document["usage"]["input_tokens"] >= 3 * 1200
+    first, second, third = (provided.sent(place) for place in range(3))
+    assert "return a - b" not in first and "return a - b" in second
+    assert all(name in first for name in ("request_context", "edit_file", "github", "finish"))
+    assert "is written" in third and "OK" in third
+    for request in provided.server.requests:
+        assert KEY in json.dumps(request.headers) and KEY not in json.dumps(request.body)
+
+
+def test_a_key_that_is_refused_fails_the_session_and_the_right_one_continues_it(
+    provided: Provided,
+) -> None:
+    document = provided.fix(Refuse(401, "invalid x-api-key"), expect=1)
+    assert document["status"] == "failed"
+    assert "key" in provided.said and f"--continue {document['session_id']}" in provided.said
+    provided.server.play(STORY)
+    assert provided.done(provided.run("--continue", document["session_id"]))
+
+
+def test_a_rate_limit_is_waited_through(provided: Provided) -> None:
+    busy = Refuse(429, "slow down", retry_after="0")
+    assert provided.done(provided.fix(busy, ASK, Drop(), ACT, FINISH))
+    assert provided.actions().count("model.retried") == 2
+
+
+def test_a_stream_that_breaks_is_told_and_gone_on_from(provided: Provided) -> None:
+    cut = Say("I begin with a word about what I am going to do here", cut_after=6)
+    document = provided.fix(ASK, cut, ACT, FINISH)
+    assert provided.done(document)
+    assert len(document["waves"]) == 4
+    assert "cut off by the connection" in provided.sent(2)
+
+
+def test_calls_that_cannot_be_read_are_answered_and_run_nothing(provided: Provided) -> None:
+    broken = Say(
+        "Let me see.",
+        calls=(
+            Use("edit_file", '{"path": "calc.py", "old": '),
+            Use("launch", {"missiles": True}),
+            Use("run", {"argv": "ls", "reason": 3}),
+        ),
+    )
+    document = provided.fix(broken, ASK, ACT, FINISH)
+    assert provided.done(document)
+    assert provided.actions().count("model.malformed_call") == 3
+    assert "Not understood" in provided.sent(1)
+    assert [action["type"] for action in document["actions"]] == ["edit_file", "run"]
