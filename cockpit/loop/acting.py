@@ -131,9 +131,8 @@ async def _decided(here: Here, read: Call, seen: Shown, action: Outgoing) -> Ver
 
 def _supersede(tx: Tx, action: Outgoing, proposal_id: str) -> None:
     """Expire what an earlier life of this wave proposed for the same action, shown otherwise."""
-    for old in proposals.of_session(tx.connection, action.session_id):
-        same = old.wave_id == action.wave_id and old.body.get("key") == action.key
-        if same and old.status == "pending" and old.proposal_id != proposal_id:
+    for old in proposals.of_action(tx.connection, action.wave_id, action.key):
+        if old.status == "pending" and old.proposal_id != proposal_id:
             proposals.decide(tx, old.proposal_id, "expired", by="engine", reason="shown anew")
 
 

@@ -90,14 +90,8 @@ def revised(
 ) -> Proposal | None:
     """The discussed proposal that a new one of ``kind`` answers: the session's last of that kind,
     when it ended in discussion and nothing has answered it yet."""
-    earlier = [
-        proposal
-        for proposal in proposals.of_session(connection, session_id)
-        if proposal.kind == kind and proposal.proposal_id != proposal_id
-    ]
-    if earlier and earlier[-1].status == "discussed":
-        return earlier[-1]
-    return None
+    last = proposals.last_of_kind(connection, session_id, kind, but=proposal_id)
+    return last if last is not None and last.status == "discussed" else None
 
 
 def changes_since(before: Proposal, body: Mapping[str, Any]) -> list[str]:

@@ -113,11 +113,7 @@ def _without_receipt(connection: sqlite3.Connection, action: Outgoing) -> tuple[
             + action.last_error,
             "uncertain",
         )
-    ended = [
-        proposal
-        for proposal in proposals.of_session(connection, action.session_id)
-        if proposal.body.get("key") == action.key
-    ]
+    ended = proposals.of_action(connection, action.wave_id, action.key)
     if ended and ended[-1].status in ("discussed", "rejected", "expired"):
         verdict = Verdict(ended[-1])
         return verdict.told, verdict.status

@@ -229,6 +229,28 @@ def of_session(connection: sqlite3.Connection, session_id: str) -> list[Proposal
     return [_read(row) for row in found]
 
 
+def last_of_kind(
+    connection: sqlite3.Connection, session_id: str, kind: str, *, but: str
+) -> Proposal | None:
+    """The session's newest proposal of ``kind``, the one with the id ``but`` left aside."""
+    row = connection.execute(
+        f"{_SELECT} WHERE session_id=? AND kind=? AND proposal_id<>?"
+        " ORDER BY created_at DESC, rowid DESC LIMIT 1",
+        (session_id, kind, but),
+    ).fetchone()
+    return _read(row) if row else None
+
+
+def of_action(connection: sqlite3.Connection, wave_id: str, key: str) -> list[Proposal]:
+    """The proposals that a wave made of one action, by its idempotency key, oldest first."""
+    found = connection.execute(
+        f"{_SELECT} WHERE session_id=(SELECT session_id FROM wave_runs WHERE wave_id=?1)"  # noqa: S608 - fixed columns
+        " AND wave_id=?1 AND json_extract(body_json, '$.key')=?2 ORDER BY created_at, rowid",
+        (wave_id, key),
+    )
+    return [_read(row) for row in found]
+
+
 def recent(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
     """Proposals of every status, newest first."""
     found = connection.execute(f"{_SELECT} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
