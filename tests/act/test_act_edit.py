@@ -54,7 +54,9 @@ async def _edit_and_compare(root: Path, before: str, old: str, new: str, every: 
     assert await adapter.probe(proposal.payload, "k", ground) == "done"
     applied = proposal.payload
     if applied["old"] == old:
-        assert shown_after == before.replace(old, new) if every else len(places(before, old)) == 1
+        # In a CRLF file the new text's line ends are CRLF too: the payload says what really goes in.
+        expected = before.replace(old, applied["new"])
+        assert shown_after == expected if every else len(places(before, old)) == 1
     assert [p.name for p in root.iterdir()] == ["f.txt"]
 
 
