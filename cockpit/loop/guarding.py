@@ -43,7 +43,8 @@ def _history(
     ended = dict(
         connection.execute(
             "SELECT action_id, max(created_at) FROM action_receipts WHERE action_id IN"
-            " (SELECT action_id FROM outbox_actions WHERE session_id=?) GROUP BY action_id",
+            " (SELECT action_id FROM wave_runs CROSS JOIN outbox_actions USING(wave_id)"
+            " WHERE wave_runs.session_id=?) GROUP BY action_id",
             (session_id,),
         ).fetchall()
     )

@@ -210,8 +210,12 @@ def of_wave(connection: sqlite3.Connection, wave_id: str) -> list[Outgoing]:
 
 
 def of_session(connection: sqlite3.Connection, session_id: str) -> list[Outgoing]:
+    """A session's actions, in the order in which they were planned; found by its waves, so that
+    other sessions' payloads are not read."""
     found = connection.execute(
-        f"{_SELECT} WHERE session_id=? ORDER BY created_at, position", (session_id,)
+        f"{_SELECT} WHERE wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)"
+        " ORDER BY created_at, position",
+        (session_id,),
     )
     return [_read(row) for row in found]
 
