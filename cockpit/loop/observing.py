@@ -12,16 +12,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cockpit.act.tools import ACTIONS, TOOLS
-from cockpit.loop import asking
 from cockpit.loop.baseline import baseline, task_fact
 from cockpit.loop.decisions import DISCUSS, Verdict, await_verdict
 from cockpit.loop.engine import Here
 from cockpit.loop.exchange import spoken
+from cockpit.loop.fanning import fan, wanted
 from cockpit.loop.results import exchanges
-from cockpit.observe.gateway import Fetched
-from cockpit.observe.request import ContextRequest
-from cockpit.observe.scope import parse_item
-from cockpit.store import facts, messages, outbox, requests, sessions, waves
+from cockpit.observe.fanout import MAX_JOBS
+from cockpit.observe.staleness import Read
+from cockpit.store import facts, jobs, messages, outbox, requests, sessions, waves
 from cockpit.store.database import Tx
 from cockpit.store.facts import Fact
 from cockpit.store.requests import Request
@@ -38,17 +37,18 @@ async def observe(here: Here) -> None:
     else:
         await _settle_requests(here)
         await _hear_discussion(here)
-    for request in await here.store.read(
-        lambda connection: requests.in_status(connection, here.session.session_id, "approved")
-    ):
-        await _fetch(here, request)
-    await _refresh(here)
+    await fan(
+        here,
+        here.store.read_now(
+            lambda connection: wanted(connection, here, _granted_files(connection, here))
+        ),
+    )
     await here.store.write(lambda tx: _take_in(tx, here))
 
 
 async def _open(here: Here) -> None:
     """The first wave's own facts: identity, capabilities, the task as it was put."""
-    opening = await here.store.read(lambda connection: _opening(connection, here.wave))
+    opening = here.store.read_now(lambda connection: _opening(connection, here.wave))
     root, user_dir = here.engine.place.root, here.engine.settings.user_dir
     # A review's opening carries the object of the task; other tasks are words.
     band = "situational" if here.session.target else "objectives"
@@ -99,7 +99,7 @@ def _ask_automatically(tx: Tx, here: Here, scope: Sequence[str], auto: str, incl
 
 async def _settle_requests(here: Here) -> None:
     """Wait for the decision on every pending request of the session and carry it over."""
-    pending = await here.store.read(
+    pending = here.store.read_now(
         lambda connection: requests.in_status(connection, here.session.session_id, "pending")
     )
     for request in pending:
@@ -123,7 +123,7 @@ async def _hear_discussion(here: Here) -> None:
     """After an Escape without words, an interactive session waits for what is on the mind."""
     if not here.session.interactive:
         return
-    since = await here.store.read(lambda connection: _silent_discussion(connection, here))
+    since = here.store.read_now(lambda connection: _silent_discussion(connection, here))
     if since is None:
         return
     session_id = here.session.session_id
@@ -157,50 +157,13 @@ def _spoke_since(connection: Any, session_id: str, since: str) -> bool | None:
     return True if row else None
 
 
-async def _fetch(here: Here, request: Request) -> None:
-    """Read what was granted; facts and outcome are one transaction, and one job."""
-    asked = ContextRequest(
-        purpose=request.purpose,
-        question=request.question,
-        scope=tuple(parse_item(item) for item in request.approved),
-        escalation=request.escalation,
-        rev=here.session.rev,
-    )
-    started = here.store.clock.monotonic()
-    got: Fetched = await asking.gateway(here).fetch(asked)
-    latency = round((here.store.clock.monotonic() - started) * 1000)
+def _granted_files(connection: Any, here: Here) -> list[Read]:
+    """The files in the session's facts, when an action of the wave before may have changed them.
 
-    def step(tx: Tx) -> None:
-        _record(tx, here, got.facts, job=request.request_id)
-        requests.fetched(
-            tx,
-            request.request_id,
-            wave_id=here.wave.wave_id,
-            outcomes=[outcome.body() for outcome in got.outcomes],
-            latency_ms=latency,
-        )
-
-    await here.store.write(step)
-
-
-async def _refresh(here: Here) -> None:
-    """Read granted files again when an action of the wave before may have changed them.
-
-    The grant covers the place; new content supersedes what is out of date.
+    The grant covers the place: what has changed is read again, and supersedes what was read.
     """
     if here.wave.ordinal == 1 or here.session.rev is not None:
-        return
-    stale = await here.store.read(lambda connection: _granted_files(connection, here))
-    if not stale:
-        return
-    asked = ContextRequest(
-        purpose="refresh", question="What stands there now?", scope=tuple(map(parse_item, stale))
-    )
-    got = await asking.gateway(here).fetch(asked)
-    await here.store.write(lambda tx: _record(tx, here, got.facts, job="refresh"))
-
-
-def _granted_files(connection: Any, here: Here) -> list[str]:
+        return []
     previous = f"{here.session.session_id}-w{here.wave.ordinal - 1}"
     changed = any(
         action.phase == "confirmed" and action.action_type in ACTIONS
@@ -209,11 +172,14 @@ def _granted_files(connection: Any, here: Here) -> list[str]:
     if not changed:
         return []
     found = connection.execute(
-        "SELECT DISTINCT source_ref FROM session_facts WHERE session_id=? AND source_type='file'"
-        " AND superseded_at IS NULL ORDER BY ordinal, position LIMIT 500",
-        (here.session.session_id,),
+        "SELECT s.source_ref, json_extract(f.provenance_json, '$.path'),"
+        " json_extract(f.provenance_json, '$.sha256')"
+        " FROM session_facts AS s JOIN observed_facts AS f USING(fact_id)"
+        " WHERE s.session_id=? AND s.source_type='file' AND s.superseded_at IS NULL"
+        " ORDER BY s.ordinal, s.position LIMIT ?",
+        (here.session.session_id, MAX_JOBS),
     )
-    return [str(ref) for (ref,) in found]
+    return [Read(str(item), str(path), str(sha256)) for item, path, sha256 in found]
 
 
 def _take_in(tx: Tx, here: Here) -> None:
@@ -229,7 +195,13 @@ def _take_in(tx: Tx, here: Here) -> None:
         "SELECT count(*), sum(ordinal=?) FROM session_facts WHERE session_id=?",
         (here.wave.ordinal, here.session.session_id),
     ).fetchone()
-    detail = {"facts": total, "new": new or 0}
+    counted = jobs.summary(tx.connection, here.wave.wave_id)
+    detail = {
+        "facts": total,
+        "new": new or 0,
+        "jobs": counted["planned"],
+        "refused": sum(counted["refused"].values()),
+    }
     waves.advance(tx, here.wave.wave_id, "orienting", detail=detail)
 
 

@@ -1,8 +1,7 @@
 """Fan-out: many observation jobs at once, bounded, each on its own.
 
 A pool of workers serves one queue per source in turn. A source has a quota of jobs that run at
-once; one that fails or hangs costs its own jobs and nobody else's. Results come back in the order of
-the jobs. Source: RFC-003 §10.1.
+once; one that fails or hangs costs its own jobs and nobody else's. Source: RFC-003 §10.1.
 """
 
 from __future__ import annotations
@@ -39,12 +38,14 @@ class Job(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome(Generic[T]):
-    """How a job ended. ``value`` is set when it is ``done``, ``error`` when it ``failed``."""
+    """How a job ended. ``value`` is set when it is ``done``, ``error`` when it ``failed``;
+    ``took_s`` is the seconds that it ran."""
 
     job: Job[T]
     status: Literal["done", "failed", "timed_out"]
     value: T | None = None
     error: Exception | None = None
+    took_s: float = 0.0
 
 
 async def fan_out(
@@ -54,9 +55,24 @@ async def fan_out(
     per_source: Mapping[str, int] | None = None,
     timeout_s: float = JOB_TIMEOUT_S,
 ) -> list[JobOutcome[T]]:
+    """Run ``jobs``; returns their outcomes in the order of the jobs. Limits as :func:`run_jobs`."""
+    ended: list[JobOutcome[T] | None] = [None] * len(jobs)
+    await run_jobs(jobs, ended.__setitem__, limit=limit, per_source=per_source, timeout_s=timeout_s)
+    return [outcome for outcome in ended if outcome is not None]
+
+
+async def run_jobs(
+    jobs: Sequence[Job[T]],
+    settle: Callable[[int, JobOutcome[T]], None],
+    *,
+    limit: int = MAX_CONCURRENT,
+    per_source: Mapping[str, int] | None = None,
+    timeout_s: float = JOB_TIMEOUT_S,
+) -> None:
     """Run ``jobs``, at most ``limit`` at once and ``per_source[source]`` of a source.
 
-    Each has ``timeout_s`` seconds. Cancelling ends every running job before it returns. Raises
+    ``settle`` is called with a job's index and outcome as each ends, once; the outcome is not kept.
+    Each job has ``timeout_s`` seconds. Cancelling ends every running job before it returns. Raises
     ``ValueError`` for more than :data:`MAX_JOBS` jobs and for limits below 1.
     """
     if len(jobs) > MAX_JOBS:
@@ -64,20 +80,25 @@ async def fan_out(
     quotas = dict(per_source or {})
     if limit < 1 or any(quota < 1 for quota in quotas.values()):
         raise ValueError("limits must be at least 1")
-    pool = _Pool(jobs, limit, quotas, timeout_s)
-    return await pool.run()
+    await _Pool(jobs, settle, limit, quotas, timeout_s).run()
 
 
 class _Pool(Generic[T]):
     """Workers that serve the sources in turn."""
 
     def __init__(
-        self, jobs: Sequence[Job[T]], limit: int, quotas: dict[str, int], timeout_s: float
+        self,
+        jobs: Sequence[Job[T]],
+        settle: Callable[[int, JobOutcome[T]], None],
+        limit: int,
+        quotas: dict[str, int],
+        timeout_s: float,
     ) -> None:
         self.jobs = jobs
+        self.settle = settle
         self.limit = limit
         self.timeout_s = timeout_s
-        self.outcomes: list[JobOutcome[T] | None] = [None] * len(jobs)
+        self.ended = bytearray(len(jobs))
         self.left = len(jobs)
         self.waiting: dict[str, deque[int]] = {}
         for number, job in enumerate(jobs):
@@ -89,16 +110,15 @@ class _Pool(Generic[T]):
         self.stuck: set[asyncio.Task[None]] = set()
         self.finished = asyncio.Event()
 
-    async def run(self) -> list[JobOutcome[T]]:
+    async def run(self) -> None:
         if not self.jobs:
-            return []
+            return
         self._staff()
         try:
             while not self.finished.is_set():
                 await self._watch()
         finally:
             await self._end()
-        return [outcome for outcome in self.outcomes if outcome is not None]
 
     def _staff(self) -> None:
         """As many workers as can have something to do."""
@@ -136,27 +156,30 @@ class _Pool(Generic[T]):
             raise RuntimeError("a worker runs as a task")
         clock = asyncio.get_running_loop().time
         while me not in self.stuck and (number := self._next()) is not None:
-            self.workers[me] = (number, clock())
+            began = clock()
+            self.workers[me] = (number, began)
             job = self.jobs[number]
             try:
                 value = await job.run()
             except asyncio.CancelledError:
                 if me not in self.late:
                     raise
-                self._settle(number, JobOutcome(job, "timed_out", error=TimeoutError()))
+                over = TimeoutError()
+                self._settle(number, JobOutcome(job, "timed_out", None, over, clock() - began))
             except Exception as error:
                 ended: Literal["timed_out", "failed"] = "timed_out" if me in self.late else "failed"
-                self._settle(number, JobOutcome(job, ended, error=error))
+                self._settle(number, JobOutcome(job, ended, None, error, clock() - began))
             else:
-                self._settle(number, JobOutcome(job, "done", value))
+                self._settle(number, JobOutcome(job, "done", value, None, clock() - began))
             if me in self.late:
                 self.late.discard(me)
                 me.uncancel()
 
     def _settle(self, number: int, outcome: JobOutcome[T]) -> None:
-        if self.outcomes[number] is not None:
+        if self.ended[number]:
             return
-        self.outcomes[number] = outcome
+        self.ended[number] = True
+        self.settle(number, outcome)
         self.free[outcome.job.source] += 1
         self.left -= 1
         if self.left == 0:
@@ -178,16 +201,17 @@ class _Pool(Generic[T]):
             for task, doing in list(self.workers.items()):
                 over = now - doing[1] - self.timeout_s if doing is not None else -1.0
                 if doing is not None and over > _GRACE_S:
-                    self._give_up(task, doing[0])
+                    self._give_up(task, doing[0], now - doing[1])
                 elif over >= 0 and task not in self.late:
                     self.late.add(task)
                     task.cancel()
 
-    def _give_up(self, task: asyncio.Task[None], number: int) -> None:
+    def _give_up(self, task: asyncio.Task[None], number: int, took_s: float) -> None:
         self.workers.pop(task, None)
         self.stuck.add(task)
         task.cancel()
-        self._settle(number, JobOutcome(self.jobs[number], "timed_out", error=TimeoutError()))
+        over = TimeoutError()
+        self._settle(number, JobOutcome(self.jobs[number], "timed_out", None, over, took_s))
 
     async def _end(self) -> None:
         self.turn.clear()

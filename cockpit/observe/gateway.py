@@ -6,12 +6,13 @@ written by the loop. Source: RFC-09 (invariants 1 and 3), RFC-003 §10.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from cockpit.observe.expand import expand
 from cockpit.observe.fanout import (
     JOB_TIMEOUT_S,
     MAX_CONCURRENT,
@@ -20,6 +21,7 @@ from cockpit.observe.fanout import (
     Job,
     JobOutcome,
     fan_out,
+    run_jobs,
 )
 from cockpit.observe.ground import Ground
 from cockpit.observe.preview import Preview, Source, band
@@ -131,7 +133,7 @@ class ContextGateway:
     async def preview(self, request: ContextRequest) -> tuple[Preview, ...]:
         """Every item with its estimated tokens and band, or the reason why it cannot be read.
 
-        Nothing that is read for an estimate is kept.
+        A glob is estimated with all of its files. Nothing that is read for an estimate is kept.
         """
         jobs = [
             Job(
@@ -143,7 +145,7 @@ class ContextGateway:
         ]
         outcomes = await self._run(jobs)
         previews = [
-            outcome.value or Preview(item, 0, band(item.kind), refused=_why(outcome, self.limits))
+            outcome.value or Preview(item, 0, band(item.kind), refused=self.why(outcome))
             for item, outcome in zip(request.scope, outcomes, strict=False)
         ]
         left = request.scope[len(previews) :]
@@ -151,32 +153,82 @@ class ContextGateway:
         previews += [Preview(item, 0, band(item.kind), refused=over) for item in left]
         return tuple(previews)
 
+    async def expand(self, items: Sequence[ScopeItem]) -> list[list[ScopeItem]]:
+        """What each approved item means: itself, or the files of a glob.
+
+        An item that cannot be expanded stands for itself; reading it says why.
+        """
+        jobs = [Job(item.kind, str(item), partial(expand, item, self.ground)) for item in items]
+        outcomes = await self._run(jobs)
+        return [outcome.value or [item] for item, outcome in zip(items, outcomes, strict=True)]
+
+    async def read(
+        self,
+        items: Sequence[ScopeItem],
+        settle: Callable[[int, JobOutcome[list[Fact]]], None],
+    ) -> None:
+        """Read approved, expanded items, many at once; ``settle`` hears of each as it ends.
+
+        Cancelling ends all that runs before it returns.
+        """
+        await run_jobs(
+            [
+                Job(item.kind, str(item), partial(SOURCES[item.kind].fetch, item, self.ground))
+                for item in items
+            ],
+            settle,
+            limit=self.limits.max_concurrent,
+            per_source=PER_SOURCE,
+            timeout_s=self.limits.job_timeout_s,
+        )
+
     async def fetch(
         self, request: ContextRequest, items: Sequence[ScopeItem] | None = None
     ) -> Fetched:
-        """Read the approved ``items`` of a request (None: all of its scope).
+        """Read the approved ``items`` of a request (None: all of its scope), for callers that keep
+        nothing: :meth:`expand` and :meth:`read` in one.
 
         One failing item costs its own facts only. Facts past the cap of a wave are left out and
         said so. The same fact named by two items comes once.
         """
-        wanted = tuple(request.scope if items is None else items)[: self.limits.max_jobs]
-        jobs = [
-            Job(item.kind, str(item), partial(SOURCES[item.kind].fetch, item, self.ground))
-            for item in wanted
-        ]
+        asked = tuple(request.scope if items is None else items)
+        meant = [
+            (item, one)
+            for item, each in zip(asked, await self.expand(asked), strict=True)
+            for one in each
+        ][: self.limits.max_jobs]
+        ended: dict[int, JobOutcome[list[Fact]]] = {}
+        await self.read([one for _, one in meant], ended.__setitem__)
         facts: dict[str, Fact] = {}
-        outcomes: list[Outcome] = []
-        for item, outcome in zip(wanted, await self._run(jobs), strict=True):
-            made = outcome.value or []
+        outcomes: dict[ScopeItem, Outcome] = {}
+        for number, (item, one) in enumerate(meant):
+            made = ended[number].value or []
             kept = made[: max(0, self.limits.max_facts - len(facts))]
             facts.update({fact.fact_id: fact for fact in kept if fact.fact_id not in facts})
-            error = "" if outcome.status == "done" else _why(outcome, self.limits)
+            error = "" if ended[number].status == "done" else self.why(ended[number])
             if len(kept) < len(made):
                 error = (
                     f"{len(made) - len(kept)} facts are past the limit of {self.limits.max_facts}"
                 )
-            outcomes.append(Outcome(item, len(kept), sum(f.full.tokens for f in kept), error))
-        return Fetched(tuple(facts.values()), tuple(outcomes))
+            if error and one != item:
+                error = f"{one}: {error}"
+            before = outcomes.get(item, Outcome(item, 0, 0))
+            tokens = sum(fact.full.tokens for fact in kept)
+            outcomes[item] = Outcome(
+                item,
+                before.facts + len(kept),
+                before.tokens + tokens,
+                "; ".join(filter(None, (before.error, error))),
+            )
+        return Fetched(tuple(facts.values()), tuple(outcomes.values()))
+
+    def why(self, outcome: JobOutcome[T]) -> str:
+        """The reason of a failure in words, secrets masked, nothing of this machine's paths."""
+        if outcome.status == "timed_out":
+            return f"it took longer than {self.limits.job_timeout_s:.0f} s"
+        if isinstance(outcome.error, CockpitError):
+            return mask(str(outcome.error))
+        return f"it failed unexpectedly ({type(outcome.error).__name__})"
 
     async def _run(self, jobs: Sequence[Job[T]]) -> list[JobOutcome[T]]:
         return await fan_out(
@@ -185,12 +237,3 @@ class ContextGateway:
             per_source=PER_SOURCE,
             timeout_s=self.limits.job_timeout_s,
         )
-
-
-def _why(outcome: JobOutcome[T], limits: Limits) -> str:
-    """The reason of a failure in words, secrets masked, nothing of this machine's paths."""
-    if outcome.status == "timed_out":
-        return f"it took longer than {limits.job_timeout_s:.0f} s"
-    if isinstance(outcome.error, CockpitError):
-        return mask(str(outcome.error))
-    return f"it failed unexpectedly ({type(outcome.error).__name__})"

@@ -1,6 +1,6 @@
-"""From what a source read to a fact: secrets masked, levels made, tokens counted.
+"""From what a source read to a fact: secrets masked, levels made, tokens counted, worth scored.
 
-Source: RFC-003 §10.1 step 4; design of Observe ("normalise").
+Source: RFC-003 §10.1 step 4, §16.4; design of Observe ("normalise").
 """
 
 from __future__ import annotations
@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cockpit.observe.by_reference import LARGE_BYTES
 from cockpit.observe.preview import band, utility
+from cockpit.observe.quality import quality
 from cockpit.observe.scope import ScopeItem
+from cockpit.observe.sketch import sketch
 from cockpit.observe.tokens import count_tokens
-from cockpit.store.facts import Fact, Level
+from cockpit.store.facts import UTILITY_MAX, Fact, Level
 from cockpit.store.masking import mask, mask_value
 
 _LINE = 300
@@ -26,20 +29,28 @@ def make_fact(
     provenance: Mapping[str, Any],
     key: str,
     source_type: str | None = None,
+    by_reference: bool = False,
 ) -> Fact:
     """A fact of ``item``: every text masked, every level's tokens counted.
 
     What was granted at a lower level is all that the fact holds: an item at ``outline`` has its
     outline as its full text, and its provenance says so (``level``). ``key`` names what newer content
     replaces (a path, a range) and is kept apart by kind and level. ``reference`` becomes one line.
+    With ``by_reference``, or for more than :data:`~cockpit.observe.by_reference.LARGE_BYTES`, the raw
+    text is not kept: reference and outline are, and the provenance says ``by_reference``.
     """
     kind = source_type or item.kind
     line = _one_line(mask(reference))
+    marks: dict[str, Any] = {**provenance, "level": item.level}
     full, short = mask(text), None if outline is None else mask(outline)
+    worth = quality(full)
     if item.level == "outline":
-        full, short = short if short is not None else line, None
+        full, short = short or line, None
     elif item.level == "reference":
         full, short = line, None
+    elif by_reference or len(full.encode("utf-8", "replace")) > LARGE_BYTES:
+        full, short = f"{line}\n{short}" if short else line, None
+        marks["by_reference"] = True
     full_level = _level(full)
     short_level = None if short is None else _level(short)
     if short_level is not None and short_level.tokens >= full_level.tokens:
@@ -51,9 +62,11 @@ def make_fact(
         full=full_level,
         reference=_level(line),
         outline=short_level,
-        provenance=mask_value({**provenance, "level": item.level}),
+        provenance=mask_value(marks),
         dedupe_key=mask(f"{kind}:{key}@{item.level}"),
-        utility=utility(kind),
+        utility=utility(kind) * worth // UTILITY_MAX,
+        quality=worth,
+        sketch=sketch(full_level.text),
     )
 
 

@@ -41,7 +41,8 @@ class Columns:
     ``band`` indexes ``BANDS``. ``outline`` and ``reference`` are tokens, or :data:`NEVER` where that
     level is missing or no shorter than the fuller one. ``source_type``, ``source_ref`` and
     ``dedupe_key`` are equality codes; ``types`` names the codes of the first, and ``no_key`` is the
-    code of the empty dedupe key (-1: there is none). ``repeated`` marks a live fact whose id a later
+    code of the empty dedupe key (-1: there is none). ``cluster`` is equal for near-duplicates: facts
+    of one sketched cluster, or where nothing was sketched of one dedupe key (-1: none). ``repeated`` marks a live fact whose id a later
     live fact has too, which no store holds.
     """
 
@@ -62,6 +63,7 @@ class Columns:
     source_type: Ints
     source_ref: Ints
     dedupe_key: Ints
+    cluster: Ints
 
     def __len__(self) -> int:
         return len(self.fact_ids)
@@ -88,6 +90,7 @@ def from_linked(facts: Sequence[Linked]) -> Columns:
         full=levels[:, 0],
         outline=levels[:, 1],
         reference=levels[:, 2],
+        cluster=np.fromiter((fact.cluster for fact in facts), np.int64, n),
     )
     return replace(columns, repeated=_repeated(columns))
 
@@ -129,6 +132,7 @@ def read(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Colum
         full=_numbers(found.full),
         outline=_numbers(found.outline),
         reference=_numbers(found.reference),
+        cluster=_numbers(found.cluster),
     )
 
 
@@ -151,6 +155,7 @@ def _columns(
     full: Ints,
     outline: Ints,
     reference: Ints,
+    cluster: Ints,
 ) -> Columns:
     type_names, type_codes = _coded(types)
     key_names, key_codes = _coded(keys)
@@ -176,8 +181,19 @@ def _columns(
             type_codes,
             ref_codes,
             key_codes,
+            _clusters(cluster, key_codes, key_names.get("", -1)),
         )
     )
+
+
+def _clusters(sketched: Ints, key_codes: Ints, no_key: int) -> Ints:
+    """Cluster codes, -1 for none: those of sketches begin behind those of dedupe keys."""
+    codes = np.where(key_codes == no_key, -1, key_codes)
+    at = np.flatnonzero(sketched)
+    if len(at):
+        _, found = np.unique(sketched[at], return_inverse=True)
+        codes[at] = found + key_codes.max() + 1
+    return codes
 
 
 def _shorter(tokens: Ints, fuller: Ints) -> Ints:

@@ -105,17 +105,17 @@ def _restricted(columns: Columns, rule: Rule, fits: Flags, ordinal: int) -> Flag
 def _novelty(columns: Columns, weight: Ints) -> Ints:
     """Thousandths: 1000 for the newest fact of a near-duplicate cluster, less for each older one.
 
-    A cluster is the live facts of one dedupe key. It is fixed before anything is selected, so that
-    no order of selection enters a score.
+    A cluster is live facts alone, fixed before anything is selected, so that no order of selection
+    enters a score.
     """
-    keyed = ~columns.superseded & (columns.dedupe_key != columns.no_key)
-    sizes = np.bincount(columns.dedupe_key[keyed], minlength=1)
+    keyed = ~columns.superseded & (columns.cluster >= 0)
+    sizes = np.bincount(columns.cluster[keyed], minlength=1)
     factor = np.full(len(columns), WEIGHT_ONE, np.int64)
     if sizes.max() < 2:
         return factor
     shared = np.flatnonzero(keyed)
-    shared = shared[sizes[columns.dedupe_key[shared]] > 1]
-    grouped = shared[stable_order(columns.dedupe_key[shared])]
+    shared = shared[sizes[columns.cluster[shared]] > 1]
+    grouped = shared[stable_order(columns.cluster[shared])]
     sizes[sizes < 2] = 0
     newer = np.repeat(np.cumsum(sizes)[sizes > 0], sizes[sizes > 0]) - 1 - np.arange(len(grouped))
     novelty = WEIGHT_ONE // (newer + 1)

@@ -26,7 +26,7 @@ class Candidates:
 
     ``place`` is ``ordinal << PLACE_BITS | position``; ``flags`` is the band's index in ``BANDS``
     shifted by ``BAND_SHIFT``, with ``FLAG_PINNED`` and ``FLAG_SUPERSEDED``. Token counts are of the
-    full, outline (0: none) and reference level.
+    full, outline (0: none) and reference level. ``cluster`` is equal for near-duplicates (0: none).
     """
 
     fact_ids: list[str]
@@ -39,6 +39,7 @@ class Candidates:
     full: str
     outline: str
     reference: str
+    cluster: str
 
 
 _CODES = " ".join(f"WHEN '{name}' THEN {code << BAND_SHIFT}" for code, name in enumerate(BANDS))
@@ -51,7 +52,7 @@ _SELECT = (
     " AND (pinned_until IS NULL OR pinned_until>:ordinal))"
     f" + {FLAG_SUPERSEDED} * (superseded_at IS NOT NULL AND superseded_at<=:ordinal)),"
     " group_concat(utility), group_concat(tokens_full), group_concat(tokens_outline),"
-    " group_concat(tokens_reference)"
+    " group_concat(tokens_reference), group_concat(CASE cluster WHEN 0 THEN sketch ELSE cluster END)"
     " FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"
 )
 _strings = msgspec.json.Decoder(list[str]).decode

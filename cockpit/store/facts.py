@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from cockpit.store.canonical import canonical_json, digest, text_digest
 from cockpit.store.masking import safe_text
 
@@ -43,7 +45,8 @@ class Fact:
     of the six. ``provenance`` holds JSON values only (path, rev, lines, content sha256, …) and nothing
     of the moment or the machine. ``outline`` is None where a source has none; ``reference`` is one
     line. ``dedupe_key`` names what a newer fact supersedes (same key, other content). ``utility`` and
-    ``quality`` are integers, 0 to :data:`UTILITY_MAX`.
+    ``quality`` are integers, 0 to :data:`UTILITY_MAX`. ``sketch`` tells near-duplicates
+    (:mod:`.clusters`; 0: not to be compared).
     """
 
     source_type: str
@@ -57,6 +60,7 @@ class Fact:
     utility: int = 500_000
     quality: int = UTILITY_MAX
     pinned: bool = False
+    sketch: int = 0
 
     @property
     def fact_id(self) -> str:
@@ -74,7 +78,8 @@ class Linked:
     """A stored fact as one session sees it (one row of ``session_facts`` joined with its fact).
 
     ``ordinal`` is the wave that first saw it, ``position`` its place in that wave, ``level_tokens``
-    the tokens at full, outline and reference (outline 0: none).
+    the tokens at full, outline and reference (outline 0: none). Facts of one ``cluster`` (not 0) are
+    near-duplicates.
     """
 
     fact_id: str
@@ -88,6 +93,7 @@ class Linked:
     utility: int
     level_tokens: tuple[int, int, int]
     dedupe_key: str
+    cluster: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +122,9 @@ def record(
     """Store facts and link them to the session; returns how many were new to the session.
 
     Content is stored once for all sessions. A fact that the session already has (and that is not
-    superseded) is left as it is. ``job`` names the observation job, so that a crash re-runs only jobs
-    without facts. Texts are masked by who makes the facts: a fact's id is that of its masked words.
+    superseded) is left as it is. ``job`` names what they came from; what observation jobs find is
+    stored by :mod:`.ingest`. Texts are masked by who makes the facts: a fact's id is that of its
+    masked words.
 
     One call is one look. What shares a ``dedupe_key`` in it are parts of one thing (the two patches
     of a file that became a link) and all live. Together they supersede, from this wave on, whatever an
@@ -132,15 +139,15 @@ def record(
     ).fetchone()
     named = {fact.fact_id: fact for fact in facts}
     unseen = _unseen(tx, session_id, named)
-    content = [_content(identity, fact, wave_id, pinned_now) for identity, fact in unseen]
-    if not _storable(content):
+    content = [content_row(identity, fact, wave_id, pinned_now) for identity, fact in unseen]
+    if not storable(content):
         return record(
             tx,
             session_id=session_id,
             wave_id=wave_id,
             ordinal=ordinal,
             pinned_now=pinned_now,
-            facts=[_cleaned(fact) for fact in facts],
+            facts=[cleaned(fact) for fact in facts],
             job=job,
         )
     tx.connection.executemany(
@@ -180,14 +187,14 @@ _CHUNK = 500
 """Question marks in one statement."""
 
 
-def _chunks(values: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """(question marks, values), at most :data:`_CHUNK` at a time."""
+def chunks(values: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """(question marks, values), a few hundred at a time: for ``IN (…)``."""
     for start in range(0, len(values), _CHUNK):
         chunk = values[start : start + _CHUNK]
         yield ",".join("?" * len(chunk)), chunk
 
 
-def _storable(content: Sequence[tuple[Any, ...]]) -> bool:
+def storable(content: Sequence[tuple[Any, ...]]) -> bool:
     """Whether every text has a UTF-8. One look at each row: it is on the way of 50,000."""
     try:
         for row in content:
@@ -197,7 +204,7 @@ def _storable(content: Sequence[tuple[Any, ...]]) -> bool:
     return True
 
 
-def _cleaned(fact: Fact) -> Fact:
+def cleaned(fact: Fact) -> Fact:
     """The fact with every lone surrogate replaced; its id is that of the cleaned words."""
     return replace(
         fact,
@@ -213,7 +220,7 @@ def _cleaned(fact: Fact) -> Fact:
 
 def _unseen(tx: Tx, session_id: str, named: Mapping[str, Fact]) -> list[tuple[str, Fact]]:
     live: set[str] = set()
-    for marks, chunk in _chunks(list(named)):
+    for marks, chunk in chunks(list(named)):
         live.update(
             identity
             for (identity,) in tx.execute(
@@ -228,7 +235,7 @@ def _unseen(tx: Tx, session_id: str, named: Mapping[str, Fact]) -> list[tuple[st
 def _supersede(tx: Tx, session_id: str, ordinal: int, named: Mapping[str, Fact]) -> None:
     keys = list({fact.dedupe_key: None for fact in named.values() if fact.dedupe_key})
     gone: list[tuple[int, str, int, int]] = []
-    for marks, chunk in _chunks(keys):
+    for marks, chunk in chunks(keys):
         gone.extend(
             (ordinal, session_id, seen, place)
             for seen, place, identity in tx.execute(
@@ -244,7 +251,8 @@ def _supersede(tx: Tx, session_id: str, ordinal: int, named: Mapping[str, Fact])
     )
 
 
-def _content(identity: str, fact: Fact, wave_id: str, pinned_now: str) -> tuple[Any, ...]:
+def content_row(identity: str, fact: Fact, wave_id: str, pinned_now: str) -> tuple[Any, ...]:
+    """A row of ``observed_facts``."""
     normalized = {
         "full": fact.full.text,
         "outline": fact.outline.text if fact.outline else None,
@@ -270,7 +278,8 @@ LINKED_COLUMNS = (
     " (pinned_from IS NOT NULL AND pinned_from<=:ordinal AND"
     " (pinned_until IS NULL OR pinned_until>:ordinal)),"
     " (superseded_at IS NOT NULL AND superseded_at<=:ordinal),"
-    " utility, tokens_full, tokens_outline, tokens_reference, dedupe_key"
+    " utility, tokens_full, tokens_outline, tokens_reference, dedupe_key,"
+    " CASE cluster WHEN 0 THEN sketch ELSE cluster END"
 )
 
 
@@ -286,46 +295,22 @@ def linked(connection: sqlite3.Connection, session_id: str, ordinal: int) -> lis
     )
     return [
         Linked(
-            identity,
-            source_type,
-            source_ref,
-            band,
-            seen,
-            position,
-            bool(pinned),
-            bool(superseded),
-            utility,
-            (full, outline, reference),
-            dedupe_key,
+            *head, bool(pinned), bool(superseded), utility, (full, outline, reference), key, cluster
         )
-        for (
-            identity,
-            source_type,
-            source_ref,
-            band,
-            seen,
-            position,
-            pinned,
-            superseded,
-            utility,
-            full,
-            outline,
-            reference,
-            dedupe_key,
-        ) in found
+        for *head, pinned, superseded, utility, full, outline, reference, key, cluster in found
     ]
 
 
 def texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:
     """The words of facts by id; ids that are not stored are left out."""
     found: dict[str, FactText] = {}
-    for marks, chunk in _chunks(identities):
+    for marks, chunk in chunks(identities):
         for identity, source_type, source_ref, provenance, normalized in connection.execute(
             "SELECT fact_id, source_type, source_ref, provenance_json, normalized_json"  # noqa: S608 - only question marks
             f" FROM observed_facts WHERE fact_id IN ({marks})",
             tuple(chunk),
         ):
-            levels = json.loads(normalized)
+            levels = msgspec.json.decode(normalized)
             found[identity] = FactText(
                 identity,
                 source_type,
@@ -333,15 +318,21 @@ def texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str
                 levels["full"],
                 levels["outline"],
                 levels["reference"],
-                json.loads(provenance),
+                msgspec.json.decode(provenance),
             )
     return found
 
 
-def jobs_done(connection: sqlite3.Connection, session_id: str, ordinal: int) -> frozenset[str]:
-    """The observation jobs of a wave whose facts are stored."""
-    found = connection.execute(
-        "SELECT DISTINCT job FROM session_facts WHERE session_id=? AND ordinal=? AND job<>''",
-        (session_id, ordinal),
-    )
-    return frozenset(job for (job,) in found)
+def provenances(
+    connection: sqlite3.Connection, source_type: str, identities: Sequence[str]
+) -> dict[str, Mapping[str, Any]]:
+    """Where facts come from, by id: those of ``identities`` that are of ``source_type``."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for marks, chunk in chunks(identities):
+        for identity, provenance in connection.execute(
+            "SELECT fact_id, provenance_json FROM observed_facts"  # noqa: S608 - only question marks
+            f" WHERE source_type=? AND fact_id IN ({marks})",
+            (source_type, *chunk),
+        ):
+            found[identity] = msgspec.json.decode(provenance)
+    return found

@@ -256,13 +256,13 @@ async def test_hostile_python_is_survived(project: Project) -> None:
 async def test_lines_of_a_private_key_are_never_shown_alone(project: Project) -> None:
     body = "\n".join(f"MIIEpAIBAAKCAQEA{n}canary{n}base64" for n in range(5))
     key = f"-----BEGIN {'PRIVATE'} KEY-----\n{body}\n-----END {'PRIVATE'} KEY-----\n"
-    project.write("key.pem", f"first\n{key}last\n").write("key.py", f'KEY = """{key}"""\nKEY\n')
+    project.write("key.txt", f"first\n{key}last\n").write("key.py", f'KEY = """{key}"""\nKEY\n')
     head = project.commit("key")
     for rev in (None, head):
         assert "no line" in (await search(project, "search:canary", rev)).full.text
         assert "canary" not in repr(await symbol(project, "KEY", rev))
         ground = Ground.at(project.root, rev=rev)
-        (fact,) = await FileSource().fetch(parse_item("file:key.pem:4-9"), ground)
+        (fact,) = await FileSource().fetch(parse_item("file:key.txt:4-9"), ground)
         assert "canary" not in fact.full.text and fact.full.text.endswith("last\n")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cockpit.access.programs import Finished, run_git
+from cockpit.observe.by_reference import is_sensitive
 from cockpit.observe.glob import matches
 from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.listing import reason
@@ -89,10 +90,13 @@ def patch_facts(
 
 
 def _patch_fact(item: ScopeItem, patch: FilePatch, marks: dict[str, str | None]) -> Fact:
+    secret = is_sensitive(patch.path) or is_sensitive(patch.old_path or "")
     return make_fact(
         ScopeItem(item.kind, item.ref, glob=patch.path, level=item.level),
         cut(patch.text),
-        outline="\n".join([patch.title, *patch.hunks[:100]]),
+        # A hunk's heading quotes a line of the file.
+        outline=patch.title if secret else "\n".join([patch.title, *patch.hunks[:100]]),
+        by_reference=secret,
         reference=f"{item.kind} {item.ref}: {patch.title}",
         provenance={
             **marks,

@@ -1,18 +1,21 @@
-"""``file:PATH[:A-B]``: a text file, or some of its lines."""
+"""``file:PATH[:A-B]``: a text file, or some of its lines; ``file:GLOB`` estimates them all."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cockpit.access.paths import PathRefused
+from cockpit.observe.by_reference import is_sensitive, names, why
+from cockpit.observe.expand import meant
 from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.listing import MAX_FILE_BYTES, Entry, blob, read_blob
 from cockpit.observe.normalise import make_fact
 from cockpit.observe.outline import outline, text_lines
-from cockpit.observe.preview import Preview, estimated, plural
+from cockpit.observe.preview import Preview, band, estimated, plural
 from cockpit.observe.scope import ScopeItem
 from cockpit.observe.tokens import estimate_bytes, estimate_lines
 from cockpit.store.facts import Fact
@@ -30,9 +33,16 @@ class FileSource:
 
     async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
         """By size alone (and the first 8 KB, to tell text from binary)."""
+        found = await meant(item, ground)
+        if found is not None:
+            return _estimated_all(item, found)
         entry = await _entry(item, ground)
         _check_size(item, entry)
         await _check_text(entry, ground)
+        note = why(entry.path, entry.size if item.lines is None else 0)
+        if note and item.level == "full":
+            tokens = estimated(item.at("outline"), estimate_bytes(entry.size)).tokens
+            return Preview(item, tokens, band(item.kind), note=note)
         if item.lines is None:
             return estimated(item, estimate_bytes(entry.size), note=f"{entry.size:,} bytes")
         lines = item.lines[1] - item.lines[0] + 1
@@ -41,11 +51,30 @@ class FileSource:
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
         """One fact. Its provenance has the path, the revision, the lines that it holds, how many
-        the file has, and the SHA-256 of the whole file."""
+        the file has, and the SHA-256 of the whole file. A glob is expanded before (:mod:`.expand`)."""
+        if await meant(item, ground) is not None:
+            raise SourceFailed(f"{item.ref!r} names many files; they are read one by one")
         entry = await _entry(item, ground)
         _check_size(item, entry)
         content = await _content(entry, ground)
         return [await asyncio.to_thread(_fact, item, entry.path, content, ground.rev)]
+
+
+def _estimated_all(item: ScopeItem, found: Sequence[Entry]) -> Preview:
+    """What a glob's files would cost together, by their sizes alone."""
+    readable = [entry for entry in found if item.lines or entry.size <= MAX_FILE_BYTES]
+    tokens = 0
+    for entry in readable:
+        full = estimate_bytes(entry.size)
+        if item.lines is not None:
+            full = min(full, estimate_lines(item.lines[1] - item.lines[0] + 1))
+        brief = item.level == "full" and why(entry.path, 0 if item.lines else entry.size)
+        tokens += estimated(item.at("outline") if brief else item, full).tokens
+    size = sum(entry.size for entry in readable)
+    left = len(found) - len(readable)
+    over = f"; {plural(left, 'file')} too large to read whole" if left else ""
+    note = f"{plural(len(readable), 'file')}, {size:,} bytes{over}"
+    return Preview(item, tokens, band(item.kind), note=note)
 
 
 def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None) -> Fact:
@@ -59,10 +88,13 @@ def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None) -> Fact:
         raise SourceFailed(f"{path!r}: these lines hold {len(text):,} characters; ask for fewer")
     named = ScopeItem("file", path, item.lines and (first, last), level=item.level)
     whole = item.lines is None
+    kept_back = why(path, len(text.encode("utf-8", "replace")))
+    shape = names(text) if is_sensitive(path) else outline(path, text, first=first)
     return make_fact(
         named,
         text,
-        outline=outline(path, text, first=first),
+        outline=shape,
+        by_reference=bool(kept_back),
         reference=(
             f"{path}{'' if whole else f' lines {first}-{last}'}"
             f" ({plural(len(lines), 'line')} in all, sha256 {sha256[:12]})"
@@ -99,7 +131,9 @@ def _on_disk(ref: str, ground: Ground) -> Entry:
             return Entry(path, os.fstat(file.fileno()).st_size)
     except PathRefused as refused:
         if ground.confined.inside(path).is_dir():
-            raise SourceFailed(f"{path!r} is a directory; ask for tree:{path}") from refused
+            raise SourceFailed(
+                f"{path!r} is a directory; ask for tree:{path}, or file:{path}/** for its files"
+            ) from refused
         raise
 
 

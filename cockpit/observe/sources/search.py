@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cockpit.observe.by_reference import is_sensitive
 from cockpit.observe.finding import Found, find
 from cockpit.observe.ground import Ground
 from cockpit.observe.normalise import make_fact
@@ -12,6 +13,8 @@ from cockpit.observe.scope import ScopeItem
 from cockpit.observe.tokens import estimate_bytes
 from cockpit.store.canonical import digest
 from cockpit.store.facts import Fact
+
+WITHHELD = "[a line of a file that holds secrets]"
 
 MAX_MATCHES = 400
 """Most matching lines of one search; the rest are counted."""
@@ -57,7 +60,7 @@ class SearchSource:
 
 def _text(item: ScopeItem, found: Found) -> str:
     lines = [
-        f"{shown_path(path)}:{number}: {text}"
+        f"{shown_path(path)}:{number}: {WITHHELD if is_sensitive(path) else text}"
         for path, hits in found.lines.items()
         for number, text in hits
     ]

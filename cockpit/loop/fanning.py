@@ -1,0 +1,210 @@
+"""Fanning out: what was approved becomes jobs, the jobs run, and what they find is stored as they end.
+
+The plan is durable before anything is read; results are written in batches, a job with its facts at
+once; at the end the requests are answered and the wave's jobs are counted in the journal. A crash
+anywhere repeats the jobs that had not ended, and no others. Source: RFC-003 §10.1, §15.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cockpit.loop import asking
+from cockpit.loop.engine import Here
+from cockpit.observe import planner
+from cockpit.observe.fanout import JobOutcome
+from cockpit.observe.planner import Candidate
+from cockpit.observe.scope import parse_item
+from cockpit.observe.staleness import Read, stale
+from cockpit.store import ingest, jobs, profiles, requests
+from cockpit.store.attention import Profile
+from cockpit.store.database import Tx
+from cockpit.store.facts import Fact
+from cockpit.store.ingest import Look
+from cockpit.store.jobs import Ended, JobRow
+from cockpit.store.journal import Action
+from cockpit.store.requests import Request
+
+BATCH_JOBS = 200
+BATCH_S = 0.25
+"""A batch is written when so many jobs have ended, or so many seconds after the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a wave is to read: approved requests, and of what was read ``before`` what has changed.
+
+    ``planned`` names what the wave has jobs for already; ``open`` says that these are not counted yet.
+    """
+
+    granted: Sequence[Request]
+    before: Sequence[Read]
+    planned: frozenset[str]
+    open: bool
+
+
+def wanted(connection: sqlite3.Connection, here: Here, before: Sequence[Read]) -> Wanted:
+    """What there is to read in this wave; ``before`` is what was granted and may be out of date."""
+    session_id, wave_id = here.session.session_id, here.wave.wave_id
+    planned = jobs.names(connection, wave_id)
+    counted = (
+        planned
+        and connection.execute(
+            "SELECT 1 FROM journal WHERE session_id=? AND wave_id=? AND action=?",
+            (session_id, wave_id, str(Action.OBSERVATION_JOBS)),
+        ).fetchone()
+    )
+    granted = requests.in_status(connection, session_id, "approved")
+    return Wanted(granted, before, planned, bool(planned) and not counted)
+
+
+async def fan(here: Here, wanted: Wanted) -> None:
+    """Read everything that is wanted, durably; answers the granted requests.
+
+    Jobs of the wave that an earlier process planned and did not end run as they were planned.
+    """
+    started = here.store.clock.monotonic()
+    asked = await _asked(here, wanted)
+    if asked:
+        rows = await _planned(here, asked)
+        todo = await here.store.write(lambda tx: jobs.plan(tx, here.wave.wave_id, rows))
+    elif wanted.open:
+        todo = await here.store.read(
+            lambda connection: jobs.open_jobs(connection, here.wave.wave_id)
+        )
+    elif wanted.granted:
+        todo = []
+    else:
+        return
+    rest = await _run(here, todo)
+    latency = round((here.store.clock.monotonic() - started) * 1000)
+    await here.store.write(_closing(here, wanted.granted, rest, latency))
+
+
+async def _asked(here: Here, wanted: Wanted) -> list[tuple[str, str]]:
+    """(what for, item) of everything that has no job yet."""
+    asked = [
+        (request.request_id, item)
+        for request in wanted.granted
+        if request.request_id not in wanted.planned
+        for item in request.approved
+    ]
+    if wanted.before and planner.REFRESH not in wanted.planned:
+        changed = await stale(asking.gateway(here).ground, wanted.before)
+        asked += [(planner.REFRESH, item) for item in changed]
+    return asked
+
+
+async def _planned(here: Here, asked: Sequence[tuple[str, str]]) -> list[JobRow]:
+    meant = await asking.gateway(here).expand([parse_item(item) for _, item in asked])
+    candidates = [
+        Candidate(job, one.kind, item, str(one))
+        for (job, item), each in zip(asked, meant, strict=True)
+        for one in each
+    ]
+    profile = await here.store.read(lambda connection: _profile(connection, here))
+    most = here.engine.settings.observe.max_jobs
+    return planner.plan(candidates, profile.rules, max_jobs=most)
+
+
+def _profile(connection: sqlite3.Connection, here: Here) -> Profile:
+    """The version that was pinned when the wave began."""
+    version = here.wave.profile_version
+    if version is None:
+        return profiles.current(connection, here.session.profile_id)
+    return profiles.load(connection, here.session.profile_id, version)
+
+
+async def _run(here: Here, todo: Sequence[JobRow]) -> list[Ended]:
+    """Run the jobs and write batches of what ended; returns those that are not written yet."""
+    if not todo:
+        return []
+    gateway = asking.gateway(here)
+    basket = _Basket(todo, gateway.why)
+    running = asyncio.create_task(
+        gateway.read([parse_item(row.item) for row in todo], basket.settle)
+    )
+    try:
+        while not running.done():
+            await basket.ready(running)
+            if not running.done():
+                batch = basket.take()
+                await here.store.write(_batch(here, batch))
+        await running
+    finally:
+        # Whatever ends this (a cancellation, a full disk), no job outlives it.
+        if not running.done():
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+    return basket.take()
+
+
+class _Basket:
+    """Jobs that have ended and are not written yet."""
+
+    def __init__(
+        self,
+        todo: Sequence[JobRow],
+        why: Callable[[JobOutcome[list[Fact]]], str],
+    ) -> None:
+        self._todo = todo
+        self._why = why
+        self._ended: list[Ended] = []
+        self._full = asyncio.Event()
+
+    def settle(self, number: int, outcome: JobOutcome[list[Fact]]) -> None:
+        reason = "" if outcome.status == "done" else self._why(outcome)
+        latency = round(outcome.took_s * 1000)
+        self._ended.append(
+            Ended(self._todo[number], outcome.status, outcome.value or (), reason, latency)
+        )
+        if len(self._ended) >= BATCH_JOBS:
+            self._full.set()
+
+    async def ready(self, running: asyncio.Task[None]) -> None:
+        """Wait until a batch is due or all is over."""
+        full = asyncio.create_task(self._full.wait())
+        try:
+            await asyncio.wait(
+                {running, full}, timeout=BATCH_S, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            full.cancel()
+
+    def take(self) -> list[Ended]:
+        taken, self._ended = self._ended, []
+        self._full.clear()
+        return taken
+
+
+def _batch(here: Here, ended: Sequence[Ended]) -> Callable[[Tx], None]:
+    most = here.engine.settings.observe.max_facts
+    return lambda tx: jobs.end(tx, _look(here), ended, most=most)
+
+
+def _closing(
+    here: Here, granted: Sequence[Request], rest: Sequence[Ended], latency: int
+) -> Callable[[Tx], None]:
+    """The last batch, what newer content replaces, the answers, and the count: one transaction."""
+
+    def step(tx: Tx) -> None:
+        wave_id = here.wave.wave_id
+        _batch(here, rest)(tx)
+        ingest.settle(tx, _look(here))
+        for request in granted:
+            outcomes = jobs.outcomes(tx.connection, wave_id, request.request_id, planner.WORDS)
+            requests.fetched(
+                tx, request.request_id, wave_id=wave_id, outcomes=outcomes, latency_ms=latency
+            )
+        counted: Mapping[str, object] = jobs.summary(tx.connection, wave_id)
+        here.journal(tx, Action.OBSERVATION_JOBS, latency_ms=latency, detail=counted)
+
+    return step
+
+
+def _look(here: Here) -> Look:
+    wave = here.wave
+    return Look(here.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now)
