@@ -15,12 +15,12 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
+from widgets.bandshift import BandShift
 from widgets.checklist import Checklist
 from widgets.clean import hidden
 from widgets.diff import SPLIT_CELLS, FileDiff
 from widgets.fields import Fields
 from widgets.footer import hint_line
-from widgets.markdown import SafeMarkdown, faithful
 from widgets.numerals import duration
 from widgets.tone import BADGE, DIM, STRONG, WARN, block, line, spread
 from widgets.views import KeyHintView, ProposalView, QueueView
@@ -154,6 +154,8 @@ class ProposalPanel(Vertical, can_focus=True):
             yield Static(_request(front))
         if front.items:
             yield Checklist(front.items)
+        if front.shift is not None:
+            yield BandShift(front.shift)
         if front.fields:
             yield Fields(front.fields)
         if front.body.strip():
@@ -170,6 +172,8 @@ class ProposalPanel(Vertical, can_focus=True):
             )
 
     def _body(self, body: str) -> Iterator[Widget]:
+        from widgets.markdown import SafeMarkdown, faithful  # late: an empty screen shows none
+
         if len(body) <= _PLAIN_FROM and faithful(body):
             yield SafeMarkdown(body)
             return
@@ -244,6 +248,10 @@ def _unseen(front: ProposalView) -> int:
     texts += [each.item for each in front.items]
     for diff in front.diffs:
         texts += [diff.path, diff.before or "", diff.after or ""]
+    if (shift := front.shift) is not None:
+        texts += [shift.base, shift.holds, shift.reason, *(row.name for row in shift.bands)]
+        texts += [part for row in shift.rules for part in (row.name, row.before, row.after)]
+        texts += [part for row in shift.verdict for part in (row.code, row.message)]
     return sum(hidden(text) for text in texts)
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 Phase = Literal["created", "observe", "orient", "decide", "act", "learn", "done", "failed"]
 Risk = Literal["low", "medium", "high"]
 Kind = Literal["context", "action", "profile", "skill"]
+Fate = Literal["kept", "shortened", "dropped", "added", "removed", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,69 @@ class FileDiffView:
 
 
 @dataclass(frozen=True, slots=True)
+class FactView:
+    """One fact behind a packet, or one line of what changed between two.
+
+    ``tokens`` is what it takes, or would take in full where it was left out; ``utility`` is fixed
+    point, 1,000,000 is one, None where it says nothing. ``why`` is a word or two; ``pinned`` holds
+    for the next packet.
+    """
+
+    key: str
+    fate: Fate
+    source_ref: str
+    tokens: int
+    level: str = ""
+    why: str = ""
+    utility: int | None = None
+    band: str = ""
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BandShiftView:
+    """A band before and after a profile change: (floor, target, ceiling), in tokens."""
+
+    name: str
+    before: tuple[int, int, int]
+    after: tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleShiftView:
+    """An attention rule before and after, in words; empty where there is none."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictView:
+    """One thing that the guard looked at: its code, whether it holds, and why."""
+
+    code: str
+    ok: bool
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftView:
+    """A change of the attention profile: what it was, what it would be, and what the guard says.
+
+    ``holds`` is in words ("for the next 3 waves"), ``budget`` the tokens before and after.
+    """
+
+    base: str
+    holds: str
+    reason: str = ""
+    budget: tuple[int, int] = (0, 0)
+    bands: tuple[BandShiftView, ...] = ()
+    rules: tuple[RuleShiftView, ...] = ()
+    verdict: tuple[VerdictView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ProposalView:
     """One proposal as the person decides it. What is drawn is what ``digest`` covers."""
 
@@ -133,6 +197,8 @@ class ProposalView:
     """Markdown body (a review, a commit message), scrolls."""
     diffs: tuple[FileDiffView, ...] = ()
     notes: tuple[str, ...] = ()
+    shift: ShiftView | None = None
+    """Set for a change of the attention profile."""
     second_key: bool = False
     """True: approving asks for a second, different key (high risk, widening)."""
 

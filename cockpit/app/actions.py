@@ -19,7 +19,7 @@ GROUPS: tuple[Group, ...] = ("Decide", "Say", "Session", "Look", "Program")
 class Moment:
     """What the validity of an action depends on. ``kind`` is the kind of the proposal in front,
     empty without one; ``asking`` is True while a second key is awaited, ``listing`` while the
-    prompt offers a list, which has the keys then."""
+    prompt offers a list, which has the keys then; ``oriented`` once a wave has a packet."""
 
     pane: Pane = "prompt"
     empty: bool = True
@@ -30,6 +30,7 @@ class Moment:
     narrowing: bool = False
     running: bool = False
     session: bool = False
+    oriented: bool = False
     waiting: int = 0
     selection: bool = False
     listing: bool = False
@@ -156,6 +157,18 @@ ACTIONS: tuple[Action, ...] = (
         when=lambda m: m.session,
     ),
     Action(
+        "good", "Session", "Say that the last wave went well", "good", (), ("plus",),
+        "conversation", when=lambda m: m.oriented,
+    ),
+    Action(
+        "bad", "Session", "Say that the last wave went badly, and why", "bad", (), ("minus",),
+        "conversation", when=lambda m: m.oriented,
+    ),
+    Action(
+        "packet_diff", "Look", "What changed in the packet between two waves", "packet diff",
+        ("f8",), ("d",), "bands", when=lambda m: m.oriented,
+    ),
+    Action(
         "panes", "Look", "Go to the next pane", "panes", ("tab",), when=_unlisted, footer=10
     ),
     Action("conversation", "Look", "Conversation alone, and back", "conversation", ("f2",)),
@@ -239,6 +252,8 @@ _SPELLED = {
     "right_square_bracket": "]",
     "left_square_bracket": "[",
     "question_mark": "?",
+    "plus": "+",
+    "minus": "−",
 }
 
 

@@ -12,29 +12,25 @@ from textual.app import SuspendNotSupported
 from cockpit.app import editor
 from cockpit.app.actions import Pane
 from cockpit.app.dialogs import Ask, Help, Peek, PickOne
+from cockpit.app.packet_acts import PacketActs
 from cockpit.app.panes import PANES
 from cockpit.loop.policy import WIDTH
 from cockpit.store.errors import CockpitError
 from widgets.views import ProposalView
 
 if TYPE_CHECKING:
-    from cockpit.app.application import CockpitApp
     from cockpit.app.screen import CockpitScreen
 
 _PEEK_TURNS = 6
 _QUIT_S = 2.0
 
 
-class Acts:
+class Acts(PacketActs):
     """Actions over one screen."""
 
     def __init__(self, screen: CockpitScreen) -> None:
-        self._screen = screen
+        super().__init__(screen)
         self._interrupted = float("-inf")
-
-    @property
-    def _cockpit(self) -> CockpitApp:
-        return self._screen.cockpit
 
     # Decide
 
@@ -204,22 +200,6 @@ class Acts:
                 cockpit.ask(lambda: cockpit.engine.change(followed, task_type=name))
 
         cockpit.push_screen(Ask(title, words, value=value), answered)
-
-    def facts(self, band: str) -> None:
-        """List the facts of one band of the newest packet, each with its fate."""
-        self._cockpit.do(self._facts(band))
-
-    async def _facts(self, band: str) -> None:
-        from cockpit.app.band_facts import band_facts
-
-        cockpit = self._cockpit
-        try:
-            rows = await band_facts(cockpit.engine.store, cockpit.followed, band)
-        except CockpitError as error:
-            cockpit.tell(str(error))
-            return
-        title = f"{band} · {len(rows)} facts"
-        cockpit.push_screen(PickOne(title, rows, empty="No fact has come for this band."))
 
     def peek(self, key: str) -> None:
         """A glance at a session without following it."""

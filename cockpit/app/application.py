@@ -115,6 +115,11 @@ class CockpitApp(App[int], inherit_bindings=False):
         return self.feed.state.sessions.get(self.followed)
 
     @property
+    def oriented(self) -> str:
+        """The newest wave of the followed session that has a packet, by its id."""
+        return self.session.oriented if self.session is not None else ""
+
+    @property
     def pending(self) -> list[str]:
         """Proposals that wait, in the order of the queue."""
         return self.feed.state.queue.order(self.followed)

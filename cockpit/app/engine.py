@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from cockpit.store.database import Store
-from cockpit.store.place import Place
+if TYPE_CHECKING:
+    from cockpit.loop.looking import Difference, Explanation
+    from cockpit.store.database import Store
+    from cockpit.store.pins import Pinned
+    from cockpit.store.place import Place
 
 
 class Engine(Protocol):
@@ -54,6 +57,26 @@ class Engine(Protocol):
 
     async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
         """Propose the person's version instead; returns the new proposal's id."""
+        ...
+
+    async def explain(self, session_id: str, ordinal: int | None = None) -> Explanation:
+        """The verdicts on the facts of a wave, by default of the newest that has a packet."""
+        ...
+
+    async def packet_diff(self, session_id: str, before: int, after: int) -> Difference:
+        """What changed in the packet between two waves."""
+        ...
+
+    async def pin(self, session_id: str, fact_id: str) -> Pinned:
+        """Keep a fact from the next wave on."""
+        ...
+
+    async def unpin(self, session_id: str, fact_id: str) -> Pinned:
+        """Let a fact go again, from the next wave on."""
+        ...
+
+    async def feedback(self, wave_id: str, verdict: str, words: str = "") -> object:
+        """The person's verdict on a wave: ``good`` or ``bad``."""
         ...
 
     async def change(

@@ -94,8 +94,26 @@ class Conversation:
             self._model(row)
         elif action == "orientation.packet.compiled":
             self._packet(row)
+        elif action == "feedback.recorded":
+            self._feedback(row)
+        elif action in ("fact.pinned", "fact.unpinned"):
+            word = action.removeprefix("fact.")
+            wave = read.number(row.detail, "from_wave")
+            text = f"{word} {read.text(row.detail, 'source_ref')}"
+            self._note(row, "◆" if word == "pinned" else "◇", text, right=f"from wave {wave}")
         elif action == "orientation.packet.replay_verified" and not read.truth(row.detail, "ok"):
             self._note(row, "✗", "the packet does not compile to the same bytes again", "bad")
+
+    def _feedback(self, row: Row) -> None:
+        """Only the person's own verdict: what the engine measures is not said to them."""
+        said = read.inner(row.detail, "operator")
+        verdict, words = read.text(said, "verdict"), read.text(said, "words")
+        if row.actor != "person" or not verdict:
+            return
+        wave = read.number(row.detail, "ordinal")
+        text = f"wave {wave} was {verdict}" + (f": {words}" if words else "")
+        good = verdict == "good"
+        self._note(row, "+" if good else "−", text, "good" if good else "warn", "you")
 
     def _touch(self, turn: _Turn) -> None:
         self.revision += 1

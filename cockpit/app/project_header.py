@@ -49,6 +49,8 @@ class SessionState:
     waits_for: str = ""
     summary: str = ""
     wave: int = 0
+    oriented: str = ""
+    """The newest wave that has a packet, by its id."""
     phase: Phase = "created"
     tokens: int = 0
     cost_usd: float | None = None
@@ -75,6 +77,8 @@ class SessionState:
         if action in _PHASES:
             self.phase = _PHASES[action]
             self.wave = read.number(detail, "ordinal") or self.wave
+            if action == "wave.oriented":
+                self.oriented = row.wave_id
         elif action == "wave.reentered":
             self.phase = _REENTERED.get(read.text(detail, "phase"), self.phase)
         elif action == "model.completed":

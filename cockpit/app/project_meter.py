@@ -7,8 +7,9 @@ from cockpit.store.journal import Row
 from widgets.views import BandView, MeterView
 
 
-def meter(row: Row) -> MeterView:
-    """The view of one ``orientation.packet.compiled`` row."""
+def meter(row: Row, horizon_left: int | None = None) -> MeterView:
+    """The view of one ``orientation.packet.compiled`` row; ``horizon_left`` waves may still begin
+    under the adaptation that it was compiled under, if one runs."""
     detail = row.detail
     profile = f"profile v{row.profile_version}" if row.profile_version is not None else ""
     return MeterView(
@@ -30,4 +31,10 @@ def meter(row: Row) -> MeterView:
         facts=read.number(detail, "facts"),
         dropped=read.number(detail, "dropped"),
         profile=profile,
+        horizon_left=horizon_left,
     )
+
+
+def waves_left(row: Row) -> int | None:
+    """What a ``wave.started`` row says of the adaptation that the wave runs under; None: of none."""
+    return read.number(row.detail, "waves_left") if "waves_left" in row.detail else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from cockpit.app import detail as read
 from cockpit.app.project_header import SessionState
+from cockpit.app.project_shift import shift
 from cockpit.store.clock import moment
 from cockpit.store.journal import Row
 from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk
@@ -95,6 +96,7 @@ def proposal(shown: Shown, now: datetime, session: SessionState | None) -> Propo
     """The view that a person decides over. An unknown kind or risk is shown as the gravest."""
     body = shown.body
     risk = _RISKS.get(shown.risk, "high")
+    changes_profile = shown.kind == "profile"
     return ProposalView(
         proposal_id=shown.proposal_id,
         kind=_KINDS.get(shown.kind, "action"),
@@ -112,13 +114,14 @@ def proposal(shown: Shown, now: datetime, session: SessionState | None) -> Propo
         question=read.text(body, "question"),
         escalation=read.text(body, "escalation"),
         items=tuple(_item(item) for item in read.entries(body, "items")),
-        fields=read.pairs(body, "fields"),
+        fields=() if changes_profile else read.pairs(body, "fields"),
         body=read.text(body, "body"),
         diffs=tuple(
             FileDiffView(read.text(diff, "path"), _side(diff, "before"), _side(diff, "after"))
             for diff in read.entries(body, "diffs")
         ),
         notes=read.words(body, "notes"),
+        shift=shift(body) if changes_profile else None,
         second_key=risk == "high" or read.truth(body, "widening"),
     )
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from cockpit.app.project_board import board
 from cockpit.app.project_conversation import Conversation
 from cockpit.app.project_header import SessionState, header
-from cockpit.app.project_meter import meter
+from cockpit.app.project_meter import meter, waves_left
 from cockpit.app.project_proposals import Queue
 from cockpit.store.journal import Row
 from widgets.views import BoardView, HeaderView, MeterView, QueueView, TurnView
@@ -44,6 +44,7 @@ class State:
         self.queue = Queue()
         self._conversations: dict[str, Conversation] = {}
         self._meters: dict[str, MeterView] = {}
+        self._horizons: dict[str, int | None] = {}
 
     def apply(self, row: Row) -> None:
         """Fold one row in; rows that were folded before are passed over."""
@@ -59,8 +60,10 @@ class State:
             session = self.sessions[row.session_id] = SessionState(row.session_id)
         session.apply(row)
         self.conversation(row.session_id).apply(row)
-        if row.action == "orientation.packet.compiled":
-            self._meters[row.session_id] = meter(row)
+        if row.action == "wave.started":
+            self._horizons[row.session_id] = waves_left(row)
+        elif row.action == "orientation.packet.compiled":
+            self._meters[row.session_id] = meter(row, self._horizons.get(row.session_id))
 
     def fold(self, rows: Iterable[Row]) -> State:
         """Fold many rows in; returns itself."""

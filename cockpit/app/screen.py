@@ -130,6 +130,7 @@ class CockpitScreen(Screen[None]):
             narrowing=self.panes.proposals.narrowing,
             running=self.cockpit.runs.active(self.cockpit.followed),
             session=bool(self.cockpit.followed),
+            oriented=bool(self.cockpit.oriented),
             waiting=self.queue.total,
             selection=bool(self.prompt.selected_text) and self.pane == "prompt",
             listing=any(each.open for each in self.query(Completions)),

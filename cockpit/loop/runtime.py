@@ -13,7 +13,7 @@ from typing import Any
 from cockpit.access.programs import ProgramMissing, run_git
 from cockpit.act.ground import stand_on
 from cockpit.learn.feedback import spoken
-from cockpit.loop import editing
+from cockpit.loop import editing, looking
 from cockpit.loop.engine import Engine
 from cockpit.loop.intent import Task, resolve
 from cockpit.loop.logline import logged
@@ -25,7 +25,7 @@ from cockpit.loop.ruling import Ruling, rule
 from cockpit.loop.settings import Limits, RuntimeSettings
 from cockpit.loop.target import Repository
 from cockpit.loop.task_types import load_task_types
-from cockpit.store import events, messages, profiles, proposals, sessions
+from cockpit.store import events, messages, pins, profiles, proposals, sessions
 from cockpit.store.clock import Clock, Ids
 from cockpit.store.database import Store, Tx
 from cockpit.store.errors import IllegalTransition
@@ -182,6 +182,24 @@ class Runtime:
         Raises ``FeedbackRefused``, and ``NotFound`` for a wave that has no packet.
         """
         return await self.store.write(lambda tx: spoken(tx, wave_id, verdict, words))
+
+    async def explain(self, session_id: str, ordinal: int | None = None) -> looking.Explanation:
+        """Why each fact of a wave was kept, shortened or dropped; of the newest packet without one."""
+        return await self.store.read(lambda found: looking.explained(found, session_id, ordinal))
+
+    async def packet_diff(self, session_id: str, before: int, after: int) -> looking.Difference:
+        """What changed in the packet between two waves of a session."""
+        return await self.store.read(
+            lambda found: looking.difference(found, session_id, before, after)
+        )
+
+    async def pin(self, session_id: str, fact_id: str) -> pins.Pinned:
+        """Keep a fact in every packet from the next wave on."""
+        return await self.store.write(lambda tx: pins.pin(tx, session_id, fact_id))
+
+    async def unpin(self, session_id: str, fact_id: str) -> pins.Pinned:
+        """Let a fact be chosen by its worth again, from the next wave on."""
+        return await self.store.write(lambda tx: pins.unpin(tx, session_id, fact_id))
 
     async def change(
         self,

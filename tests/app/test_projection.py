@@ -32,7 +32,8 @@ FIELDS = (
     "narrowed", "edited", "action_id", "type", "message", "summary", "attempt", "request_id",
     "items", "facts", "tokens", "auto", "digest", "token_used", "token_budget", "dropped", "bands",
     "input_tokens", "output_tokens", "cost_usd", "status", "for", "words", "policy", "model",
-    "task_type", "task_id", "wait_s", "guard", "tool",
+    "task_type", "task_id", "wait_s", "guard", "tool", "waves_left", "operator", "from_wave",
+    "effective_waves", "bands_before", "bands_after", "rules_before", "rules_after", "verdict",
 )  # fmt: skip
 NAMES = st.sampled_from(["m-1", "m-2", "p-1", "p-2", "a-1", "2026-01-01T12:00:00.000000Z"])
 DETAIL = st.dictionaries(st.sampled_from(FIELDS), JSON | NAMES, max_size=8)
@@ -220,3 +221,22 @@ def test_the_board_tells_what_waits(scene):
         ("b", "✔", "done", False),
     ]
     assert board.summary.startswith("2 sessions")
+
+
+def test_the_meter_counts_the_waves_of_an_adaptation(scene):
+    scene.begin()
+    state, left = State(), []
+    for number, detail in enumerate(({}, {"waves_left": 1}, {"waves_left": 0}, {})):
+        rows = [
+            (Action.WAVE_STARTED, {"ordinal": number, **detail}),
+            (Action.PACKET_COMPILED, {"digest": "d", "bands": [], "ordinal": number}),
+        ]
+        for action, said in rows:
+            scene.store.write_now(
+                lambda tx, action=action, said=said: tx.journal(
+                    action, session_id=scene.session_id, detail=said
+                )
+            )
+        state.fold(scene.store.read_now(journal.rows))
+        left.append(state.views(NOW, scene.session_id).meter.horizon_left)
+    assert left == [None, 1, 0, None]

@@ -8,6 +8,7 @@ from textual.widget import Widget
 
 from widgets.board import Board
 from widgets.conversation import LIVE, Conversation
+from widgets.facts import FactList
 from widgets.footer import KeyBar
 from widgets.header import HeaderBar
 from widgets.markdown import SafeMarkdown
@@ -17,9 +18,11 @@ from widgets.prompt import Prompt
 from widgets.proposal import ProposalPanel
 from widgets.scrub import ScrubBar
 from widgets.views import (
+    BandShiftView,
     BandView,
     BoardView,
     CompletionView,
+    FactView,
     FileDiffView,
     HeaderView,
     ItemView,
@@ -28,7 +31,10 @@ from widgets.views import (
     MeterView,
     ProposalView,
     QueueView,
+    RuleShiftView,
+    ShiftView,
     TurnView,
+    VerdictView,
     WorkRowView,
 )
 
@@ -129,9 +135,32 @@ def proposals(text: str) -> tuple[Widget, Callable[[], None]]:
         body=text,
         diffs=(FileDiffView(text, text, text + "\nmore"), FileDiffView(text, None, text)),
         notes=(text,),
+        shift=ShiftView(
+            text,
+            text,
+            text,
+            (1, 2),
+            (BandShiftView(text, (1, 2, 3), (2, 3, 4)), BandShiftView("a", (1, 2, 3), (1, 2, 3))),
+            (RuleShiftView(text, text, text),),
+            (VerdictView(text, False, text),),
+        ),
         second_key=True,
     )
     return made, lambda: made.show(QueueView(front, 0, 2), [KeyHintView(text, text)])
+
+
+def facts(text: str) -> tuple[Widget, Callable[[], None]]:
+    made = FactList(empty=text)
+    rows = [
+        FactView(text, "kept", text, 5, text, text, 900_000, text, True),
+        FactView("b", "changed", text, 5, text, text),
+    ]
+
+    def fill() -> None:
+        made.show(rows)
+        made.provide({text: text})
+
+    return made, fill
 
 
 WIDGETS: dict[str, Filled] = {
@@ -145,4 +174,5 @@ WIDGETS: dict[str, Filled] = {
     "prompt": prompt,
     "conversation": conversation,
     "proposals": proposals,
+    "facts": facts,
 }

@@ -1,0 +1,75 @@
+"""Actions on what a wave knew: its facts, what changed since another wave, and the person's verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from cockpit.app.dialogs import Ask
+from cockpit.store.errors import CockpitError
+
+if TYPE_CHECKING:
+    from cockpit.app.application import CockpitApp
+    from cockpit.app.screen import CockpitScreen
+
+
+class PacketActs:
+    """The part of :class:`~cockpit.app.acts.Acts` that looks behind a packet."""
+
+    def __init__(self, screen: CockpitScreen) -> None:
+        self._screen = screen
+
+    @property
+    def _cockpit(self) -> CockpitApp:
+        return self._screen.cockpit
+
+    def facts(self, band: str) -> None:
+        """List the facts of one band of the newest packet, each with its fate."""
+        self._cockpit.do(self._facts(band))
+
+    async def _facts(self, band: str) -> None:
+        from cockpit.app.band_facts import BandFacts, band_rows
+
+        cockpit = self._cockpit
+        try:
+            told = await cockpit.engine.explain(cockpit.followed)
+            rows = await asyncio.to_thread(band_rows, told, band)
+        except CockpitError as error:
+            cockpit.tell(str(error))
+            return
+        cockpit.push_screen(BandFacts(cockpit.engine, told, band, rows))
+
+    def packet_diff(self) -> None:
+        """What changed in the packet between two waves; at first the newest two."""
+        self._cockpit.do(self._packet_diff())
+
+    async def _packet_diff(self) -> None:
+        from cockpit.app.packet_diff import PacketDiffScreen, compiled
+
+        cockpit = self._cockpit
+        session_id = cockpit.followed
+        try:
+            made = await compiled(cockpit.engine, session_id)
+        except CockpitError as error:
+            cockpit.tell(str(error))
+            return
+        if len(made) < 2:
+            self._screen.flash("there is one packet so far, and nothing to compare it with")
+            return
+        cockpit.push_screen(PacketDiffScreen(cockpit.engine, session_id, made))
+
+    def good(self) -> None:
+        """The last wave went well."""
+        wave_id = self._cockpit.oriented
+        self._cockpit.ask(lambda: self._cockpit.engine.feedback(wave_id, "good"))
+
+    def bad(self) -> None:
+        """The last wave went badly: ask what was wrong, and keep both."""
+        cockpit, wave_id = self._cockpit, self._cockpit.oriented
+
+        def answered(words: str | None) -> None:
+            if words is not None:
+                cockpit.ask(lambda: cockpit.engine.feedback(wave_id, "bad", words))
+
+        asked = "It counts against what this wave was shown. What did it miss? (may stay empty)"
+        cockpit.push_screen(Ask("The last wave went badly", asked), answered)

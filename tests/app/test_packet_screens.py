@@ -1,0 +1,163 @@
+"""Behind the meter: the facts of a band, pins, what changed between waves, and the person's verdict."""
+
+from __future__ import annotations
+
+import pytest
+from app_scenes import Scene
+from app_world import settled, until
+from packet_scenes import compiled, done, fact
+
+from cockpit.app.application import CockpitApp
+from cockpit.app.band_facts import BandFacts, ReadFact, origin
+from cockpit.app.packet_diff import PacketDiffScreen
+from cockpit.orient.verify import verify
+from cockpit.store import feedback, journal, pins
+from cockpit.store.errors import IllegalTransition, NotFound
+
+
+@pytest.fixture
+def scene(still, project):
+    return Scene(still.store, project).begin()
+
+
+def text(app) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def opened(pilot, app, scene, band="situational"):
+    app.attach(scene.session_id)
+    screen = await settled(pilot)
+    screen.acts.facts(band)
+    await until(pilot, lambda: isinstance(app.screen, BandFacts))
+    return app.screen
+
+
+async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene):
+    compiled(scene, *(fact(n) for n in range(160)))
+    app = CockpitApp(still)
+    async with app.run_test(size=(190, 30)) as pilot:
+        dialog = await opened(pilot, app, scene)
+        assert len(dialog.list.rows) == 160
+        assert len({row.fate for row in dialog.list.rows}) > 1
+        await until(pilot, lambda: "path src/part_00000.py" in text(app))
+        await pilot.press("u")
+        best = dialog.list.at_cursor.utility
+        assert best == max(row.utility for row in dialog.list.rows)
+        await pilot.press("u")
+        assert dialog.list.at_cursor.utility == min(row.utility for row in dialog.list.rows)
+        await pilot.press("slash", *"00042")
+        await until(pilot, lambda: dialog.list.count == 1)
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ReadFact))
+        await until(pilot, lambda: "return 42" in text(app))
+        await pilot.press("escape", "escape", "escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+
+
+async def test_a_pin_holds_from_the_next_wave_and_the_past_stays(still, scene):
+    weak = fact(0)  # utility 0: the first to be dropped
+    compiled(scene, weak, *(fact(n) for n in range(1, 200)))
+    first = scene.wave_id
+    app = CockpitApp(still)
+    async with app.run_test(size=(140, 30)) as pilot:
+        dialog = await opened(pilot, app, scene)
+        assert next(r for r in dialog.list.rows if r.key == weak.fact_id).fate != "kept"
+        await pilot.press("slash", *"part_00000", "enter", "p")
+        await until(pilot, lambda: dialog.list.at_cursor.pinned)
+        await until(pilot, lambda: "pinned from wave 2" in text(app))
+    compiled(done(scene))
+    told = await still.explain(scene.session_id)
+    now = next(f for f in told.facts if f.fact_id == weak.fact_id)
+    assert (now.verdict, now.reason) == ("kept", "pinned")
+    await still.unpin(scene.session_id, weak.fact_id)
+    compiled(done(scene))
+    then = await still.explain(scene.session_id, 3)
+    assert all(f.reason != "pinned" for f in then.facts)
+    await still.pin(scene.session_id, weak.fact_id)  # another span: the first one stays told
+    compiled(done(scene))
+    reasons = []
+    for wave in (1, 2, 3, 4):
+        told = await still.explain(scene.session_id, wave)
+        reasons.append(any(f.reason == "pinned" for f in told.facts))
+    assert reasons == [False, True, False, True]
+    for wave_id in (first, *(f"{scene.session_id}-w{n}" for n in (2, 3, 4))):
+        assert verify(still.store, wave_id).ok
+    actions = [row.action for row in still.store.read_now(journal.rows)]
+    assert actions.count("fact.pinned") == 2
+    assert actions.count("fact.unpinned") == 1
+
+
+async def test_pins_are_idempotent_and_guarded(still, scene):
+    rule = fact(1, band="identity")
+    compiled(scene, fact(0), rule)
+    session = scene.session_id
+    for _ in range(2):
+        await still.pin(session, fact(0).fact_id)
+        await still.pin(session, rule.fact_id)
+    assert still.store.read_now(lambda c: pins.standing(c, session)) == {
+        fact(0).fact_id,
+        rule.fact_id,
+    }
+    with pytest.raises(IllegalTransition, match="stays pinned"):
+        await still.unpin(session, rule.fact_id)
+    for _ in range(2):
+        await still.unpin(session, fact(0).fact_id)
+    assert still.store.read_now(lambda c: pins.standing(c, session)) == {rule.fact_id}
+    with pytest.raises(NotFound):
+        await still.pin(session, "f-nothing")
+
+
+async def test_two_waves_are_compared(still, scene):
+    done(compiled(scene, fact(0), fact(1)))
+    done(compiled(scene, fact(2)))
+    await still.pin(scene.session_id, fact(1).fact_id)
+    done(compiled(scene))
+    app = CockpitApp(still)
+    async with app.run_test(size=(140, 30)) as pilot:
+        app.attach(scene.session_id)
+        await settled(pilot)
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, PacketDiffScreen))
+        await until(pilot, lambda: "now pinned" in text(app))
+        await pilot.press("left")
+        await until(pilot, lambda: "Packet of wave 2, since wave 1" in text(app))
+        await until(pilot, lambda: "part_00002" in text(app))
+        assert [row.fate for row in app.screen.list.rows] == ["added"]
+        await pilot.press("right", "shift+left")
+        await until(pilot, lambda: "Packet of wave 3, since wave 1" in text(app))
+        await until(pilot, lambda: [r.fate for r in app.screen.list.rows] == ["added", "changed"])
+
+
+async def test_one_packet_has_nothing_to_compare_with(still, scene):
+    compiled(scene, fact(0))
+    app = CockpitApp(still)
+    async with app.run_test(size=(140, 30)) as pilot:
+        app.attach(scene.session_id)
+        screen = await settled(pilot)
+        await pilot.press("f8")
+        await until(pilot, lambda: "one packet so far" in screen.note)
+
+
+async def test_plus_and_minus_judge_the_last_wave(still, scene):
+    compiled(scene, fact(0))
+    app = CockpitApp(still)
+    async with app.run_test(size=(140, 40)) as pilot:
+        app.attach(scene.session_id)
+        screen = await settled(pilot)
+        await pilot.press("plus")
+        assert screen.prompt.text == "+"  # in the prompt it is a letter
+        await pilot.press("backspace")
+        screen.panes.conversation.focus()
+        await pilot.press("plus")
+        await until(pilot, lambda: "wave 1 was good" in text(app))
+        await pilot.press("minus")
+        await until(pilot, lambda: app.screen is not screen)
+        await pilot.press(*"no tests", "enter")
+        await until(pilot, lambda: "wave 1 was bad: no tests" in text(app))
+    kept = still.store.read_now(lambda c: feedback.latest(c, scene.wave_id))
+    assert (kept.judged.operator.verdict, kept.judged.operator.words) == ("bad", "no tests")
+
+
+def test_origins_read_as_words():
+    told = origin('{"lines":[1,40],"path":"a.py","sha256":"' + "ab" * 32 + '","rev":null}')
+    assert told == "lines 1–40 · path a.py · sha256 abababab · rev null"
