@@ -213,7 +213,7 @@ def of_session(connection: sqlite3.Connection, session_id: str) -> list[Outgoing
     """A session's actions, in the order in which they were planned; found by its waves, so that
     other sessions' payloads are not read."""
     found = connection.execute(
-        f"{_SELECT} WHERE wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)"
+        f"{_SELECT} WHERE wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)"  # noqa: S608 - fixed columns
         " ORDER BY created_at, position",
         (session_id,),
     )
