@@ -29,7 +29,7 @@ from cockpit.store.outbox import Outgoing
 
 async def act(here: Here) -> None:
     """Take a wave from ``acting`` to ``learning``: every call of its plan is settled or proposed."""
-    plan = await here.store.read(lambda connection: plans.load(connection, here.wave.wave_id))
+    plan = here.store.read_now(lambda connection: plans.load(connection, here.wave.wave_id))
     calls = plan.calls if plan else ()
     ran = 0
     stopped = ""
@@ -50,7 +50,7 @@ async def act(here: Here) -> None:
 
 async def _settle(here: Here, call: Mapping[str, Any], stopped: str) -> str:
     """See one action through; returns why the rest must not run ('' when it may)."""
-    action = await here.store.read(lambda connection: _by_key(connection, here, call["key"]))
+    action = here.store.read_now(lambda connection: _by_key(connection, here, call["key"]))
     if action.phase == "planned":
         if stopped:
             await here.store.write(lambda tx: outbox.drop(tx, action.action_id, stopped))
@@ -61,10 +61,10 @@ async def _settle(here: Here, call: Mapping[str, Any], stopped: str) -> str:
     if action.phase == "uncertain":
         await doubt.ask(here, action)
     await Dispatcher(here.store, here.engine.ground).run_wave(here.wave.wave_id)
-    ended = await here.store.read(lambda connection: outbox.load(connection, action.action_id))
+    ended = here.store.read_now(lambda connection: outbox.load(connection, action.action_id))
     if ended.phase == "uncertain":
         await doubt.ask(here, ended)
-        ended = await here.store.read(lambda connection: outbox.load(connection, action.action_id))
+        ended = here.store.read_now(lambda connection: outbox.load(connection, action.action_id))
     return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
 
 

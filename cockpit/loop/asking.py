@@ -36,7 +36,7 @@ async def propose(here: Here, call: Mapping[str, Any]) -> None:
 
     A request that cannot be granted at all is refused here, with words for the model.
     """
-    known = await here.store.read(lambda connection: _known(connection, here, call))
+    known = here.store.read_now(lambda connection: _known(connection, here, call))
     if known:
         return
     read = parse_call(call["name"], canonical_json(call["arguments"]))

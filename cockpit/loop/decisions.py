@@ -60,7 +60,7 @@ async def await_verdict(here: Here, proposal_id: str) -> Verdict:
     Raises :class:`DeadlinePassed` when it expires while this waits.
     """
     session_id = here.session.session_id
-    first = await here.store.read(lambda connection: _current(connection, proposal_id))
+    first = here.store.read_now(lambda connection: _current(connection, proposal_id))
     if first.status != "pending":
         return Verdict(first)
     why = {"for": "proposal", "why": first.title}

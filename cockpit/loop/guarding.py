@@ -70,16 +70,16 @@ def _standing(
     """By path: the lines in the current packet at full detail, and files this session wrote."""
     found: dict[str, list[Standing]] = defaultdict(list)
     packet = packets.load(connection, here.wave.wave_id).packet
-    full = [(entry.fact_id, band) for band, entry in packet.rendered() if entry.level == "full"]
-    words = facts.texts(connection, [fact_id for fact_id, _ in full])
-    for fact_id, band in full:
-        text = words[fact_id]
-        if text.source_type != "file":
+    full = {entry.fact_id: band for band, entry in packet.rendered() if entry.level == "full"}
+    files = facts.provenances(connection, "file", list(full))
+    for fact_id, band in full.items():
+        provenance = files.get(fact_id)
+        if provenance is None:
             continue
-        path = str(text.provenance["path"])
-        first, last = text.provenance["lines"]
-        sha = str(text.provenance["sha256"])
-        where, total = f"{band}, {fact_id}", int(text.provenance.get("total_lines", 0))
+        path = str(provenance["path"])
+        first, last = provenance["lines"]
+        sha = str(provenance["sha256"])
+        where, total = f"{band}, {fact_id}", int(provenance.get("total_lines", 0))
         found[path].append(Standing(int(first), int(last), sha, where, total))
     for action in actions:
         if action.phase == "confirmed" and action.action_type in ("write_file", "edit_file"):

@@ -22,12 +22,7 @@ async def orient(here: Here) -> None:
     Raises ``PinnedOverBudget`` when what is pinned alone is too much.
     """
     started = here.store.clock.monotonic()
-    stored = await here.store.read(lambda connection: packets.find(connection, here.wave.wave_id))
-    if stored is not None:
-        packet = stored.packet
-    else:
-        profile = await here.store.read(lambda connection: _profile(connection, here))
-        packet = await asyncio.to_thread(_compiled, here, profile)
+    packet = await asyncio.to_thread(_compiled, here)
     latency = round((here.store.clock.monotonic() - started) * 1000)
     await here.store.write(lambda tx: _keep(tx, here, packet, latency))
 
@@ -40,13 +35,21 @@ def _profile(connection: sqlite3.Connection, here: Here) -> Profile:
     return profiles.load(connection, here.session.profile_id, version)
 
 
-def _compiled(here: Here, profile: Profile) -> Packet:
-    from cockpit.orient.columns import read
+def _compiled(here: Here) -> Packet:
+    from cockpit.orient.columns import Columns, read
     from cockpit.orient.compile import compile_packet
 
-    columns = here.store.read_now(
-        lambda connection: read(connection, here.session.session_id, here.wave.ordinal)
-    )
+    def look(connection: sqlite3.Connection) -> Packet | tuple[Profile, Columns]:
+        stored = packets.find(connection, here.wave.wave_id)
+        if stored is not None:
+            return stored.packet
+        columns = read(connection, here.session.session_id, here.wave.ordinal)
+        return _profile(connection, here), columns
+
+    found = here.store.read_now(look)
+    if isinstance(found, Packet):
+        return found
+    profile, columns = found
     return compile_packet(columns, profile, here.wave.ordinal)
 
 

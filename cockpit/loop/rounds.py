@@ -7,6 +7,7 @@ there: what is stored is not done twice. Source: RFC-003 §15; design of the loo
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 
 from cockpit.act.outbox import Dispatcher
@@ -114,7 +115,7 @@ async def _rounds(engine: Engine, session_id: str) -> Session:
         if wave is None:
             return await store.write(lambda tx: _rest(tx, session_id))
         try:
-            await _drive(engine, wave)
+            session = await _drive(engine, wave)
         except DeadlinePassed as passed:
             return await store.write(_unanswered(session_id, str(passed)))
         except (CockpitError, ModelError) as error:
@@ -123,7 +124,6 @@ async def _rounds(engine: Engine, session_id: str) -> Session:
         except Exception as error:
             await store.write(_failed(wave, type(error).__name__, _brief(error)))
             raise
-        session = await store.read(lambda connection: sessions.load(connection, session_id))
         if session.status == "completed":
             return session
 
@@ -134,25 +134,28 @@ def _unanswered(session_id: str, words: str) -> Callable[[Tx], Session]:
     return lambda tx: sessions.enter(tx, session_id, "waiting", detail=why, result=result)
 
 
-async def _drive(engine: Engine, wave: Wave) -> None:
-    """Take one wave from the phase that it stands in to its end."""
+async def _drive(engine: Engine, wave: Wave) -> Session:
+    """Take one wave from the phase that it stands in to its end; returns the session then."""
     store, wave_id, session_id, first = engine.store, wave.wave_id, wave.session_id, wave
     if wave.phase == "created":
-        wave = await store.write(lambda tx: _begin(tx, first, engine.settings))
+        await store.write(lambda tx: _begin(tx, first, engine.settings))
+
+    def now(connection: sqlite3.Connection) -> tuple[Session, Wave]:
+        return sessions.load(connection, session_id), waves.load(connection, wave_id)
+
+    session, wave = store.read_now(now)
     while wave.phase in PHASES:
-        session = await store.read(lambda connection: sessions.load(connection, session_id))
         await PHASES[wave.phase](Here(engine, session, wave))
-        wave = await store.read(lambda connection: waves.load(connection, wave_id))
+        session, wave = store.read_now(now)
+    return session
 
 
-def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
+def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> None:
     """Enter ``observing`` with the profile's version pinned for the whole wave (RFC-003 §10.2)."""
     session = sessions.load(tx.connection, wave.session_id)
     pinned = horizon.begin(tx, settings, session.profile_id, measured)
     detail = {} if pinned.waves_left is None else {"waves_left": pinned.waves_left}
-    return waves.advance(
-        tx, wave.wave_id, "observing", profile_version=pinned.version, detail=detail
-    )
+    waves.advance(tx, wave.wave_id, "observing", profile_version=pinned.version, detail=detail)
 
 
 def _next_wave(tx: Tx, session_id: str) -> Wave | None:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 _ALPHABET = "23456789abcdefghjkmnpqrstvwxyz"  # no 0/o, 1/i/l, u: ids are typed by people
+_LETTERS = 8
 
 
 class Clock(Protocol):
@@ -48,7 +49,11 @@ class RandomIds:
     """Ids from the system's randomness."""
 
     def new(self, prefix: str) -> str:
-        return f"{prefix}-{''.join(secrets.choice(_ALPHABET) for _ in range(8))}"
+        number, letters = secrets.randbelow(len(_ALPHABET) ** _LETTERS), ""
+        for _ in range(_LETTERS):
+            number, letter = divmod(number, len(_ALPHABET))
+            letters += _ALPHABET[letter]
+        return f"{prefix}-{letters}"
 
 
 class FixedClock:
@@ -92,7 +97,8 @@ class CountingIds:
 
 def stamp(moment: datetime) -> str:
     """A moment as it is stored and sorted: ISO 8601 in UTC with microseconds, ``…Z``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    text = moment.astimezone(UTC).isoformat(timespec="microseconds")
+    return text.removesuffix("+00:00") + "Z"
 
 
 def moment(text: str) -> datetime:

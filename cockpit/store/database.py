@@ -21,7 +21,7 @@ from cockpit.store.canonical import canonical_json
 from cockpit.store.clock import Clock, Ids, RandomIds, SystemClock, stamp
 from cockpit.store.connection import BUSY_TIMEOUT_MS, connect, translated
 from cockpit.store.errors import StoreError
-from cockpit.store.masking import mask_value, safe_text
+from cockpit.store.masking import mask_value, safe_text, unsuspicious
 from cockpit.store.migrate import migrate
 from cockpit.store.writer import Writer
 
@@ -69,6 +69,10 @@ class Tx:
         """Append a row in this transaction; secrets in ``detail`` are masked. Returns its seq."""
         provisional = action is journal.Action.MESSAGE_DELTA
         write = journal.append_provisional if provisional else journal.append
+        body = dict(detail or {})
+        told = canonical_json(body)
+        if not unsuspicious(told):
+            told = canonical_json(mask_value(body))
         return write(
             self.connection,
             (
@@ -84,7 +88,7 @@ class Tx:
                 result,
                 latency_ms,
                 safe_text(error_code),
-                canonical_json(mask_value(dict(detail or {}))),
+                told,
             ),
         )
 

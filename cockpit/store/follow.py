@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import aiosqlite
 
@@ -26,22 +26,10 @@ async def follow(
 
     Close the generator (or cancel its task) to stop; nothing is left running then.
     """
-    loop = asyncio.get_running_loop()
-    changed = asyncio.Event()
-
-    def tell() -> None:
-        try:
-            loop.call_soon_threadsafe(changed.set)
-        except RuntimeError:
-            # The loop was closed while the writer's thread finished its last commit: nobody listens.
-            return
-
     where, values = ("", ()) if session_id is None else (" AND session_id=?", (session_id,))
     sql = f"{journal.SELECT} WHERE seq>?{where} ORDER BY seq LIMIT {BATCH}"
     async with AsyncExitStack() as stack:
-        stack.callback(store.on_commit(tell))
-        watcher = asyncio.create_task(_watch(store, changed))
-        stack.push_async_callback(_end, watcher)
+        changed = await stack.enter_async_context(changes(store))
         reader = await stack.enter_async_context(
             aiosqlite.connect(f"{store.path.as_uri()}?mode=ro", uri=True, isolation_level=None)
         )
@@ -59,6 +47,30 @@ async def follow(
                     await changed.wait()
             except TimeoutError:
                 continue  # the slow look: no sign came, read once all the same
+
+
+@asynccontextmanager
+async def changes(store: Store) -> AsyncIterator[asyncio.Event]:
+    """An event that is set after every commit, of this process or another, until the context ends.
+
+    What is looked at after entering misses no change: it is watched by then.
+    """
+    loop = asyncio.get_running_loop()
+    changed = asyncio.Event()
+
+    def tell() -> None:
+        try:
+            loop.call_soon_threadsafe(changed.set)
+        except RuntimeError:
+            # The loop was closed while the writer's thread finished its last commit: nobody listens.
+            return
+
+    async with AsyncExitStack() as stack:
+        stack.callback(store.on_commit(tell))
+        watcher = asyncio.create_task(_watch(store, changed))
+        stack.push_async_callback(_end, watcher)
+        await asyncio.sleep(0)  # the watcher's first step sets the watch up
+        yield changed
 
 
 async def _watch(store: Store, changed: asyncio.Event) -> None:

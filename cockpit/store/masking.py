@@ -87,8 +87,40 @@ def safe_text(text: str) -> str:
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
+_LONGER = {
+    "A": ("akia", "asia", "abia", "acca"),
+    "gh": ("gho_", "ghp_", "ghs_", "ghu_", "ghr_"),
+    "k_": ("sk_live", "sk_test", "rk_live", "rk_test"),
+}
+"""What follows a hint that many words contain."""
+_NAMES = ("key", "token", "secret", "passw", "passphrase", "pwd", "credential", "basic", "bearer")
+_SIGNS = (
+    *_NAMES,
+    *("://", "@@ -"),
+    *(sign for _, hint, _ in _SHAPES for sign in _LONGER.get(hint, (hint.lower(),))),
+)
+"""In lower case: one of these stands in whatever a pattern of this module finds. Most texts have none
+and need no pattern."""
+
+
+def unsuspicious(text: str) -> bool:
+    """Whether :func:`mask` would certainly leave ``text`` as it is; True is not given for all such."""
+    if not text.isascii():
+        return False  # lone surrogates, and letters that equal an ASCII one but for their case
+    lowered = text.lower()
+    for sign in _SIGNS:  # noqa: SIM110 - any() over a generator takes twice as long
+        if sign in lowered:
+            return False
+    return True
+
+
 def mask(text: str) -> str:
     """``text`` with every secret that is recognised replaced by ``[masked:KIND]``, and storable."""
+    return text if unsuspicious(text) else mask_suspect(text)
+
+
+def mask_suspect(text: str) -> str:
+    """:func:`mask` without its short cut."""
     masked = mask_key_blocks(safe_text(text))
     for kind, hint, shape in _COMPILED:
         if hint in masked:
@@ -118,7 +150,7 @@ def mask_value(value: Any) -> Any:
 
 def _mask_member(key: Any, member: Any) -> Any:
     masked = mask_value(member)
-    if isinstance(key, str) and isinstance(masked, str):
+    if isinstance(key, str) and isinstance(masked, str) and not unsuspicious(key):
         lead = f'{key}: "'
         written = mask(f'{lead}{masked}"')
         if written.startswith(lead) and written[len(lead) : -1].startswith(_MASKED):

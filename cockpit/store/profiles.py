@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import replace
+from functools import lru_cache
 
 import msgspec
 
@@ -197,6 +198,7 @@ def load(connection: sqlite3.Connection, profile_id: str, version: int) -> Profi
     )
 
 
+@lru_cache(maxsize=256)
 def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
     rule_id, source_type, predicate, priority, novelty, risk, half_life, enabled = row
     try:

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -286,7 +287,12 @@ def release(tx: Tx, session_id: str, token: str) -> None:
 
 def this_process() -> str:
     """This process as ``pid/start time``: a pid alone comes back."""
-    return f"{os.getpid()}/{_started(os.getpid())}"
+    return _named(os.getpid())
+
+
+@cache
+def _named(pid: int) -> str:
+    return f"{pid}/{_started(pid)}"
 
 
 def process_alive(owner: str) -> bool:
