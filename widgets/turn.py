@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -13,14 +14,22 @@ from textual.widget import Widget
 
 from widgets.clean import StreamCleaner
 from widgets.frozen import details, draw, label
-from widgets.markdown import SafeMarkdown
 from widgets.views import TurnView
+
+if TYPE_CHECKING:
+    from widgets.markdown import SafeMarkdown
 
 LONG = 40_000
 """Characters above which a finished turn is drawn as plain lines: a widget per block is too many."""
 
 _FRAME = 0.07
 _REST = 3
+
+
+def _body() -> SafeMarkdown:
+    from widgets.markdown import SafeMarkdown  # late: an empty screen shows none
+
+    return SafeMarkdown()
 
 
 class Rows(Widget):
@@ -86,7 +95,7 @@ class Answer(Vertical):
         self._waiting: list[str] = []
         self._pumping = False
         self._ready = False
-        self._body = SafeMarkdown()
+        self._body = _body()
 
     @property
     def text(self) -> str:
@@ -130,7 +139,7 @@ class Answer(Vertical):
 
     def _rewrite(self, text: str) -> None:
         # Markdown's update() followed by append() loses an open code fence: start from nothing.
-        old, self._body = self._body, SafeMarkdown()
+        old, self._body = self._body, _body()
         self._fed = ""
         self._cleaner = StreamCleaner()
         self._waiting.clear()

@@ -54,7 +54,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         first_words: str | None = None,
         theme: str = themes.DEFAULT,
         keys: Keys | None = None,
-        after_first_frame: Callable[[], object] | None = None,
+        after_first_frame: Callable[[], Coroutine[Any, Any, None]] | None = None,
         on_theme: Callable[[str], object] | None = None,
     ) -> None:
         super().__init__()
@@ -66,6 +66,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         self._wanted_theme = theme
         self._after_first_frame = after_first_frame
         self._on_theme = on_theme
+        self.failed: CockpitError | None = None
         self._actions, self._wrong_keys = remapped(keys or {})
         self._tasks: set[asyncio.Task[None]] = set()
         self._draft = ""
@@ -101,11 +102,19 @@ class CockpitApp(App[int], inherit_bindings=False):
     def _first_frame(self) -> None:
         gc.freeze()  # what the start made stays: no collection looks at it again
         if self._after_first_frame is not None:
-            self._after_first_frame()
+            self.do(self._behind(self._after_first_frame()))
         if self._first_words:
             self.say(self._first_words)
         elif self._resumed:
             self.do(self.runs.resume(self._resumed))
+
+    async def _behind(self, first: Coroutine[Any, Any, None]) -> None:
+        """What is done behind the first frame; without it there is no going on."""
+        try:
+            await first
+        except CockpitError as error:
+            self.failed = error
+            self.exit(1)
 
     # What the journal says
 
@@ -278,13 +287,14 @@ async def run_app(
     first_words: str | None = None,
     theme: str = themes.DEFAULT,
     keys: Keys | None = None,
-    after_first_frame: Callable[[], object] | None = None,
+    after_first_frame: Callable[[], Coroutine[Any, Any, None]] | None = None,
     on_theme: Callable[[str], object] | None = None,
     on_end: Callable[[str], object] | None = None,
 ) -> int:
     """Show the cockpit until the person leaves; returns the exit code.
 
-    ``on_end`` gets the id of the session that was followed last ('' for none), so that the command
+    ``after_first_frame`` is run once the screen is seen; what it raises ends the screen and is raised
+    here. ``on_end`` gets the id of the session that was followed last ('' for none), so that the command
     line can say how to come back. Prints nothing itself.
     """
     app = CockpitApp(
@@ -297,6 +307,8 @@ async def run_app(
         on_theme=on_theme,
     )
     code = await app.run_async()
+    if app.failed is not None:
+        raise app.failed
     if on_end is not None:
         on_end(app.followed)
     return app.return_code or code or 0

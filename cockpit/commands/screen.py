@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +26,8 @@ from cockpit.store import sessions
 if TYPE_CHECKING:
     from cockpit.config import Settings
     from cockpit.loop.runtime import Runtime
+    from cockpit.loop.settings import RuntimeSettings
+    from cockpit.store.database import Store
     from cockpit.store.place import Place
 
 
@@ -59,19 +62,37 @@ async def _show(
     place: Place, settings: Settings, session_id: str | None, first_words: str | None
 ) -> int:
     from cockpit.app.application import run_app
-    from cockpit.loop.runtime import open_runtime
+    from cockpit.app.late import LateEngine
 
-    async with open_runtime(place, settings.runtime) as runtime:
-        return await run_app(
-            runtime,
-            session_id=session_id,
-            first_words=first_words,
-            theme=settings.theme,
-            keys=settings.keys,
-            after_first_frame=await _warming(runtime, session_id),
-            on_theme=remember_theme,
-            on_end=_goodbye,
-        )
+    with open_store(place) as store:
+        late = LateEngine(store, place)
+        async with AsyncExitStack() as stack:
+
+            async def opened() -> Runtime:
+                runtime_over = await asyncio.to_thread(_loop)
+                return await stack.enter_async_context(runtime_over(store, place, settings.runtime))
+
+            async def behind() -> None:
+                await _warm(await late.open(opened()), session_id)
+
+            return await run_app(
+                late.engine,
+                session_id=session_id,
+                first_words=first_words,
+                theme=settings.theme,
+                keys=settings.keys,
+                after_first_frame=behind,
+                on_theme=remember_theme,
+                on_end=_goodbye,
+            )
+
+
+def _loop() -> Callable[[Store, Place, RuntimeSettings], AbstractAsyncContextManager[Runtime]]:
+    """The loop, which takes longer to load than the screen, and what the first answer is drawn with."""
+    import widgets.markdown  # noqa: F401
+    from cockpit.loop.runtime import runtime_over
+
+    return runtime_over
 
 
 def _goodbye(session_id: str) -> None:
@@ -79,8 +100,8 @@ def _goodbye(session_id: str) -> None:
         say(f"Come back with: cockpit -r {session_id}")
 
 
-async def _warming(runtime: Runtime, session_id: str | None) -> Callable[[], object]:
-    """What loads the model's SDK beside the screen, once that is there."""
+async def _warm(runtime: Runtime, session_id: str | None) -> None:
+    """Load the model's SDK beside the screen."""
     from cockpit.decide.model import ModelError
     from cockpit.decide.sdk import warm
 
@@ -90,7 +111,7 @@ async def _warming(runtime: Runtime, session_id: str | None) -> Callable[[], obj
         name = ""  # the first words will say what is wrong with it
     if session_id is not None:
         name = (await runtime.store.read(lambda c: sessions.load(c, session_id))).model
-    return lambda: warm(name)
+    warm(name)
 
 
 def _picked() -> str | None:

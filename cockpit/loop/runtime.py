@@ -49,15 +49,21 @@ async def open_runtime(
     Raises the store's typed errors and ``TaskTypeInvalid``.
     """
     place.prepare()
-    store = Store.open(place.database, clock, ids)
-    try:
-        types = load_task_types(place.root, settings.user_dir)
-        ground_repo = await _repository(place)
-        ground = await stand_on(place.root, repo=ground_repo)
-        async with logged(store, settings.log_json), Pulse(store) as pulse:
-            yield Runtime(Engine(store, place, settings, types, ground, pulse, ground_repo))
-    finally:
-        store.close()
+    with Store.open(place.database, clock, ids) as store:
+        async with runtime_over(store, place, settings) as runtime:
+            yield runtime
+
+
+@asynccontextmanager
+async def runtime_over(
+    store: Store, place: Place, settings: RuntimeSettings
+) -> AsyncIterator[Runtime]:
+    """Everything above a store that is open, and stays so. Raises ``TaskTypeInvalid``."""
+    types = load_task_types(place.root, settings.user_dir)
+    ground_repo = await _repository(place)
+    ground = await stand_on(place.root, repo=ground_repo)
+    async with logged(store, settings.log_json):
+        yield Runtime(Engine(store, place, settings, types, ground, Pulse(store), ground_repo))
 
 
 class Runtime:
