@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from cockpit.orient.adaptation import applied
+from cockpit.orient.payload import parse
+from cockpit.orient.proposed import proposal_body, title
 from cockpit.store import messages, outbox, proposals, requests, sessions, waves
+from cockpit.store.attention import shipped
 from cockpit.store.database import Store, Tx
 from cockpit.store.journal import Action
 
@@ -231,6 +236,33 @@ class Scene:
                 revises=revises,
             )  # fmt: skip
             sessions.enter(tx, self.session_id, "waiting", detail={"for": "proposal", "why": title})
+
+        self.store.write_now(step)
+        return self
+
+    def shift_attention(self, proposal_id: str = "p-profile") -> Scene:
+        """A change of the attention profile for three waves, as the guard let it through."""
+        base = shipped()
+        change = parse(
+            json.dumps(
+                {
+                    "base_profile_version": base.version,
+                    "effective_waves": 3,
+                    "bands": {"situational": {"target_tokens": 80_000},
+                              "exploration": {"target_tokens": 8_000, "max_tokens": 20_000}},
+                    "rules": [{"rule_id": base.rules[0].rule_id, "priority_weight": 2.5}],
+                    "reason": "the weather decides this task: what it says comes first",
+                }
+            )
+        )  # fmt: skip
+        after = applied(change, base)
+        body = proposal_body(change, base, after)
+
+        def step(tx: Tx) -> None:
+            proposals.create(
+                tx, proposal_id=proposal_id, kind="profile", session_id=self.session_id,
+                wave_id=self.wave_id, title=title(change), body=body, risk="medium",
+            )  # fmt: skip
 
         self.store.write_now(step)
         return self

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from app_scenes import ALL, THOUGHTS, Scene, to_decide
 from app_world import calm, look, settled, until
+from packet_scenes import compiled, done, fact
 
 import themes
 from cockpit.app.application import CockpitApp
 from cockpit.app.replay import ReplayApp
-from cockpit.store import journal
+from cockpit.store import journal, pins
+from cockpit.store.journal import Action
 
 WIDE = (150, 42)
 
@@ -214,3 +216,43 @@ def test_replay(still, scene, snap_compare):
         await calm(pilot)
 
     assert snap_compare(app, terminal_size=WIDE, run_before=before)
+
+
+def known(scene):
+    """Three waves of real facts, one of them pinned by hand."""
+    scene.begin()
+    done(compiled(scene, *(fact(n, tokens=400 + n * 7) for n in range(160))))
+    scene.store.write_now(lambda tx: pins.pin(tx, scene.session_id, fact(3).fact_id))
+    return compiled(scene, *(fact(n, tokens=700) for n in range(200, 206)))
+
+
+def test_facts_of_a_band(picture, scene):
+    async def then(pilot, screen):
+        screen.acts.facts("situational")
+        await until(pilot, lambda: len(pilot.app.screen_stack) > 1)
+        await pilot.press("u", "u", "j")
+        await calm(pilot)
+
+    assert picture(known(scene), then=then)
+
+
+def test_packet_diff(picture, scene):
+    assert picture(known(scene), keys=("f8",))
+
+
+@pytest.mark.parametrize("size", [WIDE, (80, 24)])
+def test_profile_proposal(picture, scene, size):
+    to_decide(scene).shift_attention()
+    assert picture(scene, size=size, keys=("f4",))
+
+
+def test_meter_during_an_adaptation(picture, scene):
+    scene.begin()
+    scene.wave("observing", "orienting")
+    scene.store.write_now(
+        lambda tx: tx.journal(
+            Action.WAVE_STARTED, session_id=scene.session_id, detail={"waves_left": 3, "ordinal": 1}
+        )
+    )
+    scene.store.write_now(lambda tx: scene._packet(tx, scene.wave_id, 1))
+    assert picture(scene)
