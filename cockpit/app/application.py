@@ -237,7 +237,7 @@ class CockpitApp(App[int], inherit_bindings=False):
     async def on_event(self, event: events.Event) -> None:
         """Let the screen see every key first: what is armed is decided at the press."""
         screen = self._main
-        if screen is not None and screen.is_current and not event.is_forwarded:
+        if screen is not None and self.screen_stack[-1:] == [screen] and not event.is_forwarded:
             if isinstance(event, events.Key) and screen.before_key(event.key):
                 return
             if isinstance(event, events.Paste):

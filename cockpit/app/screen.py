@@ -284,7 +284,7 @@ class CockpitScreen(Screen[None]):
         self.call_after_refresh(self._drawn)
 
     def _drawn(self) -> None:
-        if self.is_current:
+        if self.app.screen_stack[-1:] == [self]:  # below a dialog it is "current", too
             seen = self.panes.seen("proposals")
             self.steering.drawn(self.queue.front if seen else None)
         self._look_armed()

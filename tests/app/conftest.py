@@ -76,7 +76,7 @@ def clock() -> FixedClock:
 class Still(Runtime):
     """A real runtime over a story that was written by hand: it decides, and drives nothing."""
 
-    async def run(self, session_id: str) -> Session:
+    async def run(self, session_id: str, **_: object) -> Session:
         return await self.store.read(lambda connection: sessions.load(connection, session_id))
 
 

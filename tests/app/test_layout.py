@@ -92,7 +92,7 @@ async def test_a_dialog_over_a_proposal_disarms_it(still, scene):
         screen = await look(pilot)
         assert screen.steering.armed
         await pilot.press("f1")
-        await until(pilot, lambda: app.screen is not screen and not screen.steering.armed)
+        await until(pilot, lambda: app.screen is not screen and not screen.steering.seen)
         still.store.clock.advance(5)
         assert not screen.steering.armed
         await pilot.press("escape")
