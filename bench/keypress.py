@@ -1,0 +1,168 @@
+"""From a key to the frame that shows it, while a wave of 50,000 facts is compiled beside the screen.
+
+The real application on a real store, driven without a terminal: a letter is typed into the prompt, and
+the time is taken until the frame is painted that follows. The wave's orient stage (read, compile)
+runs in a thread meanwhile, again and again, as the engine runs it. The list of one band's facts is
+opened on the same session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from compile import made
+from measure import Row, at, row
+
+import themes
+from cockpit.app import application
+from cockpit.app.application import CockpitApp
+from cockpit.app.band_facts import BandFacts
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.orient.columns import read
+from cockpit.orient.compile import compile_packet
+from cockpit.store import facts, packets, profiles, waves
+from cockpit.store.database import Tx
+from cockpit.store.facts import Fact, Level
+from cockpit.store.place import find_place
+
+KEYS = 200
+BETWEEN_S = 0.02
+LOOK_S = 0.0005
+SIZE = (150, 42)
+
+
+class Watched(CockpitApp):
+    """Notes the moment of every frame."""
+
+    CSS_PATH = [themes.STYLESHEET, Path(application.__file__).parent / "cockpit.tcss"]  # noqa: RUF012
+
+    def __init__(self, engine: Runtime) -> None:
+        super().__init__(engine)
+        self.painted: list[float] = []
+
+    def _display(self, screen: Any, renderable: Any) -> None:
+        super()._display(screen, renderable)
+        self.painted.append(time.perf_counter())
+
+
+def rows() -> list[Row]:
+    """The table of this bench."""
+    calm, busy, compiles, opens = asyncio.run(_run())
+    return [
+        row("keypress → frame, nothing else runs (p95)", 1000 * at(0.95, calm), "ms"),
+        row(
+            "keypress → frame while 50,000 facts compile (p95)",
+            1000 * at(0.95, busy),
+            "ms",
+            most=33,
+        ),
+        row("compiles that ran meanwhile", compiles, "", least=1),
+        row("a band's list of 10,000 facts, asked for → painted", opens, "s", most=0.5),
+    ]
+
+
+async def _run() -> tuple[list[float], list[float], int, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "project"
+        root.mkdir()
+        async with open_runtime(
+            find_place(root), RuntimeSettings(user_dir=Path(folder))
+        ) as runtime:
+            session_id = await runtime.start("investigate", model="offline")
+            await runtime.store.write(lambda tx: _wave(tx, session_id))
+            return await _typed(runtime, session_id)
+
+
+def _wave(tx: Tx, session_id: str) -> None:
+    profiles.ensure_default(tx, 150_000)
+    wave = waves.create(tx, session_id=session_id, trace_id="bench")
+    waves.advance(tx, wave.wave_id, "observing")
+    found = [
+        Fact(
+            one.source_type,
+            one.source_ref,
+            one.band,
+            Level(one.fact_id, one.level_tokens[0]),
+            Level(one.source_ref, one.level_tokens[2]),
+            provenance={"number": number},
+            utility=one.utility,
+        )
+        for number, one in enumerate(made())
+    ]
+    facts.record(
+        tx,
+        session_id=session_id,
+        wave_id=wave.wave_id,
+        ordinal=wave.ordinal,
+        pinned_now=wave.pinned_now,
+        facts=found,
+    )
+    waves.advance(tx, wave.wave_id, "orienting")
+    packet = _compiled(tx.connection, session_id)
+    identity = packets.insert(
+        tx, wave.wave_id, packet, pinned_now=wave.pinned_now, session_id=session_id
+    )
+    waves.advance(tx, wave.wave_id, "deciding", packet_id=identity)
+
+
+def _compiled(connection: Any, session_id: str) -> packets.Packet:
+    profile = profiles.current(connection, "default")
+    return compile_packet(read(connection, session_id, 1), profile, 1)
+
+
+async def _typed(runtime: Runtime, session_id: str) -> tuple[list[float], list[float], int, float]:
+    app = Watched(runtime)
+    async with app.run_test(size=SIZE) as pilot:
+        app.attach(session_id)
+        await pilot.pause(1)
+        calm = await _keys(app)
+        compiles, ended = 0, False
+
+        async def orient() -> None:
+            nonlocal compiles
+            while not ended:
+                await asyncio.to_thread(
+                    runtime.store.read_now, lambda found: _compiled(found, session_id)
+                )
+                compiles += 1
+
+        working = asyncio.create_task(orient())
+        busy = await _keys(app)
+        ended = True
+        await working
+        screen = app.screen
+        started = time.perf_counter()
+        screen.acts.facts("situational")  # type: ignore[attr-defined]  # the cockpit's own screen
+        while not (isinstance(app.screen, BandFacts) and app.screen.list.size.height):
+            await asyncio.sleep(0.001)
+        app.painted.clear()
+        app.screen.refresh()
+        while not app.painted:
+            await asyncio.sleep(0.001)
+        return calm, busy, compiles, time.perf_counter() - started
+
+
+async def _keys(app: Watched) -> list[float]:
+    """Seconds from a letter to the frame after it, for each of :data:`KEYS` letters."""
+    from textual.events import Key
+
+    took = []
+    prompt = app.screen.prompt  # type: ignore[attr-defined]  # the cockpit's own screen
+    for number in range(KEYS):
+        letter = "abcdefgh "[number % 9]
+        before = prompt.text
+        started = time.perf_counter()
+        app.post_message(Key("space" if letter == " " else letter, letter))
+        while prompt.text == before:
+            await asyncio.sleep(LOOK_S)
+        while not app.painted or app.painted[-1] < started:
+            await asyncio.sleep(LOOK_S)
+        took.append(next(at for at in app.painted if at >= started) - started)
+        app.painted.clear()
+        await asyncio.sleep(BETWEEN_S)
+    return took
