@@ -16,6 +16,7 @@ import themes
 from cockpit.app import draft
 from cockpit.app.actions import remapped
 from cockpit.app.completions import CompletionCache
+from cockpit.app.ending import gives_back
 from cockpit.app.engine import Engine, Keys
 from cockpit.app.feed import Feed
 from cockpit.app.project_header import SessionState
@@ -306,7 +307,8 @@ async def run_app(
         after_first_frame=after_first_frame,
         on_theme=on_theme,
     )
-    code = await app.run_async()
+    with gives_back(app):
+        code = await app.run_async()
     if app.failed is not None:
         raise app.failed
     if on_end is not None:

@@ -15,6 +15,7 @@ from textual.screen import Screen
 
 import themes
 from cockpit.app.actions import Pane
+from cockpit.app.ending import gives_back
 from cockpit.app.panes import Panes, Tab
 from cockpit.app.projection import State
 from cockpit.app.screen import NARROW
@@ -206,5 +207,6 @@ async def run_replay(store: Store, session_id: str, *, theme: str = themes.DEFAU
     if not rows:
         raise NotFound(f"There is no session {session_id}; `cockpit sessions list` names them.")
     app = ReplayApp(rows, session_id, theme=theme)
-    code = await app.run_async()
+    with gives_back(app):
+        code = await app.run_async()
     return app.return_code or code or 0

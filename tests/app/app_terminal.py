@@ -43,6 +43,10 @@ class Terminal:
         self._program.wait()
         os.close(self._main)
 
+    def send(self, number: int) -> None:
+        """Send the program a signal."""
+        self._program.send_signal(number)
+
     def press(self, keys: bytes) -> None:
         """Type."""
         os.write(self._main, keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
@@ -63,3 +64,18 @@ def test_words_from_the_editor_two_keys_and_out(project, env):
     with Store.open(find_place(project).database) as store:
         (session,) = store.read_now(sessions.recent)
     assert (session.status, session.words) == ("completed", "investigate the sums")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_asked_to_end_it_gives_the_terminal_back_and_says_how_to_go_on(project, env, number):
+    with Terminal(cwd=project, env=env) as terminal:
+        at = terminal.until("hat shall we do?")
+        terminal.press(b"investigate the sums\r")
+        terminal.until("risk low", after=at)
+        terminal.send(number)
+        assert terminal.ends() == 130
+    assert terminal.wrote.rindex(b"\x1b[?1049l") > terminal.wrote.rindex(b"\x1b[?1049h")
+    assert b"cockpit -r s-" in terminal.wrote
+    with Store.open(find_place(project).database) as store:
+        (session,) = store.read_now(sessions.recent)
+    assert session.status == "stopped"
