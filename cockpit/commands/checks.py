@@ -180,6 +180,7 @@ def _store(place: Place) -> Sequence[Check]:
     path = place.database
     if not path.exists():
         return [Check("store", "ok", f"none yet; the first session makes {path}")]
+    privacy = _privacy(path)  # as it was found: opening the store takes others' rights away
     size = sum(part.stat().st_size for part in path.parent.glob("cockpit.db*"))
     try:
         with Store.open(path) as store:
@@ -196,7 +197,7 @@ def _store(place: Place) -> Sequence[Check]:
         checks.append(Check("journal", "broken", verdict.broken[1], mend))
     else:
         checks.append(Check("journal", "ok", f"{verdict.rows} rows, the chain holds"))
-    return [*checks, *_privacy(path)]
+    return [*checks, *privacy]
 
 
 def _privacy(path: Path) -> Sequence[Check]:
