@@ -15,7 +15,16 @@ from pathlib import Path
 from measure import Row
 
 HERE = Path(__file__).resolve().parent
-BENCHES = ("cold_start", "journal_latency", "durable", "wave", "fan_out", "compile", "rivals")
+BENCHES = (
+    "cold_start",
+    "journal_latency",
+    "durable",
+    "wave",
+    "fan_out",
+    "compile",
+    "rivals",
+    "adaptation",
+)
 
 
 def main(names: list[str]) -> int:

@@ -127,3 +127,60 @@ def test_before_any_session_there_is_nothing_and_nothing_is_made(tmp_path):
     assert project.json("feedback", "list", "--json") == []
     project.run("feedback", "last", "good", expect=2)
     assert not (root / ".cockpit").exists()
+
+
+CLUMSY = """
+[[turn]]
+text = "I try."
+[[turn.call]]
+name = "no_such_tool"
+arguments = {}
+[[turn]]
+when = { wave_from = 2 }
+text = "Done."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "done" }
+"""
+DEFT = """
+[[turn]]
+text = "Done."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "done" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "during", "how"),
+    [(CLUMSY, DEFT, "promoted"), (DEFT, CLUMSY, "reverted"), (DEFT, DEFT, "reverted")],
+)
+def test_measured_quality_decides_at_the_horizon(tmp_path, before, during, how):
+    root = tmp_path / "project"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    project = Project(root, tmp_path / "config", {"COCKPIT_AT_HORIZON": "promote_if_better"})
+
+    def run(scenario: str) -> None:
+        project.run("run", "look around", "--model", project.script(scenario), "--approve", "all")
+
+    run(before)
+    payload = {
+        "base_profile_version": 1,
+        "effective_waves": 2 if during == CLUMSY else 1,
+        "rules": [{"rule_id": "file", "priority_weight": 1.4}],
+    }
+    (root / "change.json").write_text(json.dumps(payload), encoding="utf-8")
+    made = project.json("profile", "propose", "change.json", "--json")
+    project.run("profile", "approve", made["proposal_id"])
+    run(during)
+    run(DEFT)
+    rows = [json.loads(line) for line in project.run("journal", "export").stdout.splitlines()]
+    (ended,) = [
+        row
+        for row in rows
+        if row["action"] in ("orientation.profile.promoted", "orientation.profile.reverted")
+    ]
+    assert ended["action"] == f"orientation.profile.{how}"
+    better = ended["detail"]["quality"] > ended["detail"]["base_quality"]
+    assert better == (how == "promoted")

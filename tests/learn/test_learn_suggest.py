@@ -1,0 +1,122 @@
+"""Suggestions: a step up for what was missed often, as a change that the guard lets through."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from learn_world import World, fact
+
+from cockpit.learn.suggest import suggestions
+from cockpit.orient.envelope import AGENTS
+from cockpit.orient.guard import admin_policy, judge
+from cockpit.orient.payload import parse
+from cockpit.store import profiles
+from cockpit.store.attention import Predicate, Rule
+
+BUDGET = 15_000
+BIG = 20_000
+
+
+def missing(world: World, *refs: str) -> None:
+    """A wave that missed these, as known one wave later."""
+    wave = world.begin([fact(ref.partition(":")[0], ref, BIG) for ref in refs])
+    world.decide(wave, ("request_context", ""))
+    world.ask(wave, *refs)
+    world.end(wave)
+
+
+def suggested(world: World, profile=None):
+    def read(connection):
+        current = profile or profiles.current(connection, world.session.profile_id)
+        return suggestions(connection, current, AGENTS)
+
+    return world.store.read_now(read)
+
+
+def weights(payload):
+    return {rule["rule_id"]: rule["priority_weight"] for rule in payload["rules"]}
+
+
+def test_once_is_chance(small):
+    world = small(BUDGET)
+    missing(world, "file:a.py")
+    world.end(world.begin())
+    assert suggested(world) == []
+
+
+def test_what_was_missed_twice_is_to_weigh_a_quarter_more(small):
+    world = small(BUDGET)
+    missing(world, "file:a.py", "file:b.py")
+    missing(world, "file:c.py", "search:x")
+    world.end(world.begin())
+    (payload,) = suggested(world)
+    assert weights(payload) == {"file": 1.5}
+    assert (payload["base_profile_version"], payload["effective_waves"]) == (1, 10)
+    assert "file in 2 of the last 3 waves" in payload["reason"]
+
+
+def test_all_together_come_first_then_each_alone_the_most_missed_first(small):
+    world = small(BUDGET)
+    for number in range(3):
+        missing(world, f"search:x{number}", *([f"file:{number}.py"] if number else []))
+    world.end(world.begin())
+    assert [weights(payload) for payload in suggested(world)] == [
+        {"search": 1.125, "file": 1.5},
+        {"search": 1.125},
+        {"file": 1.5},
+    ]
+
+
+def test_the_guard_lets_every_suggestion_through_for_an_agent(small):
+    world = small(BUDGET)
+    for number in range(2):
+        missing(world, f"search:x{number}", f"file:{number}.py", f"weather:{number}")
+    world.end(world.begin())
+    found = suggested(world)
+    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    admin = admin_policy(BUDGET, horizon_max=50, floor_percent=100)
+    assert len(found) == 4
+    for payload in found:
+        change = parse(json.dumps(payload))
+        assert judge(change, base, admin, AGENTS, "agent/s-1") == ()
+
+
+@pytest.mark.parametrize(
+    ("weight", "after"), [(1000, 1.25), (2500, 3.0), (3000, None), (3900, None), (0, None)]
+)
+def test_no_step_leads_out_of_the_envelope(small, weight, after):
+    world = small(BUDGET)
+    for number in range(2):
+        missing(world, f"file:{number}.py")
+    world.end(world.begin())
+    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    rules = tuple(
+        replace(rule, priority_weight=weight) if rule.source_type == "file" else rule
+        for rule in base.rules
+    )
+    found = suggested(world, replace(base, rules=rules))
+    assert [weights(payload) for payload in found] == ([{"file": after}] if after else [])
+
+
+def test_a_source_that_was_restricted_on_purpose_is_left_alone(small):
+    world = small(BUDGET)
+    for number in range(2):
+        missing(world, f"file:{number}.py")
+    world.end(world.begin())
+    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    narrow = Rule("few", "file", Predicate(ref_prefix="file:src/"), 1000, 0, 0, 0)
+    rules = (*(rule for rule in base.rules if rule.source_type != "file"), narrow)
+    assert suggested(world, replace(base, rules=rules)) == []
+
+
+def test_what_another_version_dropped_says_nothing_of_this_one(small):
+    world = small(BUDGET)
+    for number in range(2):
+        missing(world, f"file:{number}.py")
+    world.end(world.begin())
+    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    assert suggested(world) != []
+    world.store.write_now(lambda tx: profiles.insert_version(tx, replace(base, version=2)))
+    assert suggested(world) == []
