@@ -53,7 +53,8 @@ def plan(
     max_jobs: int,
     quotas: Mapping[str, int] = QUOTAS,
 ) -> list[JobRow]:
-    """The rows of the plan: jobs by their rule's priority (then as they came), then refusals.
+    """The rows of the plan: what is named before what a glob means, by the priority of its rule, then
+    as it came; then refusals.
 
     A source that no rule names has weight 1, as in Orient; one whose rules are all disabled is
     refused. What a request names twice is read once, and what a request names is not refreshed. A
@@ -63,7 +64,12 @@ def plan(
     used: Counter[str] = Counter()
     jobs: list[JobRow] = []
     refused: dict[tuple[str, str, str, str], list[str]] = {}
-    for at in sorted(_once(candidates), key=lambda at: -(weights[at] or 0)):
+
+    def rank(at: int) -> tuple[bool, int]:
+        # Of a glob's many files some may be past the cap; what stands beside it is not pushed out.
+        return candidates[at].item != candidates[at].asked, -(weights[at] or 0)
+
+    for at in sorted(_once(candidates), key=rank):
         one = candidates[at]
         reason = _refusal(one, weights[at], used, quotas, len(jobs) >= max_jobs)
         if reason:

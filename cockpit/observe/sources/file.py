@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 
 from cockpit.access.paths import PathRefused
 from cockpit.observe.by_reference import is_sensitive, names, why
@@ -54,9 +55,11 @@ class FileSource:
         the file has, and the SHA-256 of the whole file. A glob is expanded before (:mod:`.expand`)."""
         if await meant(item, ground) is not None:
             raise SourceFailed(f"{item.ref!r} names many files; they are read one by one")
+        if ground.rev is None:
+            return [await asyncio.to_thread(_fact_on_disk, item, ground)]
         entry = await _entry(item, ground)
         _check_size(item, entry)
-        content = await _content(entry, ground)
+        content = await read_blob(ground, entry, entry.size)
         return [await asyncio.to_thread(_fact, item, entry.path, content, ground.rev)]
 
 
@@ -126,9 +129,24 @@ async def _entry(item: ScopeItem, ground: Ground) -> Entry:
 
 def _on_disk(ref: str, ground: Ground) -> Entry:
     path = ground.confined.relative(ref)
+    with _opened(path, ground) as file:
+        return Entry(path, os.fstat(file.fileno()).st_size)
+
+
+def _fact_on_disk(item: ScopeItem, ground: Ground) -> Fact:
+    """Opened once, in one go on one thread: there may be thousands."""
+    path = ground.confined.relative(item.ref)
+    with _opened(path, ground) as file:
+        _check_size(item, Entry(path, os.fstat(file.fileno()).st_size))
+        content = _bytes(path, file, MAX_SLICED_BYTES + 1)
+    if len(content) > MAX_SLICED_BYTES:
+        raise SourceFailed(f"{path!r} grew too large while it was read")
+    return _fact(item, path, content, None)
+
+
+def _opened(path: str, ground: Ground) -> BinaryIO:
     try:
-        with ground.confined.open_read(path) as file:
-            return Entry(path, os.fstat(file.fileno()).st_size)
+        return ground.confined.open_read(path)
     except PathRefused as refused:
         if ground.confined.inside(path).is_dir():
             raise SourceFailed(
@@ -157,18 +175,13 @@ async def _check_text(entry: Entry, ground: Ground) -> None:
         raise SourceFailed(f"{entry.path!r} is binary")
 
 
-async def _content(entry: Entry, ground: Ground) -> bytes:
-    if entry.oid:
-        return await read_blob(ground, entry, entry.size)
-    content = await asyncio.to_thread(_read, entry, ground, MAX_SLICED_BYTES + 1)
-    if len(content) > MAX_SLICED_BYTES:
-        raise SourceFailed(f"{entry.path!r} grew too large while it was read")
-    return content
-
-
 def _read(entry: Entry, ground: Ground, most: int) -> bytes:
+    with _opened(entry.path, ground) as file:
+        return _bytes(entry.path, file, most)
+
+
+def _bytes(path: str, file: BinaryIO, most: int) -> bytes:
     try:
-        with ground.confined.open_read(entry.path) as file:
-            return file.read(most)
+        return file.read(most)
     except OSError as error:
-        raise SourceFailed(f"{entry.path!r} cannot be read: {error.strerror}") from error
+        raise SourceFailed(f"{path!r} cannot be read: {error.strerror}") from error
