@@ -42,7 +42,8 @@ class Columns:
     level is missing or no shorter than the fuller one. ``source_type``, ``source_ref`` and
     ``dedupe_key`` are equality codes; ``types`` names the codes of the first, and ``no_key`` is the
     code of the empty dedupe key (-1: there is none). ``cluster`` is equal for near-duplicates: facts
-    of one sketched cluster, or where nothing was sketched of one dedupe key (-1: none). ``repeated`` marks a live fact whose id a later
+    of one sketched cluster, or where nothing was sketched of one dedupe key (-1: none).
+    ``repeated`` marks a live fact whose id a later
     live fact has too, which no store holds.
     """
 
