@@ -32,11 +32,11 @@ CODES = (
     "stale_base",
     "adaptation_running",
     "horizon_too_long",
-    "band_invalid",
     "floor_below_minimum",
     "over_budget",
     "critical_source",
     "capability_relaxed",
+    "band_invalid",
     "outside_envelope",
 )
 """Every code that a change can be refused with, the gravest first."""

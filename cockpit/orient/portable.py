@@ -35,7 +35,7 @@ def document(profile: Profile) -> dict[str, Any]:
         "updated_at": profile.updated_at,
         "digest": profile.digest,
         "bands": [band_body(band) for band in profile.bands],
-        "rules": [rule_body(rule) for rule in profile.rules],
+        "rules": [rule_body(rule) for rule in sorted(profile.rules, key=lambda rule: rule.rule_id)],
     }
 
 
