@@ -29,7 +29,11 @@ def said(outcome: Outcome) -> str:
 
 
 @pytest.fixture
-async def confined(ground: ActGround) -> ActGround:
+async def confined(project: Path) -> ActGround:
+    # The interpreter of these tests is on the PATH, as a project's own is: so it is seen inside.
+    given = environment()
+    path = f"{Path(sys.executable).parent}:{given.get('PATH', '')}"
+    ground = await stand_on(project, environment={**given, "PATH": path})
     assert ground.sandbox.works, f"bubblewrap is needed for these tests: {ground.sandbox.missing}"
     return ground
 
