@@ -295,9 +295,30 @@ def linked(connection: sqlite3.Connection, session_id: str, ordinal: int) -> lis
     )
     return [
         Linked(
-            *head, bool(pinned), bool(superseded), utility, (full, outline, reference), key, cluster
+            *(identity, source, ref, band, seen, position),
+            bool(pinned),
+            bool(superseded),
+            utility,
+            (full, outline, reference),
+            key,
+            cluster,
         )
-        for *head, pinned, superseded, utility, full, outline, reference, key, cluster in found
+        for (
+            identity,
+            source,
+            ref,
+            band,
+            seen,
+            position,
+            pinned,
+            superseded,
+            utility,
+            full,
+            outline,
+            reference,
+            key,
+            cluster,
+        ) in found
     ]
 
 
