@@ -293,33 +293,12 @@ def linked(connection: sqlite3.Connection, session_id: str, ordinal: int) -> lis
         " ORDER BY ordinal, position",
         {"session": session_id, "ordinal": ordinal},
     )
-    return [
-        Linked(
-            *(identity, source, ref, band, seen, position),
-            bool(pinned),
-            bool(superseded),
-            utility,
-            (full, outline, reference),
-            key,
-            cluster,
-        )
-        for (
-            identity,
-            source,
-            ref,
-            band,
-            seen,
-            position,
-            pinned,
-            superseded,
-            utility,
-            full,
-            outline,
-            reference,
-            key,
-            cluster,
-        ) in found
-    ]
+    return [_linked(row) for row in found]
+
+
+def _linked(row: tuple[Any, ...]) -> Linked:
+    tokens = (row[9], row[10], row[11])
+    return Linked(*row[:6], bool(row[6]), bool(row[7]), row[8], tokens, row[12], row[13])
 
 
 def texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:
