@@ -71,7 +71,7 @@ def drive(words: str, session: str | None, *, output: str, flags: Mapping[str, o
     """
     place = here()
     settings = settings_of(place, flags)
-    first_start(place)
+    first_start(place, quiet=not on_terminal(sys.stderr))
     return asyncio.run(_drive(place, settings, words, session, output, flags))
 
 

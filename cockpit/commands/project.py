@@ -50,8 +50,8 @@ def open_store(place: Place) -> Iterator[Store]:
         yield store
 
 
-def first_start(place: Place) -> None:
-    """On the first start in a project make its root token, and say where it is."""
+def first_start(place: Place, *, quiet: bool = False) -> None:
+    """On the first start in a project make its root token, and unless ``quiet`` say where it is."""
     from cockpit.access.tokens import ROOT_FILE, ensure_root
     from cockpit.commands.terminal import say
 
@@ -59,7 +59,7 @@ def first_start(place: Place) -> None:
         return
     with open_store(place) as store:
         made = store.write_now(lambda tx: ensure_root(tx, place.state))
-    if made is not None:
+    if made is not None and not quiet:
         say(f"The root token of this project is in {made}; only you can read it.")
 
 

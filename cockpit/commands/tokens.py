@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cockpit.access.scopes import SCOPES, read_scopes
-from cockpit.access.tokens import Token, issue, listed, revoke
+from cockpit.access.tokens import ROOT_FILE, Token, issue, listed, revoke
 from cockpit.commands.calling import TOKEN, calling
 from cockpit.commands.project import first_start, here, look, open_store
 from cockpit.commands.run import Duration
@@ -87,6 +87,9 @@ def list_tokens(as_json: bool) -> None:
         ],
         "There is no token yet; the first start makes the root token.",
     )
+    root = here().state / ROOT_FILE
+    if root.exists() and not as_json:
+        say(f"The root token is in {root}; only you can read it.")
 
 
 @tokens.command("revoke")

@@ -297,8 +297,12 @@ def linked(connection: sqlite3.Connection, session_id: str, ordinal: int) -> lis
 
 
 def _linked(row: tuple[Any, ...]) -> Linked:
-    tokens = (row[9], row[10], row[11])
-    return Linked(*row[:6], bool(row[6]), bool(row[7]), row[8], tokens, row[12], row[13])
+    identity, source, ref, band, seen, position, pinned, superseded, utility, *rest = row
+    tokens = (rest[0], rest[1], rest[2])
+    flags = (bool(pinned), bool(superseded))
+    return Linked(
+        identity, source, ref, band, seen, position, *flags, utility, tokens, rest[3], rest[4]
+    )
 
 
 def texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:

@@ -202,8 +202,20 @@ def test_the_first_start_makes_a_root_token_and_says_where(run, project):
     again = run("tokens", "issue", "--namespace", "ci", "--scope", "orientation.read")
     assert str(path) not in again.stderr
     listed = run("tokens", "list")
+    assert str(path) in listed.stderr
     assert root not in listed.stdout
     assert done.stdout.strip() not in listed.stdout
+
+
+def test_a_run_on_a_pipe_makes_the_root_token_without_a_word(run, project, tmp_path):
+    story = tmp_path / "story.toml"
+    call = 'name = "finish"\narguments = { status = "done", summary = "looked" }'
+    story.write_text(f'[[turn]]\ntext = "Nothing to do."\n[[turn.call]]\n{call}\n')
+    words = ("run", "investigate this", "--model", f"script:{story}", "--approve", "all")
+    assert run(*words).stderr == ""
+    path = project / ".cockpit" / "state" / "root.token"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert str(path) in run("tokens", "list").stderr
 
 
 def test_an_agents_token_proposes_and_never_approves(run, propose):
