@@ -16,11 +16,11 @@ from pathlib import Path
 
 from cockpit.access.principals import MAIN, PERSON, Caller, ensure
 from cockpit.access.scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, NotAllowed
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json, text_digest
 from cockpit.store.clock import stamp
 from cockpit.store.database import Tx
 from cockpit.store.errors import CockpitError, IllegalTransition, NotFound
-from cockpit.store.journal import Action
 
 PREFIX = "ckp_"
 ROOT_FILE = "root.token"

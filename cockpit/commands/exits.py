@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from enum import IntEnum
 
-from cockpit.store import journal, proposals, sessions
+from cockpit.store import proposals, sessions
+from cockpit.store.actions import Action
 from cockpit.store.errors import CockpitError
 
 
@@ -89,7 +90,7 @@ def of_session(connection: sqlite3.Connection, session_id: str) -> Exit:
         return Exit.WAITING
     refused = connection.execute(
         "SELECT 1 FROM journal WHERE session_id=? AND action=? LIMIT 1",
-        (session_id, str(journal.Action.ACTION_REFUSED)),
+        (session_id, str(Action.ACTION_REFUSED)),
     ).fetchone()
     if session.status == "completed" and ("rejected" in decided or refused is not None):
         return Exit.REFUSED

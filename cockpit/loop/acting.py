@@ -20,10 +20,10 @@ from cockpit.loop.engine import Here
 from cockpit.loop.guarding import guard_state
 from cockpit.loop.policy import automatic
 from cockpit.store import outbox, plans, proposals, waves
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json, digest
 from cockpit.store.database import Tx
 from cockpit.store.errors import CockpitError
-from cockpit.store.journal import Action
 from cockpit.store.outbox import Outgoing
 
 

@@ -32,10 +32,10 @@ from cockpit.orient.guard import CODES, AdminPolicy, Refusal, admin_policy, judg
 from cockpit.orient.payload import parse
 from cockpit.orient.proposed import proposal_body, title
 from cockpit.store import adaptations, profiles, proposals
+from cockpit.store.actions import Action
 from cockpit.store.adaptations import ChangeProposal
 from cockpit.store.attention import Profile
 from cockpit.store.database import Tx
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask, mask_value
 from cockpit.store.proposals import Proposal
 

@@ -18,9 +18,9 @@ from cockpit.loop.policy import automatic
 from cockpit.observe.gateway import ContextGateway, Preview
 from cockpit.observe.request import RequestRefused, parse_request
 from cockpit.store import proposals, requests
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json, digest
 from cockpit.store.database import Tx
-from cockpit.store.journal import Action
 
 LOW_TOKENS = 20_000
 """A request above this many tokens is of medium risk: it crowds the packet."""

@@ -30,9 +30,9 @@ from cockpit.loop import attending
 from cockpit.loop.engine import Here
 from cockpit.loop.speech import Speech
 from cockpit.store import facts, messages, outbox, packets, plans, profiles, sessions, waves
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json, digest
 from cockpit.store.database import Tx
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask, mask_value
 
 MAX_CALLS = 24

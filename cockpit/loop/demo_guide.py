@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from cockpit.store import messages
+from cockpit.store.actions import Action
 from cockpit.store.database import Store, Tx
 from cockpit.store.follow import follow
-from cockpit.store.journal import Action, Row
+from cockpit.store.journal import Row
 
 BUG_WORDS = "fix the bug: 2 kg costs 6.99, not 5.49"
 """What starts the demo's second task."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from cockpit.loop.runtime import Runtime
 from cockpit.store import proposals
+from cockpit.store.actions import Action
 from cockpit.store.database import Tx
 from cockpit.store.follow import follow
-from cockpit.store.journal import Action, Row
+from cockpit.store.journal import Row
 
 NAME = "policy:demo"
 

@@ -13,8 +13,8 @@ from cockpit.decide.model import Model
 from cockpit.loop.pulse import Pulse
 from cockpit.loop.settings import RuntimeSettings
 from cockpit.loop.task_types import TaskType
+from cockpit.store.actions import Action
 from cockpit.store.database import Store, Tx
-from cockpit.store.journal import Action
 from cockpit.store.place import Place
 from cockpit.store.sessions import Session
 from cockpit.store.waves import Wave

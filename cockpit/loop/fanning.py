@@ -20,12 +20,12 @@ from cockpit.observe.planner import Candidate
 from cockpit.observe.scope import parse_item
 from cockpit.observe.staleness import Read, stale
 from cockpit.store import ingest, jobs, profiles, requests
+from cockpit.store.actions import Action
 from cockpit.store.attention import Profile
 from cockpit.store.database import Tx
 from cockpit.store.facts import Fact
 from cockpit.store.ingest import Look
 from cockpit.store.jobs import Ended, JobRow
-from cockpit.store.journal import Action
 from cockpit.store.requests import Request
 
 BATCH_JOBS = 200

@@ -19,11 +19,11 @@ from cockpit.loop.settings import RuntimeSettings
 from cockpit.orient.adaptation import again, promotes
 from cockpit.orient.guard import unsafe
 from cockpit.store import adaptations, profiles
+from cockpit.store.actions import Action
 from cockpit.store.adaptations import Adaptation
 from cockpit.store.attention import Profile
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition
-from cockpit.store.journal import Action
 
 Measure = Callable[[sqlite3.Connection, str, int], float | None]
 """The mean decision quality, 0 to 1, of the waves that ran under (profile id, version); None where

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cockpit.store import journal
-from cockpit.store.journal import Action, Row
+from cockpit.store.actions import Action
+from cockpit.store.journal import Row
 
 BATCH = 5_000
 _PROFILE = "orientation.profile."

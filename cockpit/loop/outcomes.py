@@ -12,10 +12,10 @@ from typing import Any
 from cockpit.access.principals import MAIN, Caller
 from cockpit.orient.guard import CODES, Refusal
 from cockpit.store import adaptations
+from cockpit.store.actions import Action
 from cockpit.store.adaptations import ChangeProposal
 from cockpit.store.database import Tx
 from cockpit.store.errors import AlreadyDecided, CockpitError, Stale
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask
 from cockpit.store.proposals import Proposal
 

@@ -11,8 +11,8 @@ from cockpit.loop.asking import request_id
 from cockpit.loop.decisions import Verdict
 from cockpit.loop.exchange import Exchange
 from cockpit.store import outbox, plans, proposals, requests
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json
-from cockpit.store.journal import Action
 from cockpit.store.outbox import Outgoing
 from cockpit.store.waves import Wave
 

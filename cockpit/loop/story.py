@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cockpit.store.journal import Action, Row
+from cockpit.store.actions import Action
+from cockpit.store.journal import Row
 
 WHO = {"person": "you", "agent": "agent", "notice": "note"}
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from cockpit.orient.columns import read
 from cockpit.orient.compile import compile_packet
 from cockpit.store import packets, profiles, waves
+from cockpit.store.actions import Action
 from cockpit.store.canonical import text_digest
 from cockpit.store.database import Store, Tx
-from cockpit.store.journal import Action
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cockpit.store import journal
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json
 from cockpit.store.clock import Clock, Ids, RandomIds, SystemClock, stamp
 from cockpit.store.connection import BUSY_TIMEOUT_MS, connect, translated
@@ -52,7 +53,7 @@ class Tx:
 
     def journal(
         self,
-        action: journal.Action,
+        action: Action,
         *,
         actor: str = "engine",
         session_id: str = "",
@@ -67,7 +68,7 @@ class Tx:
         detail: Mapping[str, Any] | None = None,
     ) -> int:
         """Append a row in this transaction; secrets in ``detail`` are masked. Returns its seq."""
-        provisional = action is journal.Action.MESSAGE_DELTA
+        provisional = action is Action.MESSAGE_DELTA
         write = journal.append_provisional if provisional else journal.append
         body = dict(detail or {})
         told = canonical_json(body)
@@ -129,7 +130,7 @@ class Store:
 
         def record(connection: sqlite3.Connection, names: tuple[str, ...]) -> None:
             detail = {"migrations": list(names)}
-            begin(connection).journal(journal.Action.STORE_MIGRATED, detail=detail)
+            begin(connection).journal(Action.STORE_MIGRATED, detail=detail)
 
         with translated(path):
             connection = own()

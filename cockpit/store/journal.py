@@ -10,83 +10,11 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json, text_digest
 from cockpit.store.errors import StoreCorrupt
-
-
-class Action(StrEnum):
-    """The closed enumeration of what can happen."""
-
-    SESSION_CREATED = "session.created"
-    SESSION_RESUMED = "session.resumed"
-    SESSION_WAITING = "session.waiting"
-    SESSION_RUNNING = "session.running"
-    SESSION_COMPLETED = "session.completed"
-    SESSION_FAILED = "session.failed"
-    SESSION_STOPPED = "session.stopped"
-    SESSION_CHANGED = "session.changed"
-    MESSAGE_STARTED = "message.started"
-    MESSAGE_DELTA = "message.delta"
-    MESSAGE_COMPLETED = "message.completed"
-    WAVE_CREATED = "wave.created"
-    WAVE_STARTED = "wave.started"
-    WAVE_OBSERVED = "wave.observed"
-    WAVE_ORIENTED = "wave.oriented"
-    WAVE_DECIDED = "wave.decided"
-    WAVE_ACTED = "wave.acted"
-    WAVE_COMPLETED = "wave.completed"
-    WAVE_FAILED = "wave.failed"
-    WAVE_REENTERED = "wave.reentered"
-    CONTEXT_REQUESTED = "context.requested"
-    CONTEXT_FETCHED = "context.fetched"
-    CONTEXT_REFUSED = "context.refused"
-    OBSERVATION_JOBS = "observation.jobs"
-    PACKET_COMPILED = "orientation.packet.compiled"
-    PACKET_VERIFIED = "orientation.packet.replay_verified"
-    PROFILE_PROPOSED = "orientation.profile.proposed"
-    PROFILE_APPROVED = "orientation.profile.approved"
-    PROFILE_REJECTED = "orientation.profile.rejected"
-    PROFILE_EXPIRED = "orientation.profile.expired"
-    PROFILE_APPLIED = "orientation.profile.applied"
-    PROFILE_REVERTED = "orientation.profile.reverted"
-    PROFILE_PROMOTED = "orientation.profile.promoted"
-    PROFILE_ROLLED_BACK = "orientation.profile.rolled_back"
-    MODEL_CALLED = "model.called"
-    MODEL_RETRIED = "model.retried"
-    MODEL_COMPLETED = "model.completed"
-    MODEL_FAILED = "model.failed"
-    MODEL_MALFORMED_CALL = "model.malformed_call"
-    PLAN_COMMITTED = "plan.committed"
-    PROPOSAL_CREATED = "proposal.created"
-    PROPOSAL_APPROVED = "proposal.approved"
-    PROPOSAL_REJECTED = "proposal.rejected"
-    PROPOSAL_DISCUSSED = "proposal.discussed"
-    PROPOSAL_EXPIRED = "proposal.expired"
-    ACTION_QUEUED = "action.queued"
-    ACTION_DISPATCHED = "action.dispatched"
-    ACTION_CONFIRMED = "action.confirmed"
-    ACTION_RETRIED = "action.retried"
-    ACTION_FAILED = "action.failed"
-    ACTION_UNCERTAIN = "action.uncertain"
-    ACTION_PROBED = "action.probed"
-    ACTION_REFUSED = "action.refused"
-    EVENT_INGESTED = "event.ingested"
-    EVENT_LEASED = "event.leased"
-    EVENT_ACKED = "event.acked"
-    EVENT_NACKED = "event.nacked"
-    EVENT_DEAD_LETTERED = "event.dead_lettered"
-    PROFILE_CREATED = "profile.created"
-    FACT_PINNED = "fact.pinned"
-    FACT_UNPINNED = "fact.unpinned"
-    FEEDBACK_RECORDED = "feedback.recorded"
-    CAPABILITY_ISSUED = "capability.issued"
-    CAPABILITY_REVOKED = "capability.revoked"
-    STORE_MIGRATED = "store.migrated"
-    STORE_PRUNED = "store.pruned"
-    STORE_RESTORED = "store.restored"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import sqlite3
 from dataclasses import dataclass
 
 from cockpit.store import journal
+from cockpit.store.actions import Action
 from cockpit.store.database import Tx
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask
 
 

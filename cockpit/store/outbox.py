@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json
 from cockpit.store.clock import stamp
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition, NotFound
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask, mask_value
 
 

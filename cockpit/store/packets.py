@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json, text_digest
 from cockpit.store.database import Tx
 from cockpit.store.errors import NotFound, StoreError
 from cockpit.store.facts import LEVELS
-from cockpit.store.journal import Action
 
 RENDER_ORDER = (
     "identity",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
+from cockpit.store.actions import Action
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition, NotFound
-from cockpit.store.journal import Action
 
 KEPT_BAND = "identity"
 """What the person and the project state for good is not let go from a list of facts."""

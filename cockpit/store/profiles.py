@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
+from cockpit.store.actions import Action
 from cockpit.store.attention import (
     BANDS,
     SHIPPED,
@@ -33,7 +34,6 @@ from cockpit.store.attention import (
 from cockpit.store.canonical import canonical_json
 from cockpit.store.database import Tx
 from cockpit.store.errors import NotFound
-from cockpit.store.journal import Action
 
 __all__ = [
     "BANDS",

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json, digest
 from cockpit.store.clock import stamp
 from cockpit.store.database import Tx
 from cockpit.store.errors import AlreadyDecided, NotFound, Stale
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask, mask_value
 
 VERDICTS = {

@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json
 from cockpit.store.database import Store, Tx
 from cockpit.store.errors import StoreError, StoreUnwritable
-from cockpit.store.journal import Action
 
 ENDED = ("completed", "failed", "stopped")
 TABLES = ("orientation_packets", "session_facts", "observed_facts")

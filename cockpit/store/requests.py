@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json
 from cockpit.store.database import Tx
 from cockpit.store.errors import NotFound
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask, mask_value
 
 

@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json
 from cockpit.store.clock import stamp
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition, NotFound, Stale
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask, mask_value
 
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")

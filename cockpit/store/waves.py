@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cockpit.store.actions import Action
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition, NotFound
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask
 
 PHASES = ("created", "observing", "orienting", "deciding", "acting", "learning", "completed")

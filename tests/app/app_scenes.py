@@ -9,9 +9,9 @@ from cockpit.orient.adaptation import applied
 from cockpit.orient.payload import parse
 from cockpit.orient.proposed import proposal_body, title
 from cockpit.store import messages, outbox, proposals, requests, sessions, waves
+from cockpit.store.actions import Action
 from cockpit.store.attention import shipped
 from cockpit.store.database import Store, Tx
-from cockpit.store.journal import Action
 
 BANDS = (
     ("identity", 4_100, 12_000, 18_000, 25_000, 9, 0),

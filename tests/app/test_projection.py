@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from cockpit.app.projection import State
 from cockpit.store import journal
-from cockpit.store.journal import Action, Row
+from cockpit.store.actions import Action
+from cockpit.store.journal import Row
 
 NOW = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
 

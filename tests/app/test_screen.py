@@ -11,7 +11,7 @@ import themes
 from cockpit.app.application import CockpitApp
 from cockpit.app.replay import ReplayApp
 from cockpit.store import journal, pins
-from cockpit.store.journal import Action
+from cockpit.store.actions import Action
 
 WIDE = (150, 42)
 

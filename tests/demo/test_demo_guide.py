@@ -9,8 +9,9 @@ from cockpit.loop.demo_guide import DISCUSS_WORDS, LINES, guide
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.settings import RuntimeSettings
 from cockpit.store import messages, packets, proposals
+from cockpit.store.actions import Action
 from cockpit.store.follow import follow
-from cockpit.store.journal import Action, Row
+from cockpit.store.journal import Row
 from cockpit.store.place import find_place
 
 

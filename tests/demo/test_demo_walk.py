@@ -16,8 +16,8 @@ from cockpit.loop.demo_guide import BUG_WORDS
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.settings import Limits, RuntimeSettings
 from cockpit.store import proposals, sessions
+from cockpit.store.actions import Action
 from cockpit.store.follow import follow
-from cockpit.store.journal import Action
 from cockpit.store.place import find_place
 from cockpit.store.proposals import Proposal
 from cockpit.store.sessions import Session

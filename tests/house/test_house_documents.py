@@ -15,7 +15,7 @@ from cockpit.cli import COMMANDS, root
 from cockpit.commands.init import config_template
 from cockpit.config import Settings, load_settings
 from cockpit.config_keys import ENVIRONMENT, KEYS
-from cockpit.store.journal import Action
+from cockpit.store.actions import Action
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,6 +8,7 @@ import pytest
 from orient_world import World
 
 from cockpit.store import journal, profiles
+from cockpit.store.actions import Action
 from cockpit.store.attention import Band, Predicate, Profile, ProfileInvalid, Rule, check, parse
 from cockpit.store.connection import connect
 from cockpit.store.errors import NotFound
@@ -123,7 +124,7 @@ def test_a_new_version_retires_the_one_before_and_keeps_it(world: World) -> None
     created = [
         row.detail
         for row in world.store.read_now(journal.rows)
-        if row.action == journal.Action.PROFILE_CREATED
+        if row.action == Action.PROFILE_CREATED
     ]
     assert created == [{"profile_id": "default", "version": number} for number in (1, 2)]
 

@@ -14,6 +14,7 @@ from cockpit.orient.compile import UnknownAlgorithm, compile_packet
 from cockpit.orient.diff import diff
 from cockpit.orient.verify import recompile, verify
 from cockpit.store import facts, journal, packets
+from cockpit.store.actions import Action
 from cockpit.store.connection import connect
 from cockpit.store.errors import NotFound
 from cockpit.store.facts import Fact, Level
@@ -40,7 +41,7 @@ def seen(name: str, text: str = "words", **known: object) -> Fact:
     )
 
 
-def rows(world: World, action: journal.Action) -> list[journal.Row]:
+def rows(world: World, action: Action) -> list[journal.Row]:
     return [row for row in world.store.read_now(journal.rows) if row.action == action]
 
 
@@ -66,7 +67,7 @@ def test_a_packet_is_stored_with_its_journal_row(world: World) -> None:
     stored = world.store.read_now(lambda c: packets.load(c, wave_id))
     assert stored.packet_id == f"k-{stored.digest[:16]}-{wave_id}"
     assert stored.packet.digest == stored.digest
-    (row,) = rows(world, journal.Action.PACKET_COMPILED)
+    (row,) = rows(world, Action.PACKET_COMPILED)
     assert (row.wave_id, row.packet_id) == (wave_id, stored.packet_id)
     assert (row.profile_id, row.profile_version) == ("default", 1)
     assert row.detail["digest"] == stored.digest
@@ -95,7 +96,7 @@ def test_a_wave_has_one_packet_and_the_same_one_again_changes_nothing(world: Wor
     again = {"pinned_now": "2026", "session_id": world.session_id}
     same = world.store.write_now(lambda tx: packets.insert(tx, wave_id, stored.packet, **again))
     assert same == stored.packet_id
-    assert len(rows(world, journal.Action.PACKET_COMPILED)) == 1
+    assert len(rows(world, Action.PACKET_COMPILED)) == 1
     other = replace(stored.packet, quality_ppm=1)
     with pytest.raises(packets.PacketExists, match="cannot replace it"):
         world.store.write_now(lambda tx: packets.insert(tx, wave_id, other, **again))
@@ -125,7 +126,7 @@ def test_a_past_packet_verifies_after_later_waves_changed_its_facts(world: World
     world.wave([seen("a.py", "two", dedupe_key="a.py"), seen("c.py", pinned=True)])
     verified = verify(world.store, first)
     assert verified.ok
-    (row,) = rows(world, journal.Action.PACKET_VERIFIED)
+    (row,) = rows(world, Action.PACKET_VERIFIED)
     assert row.detail == {
         "digest": verified.digest,
         "recompiled": verified.digest,
@@ -149,7 +150,7 @@ def test_a_changed_fact_is_found(world: World) -> None:
     verified = verify(world.store, wave_id)
     assert not verified.ok
     assert "the facts or the profile" in verified.words
-    (row,) = rows(world, journal.Action.PACKET_VERIFIED)
+    (row,) = rows(world, Action.PACKET_VERIFIED)
     assert (row.result, row.error_code, row.detail["ok"]) == ("error", "packet_differs", False)
 
 

@@ -144,7 +144,7 @@ from pathlib import Path
 from cockpit.store import journal
 from cockpit.store.database import Store
 from cockpit.store.errors import StoreUnwritable
-from cockpit.store.journal import Action
+from cockpit.store.actions import Action
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

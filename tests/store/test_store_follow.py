@@ -10,9 +10,10 @@ import pytest
 from store_world import begin, opened, python
 
 from cockpit.store import journal
+from cockpit.store.actions import Action
 from cockpit.store.database import Store, Tx
 from cockpit.store.follow import follow
-from cockpit.store.journal import Action, Row
+from cockpit.store.journal import Row
 
 
 def row(tx: Tx, session_id: str = "") -> int:
@@ -36,7 +37,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from cockpit.store.database import Store
-from cockpit.store.journal import Action
+from cockpit.store.actions import Action
 with Store.open(Path(sys.argv[1])) as store:
     print("ready", flush=True)
     sys.stdin.readline()

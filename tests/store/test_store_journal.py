@@ -10,9 +10,10 @@ import pytest
 from store_world import begin, opened, race
 
 from cockpit.store import journal, messages
+from cockpit.store.actions import Action
 from cockpit.store.database import Store, Tx
 from cockpit.store.errors import StoreCorrupt
-from cockpit.store.journal import COLUMNS, Action
+from cockpit.store.journal import COLUMNS
 
 CHANGES: dict[str, object] = {
     "seq": 1_000,
@@ -213,7 +214,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from cockpit.store.database import Store
-from cockpit.store.journal import Action
+from cockpit.store.actions import Action
 with Store.open(Path(sys.argv[2])) as store:
     print("ready", flush=True)
     sys.stdin.readline()

@@ -12,11 +12,11 @@ import pytest
 from store_world import begin, opened, python, race
 
 from cockpit.store import journal, migrate
+from cockpit.store.actions import Action
 from cockpit.store.clock import FixedClock
 from cockpit.store.connection import connect
 from cockpit.store.database import Store
 from cockpit.store.errors import StoreCorrupt, StoreError, StoreTooNew, StoreUnwritable
-from cockpit.store.journal import Action
 from cockpit.store.migrate import KEPT_BACKUPS, Migration
 
 EXTRA = Migration("9000_more", "CREATE TABLE more(a);\n", "c" * 64)

@@ -26,9 +26,9 @@ from cockpit.store import (
     sessions,
     waves,
 )
+from cockpit.store.actions import Action
 from cockpit.store.clock import FixedClock
 from cockpit.store.database import Store, Tx
-from cockpit.store.journal import Action
 from cockpit.store.masking import mask, mask_value, safe_text
 
 SAID = f"use {CANARY} for it\nor password = {CANARY}"

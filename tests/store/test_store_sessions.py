@@ -8,10 +8,10 @@ import pytest
 from store_world import begin, opened, python
 
 from cockpit.store import journal, sessions
+from cockpit.store.actions import Action
 from cockpit.store.clock import FixedClock
 from cockpit.store.database import Store
 from cockpit.store.errors import IllegalTransition, NotFound, Stale
-from cockpit.store.journal import Action
 from cockpit.store.sessions import LEASE_S, process_alive, this_process
 
 OWNER = """

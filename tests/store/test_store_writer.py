@@ -13,9 +13,9 @@ import pytest
 from store_world import held, opened, python
 
 from cockpit.store import journal
+from cockpit.store.actions import Action
 from cockpit.store.database import Store, Tx
 from cockpit.store.errors import StoreBusy, StoreError, StoreUnwritable
-from cockpit.store.journal import Action
 
 
 def row(tx: Tx) -> int:
@@ -30,7 +30,7 @@ LISTENING = """
 import sys
 from pathlib import Path
 from cockpit.store.database import Store
-from cockpit.store.journal import Action
+from cockpit.store.actions import Action
 
 def broken():
     raise RuntimeError("Event loop is closed")
