@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from cockpit.decide.endpoint import Endpoint, Vendor, address_problem
 from cockpit.decide.model import Model, ModelError
+from cockpit.decide.settings import ModelSettings
+
+__all__ = ["ACCEPTED", "DEFAULT_MODELS", "KEY_VARIABLES", "ModelSettings", "choose_model"]
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -40,17 +42,6 @@ ACCEPTED = (
     "COCKPIT_BASE_URL or OPENAI_BASE_URL), openai-compatible:NAME@http://HOST:PORT/v1, "
     "offline, script:FILE"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """The ``[model]`` table. ``timeout_s`` is the longest silence in seconds that is waited
-    through, ``max_retries`` how often a call is tried again after its first attempt."""
-
-    model: str | None = None
-    base_url: str | None = None
-    timeout_s: float = 120.0
-    max_retries: int = 4
 
 
 def choose_model(

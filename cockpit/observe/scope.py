@@ -39,6 +39,7 @@ _OPEN_LINES = re.compile(r".*:[0-9]+-(?:[^/]{0,8})?|.*:-[0-9]+|.*:[0-9]{10,}.*",
 _SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#)[^\W\d]\w*)*")
 _REVISION = re.compile(r"(?!.*\.\.|@\{-)[\w@][\w./~^@{}+#-]*")
 _NUMBER = re.compile(r"#?([1-9][0-9]{0,9})", re.ASCII)
+_SPELLED_OUT = re.compile("⟦U\\+(00[0-9A-F]{2}|2028|2029)⟧")
 _GLOB_SIGNS = frozenset("*?[/.")
 
 
@@ -176,7 +177,15 @@ def _json_string(text: str) -> str | None:
         value = json.loads(text)
     except ValueError:
         return None
-    return value if isinstance(value, str) else None
+    return _unspelled(value) if isinstance(value, str) else None
+
+
+def _unspelled(path: str) -> str:
+    """A path as it is on disk, from one whose control characters are spelled out (``⟦U+000A⟧``).
+
+    That is how a listing shows such a name to a model, which asks for it as it saw it.
+    """
+    return _SPELLED_OUT.sub(lambda found: chr(int(found[1], 16)), path)
 
 
 def _file(rest: str) -> tuple[str, tuple[int, int] | None]:
@@ -204,6 +213,8 @@ def _path(text: str, kind: str) -> str:
         if literal is None:
             raise ScopeRefused(f"{_short(text)} is not a JSON string; write {EXAMPLES[kind]}")
         path = literal
+    else:
+        path = _unspelled(path)
     if not path or "\0" in path:
         raise ScopeRefused(f"{kind}: names no path; write for example {EXAMPLES[kind]}")
     if kind == "file" and path.endswith("/"):

@@ -382,6 +382,21 @@ async def test_a_change_that_needs_no_context_is_judged_at_once(repo: Repo) -> N
     assert "**Approve.**" in said.review
 
 
+async def test_a_name_with_a_newline_is_read_and_stays_on_one_line(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "odd")
+    repo.commit("Start", {"a.txt": "x\n"})
+    long = "".join(f"line {n} of many words\n" for n in range(4000))
+    repo.commit("Grow", {"a.txt": long, "odd\nname.py": "def odd(x=[]):\n    return x\n"})
+    play = await Play.start(repo.root, "review HEAD~1..HEAD")
+    unread = await Play.start(repo.root, "review HEAD~1..HEAD")
+    unread.settle(await unread.say(), "rejected")
+    assert "**Comment.** Nothing that was seen blocks" in (await unread.say()).review
+    await play.grant(await play.say())
+    review = (await play.say()).review
+    assert "- `odd⟦U+000A⟧name.py:1` The default of `x`" in review
+    assert "not seen" not in section(review, "Verdict")
+
+
 async def test_hostile_names_in_a_diff_are_asked_for_so_that_they_can_be_read(repo: Repo) -> None:
     name = 'we ird:1 "q".py'
     repo.commit("Odd", {name: "def odd():\n    return 1\n"})

@@ -25,6 +25,11 @@ from cockpit.observe.scope import KINDS, ScopeItem, ScopeRefused, parse_item
             ScopeItem("file", "odd\nname", (1, 2), level="reference"),
         ),
         ('file:"a:1"', ScopeItem("file", "a:1")),
+        ("file:odd⟦U+000A⟧name", ScopeItem("file", "odd\nname")),
+        (
+            'diff:main in "odd⟦U+000A⟧name.py"',
+            ScopeItem("diff", "main", glob="odd\nname.py"),
+        ),
         ("search:def \\w+\\(", ScopeItem("search", "def \\w+\\(")),
         ("search:load in src/**/*.py", ScopeItem("search", "load", glob="src/**/*.py")),
         ("search:x in y in *.py", ScopeItem("search", "x in y", glob="*.py")),

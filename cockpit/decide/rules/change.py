@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from cockpit.decide.model import PacketFact
@@ -26,6 +26,7 @@ _CODE_SUFFIXES = re.compile(
     r"\.(?:pyi?|[mc]?jsx?|[mc]?tsx?|go|rs|java|kts?|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|m|lua|sh|"
     r"bash|exs?|clj|hs|ml|dart|vue|svelte|sql|zig)\Z"
 )
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LISTED = re.compile(r"- (?P<path>.+?)(?: \((?:added|removed|binary|renamed|mode|sub|sym)[^)]*\))?")
 _REFERENCE = re.compile(r"(?P<path>[^\s:][^:\n]*?):(?P<line>\d+)(?:-\d+)?: ?(?P<text>.*)")
 _NAMES = re.compile(r"\\b\(\?:(?P<names>\w+(?:\|\w+)*)\)\\b")
@@ -105,10 +106,10 @@ def change_of(facts: Sequence[PacketFact]) -> Change:
     """The change that ``facts`` show. Without a diff among them it has no files."""
     opening = "\n".join(fact.text for fact in facts if fact.source_type == "task")
     shown = opening.rpartition("\n**Diff:**\n")[2]
-    by_path = {one.path: one for one in parse_diff(shown)}
+    by_path = {one.path: one for one in _files(shown)}
     for fact in facts:
         if fact.source_type == "diff" and _is_whole(fact):
-            for one in parse_diff(fact.text):
+            for one in _files(fact.text):
                 if _size(one) >= _size(by_path.get(one.path)):
                     by_path[one.path] = one
     files = tuple(by_path.values())
@@ -143,6 +144,17 @@ def change_of(facts: Sequence[PacketFact]) -> Change:
     )
 
 
+def _files(text: str) -> Iterator[FileDiff]:
+    for one in parse_diff(text):
+        yield replace(one, path=spelled_out(one.path), old_path=spelled_out(one.old_path))
+
+
+def spelled_out(path: str) -> str:
+    """A path with its control characters spelled (``⟦U+000A⟧``), as the list of changed files has
+    it: a name with a newline in it would break the review's Markdown."""
+    return _CONTROL.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", path)
+
+
 def _agree(one: FileDiff, text: str) -> bool:
     lines = text.split("\n")
     return all(
@@ -175,7 +187,7 @@ def _clean(text: str) -> str:
 
 
 def _take_file(fact: PacketFact, whole: dict[str, str], lines: dict[str, dict[int, str]]) -> None:
-    path = str(fact.provenance.get("path") or "")
+    path = spelled_out(str(fact.provenance.get("path") or ""))
     if not path:
         return
     held = fact.provenance.get("lines")

@@ -60,7 +60,7 @@ def review(change: Change, frame: Frame, wishes: Wishes) -> Review:
     blocking = [one for one in found if one.grade == "blocking"]
     questions = [one for one in found if one.grade == "question" and wishes.questions]
     nits = [one for one in found if one.grade == "nit" and wishes.nits]
-    verdict = wishes.verdict or _verdict(blocking, questions)
+    verdict = wishes.verdict or _verdict(change, blocking, questions)
     sections = (
         ("Verdict", _verdict_lines(change, verdict, blocking, questions, wishes)),
         ("Understanding", _understanding(change, frame, wishes)),
@@ -75,10 +75,11 @@ def review(change: Change, frame: Frame, wishes: Wishes) -> Review:
     return Review(verdict, text + "\n", len(blocking), len(questions), len(nits))
 
 
-def _verdict(blocking: Sequence[Finding], questions: Sequence[Finding]) -> Verdict:
+def _verdict(change: Change, blocking: Sequence[Finding], questions: Sequence[Finding]) -> Verdict:
     if blocking:
         return "request changes"
-    return "comment" if questions else "approve"
+    # Nobody approves what was not read.
+    return "comment" if questions or any(_cut(change)) else "approve"
 
 
 def _verdict_lines(
@@ -108,15 +109,19 @@ def _verdict_lines(
             why = "**Approve.** No rule found anything that speaks against merging."
         case _ if blocking:
             why = f"**Comment**, at the reviewer's wish. {things.capitalize()} to look at:"
+        case _ if questions:
+            why = f"**Comment.** Nothing blocks; {asked} below."
+        case _ if any(_cut(change)):
+            why = "**Comment.** Nothing that was seen blocks, and not all of the change was seen."
         case _:
-            why = f"**Comment.** Nothing blocks; {asked if questions else 'a few remarks'} below."
+            why = "**Comment.** Nothing blocks; a few remarks below."
     lines = [why]
     if blocking:
         lines += ["", *_bullets(blocking, MOST, softer=wishes.softer)]
     return [*lines, "", " ".join([HONEST, *_unseen(change)])]
 
 
-def _unseen(change: Change) -> Iterable[str]:
+def _cut(change: Change) -> Iterable[str]:
     shown = {one.path for one in change.files}
     unseen = [path for path in change.listed if path not in shown]
     if unseen:
@@ -125,6 +130,10 @@ def _unseen(change: Change) -> Iterable[str]:
         yield f"The diff was cut: {names}{more} not seen."
     elif change.cut:
         yield "The diff was cut at 50 KiB; its last file was seen in part."
+
+
+def _unseen(change: Change) -> Iterable[str]:
+    yield from _cut(change)
     surface = [old.name for old in removed_names(change) if old.public]
     surface += [new.name for _, new in changed_signatures(change) if new.public]
     if blind := sorted(set(surface) - change.looked_up):
@@ -132,7 +141,7 @@ def _unseen(change: Change) -> Iterable[str]:
         yield f"Callers of {listed} outside of the diff were not looked up."
     partly = [one.path for one in change.files if one.path.endswith(".py") and is_source(one.path)]
     partly = [path for path in partly if path not in change.whole]
-    if partly and shown:
+    if partly and change.files:
         listed = ", ".join(f"`{path}`" for path in partly[:4])
         yield f"Seen only in part: {listed}."
 

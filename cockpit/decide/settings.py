@@ -1,0 +1,16 @@
+"""What the settings say of the model; no more is loaded to read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """The ``[model]`` table. ``timeout_s`` is the longest silence in seconds that is waited
+    through, ``max_retries`` how often a call is tried again after its first attempt."""
+
+    model: str | None = None
+    base_url: str | None = None
+    timeout_s: float = 120.0
+    max_retries: int = 4
