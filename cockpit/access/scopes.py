@@ -13,15 +13,17 @@ READ = "orientation.read"
 PROPOSE = "orientation.propose"
 APPROVE = "orientation.approve"
 ADMIN = "orientation.admin"
+WORK_READ = "work.read"
+WORK_WRITE = "work.write"
 AUDIT_READ = "audit.read"
 CAP_ISSUE = "cap.issue"
 CAP_REVOKE = "cap.revoke"
 
-SCOPES = (READ, PROPOSE, APPROVE, ADMIN, AUDIT_READ, CAP_ISSUE, CAP_REVOKE)
+SCOPES = (READ, PROPOSE, APPROVE, ADMIN, WORK_READ, WORK_WRITE, AUDIT_READ, CAP_ISSUE, CAP_REVOKE)
 """Every scope, in the order in which lists name them."""
 
-AGENT_SCOPES = frozenset({READ, PROPOSE})
-"""What an agent may: look, and propose within its envelope."""
+AGENT_SCOPES = frozenset({READ, PROPOSE, WORK_READ, WORK_WRITE})
+"""What an agent may: look, propose within its envelope, and keep the backlog."""
 
 
 class NotAllowed(CockpitError):
