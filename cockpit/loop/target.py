@@ -95,6 +95,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _ID = re.compile(r"[0-9a-f]{7,64}\Z")
+_ANCESTOR = re.compile(r"(.+?)(?:[~^]\d*)+\Z")
 _URL = re.compile(
     r"https?://(?P<host>[\w.-]+(?::\d+)?)/(?P<repo>[\w.-]+/[\w.-]+)/pull/(?P<pr>[1-9]\d{0,8})"
     r"(?:[/?#]\S*)?\Z"
@@ -222,6 +223,11 @@ async def _known(ref: str, git: GitFacts) -> str:
             raise IntentUnclear(
                 f"{ref} names no commit: this is no git repository, it has no commits yet, or git is "
                 "not installed (`cockpit doctor` tells)."
+            )
+        if (older := _ANCESTOR.match(ref)) and await git.commit(older[1]):
+            raise IntentUnclear(
+                f"{ref} names no commit: the history of {older[1]} begins after it. In a shallow clone "
+                "`git fetch --unshallow` brings the rest."
             )
         raise IntentUnclear(
             f"{ref} names no commit here. `git fetch` may bring it, in a shallow clone "

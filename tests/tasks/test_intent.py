@@ -115,6 +115,7 @@ async def test_what_cannot_be_reviewed_says_why(repo: Repo, tmp_path: Path) -> N
         "/review-pr nonsense": "no pull request number or URL",
         "/review-pr main..nonsense": "nonsense names no commit here",
         "review nope..main": "nope names no commit here",
+        "review HEAD~999..main": "the history of HEAD begins after it",
         "review main": "holds no commit that main lacks",
         "/review-pr --output=x": "no pull request number",
         "/review-pr main..--output=x": "names no commit here",
