@@ -94,8 +94,9 @@ def create(
     branch: str,
     role: str = "",
     task_id: str | None = None,
+    actor: str = "person",
 ) -> Session:
-    """A new session, running and without an owner."""
+    """A new session, running and without an owner. ``actor`` is who began it."""
     session_id, trace_id, now = tx.ids.new("s"), tx.ids.new("t"), tx.now()
     title, words, target = mask(title), mask(words), mask_value(dict(target))
     tx.execute(
@@ -142,7 +143,7 @@ def create(
     }
     tx.journal(
         Action.SESSION_CREATED,
-        actor="person",
+        actor=actor,
         session_id=session_id,
         trace_id=trace_id,
         detail=detail,
