@@ -1,0 +1,194 @@
+"""Which files of the project a command changed: by its redirections, by what its programs do.
+
+Source: seed 004, solution 2 ("Edit, Write → files_modified").
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+
+from cockpit.learn.capture_scripts import node_writes, python_writes
+from cockpit.learn.shell import Simple
+
+Read = Callable[[str], str | None]
+"""The text of a file by its whole path; None where there is none. Scripts that a command runs, and
+patches that it applies, are read through it."""
+
+_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*$")
+_PATCHED = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+)|^--- (?:a/)?([^\t\n]+)", re.MULTILINE)
+_ENVELOPE = re.compile(
+    r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$|^\*\*\* Move to: (.+?)\s*$", re.M
+)
+_GLOB = re.compile(r"[*?$`]")
+
+_REWRITERS: dict[str, tuple[str, ...]] = {
+    "black": (),
+    "isort": (),
+    "rustfmt": (),
+    "autopep8": ("-i", "--in-place"),
+    "yapf": ("-i", "--in-place"),
+    "ruff": ("format", "--fix"),
+    "sqlfluff": ("fix", "format"),
+    "prettier": ("--write", "-w"),
+    "eslint": ("--fix",),
+    "gofmt": ("-w",),
+    "goimports": ("-w",),
+    "clang-format": ("-i",),
+    "dos2unix": (),
+}
+"""Programs that rewrite the files they are given, and the word (one of) that makes them do it."""
+_LOOK_ONLY = frozenset(["--check", "--diff", "--check-only", "-c"])
+
+
+def edited(
+    simple: Sequence[Simple], *, root: str, failed: bool = False, read: Read | None = None
+) -> list[str]:
+    """The files beneath ``root`` that these commands changed, relative to it, without repeats.
+
+    ``failed`` says that the last of them failed: what a program of its own would have written is not
+    counted then.
+    """
+    found: dict[str, None] = {}
+    for place, one in enumerate(simple):
+        last = failed and place == len(simple) - 1
+        for path in (*one.writes, *([] if last else _by_program(one, read))):
+            inside = beneath(path, one.cwd, root)
+            if inside:
+                found[inside] = None
+    return list(found)
+
+
+def beneath(path: str, cwd: str, root: str) -> str:
+    """``path`` relative to ``root``; empty when it lies outside, or is no plain path."""
+    if not path or _GLOB.search(path) or "\n" in path or path.startswith(("/dev/", "~", "&")):
+        return ""
+    whole = posixpath.normpath(posixpath.join(cwd or root, path))
+    top = posixpath.normpath(root) if root else ""
+    if top and whole.startswith(f"{top.rstrip('/')}/"):
+        whole = whole[len(top.rstrip("/")) + 1 :]
+    elif posixpath.isabs(whole) and not (top and whole == top):
+        return ""
+    inner = whole.split("/", 1)[0]
+    return "" if inner in ("..", ".git") or whole in (".", top) else whole
+
+
+def patched(text: str) -> list[str]:
+    """The files that a patch (a diff, or an agent's ``*** Begin Patch``) changes."""
+    found = [first or second for first, second in _ENVELOPE.findall(text)]
+    if "*** Begin Patch" not in text:
+        found += [new or old for new, old in _PATCHED.findall(text)]
+    return [path for path in dict.fromkeys(found) if path != "/dev/null"]
+
+
+def _by_program(one: Simple, read: Read | None) -> list[str]:
+    name, words = one.program, one.argv[1:]
+    plain = [word for word in words if not word.startswith("-")]
+    if _PYTHON.match(name):
+        return python_writes(_program_text(one, "-c", read))
+    if name in ("node", "deno", "bun"):
+        return node_writes(_program_text(one, "-e", read))
+    if name in ("sed", "gsed", "perl"):
+        return _in_place(name, words)
+    if name in ("tee", "touch", "rm", "unlink", "truncate", "shred"):
+        return plain[1:] if name == "truncate" and "-s" in words else plain
+    if name in ("cp", "mv", "install", "ln"):
+        return _copied(name, plain)
+    if name == "dd":
+        return [word[3:] for word in words if word.startswith("of=")]
+    if name == "git":
+        return _git(words, one, read)
+    if name == "patch":
+        source = next((word for word in plain if word.endswith((".patch", ".diff"))), "")
+        named = [word for word in plain if word != source and not word.isdigit()]
+        return named or patched(one.stdin or _text(source, one, read))
+    if name == "apply_patch":
+        return patched(" ".join(words) or one.stdin)
+    if name in ("npx", "bunx") and plain:
+        return _by_program(Simple(tuple(words), (), one.stdin, one.cwd, one.joined), read)
+    if name in _REWRITERS and not _LOOK_ONLY.intersection(words):
+        asked = _REWRITERS[name]
+        if not asked or set(asked).intersection(words):
+            return [word for word in plain if word not in asked and "." in word]
+    return []
+
+
+def _program_text(one: Simple, flag: str, read: Read | None) -> str:
+    """The program that an interpreter runs: given in words, on its input, or as a file."""
+    words = list(one.argv[1:])
+    while words:
+        if words[0] == flag and len(words) > 1:
+            return words[1]
+        if words[0] == "-m":
+            return ""
+        if words[0] == "-" or not words[0].startswith("-"):
+            break
+        words.pop(0)
+    if not words or words[0] == "-":
+        return one.stdin
+    return _text(words[0], one, read)
+
+
+def _text(path: str, one: Simple, read: Read | None) -> str:
+    if not path or read is None:
+        return ""
+    return read(posixpath.normpath(posixpath.join(one.cwd, path))) or ""
+
+
+def _in_place(name: str, words: Sequence[str]) -> list[str]:
+    inplace = script = False
+    plain: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("-e", "-f", "--expression", "--file"):
+            script = next(rest, None) is not None
+        elif word.startswith("--"):
+            inplace |= word.startswith("--in-place")
+            script |= word.startswith(("--expression=", "--file="))
+        elif word.startswith("-") and len(word) > 1:
+            letters = word[1:]
+            inplace |= letters.startswith("i") or ("i" in letters and name == "perl")
+            inplace |= name != "perl" and letters[:1] in "nErsz" and "i" in letters
+            if letters.endswith("e"):
+                script = next(rest, None) is not None
+        else:
+            plain.append(word)
+    if not inplace:
+        return []
+    return plain if script else plain[1:]
+
+
+def _copied(name: str, plain: Sequence[str]) -> list[str]:
+    if len(plain) < 2:
+        return []
+    *sources, target = plain
+    if target.endswith("/") or target in (".", "..") or len(sources) > 1:
+        made = [posixpath.join(target, posixpath.basename(source)) for source in sources]
+    else:
+        made = [target]
+    return [*made, *sources] if name == "mv" else made
+
+
+def _git(words: Sequence[str], one: Simple, read: Read | None) -> list[str]:
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
+    if not rest:
+        return []
+    verb, arguments = rest[0], rest[1:]
+    plain = [word for word in arguments if not word.startswith("-")]
+    if verb == "checkout" and "--" in arguments:
+        return arguments[arguments.index("--") + 1 :]
+    if verb == "checkout":
+        return [word for word in plain if "." in posixpath.basename(word) and "/" in word]
+    if verb == "restore" and "--staged" not in arguments:
+        return plain
+    if verb == "rm" and "--cached" not in arguments:
+        return plain
+    if verb == "mv":
+        return _copied("mv", plain)
+    if verb == "apply" and "--check" not in arguments and "--stat" not in arguments:
+        texts = [_text(path, one, read) for path in plain] or [one.stdin]
+        return [path for text in texts for path in patched(text)]
+    return []

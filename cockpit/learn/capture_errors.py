@@ -1,0 +1,186 @@
+"""What went wrong with a command, in one entry: its kind, where, and the line that says so.
+
+A search that finds nothing and a comparison that finds a difference have not failed. Where a pipe hides
+the exit code, the output tells. Source: seed 004, solution 2 ("Bash (errors) → errors[]").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from cockpit.learn.capture_edits import beneath
+from cockpit.learn.shell import Simple
+from cockpit.learn.test_output import TestResults, masked, plain
+
+_MESSAGE = 400
+_COMMAND = 200
+
+_ANSWERS = frozenset(
+    ["grep", "egrep", "fgrep", "rg", "ag", "ack", "diff", "cmp", "test", "[", "[[", "which", "type"]
+)
+"""Programs whose exit code 1 is an answer."""
+_GIT_ANSWERS = frozenset(["grep", "--exit-code", "--quiet"])
+_TRACE = re.compile(r"^Traceback \(most recent call last\):", re.MULTILINE)
+_RAISED = re.compile(
+    r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Failure|DoesNotExist|"
+    r"Configured|NotReady|Invalid\w*|[A-Z]\w+))(?:: (?P<words>.*))?$"
+)
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"<>\n]+)", line (?P<line>\d+)', re.MULTILINE)
+_PLACE = re.compile(
+    r"^\s*(?:-->\s*)?(?P<file>[\w./@+-]+\.[A-Za-z]{1,5})[:(](?P<line>\d+)\b", re.MULTILINE
+)
+_SIGNS = (
+    ("command_not_found", re.compile(r"^.{0,80}(?:command not found|: not found)\s*$")),
+    ("module_not_found", re.compile(r"No module named \S+|Cannot find module .+")),
+    ("no_such_file", re.compile(r"No such file or directory|cannot access |can't open file ")),
+    ("permission_denied", re.compile(r"Permission denied|Operation not permitted")),
+    ("syntax_error", re.compile(r"^.{0,200}(?:SyntaxError|syntax error)\b.*")),
+    ("git_error", re.compile(r"^(?:fatal|error): .+")),
+    ("npm_error", re.compile(r"^npm (?:ERR!|error) .+")),
+    ("compile_error", re.compile(r"^error(?:\[\w+\])?: .+|^.+: error: .+|^.+: undefined: .+")),
+    ("error", re.compile(r"^(?:ERROR|Error|error)\b[: ].+|^[\w./-]+: (?:error|cannot|invalid) .+")),
+)
+"""Lines that tell a failure, the surest first."""
+_SURE = ("command_not_found", "module_not_found", "npm_error", "git_error")
+"""Those which a command that succeeded does not print."""
+
+
+def failure(
+    simple: Sequence[Simple],
+    command: str,
+    output: str,
+    exit_code: int | None,
+    tests: TestResults | None,
+    *,
+    root: str = "",
+) -> dict[str, str] | None:
+    """The entry for ``errors`` that a command's end makes; None when it did not fail.
+
+    ``output`` is both streams as they came. The entry has ``type``, ``message``, ``command`` and,
+    where it is told, ``file`` (``path:line``, relative to ``root``).
+    """
+    told = plain(output)
+    if tests is not None and tests.outcome == "fail" and tests.ran and tests.counted:
+        return _entry(
+            "test_failure", tests.failing_test or _last(told), _place(told, root), command
+        )
+    if not _failed(simple, told, exit_code) and not (tests and tests.outcome == "fail"):
+        return None
+    trace = _traceback(told)
+    if trace is not None:
+        kind, message = trace
+        return _entry(kind, message, _place(told, root), command)
+    for kind, sign in _SIGNS:
+        line = next((line for line in told.splitlines() if sign.search(line)), "")
+        if line:
+            return _entry(kind, line, _place(told, root), command)
+    code = f"exit code {exit_code}" if exit_code else "failed"
+    kind = "test_failure" if tests is not None else "exit_code"
+    last = _last(told)
+    return _entry(kind, f"{code}: {last}" if last else code, _place(told, root), command)
+
+
+def _failed(simple: Sequence[Simple], told: str, exit_code: int | None) -> bool:
+    if exit_code:
+        return not _answer(simple, told, exit_code)
+    if exit_code is None or _hidden(simple):
+        return _tells_failure(simple, told)
+    return False
+
+
+def _answer(simple: Sequence[Simple], told: str, exit_code: int) -> bool:
+    """Whether exit code 1 is what a search or a comparison answers: no, or different."""
+    if exit_code != 1 or not simple:
+        return False
+    last = simple[-1]
+    asks = last.program in _ANSWERS or (
+        last.program == "git" and not _GIT_ANSWERS.isdisjoint(last.argv)
+    )
+    # A search behind a pipe has read what the program before it said, of whatever code.
+    return asks and not re.search(r"No such file or directory|Permission denied|: not found", told)
+
+
+def _hidden(simple: Sequence[Simple]) -> bool:
+    """Whether a program's failure would not show in the exit code of the whole."""
+    return any(masked(simple, one) for one in simple[:-1])
+
+
+def _tells_failure(simple: Sequence[Simple], told: str) -> bool:
+    if _reads_only(simple):
+        return False  # what it found may tell of any failure
+    if _TRACE.search(told) and _traceback(told) is not None:
+        return True
+    signs = [sign for kind, sign in _SIGNS if kind in _SURE]
+    return any(sign.search(line) for line in told.splitlines() for sign in signs)
+
+
+_READERS = frozenset(
+    [
+        "cat",
+        "grep",
+        "rg",
+        "head",
+        "tail",
+        "sed",
+        "find",
+        "ls",
+        "less",
+        "nl",
+        "wc",
+        "sort",
+        "awk",
+        "cut",
+    ]
+)
+
+
+def _reads_only(simple: Sequence[Simple]) -> bool:
+    return all(
+        one.program in _READERS or one.program in ("cd", "echo", "true", "xargs") for one in simple
+    )
+
+
+def _traceback(told: str) -> tuple[str, str] | None:
+    """What the last uncaught exception of Python was; None when there is none."""
+    begun = list(_TRACE.finditer(told))
+    if not begun:
+        return None
+    for line in told[begun[-1].end() :].splitlines()[1:]:
+        if line[:1] in (" ", "\t", ""):
+            continue
+        raised = _RAISED.match(line)
+        if raised:
+            return _snake(raised["kind"].rpartition(".")[2]), line
+        return None
+    return None
+
+
+def _place(told: str, root: str) -> str:
+    """The last place in the project that the output names, as ``path:line``; empty for none."""
+    found = [*_FRAME.finditer(told), *_PLACE.finditer(told)]
+    best = ""
+    for match in found:
+        inside = beneath(match["file"], root, root)
+        if inside and "site-packages" not in inside and "node_modules" not in inside:
+            best = f"{inside}:{match['line']}"
+            if match.re is _PLACE:
+                break
+    return best
+
+
+def _entry(kind: str, message: str, file: str, command: str) -> dict[str, str]:
+    made = {"type": kind, "message": " ".join(message.split())[:_MESSAGE]}
+    if file:
+        made["file"] = file
+    # Of a script only the beginning: it is to be recognised, not run again.
+    made["command"] = " ".join(command.split())[:_COMMAND]
+    return made
+
+
+def _last(told: str) -> str:
+    return next((line.strip() for line in reversed(told.splitlines()) if line.strip()), "")
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -1,0 +1,302 @@
+"""What a test run said: how many passed and failed, and which failed first.
+
+Counts of pytest, unittest, jest, vitest, go test, cargo test and node's runner are read, in whatever
+order and colour they come; of any other runner only pass or fail. Source: seed 004, solution 2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cockpit.learn import test_output_go
+from cockpit.learn.shell import Simple, commands
+from cockpit.learn.test_results import Counts
+from cockpit.learn.test_runners import KNOWN, test_commands
+
+_MOST = 400_000
+"""Characters of output that are looked at: the first and the last half."""
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r(?=\n)")
+_LONGEST_NAME = 300
+
+_PYTEST = re.compile(
+    r"^(?:=+ )?(?P<counts>(?:no tests ran|\d+ [a-z]+)(?:, \d+ [a-z]+)*) in [\d.]+ ?s(?:econds)?\b.*$",
+    re.MULTILINE,
+)
+_PYTEST_FIRST = (
+    re.compile(r"^FAILED (?P<name>\S.*?)(?: - .*)?$", re.MULTILINE),
+    re.compile(r"^ERROR (?P<name>[^\s:]\S*(?:::.*?)?)(?: - .*)?$", re.MULTILINE),
+    re.compile(r"^(?:\[gw\d+\] \[ *\d+%\] )?(?:FAILED|ERROR) (?P<name>\S+)", re.MULTILINE),
+    re.compile(r"^(?P<name>\S+::\S.*?)\s+(?:FAILED|ERROR)\b", re.MULTILINE),
+    re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(?P<name>\S.*?) _{3,}$", re.MULTILINE),
+)
+_UNITTEST = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+_UNITTEST_END = re.compile(r"^(OK|FAILED|NO TESTS RAN)(?: \((.*)\))?\s*$", re.MULTILINE)
+_UNITTEST_FIRST = re.compile(r"^(?:FAIL|ERROR): (\S+)(?: \((.+?)\))?", re.MULTILINE)
+_JEST = re.compile(r"^Tests:\s+(.*\d+ total.*)$", re.MULTILINE)
+_JEST_SUITES = re.compile(r"^Test Suites:\s+(?:(\d+) failed)?", re.MULTILINE)
+_JEST_FILE = re.compile(r"^\s*FAIL\s+(\S+)", re.MULTILINE)
+_JEST_FIRST = re.compile(r"^\s*● (?!Test suite failed|Console)(.+?)\s*$", re.MULTILINE)
+_VITEST = re.compile(r"^\s*Tests\s+(.*\(\d+\)|no tests.*)$", re.MULTILINE)
+_VITEST_FIRST = re.compile(r"^\s*FAIL\s+(\S.*?)\s*$", re.MULTILINE)
+_NODE = re.compile(r"^[#ℹ] (tests|pass|fail|cancelled|skipped|todo) (\d+)$", re.MULTILINE)
+_NODE_FIRST = re.compile(r"^\s*(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?\s*$", re.MULTILINE)
+_NODE_PLACE = re.compile(r"^(?:\s+location: '(.+):\d+'|test at (.+):\d+)$", re.MULTILINE)
+_CARGO = re.compile(
+    r"^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE
+)
+_CARGO_FIRST = re.compile(r"^test (\S.*?) \.\.\. FAILED", re.MULTILINE)
+_NUMBERED = re.compile(r"(\d+) ([a-z]+(?: [a-z]+)?)")
+_NOT_STARTED = re.compile(
+    r"No module named '?(?:pytest|unittest|nose2?|tox|django)\b|command not found"
+    r"|error: could not compile|\[build failed\]|\[setup failed\]|ERROR: (?:usage|file or directory)"
+    r"|npm (?:ERR!|error) Missing script",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TestResults:
+    """One run of tests.
+
+    ``outcome`` is ``pass``, ``fail``, or ``unknown`` where the output was cut and the exit code is
+    another program's. ``counted`` says what the counts are of: ``tests``, ``packages`` (go without
+    ``-v`` names no test that passed), or nothing when there are none; ``failed`` includes errors.
+    ``ran`` is False when no test was begun.
+    """
+
+    __test__ = False
+
+    runner: str
+    ran: bool
+    outcome: str
+    counted: str = ""
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failing_test: str = ""
+
+    def wip(self) -> dict[str, Any]:
+        """As ``test_results`` of work in progress: every key, so that nothing of an older run stays."""
+        return {
+            "runner": self.runner,
+            "ran": self.ran,
+            "outcome": self.outcome,
+            "counted": self.counted,
+            "passed": self.passed,
+            "failed": self.failed,
+            "skipped": self.skipped,
+            "failing_test": self.failing_test,
+        }
+
+
+def read_tests(
+    argv_or_command: str | Sequence[str], output: str, exit_code: int | None
+) -> TestResults | None:
+    """What the test run in this command came to; None when it runs no tests.
+
+    ``exit_code`` is the whole command's. Where a pipe or what follows hides the runner's own, the
+    output decides.
+    """
+    return results_of(commands(argv_or_command), output, exit_code)
+
+
+def results_of(simple: Sequence[Simple], output: str, exit_code: int | None) -> TestResults | None:
+    """As :func:`read_tests`, of commands that were taken apart already."""
+    found = test_commands(simple)
+    if not found:
+        return None
+    last, runner = found[-1]
+    told = plain(output)
+    counts, by = _read(runner, told)
+    own = exit_code if _owns_exit(simple, last, exit_code) else None
+    if counts is None:
+        return _uncounted(runner, told, own)
+    outcome = "fail" if counts.failed or counts.broken else "pass"
+    if own not in (None, 0) and not (counts.ran and outcome == "fail"):
+        outcome = "fail"  # a threshold of coverage, a crash afterwards
+    elif own is None and not counts.ran and outcome == "pass":
+        outcome = "unknown"
+    return TestResults(
+        runner=by if runner not in KNOWN else runner,
+        ran=counts.ran,
+        outcome=outcome,
+        counted=counts.counted if counts.ran else "",
+        passed=counts.passed,
+        failed=counts.failed,
+        skipped=counts.skipped,
+        failing_test=counts.first[:_LONGEST_NAME] if outcome == "fail" else "",
+    )
+
+
+def plain(output: str) -> str:
+    """Output without colours, and of a very long one the beginning and the end."""
+    if len(output) > _MOST:
+        output = f"{output[: _MOST // 2]}\n{output[-_MOST // 2 :]}"
+    return _ESCAPE.sub("", output)
+
+
+def masked(simple: Sequence[Simple], one: Simple) -> bool:
+    """Whether the exit code of the whole may be another program's than that of ``one``."""
+    place = next(i for i, each in enumerate(simple) if each is one)
+    return any(each.joined != "&&" for each in simple[place + 1 :])
+
+
+def _owns_exit(simple: Sequence[Simple], one: Simple, exit_code: int | None) -> bool:
+    # In a chain of && it passed when the whole did; when that failed, it is the likeliest to have.
+    return exit_code is not None and not masked(simple, one)
+
+
+def _uncounted(runner: str, told: str, own: int | None) -> TestResults:
+    if _NOT_STARTED.search(told):
+        return TestResults(runner, ran=False, outcome="fail")
+    first = _first_of(runner, told)
+    if own is None:
+        broke = bool(first) or "Traceback (most recent call last):" in told
+        return TestResults(runner, True, "fail" if broke else "unknown", failing_test=first)
+    return TestResults(
+        runner, ran=True, outcome="fail" if own else "pass", failing_test=first if own else ""
+    )
+
+
+def _read(runner: str, told: str) -> tuple[Counts | None, str]:
+    """The counts, and the runner in whose words they are."""
+    if runner in KNOWN:
+        return _READERS[runner](told), runner
+    for name in KNOWN:
+        if name != "go" or runner in ("make", "gotestsum", "just"):
+            found = _READERS[name](told)
+            if found is not None:
+                return found, name if runner != "script" else runner
+    return None, runner
+
+
+def _pytest(told: str) -> Counts | None:
+    ends = list(_PYTEST.finditer(told))
+    if not ends:
+        return None
+    counts = ends[-1]["counts"]
+    by = {word: int(number) for number, word in _NUMBERED.findall(counts)}
+    errors = by.get("error", 0) + by.get("errors", 0)
+    passed, failed = by.get("passed", 0), by.get("failed", 0) + errors
+    return Counts(
+        passed=passed + by.get("xpassed", 0),
+        failed=failed,
+        skipped=by.get("skipped", 0) + by.get("xfailed", 0),
+        first=_first_of("pytest", told) if failed else "",
+        ran=not counts.startswith("no tests"),
+    )
+
+
+def _first_of(runner: str, told: str) -> str:
+    if runner == "pytest":
+        for shape in _PYTEST_FIRST:
+            if found := shape.search(told):
+                return found["name"]
+    if runner == "unittest" and (found := _UNITTEST_FIRST.search(told)):
+        return _unittest_name(found)
+    return ""
+
+
+def _unittest_name(found: re.Match[str]) -> str:
+    name, place = found[1], found[2] or ""
+    if not place or place.endswith(f".{name}"):  # Python 3.11 and later give the whole name
+        return place or name
+    return f"{place}.{name}" if re.fullmatch(r"[\w.]+", place) else f"{name} ({place})"
+
+
+def _unittest(told: str) -> Counts | None:
+    runs = list(_UNITTEST.finditer(told))
+    if not runs:
+        return None
+    end = _UNITTEST_END.search(told, runs[-1].end())
+    total = int(runs[-1][1])
+    by: dict[str, int] = {}
+    for part in (end[2] or "").split(",") if end else ():
+        name, _, number = part.strip().partition("=")
+        by[name] = int(number) if number.isdigit() else 0
+    failed = by.get("failures", 0) + by.get("errors", 0) + by.get("unexpected successes", 0)
+    skipped = by.get("skipped", 0) + by.get("expected failures", 0)
+    first = _UNITTEST_FIRST.search(told)
+    return Counts(
+        passed=max(0, total - failed - skipped),
+        failed=failed,
+        skipped=skipped,
+        first=_unittest_name(first) if first and failed else "",
+        ran=total > 0 or failed > 0,
+        broken=end is not None and end[1] == "FAILED",
+    )
+
+
+def _jest(told: str) -> Counts | None:
+    ends = list(_JEST.finditer(told))
+    if not ends:
+        return None
+    by = {word: int(number) for number, word in _NUMBERED.findall(ends[-1][1])}
+    suites = _JEST_SUITES.search(told)
+    broken = bool(suites and suites[1])
+    file, first = _JEST_FILE.search(told), _JEST_FIRST.search(told)
+    where = file[1] if file else ""
+    name = f"{where}: {first[1]}" if first and where else where or (first[1] if first else "")
+    return Counts(
+        passed=by.get("passed", 0),
+        failed=by.get("failed", 0),
+        skipped=by.get("skipped", 0) + by.get("todo", 0),
+        first=name if broken or by.get("failed") else "",
+        ran=by.get("total", 0) > 0,
+        broken=broken,
+    )
+
+
+def _vitest(told: str) -> Counts | None:
+    ends = list(_VITEST.finditer(told))
+    if not ends:
+        return None
+    by = {word: int(number) for number, word in _NUMBERED.findall(ends[-1][1])}
+    first = _VITEST_FIRST.search(told)
+    return Counts(
+        passed=by.get("passed", 0),
+        failed=by.get("failed", 0),
+        skipped=by.get("skipped", 0) + by.get("todo", 0),
+        first=first[1] if first else "",
+        ran=bool(by),
+        broken=bool(first),
+    )
+
+
+def _node(told: str) -> Counts | None:
+    by = {word: int(number) for word, number in _NODE.findall(told)}
+    if "pass" not in by or "fail" not in by:
+        return None
+    first, place = _NODE_FIRST.search(told), _NODE_PLACE.search(told)
+    where = f"{(place[1] or place[2])}: " if place else ""
+    failed = by["fail"] + by.get("cancelled", 0)
+    return Counts(
+        passed=by["pass"],
+        failed=failed,
+        skipped=by.get("skipped", 0) + by.get("todo", 0),
+        first=f"{where}{first[1]}" if first and failed else "",
+        ran=by.get("tests", by["pass"] + by["fail"]) > 0,
+    )
+
+
+def _cargo(told: str) -> Counts | None:
+    ends = _CARGO.findall(told)
+    if not ends:
+        return None
+    passed, failed, skipped = (sum(int(end[place]) for end in ends) for place in range(3))
+    first = _CARGO_FIRST.search(told)
+    made = Counts(passed=passed, failed=failed, skipped=skipped, first=first[1] if first else "")
+    return replace(made, ran=passed + failed + skipped > 0)
+
+
+_READERS: dict[str, Callable[[str], Counts | None]] = {
+    "pytest": _pytest,
+    "unittest": _unittest,
+    "jest": _jest,
+    "vitest": _vitest,
+    "go": test_output_go.read,
+    "cargo": _cargo,
+    "node": _node,
+}
