@@ -36,3 +36,8 @@ def sessions_on(connection: sqlite3.Connection, task_id: str) -> list[str]:
 def clear(tx: Tx, agent_session: str) -> None:
     """The session works on nothing any more."""
     tx.execute("DELETE FROM active_task WHERE agent_session=?", (agent_session,))
+
+
+def leave(tx: Tx, task_id: str) -> None:
+    """Nobody works on the task any more."""
+    tx.execute("DELETE FROM active_task WHERE task_id=?", (task_id,))
