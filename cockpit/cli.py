@@ -32,6 +32,10 @@ COMMANDS = {
     "prune": ("cockpit.commands.prune:prune", "Archive and delete what old sessions leave behind."),
     "metrics": ("cockpit.commands.metrics:metrics", "The numbers, in Prometheus' text format."),
     "replay": ("cockpit.commands.replay:replay", "Watch a past session again."),
+    "mcp": (
+        "cockpit.commands.mcp:mcp",
+        "Serve outside agents over the Model Context Protocol.",
+    ),
     "init": ("cockpit.commands.init:init", "Write commented templates into .cockpit."),
     "doctor": ("cockpit.commands.doctor:doctor", "What is missing, and how to mend it."),
     "demo": (

@@ -1,0 +1,118 @@
+"""What an outside agent is told of a call: where its proposal stands, what came back, what was read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.loop import attending
+from cockpit.loop.asking import request_id
+from cockpit.loop.results import exchanges
+from cockpit.store import facts, plans, proposals, requests, waves
+from cockpit.store.errors import NotFound
+from cockpit.store.proposals import Proposal
+from cockpit.store.waves import Wave
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A fact that was granted: the scope item that yields it again, its words and their tokens."""
+
+    source: str
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a call stands. ``status`` is pending (a person decides), working (decided, being carried
+    out), or how it ended: approved, narrowed, rejected, discussed, expired, confirmed, failed,
+    uncertain or refused. ``told`` is for the agent."""
+
+    status: str
+    told: str
+    proposal_id: str
+    given: tuple[Given, ...] = ()
+
+
+def answered(
+    connection: sqlite3.Connection, session_id: str, proposal_id: str, *, settled: bool
+) -> Answer:
+    """The session's last call, or the one that ``proposal_id`` was about.
+
+    ``settled`` says that nothing of the session runs any more. Raises :class:`NotFound`.
+    """
+    if proposal_id:
+        wave = waves.load(connection, proposals.load(connection, proposal_id).wave_id)
+    else:
+        wave = _last(connection, session_id)
+    plan = plans.load(connection, wave.wave_id)
+    if plan is None or not plan.calls:
+        raise NotFound(f"Nothing was called in wave {wave.wave_id}.")
+    call = plan.calls[0]
+    shown = _proposal(connection, wave, call)
+    identity = "" if shown is None else shown.proposal_id
+    if shown is not None and shown.status == "pending":
+        return Answer("pending", f"A person decides: {shown.title}.", identity)
+    if not settled and wave.wave_id == _last(connection, session_id).wave_id:
+        return Answer("working", "It was decided and is being carried out.", identity)
+    came = exchanges(connection, wave)[0]
+    return Answer(came.status, came.result, identity, _given(connection, wave, call))
+
+
+def _last(connection: sqlite3.Connection, session_id: str) -> Wave:
+    """The newest wave in which the agent called something."""
+    row = connection.execute(
+        "SELECT w.wave_id FROM wave_runs w JOIN plans p ON p.wave_id=w.wave_id"
+        " WHERE w.session_id=? AND p.calls_json<>'[]' ORDER BY w.ordinal DESC LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        raise NotFound("Nothing was called yet.")
+    return waves.load(connection, str(row[0]))
+
+
+def _proposal(
+    connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
+) -> Proposal | None:
+    """The newest proposal that a call made: the person's edit of it, where there is one."""
+    key = str(call["key"])
+    if call["name"] == "request_context":
+        row = connection.execute(
+            "SELECT proposal_id FROM context_requests WHERE request_id=?", (request_id(key),)
+        ).fetchone()
+        return None if row is None or row[0] is None else proposals.load(connection, row[0])
+    if call["name"] == attending.TOOL:
+        row = connection.execute(
+            "SELECT proposal_id FROM proposals WHERE proposal_id=?", (attending.proposal_id(key),)
+        ).fetchone()
+        return None if row is None else proposals.load(connection, row[0])
+    made = proposals.of_action(connection, wave.wave_id, key)
+    return made[-1] if made else None
+
+
+def _given(
+    connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
+) -> tuple[Given, ...]:
+    """The facts that a granted request brought, or found again, in the wave after it."""
+    if call["name"] != "request_context":
+        return ()
+    identity = request_id(str(call["key"]))
+    known = connection.execute(
+        "SELECT 1 FROM context_requests WHERE request_id=? AND status='fetched'", (identity,)
+    ).fetchone()
+    if known is None:
+        return ()
+    request = requests.load(connection, identity)
+    found = connection.execute(
+        "SELECT fact_id, tokens_full FROM session_facts WHERE session_id=?"
+        " AND (job=? OR seen_at=?) ORDER BY ordinal, position",
+        (wave.session_id, request.request_id, wave.ordinal + 1),
+    ).fetchall()
+    words = facts.texts(connection, [identity for identity, _ in found])
+    return tuple(
+        Given(words[identity].source_ref, words[identity].full, tokens)
+        for identity, tokens in found
+    )

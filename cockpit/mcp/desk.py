@@ -1,0 +1,175 @@
+"""The desk: one call of one client comes in, a JSON value or words about what to do goes out.
+
+Reads run on a reader's thread, writes in a durable transaction, and the loop's calls where the engine
+runs: the protocol never waits for any of them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cockpit.access.principals import Caller
+from cockpit.access.scopes import PROPOSE, READ
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.mcp.answers import Answer
+from cockpit.mcp.callers import Guest
+from cockpit.mcp.loop_tools import (
+    PacketOf,
+    ProposeAction,
+    ProposeProfileChange,
+    Proposing,
+    RequestContext,
+    checked,
+)
+from cockpit.mcp.outside import Client, Outside
+from cockpit.mcp.packets import packet_of
+from cockpit.mcp.paging import page, readable
+from cockpit.mcp.schema import read_arguments, schema_of
+from cockpit.mcp.thread import EngineThread
+from cockpit.store.clock import stamp
+from cockpit.store.database import Store
+from cockpit.store.place import Place
+
+Tier = Literal["core", "standard", "all"]
+TIERS: tuple[Tier, ...] = ("core", "standard", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as the desk serves it: ``tier`` is the smallest set that it is in, ``parameters`` the
+    record that its arguments are read into."""
+
+    name: str
+    tier: Tier
+    description: str
+    parameters: type[Any]
+    run: Callable[[Desk, Guest, Any], Awaitable[Any]]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return schema_of(self.parameters)
+
+
+class Desk:
+    """Everything that calls need. Made where the protocol's event loop runs; end it with ``close``."""
+
+    def __init__(self, store: Store, place: Place, settings: RuntimeSettings) -> None:
+        self.store = store
+        self.engine = EngineThread(store, place, settings)
+        self._seats: dict[tuple[str, str, str], Outside] = {}
+
+    async def call(self, tool: Tool, guest: Guest, arguments: Mapping[str, Any] | None) -> Any:
+        """What the tool answers, as a JSON value. Raises ``CockpitError`` with words for the agent."""
+        return await tool.run(self, guest, read_arguments(tool.name, tool.parameters, arguments))
+
+    async def caller(self, guest: Guest) -> Caller:
+        """Who the guest is now. Raises ``TokenRefused``."""
+        now = stamp(self.store.clock.now())
+        return await self.store.read(lambda connection: guest.caller(connection, now))
+
+    async def propose(self, guest: Guest, name: str, asked: Proposing) -> dict[str, Any]:
+        """A call of the loop's, or what became of an earlier one."""
+        caller = await self.caller(guest)
+        caller.require(PROPOSE, "propose anything")
+        seat = self.seat(caller, guest)
+        checked(name, asked)
+        if asked.proposal_id:
+            identity = asked.proposal_id
+            answer = await self.engine.do(lambda engine: seat.again(engine, identity, asked.wait_s))
+        else:
+            answer = await self.engine.do(
+                lambda engine: seat.ask(engine, name, asked.call(), asked.wait_s)
+            )
+        return _told(answer, getattr(asked, "offset", 0))
+
+    def seat(self, caller: Caller, guest: Guest) -> Outside:
+        """The guest's seat at the loop: the same one for every call on the same line."""
+        key = (caller.namespace, guest.name, guest.line)
+        if key not in self._seats:
+            self._seats[key] = Outside(Client(caller.namespace, guest.name))
+        return self._seats[key]
+
+    async def close(self) -> None:
+        """End what runs for clients; what they proposed stays in the queue."""
+        for seat in self._seats.values():
+            if seat.session_id:
+                await self.engine.do(lambda _, seat=seat: seat.leave())  # type: ignore[misc]  # bound now
+        await self.engine.close()
+
+
+async def _request_context(desk: Desk, guest: Guest, asked: RequestContext) -> Any:
+    return await desk.propose(guest, "request_context", asked)
+
+
+async def _propose_action(desk: Desk, guest: Guest, asked: ProposeAction) -> Any:
+    return await desk.propose(guest, asked.action or "propose_action", asked)
+
+
+async def _propose_profile_change(desk: Desk, guest: Guest, asked: ProposeProfileChange) -> Any:
+    return await desk.propose(guest, "propose_profile_change", asked)
+
+
+async def _packet(desk: Desk, guest: Guest, asked: PacketOf) -> Any:
+    caller = await desk.caller(guest)
+    caller.require(READ, "read packets")
+    own = desk.seat(caller, guest).session_id
+
+    def look(connection: sqlite3.Connection) -> dict[str, Any]:
+        return packet_of(connection, asked, own)
+
+    return await desk.store.read(look)
+
+
+LOOP_TOOLS = (
+    Tool(
+        "request_context",
+        "core",
+        "Ask to read through cockpit. A person sees the items and their cost first. Pending: call "
+        "again with its proposal_id.",
+        RequestContext,
+        _request_context,
+    ),
+    Tool(
+        "propose_action",
+        "standard",
+        "Propose an edit, a command, a gh call or a commit. A person sees exactly what would happen; "
+        "approved, cockpit does it once. Pending: call again with its proposal_id.",
+        ProposeAction,
+        _propose_action,
+    ),
+    Tool(
+        "propose_profile_change",
+        "standard",
+        "Propose to shift what packets pay attention to, for some waves. A person decides.",
+        ProposeProfileChange,
+        _propose_profile_change,
+    ),
+    Tool(
+        "get_orientation_packet",
+        "standard",
+        "What a wave of the loop knew: your session's newest packet, or another's.",
+        PacketOf,
+        _packet,
+    ),
+)
+"""The loop's own. There is no tool that approves, in any tier."""
+
+
+def _told(answer: Answer, offset: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"status": answer.status, "result": readable(answer.told)}
+    if answer.proposal_id:
+        found["proposal_id"] = answer.proposal_id
+    if answer.status in ("pending", "working"):
+        found["next"] = (
+            "Go on with other work; call again with this proposal_id to see what became of it."
+        )
+    if answer.given:
+        items = [
+            (given.tokens, {"source": given.source, "text": readable(given.text)})
+            for given in answer.given
+        ]
+        found |= page("facts", items, offset)
+    return found

@@ -1,0 +1,48 @@
+"""A server from its start to its end: the store, the desk, one transport."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.mcp import http, stdio
+from cockpit.mcp.callers import Guest
+from cockpit.mcp.desk import Desk, Tier
+from cockpit.mcp.server import made
+from cockpit.mcp.toolbox import TOOLS
+from cockpit.store.database import Store
+from cockpit.store.place import Place
+
+
+async def over_stdio(place: Place, settings: RuntimeSettings, tier: Tier, secret: str) -> None:
+    """Serve the client on standard input and output. Raises ``TokenRefused`` for a ``secret`` that
+    opens nothing."""
+    async with _desk(place, settings) as desk:
+        await desk.caller(Guest(secret=secret))
+        await stdio.serve(made(desk, TOOLS, tier, secret))
+
+
+async def over_http(
+    place: Place,
+    settings: RuntimeSettings,
+    tier: Tier,
+    host: str,
+    port: int,
+    tell: Callable[[str], None],
+) -> None:
+    """Serve clients that bring tokens; ``tell`` is called with the address. Raises
+    ``CannotListen``."""
+    async with _desk(place, settings) as desk:
+        await http.serve(made(desk, TOOLS, tier), desk, host, port, tell)
+
+
+@asynccontextmanager
+async def _desk(place: Place, settings: RuntimeSettings) -> AsyncIterator[Desk]:
+    place.prepare()
+    with Store.open(place.database) as store:
+        desk = Desk(store, place, settings)
+        try:
+            yield desk
+        finally:
+            await desk.close()
