@@ -28,6 +28,7 @@ from cockpit.loop.story import Storyteller
 from cockpit.store import journal, sessions
 from cockpit.store.follow import follow
 from cockpit.store.place import Place
+from cockpit.work.backlog import set_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,17 @@ class Teller:
                 self._telling.write(text)
 
 
-def drive(words: str, session: str | None, *, output: str, flags: Mapping[str, object]) -> Exit:
+def drive(
+    words: str,
+    session: str | None,
+    *,
+    task_id: str | None = None,
+    output: str,
+    flags: Mapping[str, object],
+) -> Exit:
     """Begin a session (or go on with one) and run it to its end; returns the exit code.
+
+    With ``task_id`` the new session begins that task of the backlog.
 
     The session's last word in ``output``'s format is on stdout by then. Raises
     :class:`~cockpit.store.errors.CockpitError` where none could begin.
@@ -72,7 +82,7 @@ def drive(words: str, session: str | None, *, output: str, flags: Mapping[str, o
     place = here()
     settings = settings_of(place, flags)
     first_start(place, quiet=not on_terminal(sys.stderr))
-    return asyncio.run(_drive(place, settings, words, session, output, flags))
+    return asyncio.run(_drive(place, settings, words, session, task_id, output, flags))
 
 
 async def _drive(
@@ -80,12 +90,13 @@ async def _drive(
     settings: Settings,
     words: str,
     session: str | None,
+    task_id: str | None,
     output: str,
     flags: Mapping[str, object],
 ) -> Exit:
     async with open_runtime(place, settings.runtime) as runtime:
         before = await runtime.store.read(journal.last_seq)
-        session_id = await _begin(runtime, settings, words, session, flags)
+        session_id = await _begin(runtime, settings, words, session, task_id, flags)
         ending = await _run(runtime, session_id, Teller(output, before))
         if output == "json":
             document = await runtime.store.read(lambda c: session_document(c, session_id))
@@ -109,10 +120,16 @@ async def _begin(
     settings: Settings,
     words: str,
     session: str | None,
+    task_id: str | None,
     flags: Mapping[str, object],
 ) -> str:
     if session is None:
-        return await runtime.start(words, interactive=False)
+        begun = await runtime.start(words, interactive=False, task_id=task_id)
+        if task_id is not None:
+            await runtime.store.write(
+                lambda tx: set_status(tx, task_id, "in_progress", by="person", session_id=begun)
+            )
+        return begun
     session_id = await runtime.store.read(lambda connection: choose_session(connection, session))
     given = {name for name, value in flags.items() if value is not None}
     limits = any(name.startswith("[limits]") or name.endswith("deadline_s") for name in given)

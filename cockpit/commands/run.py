@@ -71,9 +71,22 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(short_help="Work on a task without the screen.")
 @click.argument("task", required=False)
+@click.option(
+    "--task",
+    "task_id",
+    metavar="ID",
+    help="Work on that task of the backlog (T-42): it is begun, and what is done is kept there.",
+)
 @session_options
 @click.pass_context
-def run(ctx: click.Context, /, task: str | None, session: str | None, **options: Any) -> None:
+def run(
+    ctx: click.Context,
+    /,
+    task: str | None,
+    task_id: str | None,
+    session: str | None,
+    **options: Any,
+) -> None:
     """Work on TASK without the screen: plain words, or a command such as "/review-pr 24".
 
     Proposals that no policy decides wait for a person in any cockpit of this project, or for
@@ -84,9 +97,11 @@ def run(ctx: click.Context, /, task: str | None, session: str | None, **options:
     if task == "-":
         task = sys.stdin.read()
     words = str(task or "").strip()
-    if not words and session is None:
+    if task_id is not None and session is not None:
+        raise WrongUse("A session keeps the task that it began with; leave --task out.")
+    if not words and session is None and task_id is None:
         raise WrongUse('Say what to do, for example: cockpit run "review main..HEAD".')
-    ctx.exit(_drive(words, session, **options))
+    ctx.exit(_drive(words, session, task_id, **options))
 
 
 @click.command(short_help="Review a pull request, a branch or a range.")
@@ -97,12 +112,13 @@ def review(ctx: click.Context, /, target: str, session: str | None, **options: A
     """Review TARGET: a pull request's number or address, a branch, or a range such as main..HEAD."""
     if session is not None:
         raise WrongUse("A review begins a session; go on with one by `cockpit run --continue ID`.")
-    ctx.exit(_drive(f"/review-pr {target}", None, **options))
+    ctx.exit(_drive(f"/review-pr {target}", None, None, **options))
 
 
 def _drive(
     words: str,
     session: str | None,
+    task_id: str | None,
     *,
     output: str,
     model: str | None,
@@ -117,6 +133,7 @@ def _drive(
     return drive(
         words,
         session,
+        task_id=task_id,
         output=output,
         flags={
             "[model] name": model,

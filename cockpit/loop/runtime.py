@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from cockpit.access.programs import ProgramMissing, run_git
 from cockpit.act.ground import stand_on
 from cockpit.learn.feedback import spoken
+from cockpit.learn.resume import briefing
 from cockpit.loop import editing, looking
 from cockpit.loop.engine import Engine
 from cockpit.loop.intent import Task, resolve
@@ -25,7 +26,7 @@ from cockpit.loop.ruling import Ruling, rule
 from cockpit.loop.settings import Limits, RuntimeSettings
 from cockpit.loop.target import Repository
 from cockpit.loop.task_types import load_task_types
-from cockpit.store import events, messages, pins, profiles, proposals, sessions
+from cockpit.store import events, messages, pins, profiles, proposals, sessions, tasks
 from cockpit.store.clock import Clock, Ids
 from cockpit.store.database import Store, Tx
 from cockpit.store.errors import IllegalTransition
@@ -84,19 +85,30 @@ class Runtime:
         interactive: bool = True,
         limits: Limits | None = None,
         task_type: str | None = None,
+        task_id: str | None = None,
     ) -> str:
         """A new session for what the person asks; returns its id. Nothing runs yet.
+
+        With ``task_id`` it is about that task of the backlog: what is to be done and where it was
+        left stands in its objectives, and what the session does is kept as work in progress there.
+        Without ``words`` the task's title says what to do. Raises ``NotFound`` for no such task.
 
         The task type's deterministic context is fetched first: when that fails nothing is stored
         (ADR-10, error handling). Raises ``IntentUnclear``, ``OpeningFailed``, ``ModelError``.
         """
         engine = self.engine
+        given = None
+        if task_id is not None:
+            given = self.store.read_now(lambda found: tasks.load(found, task_id))
+            words = words.strip() or given.title
         task = await resolve(words, engine.types, Repository(self.place.root))
         if task_type is not None:
             task = Task(task_type, task.title, task.words, task.target)
         kind = engine.types[task.task_type]
         chosen = engine.model(model).name
         opened = await opening(task, kind, self.place)
+        if given is not None:
+            opened = replace(opened, text=f"{opened.text}\n\n{briefing(given)}")
         branch = await _branch(self.place)
         caps = {
             name: value
@@ -121,6 +133,7 @@ class Runtime:
                 limits=caps,
                 project=engine.repo or self.place.root.name,
                 branch=branch,
+                task_id=None if given is None else given.task_id,
             )
             _submit(tx, session, task, opened)
             return session.session_id
