@@ -15,6 +15,7 @@ from cockpit.act.outbox import Dispatcher
 from cockpit.act.shown import Shown, shown
 from cockpit.act.tools import Call, parse_call
 from cockpit.loop import asking, attending, doubt
+from cockpit.loop.capturing import capture
 from cockpit.loop.decisions import Verdict, await_verdict, changes_since, revised
 from cockpit.loop.engine import Here
 from cockpit.loop.guarding import guard_state
@@ -65,6 +66,7 @@ async def _settle(here: Here, call: Mapping[str, Any], stopped: str) -> str:
     if ended.phase == "uncertain":
         await doubt.ask(here, ended)
         ended = here.store.read_now(lambda connection: outbox.load(connection, action.action_id))
+    await capture(here, ended)
     return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
 
 
