@@ -189,6 +189,12 @@ def of_story(connection: sqlite3.Connection, story_id: str) -> list[Handoff]:
     return [_read(row) for row in found]
 
 
+def recent(connection: sqlite3.Connection, limit: int = 20) -> list[Handoff]:
+    """The newest handoffs first."""
+    found = connection.execute(f"{_SELECT} ORDER BY h.created_at DESC, h.task_id LIMIT ?", (limit,))
+    return [_read(row) for row in found]
+
+
 def compact_story(tx: Tx, story_id: str, *, by: str = "engine") -> list[str]:
     """Let go of the details of the story's handoffs; the summaries stay. Returns the tasks' ids.
 
