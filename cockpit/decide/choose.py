@@ -67,6 +67,10 @@ def choose_model(
         from cockpit.decide.script import ScriptModel
 
         return ScriptModel(rest, sleep=sleep)
+    if kind == "outside" and rest:
+        from cockpit.decide.outside import OutsideModel
+
+        return OutsideModel(rest)
     from cockpit.decide.provider import ProviderModel
 
     return ProviderModel(_endpoint(name, kind, rest, config, env), sleep=sleep)

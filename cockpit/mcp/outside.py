@@ -1,8 +1,8 @@
 """An outside agent's session: its proposals stand in the one queue, under its own name.
 
-Each call that needs the loop is a wave that the agent decided (:mod:`.seat`), and the wave after it
-takes in what a person granted. One thing is proposed at a time, as in every session; the agent may do
-other work while it waits. Source: RFC-09 (single gateway); design of the faces, MCP.
+Each call that needs the loop is a wave that the agent decided (:mod:`cockpit.decide.outside`), and the
+wave after it takes in what a person granted. One thing is proposed at a time, as in every session; the
+agent may do other work while it waits. Source: RFC-09 (single gateway); design of the faces, MCP.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 from cockpit.act.tools import parse_call
 from cockpit.decide.model import ToolCall
+from cockpit.decide.outside import PREFIX, OutsideModel
 from cockpit.loop.engine import Engine
 from cockpit.loop.rounds import SUBMITTED, run_session
 from cockpit.mcp.answers import Answer, answered
-from cockpit.mcp.seat import PREFIX, Seat
 from cockpit.store import events, messages, profiles, proposals, sessions
 from cockpit.store.canonical import canonical_json
 from cockpit.store.database import Tx
@@ -49,7 +49,7 @@ class Outside:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.session_id = ""
-        self._seat = Seat(client.name)
+        self._seat = OutsideModel(client.name)
         self._running: asyncio.Task[Session] | None = None
         self._turn = asyncio.Lock()
 
@@ -70,7 +70,7 @@ class Outside:
                     " proposed at a time. Do other work, or call again with its proposal_id alone."
                 )
             self._seat.take(ToolCall("call", name, given))
-            await engine.store.write(lambda tx: self._called(tx, engine))
+            self.session_id = await engine.store.write(lambda tx: self._called(tx, engine))
             self._start(engine)
         return await self._answer(engine, wait_s)
 
@@ -80,20 +80,13 @@ class Outside:
         A proposal of this namespace is also found after its server was started anew.
         """
 
-        def look(connection: sqlite3.Connection) -> Session:
-            found = proposals.load(connection, proposal_id)
-            return sessions.load(connection, found.session_id)
-
-        session = await engine.store.read(look)
-        whose = session.target.get("namespace")
-        if session.task_type != TASK_TYPE or whose != self.client.namespace:
-            raise NotFound(f"{proposal_id} is not a proposal of {self.client.namespace}.")
+        session = await engine.store.read(lambda found: self._own(found, proposal_id))
         async with self._turn:
             if session.session_id != self.session_id:
                 if self._busy():
                     raise StillWaiting("Another proposal of yours still waits for a person.")
                 self.session_id = session.session_id
-                self._seat = Seat(session.model.removeprefix(PREFIX))
+                self._seat = OutsideModel(session.model.removeprefix(PREFIX))
             if not self._busy() and session.status != "completed":
                 self._start(engine)
         return await self._answer(engine, wait_s, proposal_id)
@@ -134,16 +127,27 @@ class Outside:
             lambda found: answered(found, session_id, proposal_id, settled=settled)
         )
 
-    def _called(self, tx: Tx, engine: Engine) -> None:
+    def _own(self, connection: sqlite3.Connection, proposal_id: str) -> Session:
+        session_id = proposals.load(connection, proposal_id).session_id
+        session = sessions.load(connection, session_id) if session_id else None
+        if (
+            session is None
+            or session.task_type != TASK_TYPE
+            or session.target.get("namespace") != self.client.namespace
+        ):
+            raise NotFound(f"{proposal_id} is not a proposal of {self.client.namespace}.")
+        return session
+
+    def _called(self, tx: Tx, engine: Engine) -> str:
         """The event that brings the wave of this call; the first one makes the session."""
         if self.session_id:
             session = sessions.load(tx.connection, self.session_id)
             _ingest(tx, session, tx.ids.new("call"), CALLED, {})
-            return
+            return session.session_id
         session = _created(tx, engine, self.client, self._seat.name)
-        self.session_id = session.session_id
         opening = {"text": session.words, "scope_items": [], "included": False}
         _ingest(tx, session, "task", SUBMITTED, opening)
+        return session.session_id
 
 
 def _created(tx: Tx, engine: Engine, client: Client, model: str) -> Session:

@@ -1,4 +1,4 @@
-"""The seat of an outside agent at the loop: a model whose answers are the calls that it makes over MCP.
+"""An agent that cockpit does not drive, as a model: its answers are the calls that it makes from outside.
 
 To the engine it is a model like any other, so that guards, proposals, outbox, receipts and packets are
 the same for an agent that cockpit drives and for one that somebody else does.
@@ -11,12 +11,14 @@ from collections.abc import AsyncGenerator
 from cockpit.decide.model import Done, ModelEvent, Prompt, ToolCall, Usage
 
 PREFIX = "outside:"
+"""What the names of such models begin with."""
 
 
-class Seat:
+class OutsideModel:
     """Answers a prompt with the call that the outside agent made, and else with nothing.
 
-    ``name`` is ``outside:`` and what the client calls itself.
+    ``name`` is ``outside:`` and what the client calls itself. Where the agent is not connected there is
+    nothing but what was proposed before: its session can still be seen through to its rest.
     """
 
     def __init__(self, client: str) -> None:

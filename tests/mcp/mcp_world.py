@@ -1,0 +1,138 @@
+"""``cockpit mcp`` as a client starts it: a process of its own, and one JSON message a line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-m", "cockpit")
+PATIENCE_S = 60
+VERSION = "2025-11-25"
+
+
+@dataclass
+class Project:
+    """A project and the environment that ``cockpit`` is run with there."""
+
+    root: Path
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def env(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        home = self.root.parent / "home"
+        home.mkdir(exist_ok=True)
+        config = str(self.root.parent / "config")
+        return {**kept, "HOME": str(home), "COCKPIT_CONFIG_DIR": config, **self.extra}
+
+    @property
+    def database(self) -> Path:
+        return self.root / ".cockpit" / "state" / "cockpit.db"
+
+    def run(self, *words: str, expect: int = 0) -> str:
+        """Run ``cockpit`` to its end, which must be ``expect``; returns its output."""
+        done = subprocess.run(
+            [*COMMAND, *words],
+            cwd=self.root,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE_S,
+        )
+        assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def json(self, *words: str) -> Any:
+        """What ``cockpit`` prints, as JSON."""
+        return json.loads(self.run(*words))
+
+    def token(self, namespace: str, *scopes: str) -> str:
+        """A new token of ``namespace``."""
+        named = [word for scope in scopes for word in ("--scope", scope)]
+        return self.run("tokens", "issue", "--namespace", namespace, *named).strip()
+
+
+class Wire:
+    """A server on standard input and output, spoken to in lines. Use it as a context manager."""
+
+    def __init__(self, project: Project, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "mcp", *words],
+            cwd=project.root,
+            env=project.env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._number = 0
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def line(self) -> bytes:
+        """The next line, as it is on the wire."""
+        assert self.process.stdout is not None
+        found = self.process.stdout.readline()
+        assert found, "the server went away"
+        return found
+
+    def ask(self, method: str, params: dict[str, Any] | None = None) -> bytes:
+        """A request, and its whole answer as it is on the wire."""
+        self._number += 1
+        self.send(
+            {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params or {}}
+        )
+        answer = self.line()
+        assert json.loads(answer)["id"] == self._number
+        return answer
+
+    def greet(self, name: str = "scripted") -> Wire:
+        """The handshake."""
+        info = {"name": name, "version": "1"}
+        hello = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": info}
+        self.ask("initialize", hello)
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return self
+
+    def tools(self) -> list[str]:
+        found = json.loads(self.ask("tools/list"))["result"]["tools"]
+        return [tool["name"] for tool in found]
+
+    def answer(self, tool: str, **arguments: Any) -> tuple[str, bool]:
+        """What a call answers: its text, and whether it is an error."""
+        raw = json.loads(self.ask("tools/call", {"name": tool, "arguments": arguments}))
+        result = raw["result"]
+        return str(result["content"][0]["text"]), bool(result["isError"])
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """What a call answers, which must not be an error."""
+        text, wrong = self.answer(tool, **arguments)
+        assert not wrong, text
+        return json.loads(text)
+
+    def refused(self, tool: str, **arguments: Any) -> str:
+        """The words of a call's error."""
+        text, wrong = self.answer(tool, **arguments)
+        assert wrong, text
+        return text
+
+    def leave(self) -> tuple[int, bytes, str]:
+        """Close the input and wait for the end; returns the code and what else was written."""
+        out, err = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, out, err.decode()
