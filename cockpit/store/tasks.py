@@ -65,13 +65,14 @@ class Task:
     done_at: str | None
 
 
+_FROM = " FROM tasks t LEFT JOIN stories s USING(story_id) LEFT JOIN epics e USING(epic_id)"
 _SELECT = (
     "SELECT task_id, t.number, t.story_id, s.epic_id, coalesce(e.priority, 'P2'),"
     " t.title, t.description, acceptance_criteria, task_type, t.status,"
     " estimate_hours, progress_percent, context_summary, handoff_notes, blocker, needs_rework,"
     " t.source, packages_json, files_json, work_in_progress, wip_updated_at, session_id,"
     " t.created_at, t.updated_at, started_at, t.done_at"
-    " FROM tasks t LEFT JOIN stories s USING(story_id) LEFT JOIN epics e USING(epic_id)"
+    f"{_FROM}"
 )
 _KEPT = (
     "story_id",
@@ -113,7 +114,25 @@ def of_ids(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Task
 
 
 def listed(
-    connection: sqlite3.Connection,
+    connection: sqlite3.Connection, *, limit: int = 50, offset: int = 0, **terms: Any
+) -> list[Task]:
+    """Tasks, the oldest first; archived ones only when asked for. ``terms`` are :func:`count`'s."""
+    where, values = _where(**terms)
+    found = connection.execute(
+        f"{_SELECT}{where} ORDER BY t.number LIMIT ? OFFSET ?", (*values, limit, offset)
+    )
+    return [_read(row) for row in found]
+
+
+def count(connection: sqlite3.Connection, **terms: Any) -> int:
+    """How many tasks there are of that ``status``, ``priority``, ``story_status``, ``epic_status``,
+    ``story_id`` or ``epic_id``; ``with_wip`` counts those with work in progress alone."""
+    where, values = _where(**terms)
+    (found,) = connection.execute(f"SELECT count(*){_FROM}{where}", values).fetchone()
+    return int(found)
+
+
+def _where(
     *,
     status: str | None = None,
     priority: str | None = None,
@@ -122,13 +141,7 @@ def listed(
     story_id: str | None = None,
     epic_id: str | None = None,
     with_wip: bool = False,
-    limit: int = 50,
-    offset: int = 0,
-) -> list[Task]:
-    """Tasks, the oldest first; archived ones only when asked for.
-
-    ``with_wip`` are those alone of which work in progress is known.
-    """
+) -> tuple[str, tuple[str, ...]]:
     wanted = {
         "t.status": status,
         "coalesce(e.priority, 'P2')": priority,
@@ -143,11 +156,7 @@ def listed(
         terms.append("t.status <> 'archived'")
     if with_wip:
         terms.append("work_in_progress IS NOT NULL")
-    where = f" WHERE {' AND '.join(terms)}" if terms else ""
-    found = connection.execute(
-        f"{_SELECT}{where} ORDER BY t.number LIMIT ? OFFSET ?", (*asked.values(), limit, offset)
-    )
-    return [_read(row) for row in found]
+    return f" WHERE {' AND '.join(terms)}" if terms else "", tuple(asked.values())
 
 
 def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:

@@ -119,7 +119,7 @@ def update_epic(tx: Tx, epic_id: str, changes: Mapping[str, Any], *, by: str) ->
         _nothing_open(tx, f"{epic.epic_id} has open stories", "epic_id", "stories", epic.epic_id)
     made = epics.change(tx, epic, read, by=by)
     if made.priority != epic.priority:
-        work_queue.refresh(tx, _of_epic(tx, epic.epic_id))
+        work_queue.refresh(tx, _tasks_of(tx, "epic_id", epic.epic_id))
     if made.status == "done" != epic.status:
         decay(tx, Boundaries(False, True, None, epic.epic_id), None)
     return made
@@ -141,7 +141,7 @@ def update_story(tx: Tx, story_id: str, changes: Mapping[str, Any], *, by: str) 
         ours = finished and epic_id == made.epic_id
         decay(tx, Boundaries(ours, ended, story.story_id if ours else None, epic_id), None)
     if made.epic_id != story.epic_id:
-        work_queue.refresh(tx, _of_story(tx, story.story_id))
+        work_queue.refresh(tx, _tasks_of(tx, "story_id", story.story_id))
     return stories.load(tx.connection, story.story_id)
 
 
@@ -342,12 +342,9 @@ def _nothing_open(tx: Tx, what: str, column: str, table: str, identity: str) -> 
         raise BacklogInvalid(f"{what}: {names}. Finish or archive these first.")
 
 
-def _of_epic(tx: Tx, epic_id: str) -> list[str]:
+def _tasks_of(tx: Tx, column: str, identity: str) -> list[str]:
     found = tx.execute(
-        "SELECT task_id FROM tasks JOIN stories USING(story_id) WHERE epic_id=?", (epic_id,)
+        f"SELECT task_id FROM tasks JOIN stories USING(story_id) WHERE {column}=?",  # noqa: S608
+        (identity,),
     )
     return [row[0] for row in found]
-
-
-def _of_story(tx: Tx, story_id: str) -> list[str]:
-    return [row[0] for row in tx.execute("SELECT task_id FROM tasks WHERE story_id=?", (story_id,))]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from cockpit.store import epics, stories
+from cockpit.store import epics, handoffs, stories
 from cockpit.store.database import Tx
 from cockpit.store.epics import SETTLED
 
@@ -92,8 +92,6 @@ def decay(tx: Tx, reached: Boundaries, before_decay: BeforeDecay | None) -> None
     """Let the handoffs of what was completed decay, after ``before_decay`` has seen them whole."""
     if not (reached.story_completed or reached.epic_completed):
         return
-    from cockpit.store import handoffs
-
     if before_decay is not None:
         before_decay(tx, reached)
     if reached.story_completed and reached.story_id is not None:

@@ -5,7 +5,7 @@ Every refusal says what may stand there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from cockpit.store.epics import PRIORITIES, STATUSES
@@ -102,7 +102,7 @@ def priority(value: str) -> str:
     return one_of("The priority", value.upper(), PRIORITIES)
 
 
-_READ = {
+_READ: Mapping[str, Callable[[Any], Any]] = {
     "title": title,
     "description": lambda words: text("The description", words),
     "acceptance_criteria": lambda words: text("The acceptance criteria", words),

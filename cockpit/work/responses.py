@@ -1,0 +1,174 @@
+"""How much of a task is told: minimal, standard or full, and never more than a model's answer may hold.
+
+minimal is id, title and status; standard is what starting needs; full is what resuming needs. Source:
+seed 004, solution 3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+from cockpit.store.epics import Epic
+from cockpit.store.stories import Story
+from cockpit.store.tasks import Task
+from cockpit.work.drafts import one_of
+
+T = TypeVar("T")
+
+Fields = Literal["minimal", "standard", "full"]
+FIELDS: tuple[Fields, ...] = ("minimal", "standard", "full")
+
+ANSWER_TOKENS = 8_000
+"""The most tokens that one answer to a model holds, unless the configuration says otherwise."""
+
+_LEAST_ENTRIES = 1
+_LEAST_TEXT = 40
+_MEMBERS = 20
+"""Members of an object that is cut, at least: more than any of ours has."""
+
+
+def render_task(task: Task, fields: str = "minimal") -> dict[str, Any]:
+    """The task as a JSON value. Raises :class:`~cockpit.work.drafts.BacklogInvalid` for other
+    ``fields``."""
+    one_of("fields", fields, FIELDS)
+    told: dict[str, Any] = {"id": task.task_id, "title": task.title, "status": task.status}
+    if fields == "minimal":
+        return told
+    told |= {
+        "description": task.description,
+        "acceptance_criteria": task.acceptance_criteria,
+        "type": task.task_type,
+        "story": task.story_id,
+    }
+    if task.blocker:
+        told["blocker"] = task.blocker
+    if fields == "standard":
+        return told
+    return told | {
+        "context_summary": task.context_summary,
+        "handoff_notes": task.handoff_notes,
+        "wip": None if task.wip is None else dict(task.wip),
+        "epic": task.epic_id,
+        "priority": task.priority,
+        "estimate_hours": task.estimate_hours,
+        "progress_percent": task.progress_percent,
+        "needs_rework": task.needs_rework,
+        "packages": list(task.packages),
+        "files": list(task.files),
+        "source": task.source,
+        "session_id": task.session_id,
+        "created_at": task.created_at,
+        "updated_at": task.updated_at,
+        "started_at": task.started_at,
+        "done_at": task.done_at,
+        "wip_updated_at": task.wip_updated_at,
+    }
+
+
+def render_story(story: Story, fields: str = "minimal") -> dict[str, Any]:
+    """The story as a JSON value."""
+    one_of("fields", fields, FIELDS)
+    told: dict[str, Any] = {"id": story.story_id, "title": story.title, "status": story.status}
+    if fields == "minimal":
+        return told
+    told |= {"description": story.description, "epic": story.epic_id}
+    if fields == "standard":
+        return told
+    return told | {
+        "created_at": story.created_at,
+        "updated_at": story.updated_at,
+        "done_at": story.done_at,
+    }
+
+
+def render_epic(epic: Epic, fields: str = "minimal") -> dict[str, Any]:
+    """The epic as a JSON value."""
+    one_of("fields", fields, FIELDS)
+    told: dict[str, Any] = {"id": epic.epic_id, "title": epic.title, "status": epic.status}
+    if fields == "minimal":
+        return told
+    told |= {"description": epic.description, "priority": epic.priority}
+    if fields == "standard":
+        return told
+    return told | {
+        "source": epic.source,
+        "created_at": epic.created_at,
+        "updated_at": epic.updated_at,
+        "done_at": epic.done_at,
+    }
+
+
+def tokens_at_most(value: Any) -> int:
+    """A bound of the tokens of a JSON value, told without a tokenizer: one for every two bytes.
+
+    What people and programs write takes three to four bytes a token, identifiers and numbers two.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return (len(text.encode("utf-8", "replace")) + 1) // 2
+
+
+def page(
+    items: Sequence[Mapping[str, Any]],
+    cap_tokens: int = ANSWER_TOKENS,
+    *,
+    name: str = "tasks",
+    offset: int = 0,
+    total: int | None = None,
+) -> dict[str, Any]:
+    """``{name: […]}`` with as many of ``items`` as the cap allows, one at least.
+
+    ``items`` begin at ``offset`` of ``total`` (default: they are all). When some are left,
+    ``more`` says how many and ``next_offset`` where they begin. One item that is too long alone is
+    shortened, and says so.
+    """
+    room = cap_tokens - tokens_at_most({name: [], "more": 10**6, "next_offset": 10**6})
+    taken: list[Mapping[str, Any]] = []
+    for item in items:
+        tokens = tokens_at_most(item)
+        if taken and tokens > room:
+            break
+        taken.append(item if tokens <= room else fitted(item, room))
+        room -= tokens + 1
+    end = offset + len(taken)
+    more = max(0, (offset + len(items) if total is None else total) - end)
+    return {name: taken, **({"more": more, "next_offset": end} if more else {})}
+
+
+def fitted(body: Mapping[str, Any], cap_tokens: int = ANSWER_TOKENS) -> dict[str, Any]:
+    """``body`` within the cap: of long lists the newest entries, of long texts the beginning.
+
+    What was cut is counted under ``left_out``, by name.
+    """
+    entries, letters = 10_000, 1_000_000
+    told, left_out = dict(body), dict[str, int]()
+    while tokens_at_most({**told, "left_out": left_out}) > cap_tokens:
+        if entries <= _LEAST_ENTRIES and letters <= _LEAST_TEXT:
+            break
+        entries, letters = max(_LEAST_ENTRIES, entries // 2), max(_LEAST_TEXT, letters // 2)
+        left_out = {}
+        told = {key: _cut(key, value, entries, letters, left_out) for key, value in body.items()}
+    return {**told, "left_out": left_out} if left_out else told
+
+
+def _cut(name: str, value: Any, entries: int, letters: int, left_out: dict[str, int]) -> Any:
+    if isinstance(value, str) and len(value) > letters:
+        left_out[name] = len(value) - letters
+        return value[:letters]
+    if isinstance(value, Mapping):
+        most = max(_MEMBERS, entries)
+        if len(value) > most:
+            left_out[name] = len(value) - most
+            value = dict(list(value.items())[:most])
+        return {key: _cut(str(key), one, entries, letters, left_out) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        if len(value) > entries:
+            left_out[name] = len(value) - entries
+        return [_cut(name, one, entries, letters, left_out) for one in value[-entries:]]
+    return value
+
+
+def each(render: Callable[[T, str], dict[str, Any]], rows: Sequence[T], fields: str) -> list[Any]:
+    """Every row rendered."""
+    return [render(row, fields) for row in rows]
