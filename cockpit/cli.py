@@ -24,6 +24,8 @@ COMMANDS = {
     "review": ("cockpit.commands.run:review", "Review a pull request, a branch or a range."),
     "proposals": ("cockpit.commands.proposals:proposals", "What waits for a decision."),
     "sessions": ("cockpit.commands.sessions:sessions", "What was worked on."),
+    "wip": ("cockpit.commands.wip:work_in_progress", "What is under way on a task."),
+    "handoff": ("cockpit.commands.handoff:handoff", "How a task ended, for whoever goes on."),
     "packet": ("cockpit.commands.packet:packet", "What a wave knew, and why."),
     "profile": ("cockpit.commands.profile:profile", "The orientation profile and its versions."),
     "tokens": ("cockpit.commands.tokens:tokens", "Capability tokens: who else may do what."),
@@ -36,6 +38,7 @@ COMMANDS = {
         "cockpit.commands.mcp:mcp",
         "Serve outside agents over the Model Context Protocol.",
     ),
+    "hook": ("cockpit.commands.hook:hook", "Keep work in progress of agents from outside."),
     "init": ("cockpit.commands.init:init", "Write commented templates into .cockpit."),
     "doctor": ("cockpit.commands.doctor:doctor", "What is missing, and how to mend it."),
     "demo": (
