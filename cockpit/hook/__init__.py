@@ -1,0 +1,1 @@
+"""The hook command: what an agent from outside tells, written down in a short process."""

@@ -1,0 +1,258 @@
+"""What an agent writes to its hooks' standard input, reduced to what is worth keeping.
+
+Claude Code and Codex share the names of the fields (``hook_event_name``, ``session_id``, ``cwd``,
+``tool_name``, ``tool_input``, ``tool_response``); they differ in what a tool's response looks like and
+in how a failed command is told. Texts of files never get further than this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+AGENTS = ("claude", "codex")
+
+KNOWN = frozenset(
+    (
+        "SessionStart",
+        "SessionEnd",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PermissionRequest",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "PreCompact",
+        "PostCompact",
+        "SubagentStart",
+        "SubagentStop",
+        "Notification",
+        "Stop",
+    )
+)
+"""Events that are understood; most need nothing done. Any other is noted in the log."""
+
+URGENT = frozenset(("PreCompact", "Stop", "SessionEnd"))
+"""After these the agent may forget, or be gone: what is pending is absorbed at once."""
+
+EDITS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
+SHELLS = frozenset(("Bash", "shell", "local_shell", "exec_command", "unified_exec"))
+PATCHES = frozenset(("apply_patch",))
+_STATUS = "__update_task_status"
+
+_COMMAND = 16_000
+_HEAD, _TAIL = 8_000, 24_000
+"""Characters kept of an output: what went wrong first, and the summary at its end."""
+_LARGEST = 64_000_000
+
+
+class Malformed(ValueError):
+    """What came is not a hook's payload; the words say why, without repeating it."""
+
+
+class Event:
+    """One hook event. ``tool`` and ``arguments`` are empty where no tool is concerned.
+
+    No dataclass: importing those takes as long as everything else in a hook call.
+    """
+
+    __slots__ = ("agent", "arguments", "cwd", "name", "payload", "session", "tool")
+
+    def __init__(self, agent: str, payload: dict[str, Any]) -> None:
+        given = payload.get("tool_input")
+        self.agent = agent
+        self.payload = payload
+        self.name = _text(payload, "hook_event_name")
+        self.session = _text(payload, "session_id")
+        self.cwd = _text(payload, "cwd")
+        self.tool = _text(payload, "tool_name")
+        self.arguments: dict[str, Any] = given if isinstance(given, dict) else {}
+
+    @property
+    def command(self) -> str:
+        """The command line of a shell tool; '' for any other tool."""
+        if self.tool not in SHELLS:
+            return ""
+        told = self.arguments.get("command", self.arguments.get("cmd", ""))
+        if isinstance(told, list):
+            words = [word for word in told if isinstance(word, str)]
+            if len(words) == 3 and words[1] in ("-c", "-lc"):
+                return words[2]
+            return " ".join(_quoted(word) for word in words)
+        return told if isinstance(told, str) else ""
+
+    def body(self) -> dict[str, Any] | None:
+        """What is kept of the event until it is absorbed; None when there is nothing to keep."""
+        if self.name == "SessionStart":
+            return {"reason": _text(self.payload, "source")}
+        if self.name == "SessionEnd":
+            return {"reason": _text(self.payload, "reason")}
+        if self.name == "PreCompact":
+            return {"reason": _text(self.payload, "trigger")}
+        if self.name == "Stop":
+            return {}
+        if self.name not in ("PostToolUse", "PostToolUseFailure"):
+            return None
+        arguments = self._kept()
+        if arguments is None:
+            return None
+        output, code = self._told()
+        return {
+            "tool": self.tool,
+            "arguments": arguments,
+            "output": output,
+            "exit_code": code,
+            "failed": self.name == "PostToolUseFailure",
+            "cwd": self.cwd,
+        }
+
+    def urgent(self, body: dict[str, Any]) -> bool:
+        """Whether what is pending is to be absorbed without a wait."""
+        command = body.get("arguments", {}).get("command", "")
+        return self.name in URGENT or ("git" in command and "commit" in command)
+
+    def _kept(self) -> dict[str, Any] | None:
+        """The arguments that tell what was done, without the texts of files."""
+        if self.payload.get("is_interrupt") is True:
+            return None  # the person stopped it: that tells nothing of the work
+        if self.tool in SHELLS:
+            return {"command": self.command[:_COMMAND]}
+        if self.tool in PATCHES:
+            return {"input": _envelope(self.arguments)}
+        if self.tool in EDITS:
+            path = self.arguments.get("file_path", self.arguments.get("notebook_path"))
+            return {"file_path": path} if isinstance(path, str) and path else None
+        if self.tool.endswith(_STATUS) and self.name == "PostToolUse":
+            names = ("task_id", "status")
+            found = {name: self.arguments.get(name) for name in names}
+            return found if all(isinstance(value, str) for value in found.values()) else None
+        return None
+
+    def _told(self) -> tuple[str, int | None]:
+        """What the tool said, within bounds, and its exit status where the agent tells it."""
+        if self.name == "PostToolUseFailure":
+            error = self.payload.get("error")
+            text = error if isinstance(error, str) else ""
+            code = _code_in(text)
+            return _bounded(text), 1 if code is None else code
+        if self.tool not in SHELLS:
+            return "", None
+        return _response(self.payload.get("tool_response"), self.agent)
+
+
+def read(raw: bytes, agent: str) -> Event:
+    """The event in ``raw``. ``agent`` is who the hook was installed for; '' finds out.
+
+    Raises :class:`Malformed`.
+    """
+    if len(raw) > _LARGEST:
+        raise Malformed(f"a payload of more than {_LARGEST} bytes")
+    try:
+        payload = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"a payload of {len(raw)} bytes that is not JSON") from error
+    if not isinstance(payload, dict):
+        raise Malformed("a payload that is not a JSON object")
+    event = Event(agent if agent in AGENTS else _agent(payload), payload)
+    if not event.name or not event.session:
+        raise Malformed("a payload without hook_event_name or session_id")
+    return event
+
+
+def _agent(payload: dict[str, Any]) -> str:
+    transcript = _text(payload, "transcript_path")
+    # Codex tells the turn with whatever happens in one, and keeps its transcripts under its name.
+    return "codex" if "turn_id" in payload or "/.codex/" in transcript else "claude"
+
+
+def _response(response: Any, agent: str) -> tuple[str, int | None]:
+    if isinstance(response, str):
+        inner = _object(response)
+        if inner is not None:
+            return _response(inner, agent)
+        return _bounded(response), _code_in(response)
+    if not isinstance(response, dict):
+        return "", None
+    code: int | None = None
+    about = response.get("metadata")
+    for place in (response, about if isinstance(about, dict) else {}):
+        for name in ("exit_code", "exitCode", "returnCode"):
+            told = place.get(name)
+            if isinstance(told, int) and not isinstance(told, bool):
+                code = told
+    texts = [response.get(name) for name in ("stdout", "stderr", "output", "aggregated_output")]
+    text = "\n".join(one for one in texts if isinstance(one, str) and one)
+    ended = not (response.get("interrupted") or response.get("backgroundTaskId"))
+    if code is None and agent == "claude" and ended:
+        code = 0  # a command that fails there is an event of its own
+    return _bounded(text), code
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """A response that is an object written as text, which some versions send."""
+    if not text.startswith("{") or not text.rstrip().endswith("}"):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and {"output", "metadata"} & set(found) else None
+
+
+_SAYINGS = ("exit code", "exited with code", "exited with non-zero status code")
+
+
+def _code_in(text: str) -> int | None:
+    """The exit status that the first lines tell, as both agents do in words."""
+    for line in text[:400].splitlines()[:6]:
+        lowered = line.lower().strip()
+        for saying in _SAYINGS:
+            at = lowered.find(saying)
+            if at < 0 or len(lowered) > 120:
+                continue
+            number = lowered[at + len(saying) :].lstrip(" :").split(" ")[0].rstrip(".,)")
+            if number.lstrip("-").isdigit():
+                return int(number)
+    return None
+
+
+def _envelope(arguments: dict[str, Any]) -> str:
+    """The lines of a patch that name its files."""
+    for name in ("command", "input", "patch"):
+        text = arguments.get(name)
+        if isinstance(text, list):
+            text = next((one for one in text if isinstance(one, str) and "*** " in one), "")
+        if isinstance(text, str) and "*** " in text:
+            named = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+            return "\n".join(line for line in text.splitlines() if line.startswith(named))[
+                :_COMMAND
+            ]
+    return ""
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= _HEAD + _TAIL:
+        return text
+    return f"{text[:_HEAD]}\n[…]\n{text[-_TAIL:]}"
+
+
+def _quoted(word: str) -> str:
+    plain = word and all(letter.isalnum() or letter in "_@%+=:,./-" for letter in word)
+    return word if plain else "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def _text(payload: dict[str, Any], name: str) -> str:
+    value = payload.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def folder(event: Event | None) -> str:
+    """Where the agent's session is: its project's folder, else the one that it works in now."""
+    named = os.environ.get("CLAUDE_PROJECT_DIR", "")
+    for path in (named, event.cwd if event else ""):
+        if path and os.path.isdir(path):
+            return path
+    return os.getcwd()

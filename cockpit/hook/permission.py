@@ -1,0 +1,170 @@
+"""May an agent from outside do this? Deny rules first, then the policy, else its own person is asked.
+
+What cockpit's risk table calls high is never allowed from here, whatever the policy; a command that a
+shell would take apart is never a read. Without an answer the agent goes on as if there were no hook.
+Source: design of Act ("deny rules → trust rules → person").
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from cockpit.hook.checkout import Checkout
+    from cockpit.hook.payload import Event
+
+_READERS = {"Read": "file_path", "NotebookRead": "notebook_path", "LS": "path"}
+_SEARCHERS = frozenset(("Glob", "Grep"))
+_WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path"}
+_OF_AGENTS = frozenset((".claude", ".codex", ".mcp.json", ".cockpit"))
+"""What tells agents what they may do: a policy over them does not reach there."""
+_OWN = frozenset(("gh", "hub", "cockpit"))
+"""Refused to the embedded engine, which has tools of its own for them; an agent outside has not."""
+_DECIDING = frozenset(("proposals", "tokens", "profile"))
+
+
+class Ruling:
+    """``allow`` or deny, and the words for it."""
+
+    __slots__ = ("allow", "by", "words")
+
+    def __init__(self, allow: bool, words: str, by: str) -> None:
+        self.allow = allow
+        self.words = words
+        self.by = by
+
+    def answer(self, event: str) -> dict[str, Any]:
+        """As both agents read it."""
+        if event == "PreToolUse":
+            decision = "allow" if self.allow else "deny"
+            return _answer(event, permissionDecision=decision, permissionDecisionReason=self.words)
+        if self.allow:
+            return _answer(event, decision={"behavior": "allow"})
+        return _answer(event, decision={"behavior": "deny", "message": self.words})
+
+    def body(self, event: Event) -> dict[str, Any]:
+        """What is kept of it."""
+        said = "allow" if self.allow else "deny"
+        told = event.command or event.tool
+        return {"tool": event.tool, "answer": said, "by": self.by, "about": told[:500]}
+
+
+def _answer(event: str, **said: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, **said}}
+
+
+def ruling(event: Event, place: Checkout) -> Ruling | None:
+    """The answer to a tool call before it runs, or to the question whether it may; None is none."""
+    if event.command:
+        words = denied(event.command)
+        if words:
+            return Ruling(False, f"cockpit denies this: {words}", "deny rules")
+    if event.name != "PermissionRequest":
+        return None
+    from cockpit.hook.policy import policy
+
+    held = policy(place.home)
+    if held not in ("reads", "all"):
+        return None
+    allowed = _risk(event, place)
+    if allowed == "low" or (allowed == "medium" and held == "all"):
+        return Ruling(True, f"cockpit's policy {held!r} allows it.", f"policy:{held}")
+    return None
+
+
+def denied(command: str) -> str:
+    """Why a command line is never run, in words; '' when it may be, for all that the rules say."""
+    from cockpit.act.risktable import DENIED
+
+    names = {name for name in DENIED if name not in _OWN} | {"cockpit"}
+    pieces = command
+    for sign in "/\\\"'`$(){};&|<>=\n\t":
+        pieces = pieces.replace(sign, " ")
+    words = {word.casefold().removesuffix(".exe") for word in pieces.split()}
+    device = "of=/dev/" in command
+    if not (device or words & names or any(word.startswith("mkfs") for word in words)):
+        return ""
+    # Somewhere in it is a word of the table: only now is it worth what reading it takes.
+    return _denied(command)
+
+
+def _denied(command: str) -> str:
+    from cockpit.act.commandline import nested_commands, readable
+    from cockpit.act.risk import judge
+    from cockpit.act.risktable import DENIED
+
+    if not readable(command):
+        return ""
+    ours = {DENIED[name] for name in _OWN}
+    for argv in nested_commands(command):
+        if argv is None:
+            continue
+        words = judge(argv).denied
+        if words is None:
+            continue
+        if words == DENIED["cockpit"]:
+            place = next((at for at, word in enumerate(argv) if _is_cockpit(word)), len(argv))
+            if argv[place + 1 : place + 2] and argv[place + 1] in _DECIDING:
+                return words
+        elif words not in ours and "git_commit" not in words and "script" not in words:
+            return words
+    return ""
+
+
+def _is_cockpit(word: str) -> bool:
+    return os.path.basename(word).casefold() == "cockpit"
+
+
+def _risk(event: Event, place: Checkout) -> str:
+    """``low``, ``medium`` or ``high``; ``high`` for whatever is not understood."""
+    if event.command:
+        return _command_risk(event.command)
+    if event.tool in _READERS:
+        return "low" if _inside(event.arguments.get(_READERS[event.tool]), event, place) else "high"
+    if event.tool in _SEARCHERS:
+        path = event.arguments.get("path") or event.cwd
+        return "low" if _inside(path, event, place) else "high"
+    if event.tool in _WRITERS:
+        path = event.arguments.get(_WRITERS[event.tool])
+        return "medium" if _inside(path, event, place, write=True) else "high"
+    return "high"
+
+
+def _command_risk(command: str) -> str:
+    from cockpit.act.commandline import CommandRefused, split_command
+    from cockpit.act.risk import judge
+
+    try:
+        argv = split_command(command)
+    except CommandRefused:
+        from cockpit.act.risk import worst
+
+        # The agent's shell would take it apart, so it is as risky as its parts, and no read.
+        verdict = worst([judge(("sh", "-c", command))], "medium")
+    else:
+        verdict = judge(argv)
+    if verdict.denied or verdict.network:
+        return "high"
+    return verdict.risk
+
+
+def _inside(path: Any, event: Event, place: Checkout, *, write: bool = False) -> bool:
+    """Whether a path is a file of the project, and none of its machinery."""
+    from pathlib import Path
+
+    from cockpit.access.paths import Confined, PathRefused
+
+    if not isinstance(path, str) or not path:
+        return False
+    whole = os.path.normpath(os.path.join(event.cwd or place.root, path))
+    try:
+        relative = os.path.relpath(whole, place.root)
+        if relative == os.curdir:
+            return not write
+        Confined(Path(place.root)).inside(relative, write=write)
+    except (PathRefused, ValueError):
+        return False
+    return not (write and _OF_AGENTS & set(relative.split(os.sep)))

@@ -1,0 +1,79 @@
+"""``.cockpit/state/hook-spool``: events that came while another process held the store.
+
+One file for each event, written under another name first: whoever reads finds it whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from cockpit.store.hook_pending import Told
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST = 5_000
+"""Files; so many wait only where no cockpit has come to the store for days."""
+_END = ".json"
+
+
+def _folder(state: str) -> str:
+    return os.path.join(state, "hook-spool")
+
+
+def put(state: str, told: Told) -> bool:
+    """Write the event to a file; False when there are too many already. Raises ``OSError``."""
+    folder = _folder(state)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    if os.path.islink(folder) or len(os.listdir(folder)) >= MOST:
+        return False
+    body = {
+        "key": told.key,
+        "at": told.at,
+        "agent": told.agent,
+        "session": told.session,
+        "event": told.event,
+        "body": told.body,
+        "urgent": told.urgent,
+    }
+    path = os.path.join(folder, told.key + _END)
+    with open(os.open(f"{path}.part", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(body, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(f"{path}.part", path)
+    return True
+
+
+def files(state: str) -> list[str]:
+    """The paths of what waits, the oldest first."""
+    folder = _folder(state)
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(_END))
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in names if not os.path.islink(folder)]
+
+
+def taken(paths: list[str]) -> Iterator[Told]:
+    """The events in these files; what is none of ours is passed over."""
+    for path in paths:
+        try:
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
+                kept = json.load(file)
+            words = [kept[name] for name in ("key", "at", "agent", "session", "event", "body")]
+            if all(isinstance(word, str) for word in words):
+                yield Told(*words, urgent=bool(kept["urgent"]))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+
+
+def remove(paths: list[str]) -> None:
+    """These were taken over by the store."""
+    for path in paths:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            continue  # another process took it as well, and it is kept once

@@ -1,0 +1,37 @@
+"""Which task an agent's session takes up or finishes, read off what it does.
+
+A hook knows the agent's session but not its tasks, an MCP server knows the tasks but not the session:
+the call of the tool, seen by the hook, joins the two.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_OVER = ("done", "archived", "blocked", "todo")
+
+
+def taken_up(event: str, body: dict[str, Any]) -> tuple[str | None, str | None]:
+    """(the task that the session works on from now on, the one it no longer works on)."""
+    if event != "PostToolUse":
+        return None, None
+    arguments = body.get("arguments", {})
+    task_id, status = arguments.get("task_id"), arguments.get("status")
+    if isinstance(task_id, str) and isinstance(status, str):
+        if status == "in_progress":
+            return task_id, None
+        return None, task_id if status in _OVER else None
+    command = arguments.get("command", "")
+    if "cockpit" not in command or body.get("exit_code") not in (0, None):
+        return None, None
+    words = [word.strip("'\";&|()") for word in command.split()]
+    for place, word in enumerate(words):
+        if word.rpartition("/")[2] == "cockpit" and words[place + 1 : place + 2] == ["tasks"]:
+            verb, named = (*words[place + 2 : place + 4], "", "")[:2]
+            if verb == "start" and named.startswith("T-"):
+                return named, None
+            if verb in ("done", "block") and named.startswith("T-"):
+                return None, named
+    return None, None
