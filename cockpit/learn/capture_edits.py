@@ -51,12 +51,20 @@ def edited(
     counted then.
     """
     found: dict[str, None] = {}
+    written: dict[str, str] = {}
+
+    def text(path: str) -> str | None:
+        """A script that this command wrote, or one on the disk."""
+        return written[path] if path in written else read(path) if read is not None else None
+
     for place, one in enumerate(simple):
         last = failed and place == len(simple) - 1
-        for path in (*one.writes, *([] if last else _by_program(one, read))):
+        for path in (*one.writes, *([] if last else _by_program(one, text))):
             inside = beneath(path, one.cwd, root)
             if inside:
                 found[inside] = None
+        if one.stdin and one.program == "cat":
+            written |= {_whole(path, one): one.stdin for path in one.writes}
     return list(found)
 
 
@@ -82,7 +90,7 @@ def patched(text: str) -> list[str]:
     return [path for path in dict.fromkeys(found) if path != "/dev/null"]
 
 
-def _by_program(one: Simple, read: Read | None) -> list[str]:
+def _by_program(one: Simple, read: Read) -> list[str]:
     name, words = one.program, one.argv[1:]
     plain = [word for word in words if not word.startswith("-")]
     if _PYTHON.match(name):
@@ -114,7 +122,7 @@ def _by_program(one: Simple, read: Read | None) -> list[str]:
     return []
 
 
-def _program_text(one: Simple, flag: str, read: Read | None) -> str:
+def _program_text(one: Simple, flag: str, read: Read) -> str:
     """The program that an interpreter runs: given in words, on its input, or as a file."""
     words = list(one.argv[1:])
     while words:
@@ -130,10 +138,12 @@ def _program_text(one: Simple, flag: str, read: Read | None) -> str:
     return _text(words[0], one, read)
 
 
-def _text(path: str, one: Simple, read: Read | None) -> str:
-    if not path or read is None:
-        return ""
-    return read(posixpath.normpath(posixpath.join(one.cwd, path))) or ""
+def _text(path: str, one: Simple, read: Read) -> str:
+    return (read(_whole(path, one)) or "") if path else ""
+
+
+def _whole(path: str, one: Simple) -> str:
+    return posixpath.normpath(posixpath.join(one.cwd, path))
 
 
 def _in_place(name: str, words: Sequence[str]) -> list[str]:
@@ -170,7 +180,7 @@ def _copied(name: str, plain: Sequence[str]) -> list[str]:
     return [*made, *sources] if name == "mv" else made
 
 
-def _git(words: Sequence[str], one: Simple, read: Read | None) -> list[str]:
+def _git(words: Sequence[str], one: Simple, read: Read) -> list[str]:
     rest = list(words)
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]

@@ -20,6 +20,43 @@ _ANSWERS = frozenset(
     ["grep", "egrep", "fgrep", "rg", "ag", "ack", "diff", "cmp", "test", "[", "[[", "which", "type"]
 )
 """Programs whose exit code 1 is an answer."""
+_TELLERS = frozenset(
+    [
+        "cat",
+        "grep",
+        "egrep",
+        "fgrep",
+        "rg",
+        "head",
+        "tail",
+        "sed",
+        "awk",
+        "find",
+        "ls",
+        "nl",
+        "wc",
+        "sort",
+        "uniq",
+        "cut",
+        "tr",
+        "less",
+        "cd",
+        "echo",
+        "printf",
+        "true",
+        "export",
+        "set",
+        "mkdir",
+        "sleep",
+        "xargs",
+        "tee",
+        "cp",
+        "mv",
+        "rm",
+        "touch",
+    ]
+)
+"""Programs whose output is of other things."""
 _GIT_ANSWERS = frozenset(["grep", "--exit-code", "--quiet"])
 _TRACE = re.compile(r"^Traceback \(most recent call last\):", re.MULTILINE)
 _RAISED = re.compile(
@@ -84,9 +121,9 @@ def failure(
 def _failed(simple: Sequence[Simple], told: str, exit_code: int | None) -> bool:
     if exit_code:
         return not _answer(simple, told, exit_code)
-    if exit_code is None or _hidden(simple):
-        return _tells_failure(simple, told)
-    return False
+    # Whose failure would not show in the exit code of the whole.
+    hidden = [one for one in simple if exit_code is None or masked(simple, one)]
+    return _tells_failure(hidden, told)
 
 
 def _answer(simple: Sequence[Simple], told: str, exit_code: int) -> bool:
@@ -101,44 +138,13 @@ def _answer(simple: Sequence[Simple], told: str, exit_code: int) -> bool:
     return asks and not re.search(r"No such file or directory|Permission denied|: not found", told)
 
 
-def _hidden(simple: Sequence[Simple]) -> bool:
-    """Whether a program's failure would not show in the exit code of the whole."""
-    return any(masked(simple, one) for one in simple[:-1])
-
-
-def _tells_failure(simple: Sequence[Simple], told: str) -> bool:
-    if _reads_only(simple):
-        return False  # what it found may tell of any failure
+def _tells_failure(hidden: Sequence[Simple], told: str) -> bool:
+    if all(one.program in _TELLERS for one in hidden):
+        return False  # what they found may tell of any failure
     if _TRACE.search(told) and _traceback(told) is not None:
         return True
     signs = [sign for kind, sign in _SIGNS if kind in _SURE]
     return any(sign.search(line) for line in told.splitlines() for sign in signs)
-
-
-_READERS = frozenset(
-    [
-        "cat",
-        "grep",
-        "rg",
-        "head",
-        "tail",
-        "sed",
-        "find",
-        "ls",
-        "less",
-        "nl",
-        "wc",
-        "sort",
-        "awk",
-        "cut",
-    ]
-)
-
-
-def _reads_only(simple: Sequence[Simple]) -> bool:
-    return all(
-        one.program in _READERS or one.program in ("cd", "echo", "true", "xargs") for one in simple
-    )
 
 
 def _traceback(told: str) -> tuple[str, str] | None:

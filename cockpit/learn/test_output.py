@@ -14,7 +14,7 @@ from typing import Any
 from cockpit.learn import test_output_go
 from cockpit.learn.shell import Simple, commands
 from cockpit.learn.test_results import Counts
-from cockpit.learn.test_runners import KNOWN, test_commands
+from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
 
 _MOST = 400_000
 """Characters of output that are looked at: the first and the last half."""
@@ -33,6 +33,10 @@ _PYTEST_FIRST = (
     re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(?P<name>\S.*?) _{3,}$", re.MULTILINE),
 )
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+_RAN = re.compile(
+    r"^Ran \d+ tests? in [\d.]+s\s*$|^=+ \d+ (?:passed|failed|error)[a-z0-9, ]* in [\d.]+s.*=+$",
+    re.MULTILINE,
+)
 _UNITTEST_END = re.compile(r"^(OK|FAILED|NO TESTS RAN)(?: \((.*)\))?\s*$", re.MULTILINE)
 _UNITTEST_FIRST = re.compile(r"^(?:FAIL|ERROR): (\S+)(?: \((.+?)\))?", re.MULTILINE)
 _JEST = re.compile(r"^Tests:\s+(.*\d+ total.*)$", re.MULTILINE)
@@ -104,11 +108,11 @@ def read_tests(
 
 def results_of(simple: Sequence[Simple], output: str, exit_code: int | None) -> TestResults | None:
     """As :func:`read_tests`, of commands that were taken apart already."""
-    found = test_commands(simple)
+    told = plain(output)
+    found = test_commands(simple) or _by_their_words(simple, told)
     if not found:
         return None
     last, runner = found[-1]
-    told = plain(output)
     counts, by = _read(runner, told)
     own = exit_code if _owns_exit(simple, last, exit_code) else None
     if counts is None:
@@ -128,6 +132,14 @@ def results_of(simple: Sequence[Simple], output: str, exit_code: int | None) -> 
         skipped=counts.skipped,
         failing_test=counts.first[:_LONGEST_NAME] if outcome == "fail" else "",
     )
+
+
+def _by_their_words(simple: Sequence[Simple], told: str) -> list[tuple[Simple, str]]:
+    """Programs whose output is that of a test runner although nothing in their words says so."""
+    if _RAN.search(told) is None:
+        return []
+    ran = [one for one in simple if one.program and RUNS_PROGRAMS.match(one.program)]
+    return [(one, "script") for one in ran]
 
 
 def plain(output: str) -> str:

@@ -18,6 +18,8 @@ SCRIPT = "script"
 """A program of the project's own that is named as tests are."""
 
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*$|py$")
+RUNS_PROGRAMS = re.compile(r"(?:(?:python|pypy)[0-9.]*|bash|sh|make|docker|ssh|.*\.(?:py|sh))$")
+"""Programs that run others, of which only the output tells whether they were tests."""
 _TEST_FILE = re.compile(
     r"(?:test|tests|run[-_]?[a-z0-9_-]*tests?|runtests)\.(?:py|sh|js|mjs|cjs|ts|rb|pl)$"
     r"|(?:test[-_][^/]*|[^/]*[-_.](?:test|tests|spec))\.(?:py|sh|js|mjs|cjs|ts|rb|pl)$",
