@@ -14,13 +14,15 @@ import re
 from collections import Counter
 from typing import Any
 
+from cockpit.store.suspicion import unsuspicious as unsuspicious
+
 # A name may end in front of a token: ``tok_ghp_…``.
 _EDGE = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9_])"
 
 # Every repeat below is over one character class and followed by something outside that class, or is
 # bounded: a scan never goes back over what it has passed more than a fixed number of times.
-_SHAPES: tuple[tuple[str, str, str], ...] = (
+SHAPES: tuple[tuple[str, str, str], ...] = (
     ("cockpit-token", "ckp_", rf"{_EDGE}ckp_[A-Za-z0-9_.-]{{16,512}}"),
     ("github-token", "gh", rf"{_EDGE}gh[opsur]_[A-Za-z0-9]{{30,255}}{_END}"),
     ("github-token", "github_pat_", rf"{_EDGE}github_pat_[A-Za-z0-9_]{{22,255}}"),
@@ -52,7 +54,7 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
         r"\.[A-Za-z0-9_-]{0,4096}",
     ),
 )
-_COMPILED = tuple((kind, hint, re.compile(shape)) for kind, hint, shape in _SHAPES)
+_COMPILED = tuple((kind, hint, re.compile(shape)) for kind, hint, shape in SHAPES)
 
 _PEM_BEGIN = re.compile(r"-----BEGIN ((?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?)-----")
 _URL_SECRET = re.compile(
@@ -85,33 +87,6 @@ def safe_text(text: str) -> str:
     """``text`` as it can be stored and sent: lone surrogates (a file's name or a program's words that
     are not UTF-8) replaced by U+FFFD, one for one."""
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
-
-
-_LONGER = {
-    "A": ("akia", "asia", "abia", "acca"),
-    "gh": ("gho_", "ghp_", "ghs_", "ghu_", "ghr_"),
-    "k_": ("sk_live", "sk_test", "rk_live", "rk_test"),
-}
-"""What follows a hint that many words contain."""
-_NAMES = ("key", "token", "secret", "passw", "passphrase", "pwd", "credential", "basic", "bearer")
-_SIGNS = (
-    *_NAMES,
-    *("://", "@@ -"),
-    *(sign for _, hint, _ in _SHAPES for sign in _LONGER.get(hint, (hint.lower(),))),
-)
-"""In lower case: one of these stands in whatever a pattern of this module finds. Most texts have none
-and need no pattern."""
-
-
-def unsuspicious(text: str) -> bool:
-    """Whether :func:`mask` would certainly leave ``text`` as it is; True is not given for all such."""
-    if not text.isascii():
-        return False  # lone surrogates, and letters that equal an ASCII one but for their case
-    lowered = text.lower()
-    for sign in _SIGNS:  # noqa: SIM110 - any() over a generator takes twice as long
-        if sign in lowered:
-            return False
-    return True
 
 
 def mask(text: str) -> str:
