@@ -19,12 +19,11 @@ from cockpit.observe.fanout import JobOutcome
 from cockpit.observe.planner import Candidate
 from cockpit.observe.scope import parse_item
 from cockpit.observe.staleness import Read, stale
-from cockpit.store import ingest, jobs, profiles, requests
+from cockpit.store import jobs, profiles, requests
 from cockpit.store.actions import Action
 from cockpit.store.attention import Profile
 from cockpit.store.database import Tx
-from cockpit.store.facts import Fact
-from cockpit.store.ingest import Look
+from cockpit.store.facts import Fact, Look
 from cockpit.store.jobs import Ended, JobRow
 from cockpit.store.requests import Request
 
@@ -193,7 +192,7 @@ def _closing(
     def step(tx: Tx) -> None:
         wave_id = here.wave.wave_id
         _batch(here, rest)(tx)
-        ingest.settle(tx, _look(here))
+        jobs.close(tx, _look(here), most=here.engine.settings.observe.max_facts)
         for request in granted:
             outcomes = jobs.outcomes(tx.connection, wave_id, request.request_id, planner.WORDS)
             requests.fetched(

@@ -18,7 +18,7 @@ AGREE = 13
 _LOW_BITS = 0x1111111111111111
 _WHOLE = (1 << 64) - 1
 _BANDS = (0, 16, 32, 48)
-_CROWD = 16
+_CROWD = 8
 
 
 def near(one: int, other: int) -> bool:

@@ -8,86 +8,67 @@ replaces is settled once, when all jobs of the wave have ended. Source: RFC-003 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from cockpit.store import clusters
 from cockpit.store.database import Tx
-from cockpit.store.facts import Fact, chunks, cleaned, content_row, storable
+from cockpit.store.facts import Fact, Look, Placed, chunks, cleaned, link
 
 JOB_PLACES = 1 << 16
 """Places of a wave that one job has; those before the first job's are for what is not fetched."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The wave that looks: its session, its ordinal and its pinned time."""
-
-    session_id: str
-    wave_id: str
-    ordinal: int
-    pinned_now: str
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
-    """One fact and where it belongs: ``position`` is ``job's place × JOB_PLACES + number``."""
+    """What one job found: ``place`` is the job's in the plan, ``job`` what it is for."""
 
-    position: int
+    place: int
     job: str
-    fact: Fact
+    facts: Sequence[Fact]
 
 
-def take_in(tx: Tx, look: Look, found: Sequence[Found], *, most: int) -> dict[int, int]:
-    """Store and link a batch; of the wave's facts the first ``most`` by place stay.
+def take_in(tx: Tx, look: Look, found: Sequence[Found]) -> None:
+    """Store and link a batch. What a job before it found already stays or comes to stand there."""
+    places: dict[str, Placed] = {}
+    for one in sorted(found, key=attrgetter("place")):
+        first, job = one.place * JOB_PLACES, one.job
+        for position, fact in enumerate(one.facts[:JOB_PLACES], first):
+            places.setdefault(fact.fact_id, (position, job, fact))
+    try:
+        new = link(tx, look, places)
+    except UnicodeEncodeError:
+        take_in(tx, look, [replace(one, facts=list(map(cleaned, one.facts))) for one in found])
+        return
+    if new < len(places):
+        _see_again(tx, look, places)
 
-    Returns how many facts past ``most`` were left out, by their job's place.
+
+def within(tx: Tx, look: Look, most: int) -> dict[int, int]:
+    """Keep the first ``most`` facts of the wave's jobs, by their places.
+
+    Returns how many were left out, by their job's place.
     """
-    named: dict[str, Found] = {}
-    for one in sorted(found, key=lambda one: one.position):
-        named.setdefault(one.fact.fact_id, one)
-    known = _known(tx, look, named)
-    content = [
-        content_row(identity, one.fact, look.wave_id, look.pinned_now)
-        for identity, one in named.items()
-        if identity not in known
-    ]
-    if not storable(content):
-        clean = [Found(one.position, one.job, cleaned(one.fact)) for one in found]
-        return take_in(tx, look, clean, most=most)
-    tx.connection.executemany(
-        "INSERT INTO observed_facts VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(fact_id) DO NOTHING",
-        content,
+    place = (look.session_id, look.ordinal)
+    over = tx.execute(
+        "SELECT fact_id, position FROM session_facts WHERE session_id=? AND ordinal=?"
+        " AND position>=? ORDER BY position LIMIT -1 OFFSET ?",
+        (*place, JOB_PLACES, most),
+    ).fetchall()
+    if not over:
+        return {}
+    tx.execute(
+        "DELETE FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?",
+        (*place, over[0][1]),
     )
-    _see_again(tx, look, named, known)
     tx.connection.executemany(
-        "INSERT INTO session_facts(session_id, ordinal, position, fact_id, wave_id, job, source_type,"
-        " source_ref, band, utility, tokens_full, tokens_outline, tokens_reference, dedupe_key,"
-        " pinned_from, sketch) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        [
-            (
-                look.session_id,
-                look.ordinal,
-                one.position,
-                identity,
-                look.wave_id,
-                one.job,
-                one.fact.source_type,
-                one.fact.source_ref,
-                one.fact.band,
-                one.fact.utility,
-                one.fact.full.tokens,
-                one.fact.outline.tokens if one.fact.outline else 0,
-                one.fact.reference.tokens,
-                one.fact.dedupe_key,
-                look.ordinal if one.fact.pinned else None,
-                one.fact.sketch,
-            )
-            for identity, one in named.items()
-            if identity not in known
-        ],
+        "DELETE FROM observed_facts WHERE fact_id=? AND wave_id=?"
+        " AND NOT EXISTS (SELECT 1 FROM session_facts AS s WHERE s.fact_id=observed_facts.fact_id)",
+        [(identity, look.wave_id) for identity, _ in over],
     )
-    return _within(tx, look, most)
+    return dict(Counter(position // JOB_PLACES for _, position in over))
 
 
 def settle(tx: Tx, look: Look) -> None:
@@ -107,30 +88,21 @@ def settle(tx: Tx, look: Look) -> None:
     clusters.assign(tx, look.session_id, look.ordinal)
 
 
-def _known(tx: Tx, look: Look, named: dict[str, Found]) -> dict[str, tuple[int, int]]:
-    """(ordinal, position) of those that the session has live."""
-    live: dict[str, tuple[int, int]] = {}
-    for marks, chunk in chunks(list(named)):
-        found = tx.execute(
+def _see_again(tx: Tx, look: Look, places: dict[str, Placed]) -> None:
+    """Mark what an earlier wave saw; what a later job of this one had comes to the earlier place."""
+    again: list[tuple[int, str, int, int]] = []
+    moved: list[tuple[int, str, str, int, int]] = []
+    for marks, chunk in chunks(list(places)):
+        for identity, ordinal, position in tx.execute(
             "SELECT fact_id, ordinal, position FROM session_facts WHERE session_id=?"  # noqa: S608 - only question marks
             f" AND superseded_at IS NULL AND fact_id IN ({marks})",
             (look.session_id, *chunk),
-        )
-        live.update({identity: (ordinal, position) for identity, ordinal, position in found})
-    return live
-
-
-def _see_again(
-    tx: Tx, look: Look, named: dict[str, Found], known: dict[str, tuple[int, int]]
-) -> None:
-    again: list[tuple[int, str, int, int]] = []
-    moved: list[tuple[int, str, str, int, int]] = []
-    for identity, (ordinal, position) in known.items():
-        one = named[identity]
-        if ordinal < look.ordinal:
-            again.append((look.ordinal, look.session_id, ordinal, position))
-        elif JOB_PLACES <= one.position < position:
-            moved.append((one.position, one.job, look.session_id, ordinal, position))
+        ):
+            first, job, _ = places[identity]
+            if ordinal < look.ordinal:
+                again.append((look.ordinal, look.session_id, ordinal, position))
+            elif first < position:
+                moved.append((first, job, look.session_id, ordinal, position))
     tx.connection.executemany(
         "UPDATE session_facts SET seen_at=? WHERE session_id=? AND ordinal=? AND position=?", again
     )
@@ -138,28 +110,3 @@ def _see_again(
         "UPDATE session_facts SET position=?, job=? WHERE session_id=? AND ordinal=? AND position=?",
         moved,
     )
-
-
-def _within(tx: Tx, look: Look, most: int) -> dict[int, int]:
-    """Unlink what is past the first ``most`` facts of the wave's jobs."""
-    place = (look.session_id, look.ordinal)
-    over = tx.execute(
-        "SELECT fact_id, position FROM session_facts WHERE session_id=? AND ordinal=?"
-        " AND position>=? ORDER BY position LIMIT -1 OFFSET ?",
-        (*place, JOB_PLACES, most),
-    ).fetchall()
-    if not over:
-        return {}
-    tx.execute(
-        "DELETE FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?",
-        (*place, over[0][1]),
-    )
-    tx.connection.executemany(
-        "DELETE FROM observed_facts WHERE fact_id=? AND wave_id=?"
-        " AND NOT EXISTS (SELECT 1 FROM session_facts AS s WHERE s.fact_id=observed_facts.fact_id)",
-        [(identity, look.wave_id) for identity, _ in over],
-    )
-    left: dict[int, int] = {}
-    for _, position in over:
-        left[position // JOB_PLACES] = left.get(position // JOB_PLACES, 0) + 1
-    return left

@@ -12,13 +12,16 @@ from typing import Any
 
 from cockpit.store import ingest
 from cockpit.store.database import Tx
-from cockpit.store.facts import Fact
-from cockpit.store.ingest import JOB_PLACES, Found, Look
+from cockpit.store.facts import Fact, Look
+from cockpit.store.ingest import Found
 from cockpit.store.masking import mask
 
 PLANNED, REFUSED = "planned", "refused"
 FACT_CAP = "fact_cap"
 """The reason of facts past the wave's cap."""
+
+
+_MANY = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ def names(connection: sqlite3.Connection, wave_id: str) -> frozenset[str]:
 def end(tx: Tx, look: Look, ended: Sequence[Ended], *, most: int) -> None:
     """Settle a batch of jobs and store what they found, at once. A job ends once.
 
-    Of all facts that the wave's jobs find, the first ``most`` in the order of the plan are kept.
+    ``most`` is the cap of the wave's facts: a batch that brings many is cut to it right away.
     """
     tx.connection.executemany(
         "UPDATE observation_jobs SET status=?, reason=?, facts=?, tokens=?, latency_ms=?"
@@ -121,7 +124,7 @@ def end(tx: Tx, look: Look, ended: Sequence[Ended], *, most: int) -> None:
         [
             (
                 one.status,
-                mask(one.reason),
+                mask(one.reason) if one.reason else "",
                 len(one.facts),
                 sum(fact.full.tokens for fact in one.facts),
                 one.latency_ms,
@@ -131,15 +134,27 @@ def end(tx: Tx, look: Look, ended: Sequence[Ended], *, most: int) -> None:
             for one in ended
         ],
     )
-    found = [
-        Found(one.row.position * JOB_PLACES + number, one.row.job, fact)
-        for one in ended
-        for number, fact in enumerate(one.facts[:JOB_PLACES])
-    ]
-    left = ingest.take_in(tx, look, found, most=most)
+    ingest.take_in(
+        tx, look, [Found(one.row.position, one.row.job, one.facts) for one in ended if one.facts]
+    )
+    if sum(len(one.facts) for one in ended) > _MANY:
+        _cap(tx, look, most)
+
+
+def close(tx: Tx, look: Look, *, most: int) -> None:
+    """All jobs of the wave have ended: of what they found, the first ``most`` facts in the order of the
+    plan are kept, newer content supersedes older, and near-duplicates are told."""
+    _cap(tx, look, most)
+    ingest.settle(tx, look)
+
+
+def _cap(tx: Tx, look: Look, most: int) -> None:
     tx.connection.executemany(
         "UPDATE observation_jobs SET over=over+? WHERE wave_id=? AND position=?",
-        [(count, look.wave_id, position) for position, count in left.items()],
+        [
+            (count, look.wave_id, position)
+            for position, count in ingest.within(tx, look, most).items()
+        ],
     )
 
 

@@ -16,6 +16,7 @@ from store_world import begin, opened
 
 from cockpit.store import facts
 from cockpit.store.candidates import candidates
+from cockpit.store.canonical import digest, text_digest
 from cockpit.store.database import Store, Tx
 from cockpit.store.facts import Fact, Level, Linked, fact_id
 
@@ -37,6 +38,20 @@ def test_ids_are_the_same_in_every_process_under_every_hash_seed() -> None:
         for seed in ("0", "1", "4242")
     }
     assert told == {"f-4f0e40f3080ea2712744d125\n"}
+
+
+_SCALARS = st.none() | st.booleans() | st.integers() | st.text(st.characters())
+_VALUES = st.recursive(
+    _SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
+)
+
+
+@given(st.text(), st.text(st.characters()), st.dictionaries(st.text(), _VALUES))
+def test_an_id_is_that_of_the_canonical_json(
+    ref: str, text: str, provenance: dict[str, Any]
+) -> None:
+    body = ["file", ref, text_digest(text), provenance]
+    assert fact_id("file", ref, text, provenance) == f"f-{digest(body)[:24]}"
 
 
 @pytest.mark.parametrize(

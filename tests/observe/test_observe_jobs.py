@@ -1,0 +1,308 @@
+"""Durable jobs: what they found does not depend on when they ended, nor on where a crash fell."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.observe.sketch import sketch
+from cockpit.store import facts, jobs, sessions, waves
+from cockpit.store.database import Store, Tx
+from cockpit.store.facts import Fact, Level, Linked, Look
+from cockpit.store.ingest import JOB_PLACES
+from cockpit.store.jobs import Ended, JobRow
+
+MOST = 50_000
+
+
+class Run:
+    """A session in a real store, and what its waves find."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.session_id = store.write_now(begin)
+        self.look = self._next()
+
+    def wave(self) -> Look:
+        """End this wave and begin the next."""
+        ended = self.look.wave_id
+        self.store.write_now(
+            lambda tx: waves.fail(
+                tx, ended, retryable=False, error_class="test", message="its turn is over"
+            )
+        )
+        return self._next()
+
+    def _next(self) -> Look:
+        made = self.store.write_now(
+            lambda tx: waves.create(tx, session_id=self.session_id, trace_id="t")
+        )
+        self.look = Look(self.session_id, made.wave_id, made.ordinal, made.pinned_now)
+        return self.look
+
+    def plan(self, count: int) -> list[JobRow]:
+        rows = [JobRow(n, "q-1", "file", f"file:{n}", f"file:{n}") for n in range(1, count + 1)]
+        return self.store.write_now(lambda tx: jobs.plan(tx, self.look.wave_id, rows))
+
+    def end(self, *ended: Ended, most: int = MOST) -> None:
+        self.store.write_now(lambda tx: jobs.end(tx, self.look, ended, most=most))
+
+    def close(self, most: int = MOST) -> None:
+        self.store.write_now(lambda tx: jobs.close(tx, self.look, most=most))
+
+    def find(self, *found: Sequence[Fact], most: int = MOST) -> None:
+        """One wave: a job for each of ``found``, all done."""
+        todo = self.plan(len(found))
+        self.end(*(Ended(row, "done", made) for row, made in zip(todo, found, strict=True)))
+        self.close(most)
+
+    def linked(self) -> list[Linked]:
+        return self.store.read_now(lambda c: facts.linked(c, self.session_id, self.look.ordinal))
+
+    def live(self) -> list[str]:
+        return [one.source_ref for one in self.linked() if not one.superseded]
+
+    def summary(self) -> dict[str, Any]:
+        return self.store.read_now(lambda c: jobs.summary(c, self.look.wave_id))
+
+
+def begin(tx: Tx) -> str:
+    session = sessions.create(
+        tx,
+        task_type="investigate",
+        title="t",
+        words="w",
+        target={},
+        model="script:x",
+        policy="all",
+        interactive=False,
+        root=Path("/nowhere"),
+        rev=None,
+        profile_id="default",
+        limits={},
+        project="p",
+        branch="main",
+    )
+    return session.session_id
+
+
+@contextmanager
+def running() -> Iterator[Run]:
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
+        yield Run(store)
+
+
+def made(name: str, text: str = "", *, key: str = "") -> Fact:
+    words = text or f"the words of {name}"
+    return Fact(
+        "file",
+        f"file:{name}",
+        "situational",
+        Level(words, 10),
+        Level(name, 1),
+        provenance={"path": name},
+        dedupe_key=key or f"file:{name}",
+        sketch=sketch(words),
+    )
+
+
+def test_facts_stand_in_the_order_of_the_plan_whatever_ended_first() -> None:
+    with running() as run:
+        one, two, three = run.plan(3)
+        run.end(Ended(three, "done", [made("c"), made("d")]))
+        run.end(Ended(two, "failed", reason="it broke"), Ended(one, "done", [made("a")]))
+        run.close()
+        assert [(f.source_ref, f.position) for f in run.linked()] == [
+            ("file:a", JOB_PLACES),
+            ("file:c", 3 * JOB_PLACES),
+            ("file:d", 3 * JOB_PLACES + 1),
+        ]
+
+
+def test_after_a_crash_only_the_jobs_that_had_not_ended_are_open() -> None:
+    with running() as run:
+        todo = run.plan(4)
+        run.end(Ended(todo[2], "done", [made("c")], latency_ms=7), Ended(todo[0], "timed_out"))
+        left = run.store.read_now(lambda c: jobs.open_jobs(c, run.look.wave_id))
+        assert left == [todo[1], todo[3]]
+        run.end(Ended(todo[2], "done", [made("c")], latency_ms=900))
+        rows = run.store.read_now(lambda c: jobs.of_wave(c, run.look.wave_id))
+        assert (rows[2].status, rows[2].latency_ms, rows[0].status) == ("done", 7, "timed_out")
+
+
+def test_a_batch_is_stored_with_its_jobs_or_not_at_all() -> None:
+    with running() as run:
+        todo = run.plan(1)
+
+        def cut_off(tx: Tx) -> None:
+            jobs.end(tx, run.look, [Ended(todo[0], "done", [made("a")])], most=MOST)
+            raise RuntimeError("the power went")
+
+        with pytest.raises(RuntimeError, match="power"):
+            run.store.write_now(cut_off)
+        assert run.linked() == []
+        assert run.store.read_now(lambda c: jobs.open_jobs(c, run.look.wave_id)) == todo
+
+
+def test_a_fact_that_two_jobs_find_stands_where_the_first_has_it() -> None:
+    for order in ((0, 1), (1, 0)):
+        with running() as run:
+            todo = run.plan(2)
+            for at in order:
+                run.end(Ended(todo[at], "done", [made("same"), made(f"own {at}")]))
+            run.close()
+            assert [(f.source_ref, f.position) for f in run.linked()] == [
+                ("file:same", JOB_PLACES),
+                ("file:own 0", JOB_PLACES + 1),
+                ("file:own 1", 2 * JOB_PLACES + 1),
+            ]
+
+
+def test_a_fact_seen_again_in_a_later_wave_is_linked_and_not_stored_twice() -> None:
+    with running() as run:
+        run.find([made("a"), made("b")])
+        run.wave()
+        run.find([made("a")], [made("c")])
+        assert run.live() == ["file:a", "file:b", "file:c"]
+        seen = run.store.read_now(
+            lambda c: c.execute(
+                "SELECT source_ref, ordinal, seen_at FROM session_facts ORDER BY ordinal, position"
+            ).fetchall()
+        )
+        assert seen == [("file:a", 1, 2), ("file:b", 1, 0), ("file:c", 2, 0)]
+        stored = run.store.read_now(lambda c: c.execute("SELECT count(*) FROM observed_facts"))
+        assert run.summary()["done"] == 2 and stored is not None
+
+
+def test_newer_content_supersedes_and_parts_found_again_stay() -> None:
+    with running() as run:
+        run.find([made("p1", "part one", key="k"), made("p2", "part two", key="k")], [made("x")])
+        before = run.linked()
+        run.wave()
+        run.find([made("p1", "part one", key="k"), made("p3", "part three", key="k")])
+        assert run.live() == ["file:p1", "file:x", "file:p3"]
+        assert run.store.read_now(lambda c: facts.linked(c, run.session_id, 1)) == before
+
+
+def test_the_first_facts_of_the_plan_stay_when_there_are_too_many() -> None:
+    expected = None
+    for order in ((0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)):
+        with running() as run:
+            todo = run.plan(4)
+            for at in order:
+                found = [made(f"{at}.{n}") for n in range(3)]
+                run.end(Ended(todo[at], "done", found), most=5)
+            run.close(most=5)
+            refs = [fact.source_ref for fact in run.linked()]
+            summary = run.summary()
+            assert refs == ["file:0.0", "file:0.1", "file:0.2", "file:1.0", "file:1.1"]
+            assert summary["refused"] == {"fact_cap": 7}
+            orphans = run.store.read_now(
+                lambda c: c.execute("SELECT count(*) FROM observed_facts").fetchone()
+            )
+            assert orphans == (5,)
+            outcomes = run.store.read_now(
+                lambda c: jobs.outcomes(c, run.look.wave_id, "q-1", {"fact_cap": "past the cap"})
+            )
+            assert expected in (None, outcomes)
+            expected = outcomes
+    assert expected is not None
+    assert [(o["facts"], o["error"]) for o in expected] == [
+        (3, ""),
+        (2, "1 facts: past the cap"),
+        (0, "3 facts: past the cap"),
+        (0, "3 facts: past the cap"),
+    ]
+
+
+def test_near_duplicates_share_a_cluster_and_the_past_does_not_change() -> None:
+    lines = [f"line {n} of something long enough to compare" for n in range(40)]
+    text = "\n".join(lines)
+    near = "\n".join([*lines[:39], "and another end"])
+    with running() as run:
+        run.find([made("a", text)], [made("b", "quite other words stand in this short text")])
+        (first, other) = run.linked()
+        assert first.cluster and first.cluster != other.cluster
+        run.wave()
+        run.find([made("copy of a", near)])
+        a, b, copy = run.linked()
+        assert copy.cluster == a.cluster == first.cluster and b == other and a == first
+
+
+def test_the_summary_counts_by_source_status_and_reason() -> None:
+    with running() as run:
+        rows = [
+            JobRow(1, "q-1", "file", "file:a", "file:a"),
+            JobRow(2, "q-1", "search", "search:x", "search:x"),
+            JobRow(3, "q-1", "file", "file:*", "file:b", "refused", "job_cap", 12),
+        ]
+        todo = run.store.write_now(lambda tx: jobs.plan(tx, run.look.wave_id, rows))
+        assert len(todo) == 2
+        run.end(
+            Ended(todo[0], "done", [made("a")], latency_ms=5),
+            Ended(todo[1], "timed_out", reason="too long", latency_ms=2_000),
+        )
+        run.close()
+        assert run.summary() == {
+            "planned": 2,
+            "done": 1,
+            "failed": 0,
+            "timed_out": 1,
+            "refused": {"job_cap": 12},
+            "sources": {
+                "file": {"done": 1, "refused": 12},
+                "search": {"timed_out": 1},
+            },
+            "latency_ms": {"p50": 5, "p95": 2_000, "max": 2_000},
+        }
+
+
+def test_no_secret_comes_in_with_a_job_and_no_text_breaks_it() -> None:
+    token = "ghp_" + "a1B2" * 9
+    with running() as run:
+        rows = [JobRow(1, "q-1", "search", f"search:{token}", f"search:{token}")]
+        (job,) = run.store.write_now(lambda tx: jobs.plan(tx, run.look.wave_id, rows))
+        assert token not in job.item
+        run.end(Ended(job, "failed", [made("odd \ud800", "odd \ud800 text")], f"no {token}"))
+        run.close()
+        (row,) = run.store.read_now(lambda c: jobs.of_wave(c, run.look.wave_id))
+        assert token not in row.reason
+        assert run.live() == ["file:odd \ufffd"]
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+FOUND = st.lists(st.lists(st.tuples(NAMES, st.sampled_from("xy")), max_size=4), max_size=5)
+
+
+@settings(max_examples=5, deadline=None)
+@given(
+    st.lists(FOUND, min_size=1, max_size=3), st.integers(1, 8), st.randoms(use_true_random=False)
+)
+def test_neither_order_nor_batches_show(
+    looks: list[list[list[tuple[str, str]]]], most: int, dice: Any
+) -> None:
+    with running() as straight, running() as shaken:
+        for number, found in enumerate(looks):
+            if number:
+                straight.wave()
+                shaken.wave()
+            made_by_job = [
+                [made(f"{n} {part}", f"{n} {part} {at % 2}", key=n) for n, part in one]
+                for at, one in enumerate(found)
+            ]
+            straight.find(*made_by_job, most=most)
+            todo = shaken.plan(len(found))
+            order = list(range(len(found)))
+            dice.shuffle(order)
+            while order:
+                batch = [order.pop() for _ in range(dice.randint(1, len(order)))]
+                shaken.end(*(Ended(todo[at], "done", made_by_job[at]) for at in batch), most=most)
+            shaken.close(most)
+            assert shaken.linked() == straight.linked()

@@ -1,0 +1,138 @@
+"""The plan: what was approved and nothing else, in the rules' order, within quotas and caps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.observe.planner import (
+    JOB_CAP,
+    REFRESH,
+    SOURCE_DISABLED,
+    SOURCE_QUOTA,
+    WORDS,
+    Candidate,
+    plan,
+)
+from cockpit.store.attention import Predicate, Rule, shipped
+from cockpit.store.jobs import JobRow
+
+PLAIN = Rule("file", "file", Predicate(), 1_000, 0, 0, 0)
+
+
+def rule(source: str, priority: int = 1_000, *, prefix: str = "", enabled: bool = True) -> Rule:
+    return replace(
+        PLAIN,
+        rule_id=f"{source}{prefix}{priority}",
+        source_type=source,
+        predicate=Predicate(ref_prefix=prefix),
+        priority_weight=priority,
+        enabled=enabled,
+    )
+
+
+def named(item: str, job: str = "q-1", asked: str = "") -> Candidate:
+    return Candidate(job, item.partition(":")[0], asked or item, item)
+
+
+def items(rows: list[JobRow], status: str = "planned") -> list[str]:
+    return [row.item for row in rows if row.status == status]
+
+
+def test_jobs_run_by_the_priority_of_their_rule_and_then_as_they_were_named() -> None:
+    wanted = [named("tree:src"), named("file:b.py"), named("file:a.py"), named("diff:a..b")]
+    rows = plan(wanted, shipped().rules, max_jobs=10)
+    assert items(rows) == ["diff:a..b", "file:b.py", "file:a.py", "tree:src"]
+    assert [row.position for row in rows] == [1, 2, 3, 4]
+
+
+def test_a_rule_for_some_places_ranks_them_first_and_forbids_nothing() -> None:
+    rules = [rule("file", 3_000, prefix="file:src/")]
+    rows = plan([named("file:a.py"), named("file:src/b.py")], rules, max_jobs=10)
+    assert items(rows) == ["file:src/b.py", "file:a.py"]
+
+
+def test_a_source_that_is_switched_off_is_refused_and_one_without_a_rule_is_not() -> None:
+    rules = [rule("file", enabled=False), rule("file", 2_000, enabled=False), rule("tree")]
+    rows = plan([named("file:a.py"), named("tree:."), named("log:HEAD")], rules, max_jobs=10)
+    assert items(rows) == ["tree:.", "log:HEAD"]
+    assert [(row.item, row.reason) for row in rows if row.status == "refused"] == [
+        ("file:a.py", SOURCE_DISABLED)
+    ]
+    one_left = [*rules, rule("file", 500)]
+    assert "file:a.py" in items(plan([named("file:a.py")], one_left, max_jobs=10))
+
+
+def test_what_is_past_a_quota_or_the_cap_is_one_row_with_its_count_and_reason() -> None:
+    searches = [named(f"search:x{n}") for n in range(5)]
+    files = [named(f"file:src/{n}.py", asked="file:src/*.py") for n in range(20)]
+    rows = plan([*files, *searches], [], max_jobs=10, quotas={"search": 3})
+    assert len(items(rows)) == 10
+    assert [(r.asked, r.reason, r.jobs) for r in rows if r.status == "refused"] == [
+        ("search:x3", SOURCE_QUOTA, 1),
+        ("search:x4", SOURCE_QUOTA, 1),
+        ("file:src/*.py", JOB_CAP, 13),
+    ]
+    assert all(WORDS[row.reason] for row in rows if row.reason)
+
+
+def test_a_globs_many_files_do_not_push_out_what_was_named_beside_it() -> None:
+    files = [named(f"file:{n}.py", asked="file:*.py") for n in range(20)]
+    rows = plan([*files, named("tree:.")], shipped().rules, max_jobs=5)
+    assert items(rows)[0] == "tree:." and len(items(rows)) == 5
+
+
+def test_one_request_reads_a_thing_once_and_each_request_has_its_own_answer() -> None:
+    wanted = [
+        named("file:a.py", asked="file:*.py"),
+        named("file:b.py", asked="file:*.py"),
+        named("file:a.py"),
+        named("file:a.py"),
+        named("file:a.py", "q-2"),
+        named("file:a.py", REFRESH),
+        named("file:c.py", REFRESH),
+    ]
+    rows = plan(wanted, [], max_jobs=10)
+    assert sorted((row.job, row.asked, row.item) for row in rows) == [
+        ("q-1", "file:*.py", "file:b.py"),
+        ("q-1", "file:a.py", "file:a.py"),
+        ("q-2", "file:a.py", "file:a.py"),
+        (REFRESH, "file:c.py", "file:c.py"),
+    ]
+
+
+CANDIDATES = st.lists(
+    st.builds(
+        lambda job, source, name, glob: Candidate(
+            job, source, f"{source}:*" if glob else f"{source}:{name}", f"{source}:{name}"
+        ),
+        st.sampled_from(["q-1", "q-2", REFRESH]),
+        st.sampled_from(["file", "search", "log"]),
+        st.integers(0, 9),
+        st.booleans(),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(CANDIDATES, st.integers(1, 12), st.integers(0, 5), st.booleans())
+def test_nothing_is_planned_that_nobody_named_and_everything_is_accounted_for(
+    wanted: list[Candidate], cap: int, quota: int, off: bool
+) -> None:
+    rules = [rule("log", enabled=not off)]
+    rows = plan(wanted, rules, max_jobs=cap, quotas={"search": quota})
+    planned = [row for row in rows if row.status == "planned"]
+    named_by = {(one.job, one.item) for one in wanted}
+    assert {(row.job, row.item) for row in planned} <= named_by
+    assert len({(row.job, row.item) for row in planned}) == len(planned) <= cap
+    assert Counter(row.source_type for row in planned)["search"] <= quota
+    assert not off or all(row.source_type != "log" for row in planned)
+    assert [row.position for row in rows] == list(range(1, len(rows) + 1))
+    requested = {one.item for one in wanted if one.job != REFRESH}
+    distinct = {pair for pair in named_by if pair[0] != REFRESH or pair[1] not in requested}
+    assert sum(row.jobs for row in rows) == len(distinct)
+    assert plan(wanted, rules, max_jobs=cap, quotas={"search": quota}) == rows

@@ -1,0 +1,112 @@
+"""Sketches and clusters: near-duplicates are told, in the same way everywhere, and keep their place."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.observe.quality import LEAST, quality
+from cockpit.observe.sketch import sketch
+from cockpit.store.clusters import joined, near
+from cockpit.store.facts import UTILITY_MAX
+
+dice = random.Random(20_261)
+LINES = [f"    value_{n} = compute({dice.random()}, {n})" for n in range(120)]
+TEXT = "\n".join(LINES)
+
+
+def changed(count: int) -> str:
+    lines = list(LINES)
+    for at in random.Random(count).sample(range(len(lines)), count):
+        lines[at] = f"    other_{at} = {dice.random()}"
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 4])
+def test_a_text_with_a_few_lines_changed_is_a_near_duplicate(count: int) -> None:
+    assert near(sketch(TEXT), sketch(changed(count)))
+
+
+@pytest.mark.parametrize("count", [60, 120])
+def test_a_text_with_half_of_its_lines_changed_is_none(count: int) -> None:
+    assert not near(sketch(TEXT), sketch(changed(count)))
+
+
+def test_order_of_lines_and_indentation_do_not_matter() -> None:
+    shuffled = [line.strip() for line in LINES]
+    random.Random(3).shuffle(shuffled)
+    assert sketch("\n".join(shuffled)) == sketch(TEXT)
+
+
+def test_short_texts_are_compared_by_their_words() -> None:
+    words = "the quick brown fox jumps over the lazy dog and then it rests under an old oak tree"
+    other = "nothing of this has been said before by anyone who was standing in that other room"
+    assert near(sketch(words), sketch(words.replace("\n", " ") + " today"))
+    assert not near(sketch(words), sketch(other))
+    assert sketch("too short") == 0 == sketch("")
+
+
+def test_a_sketch_is_the_same_in_every_process_under_every_hash_seed() -> None:
+    program = "import sys\nfrom cockpit.observe.sketch import sketch\nprint(sketch(sys.argv[1]))"
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", program, TEXT],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "99")
+    }
+    assert told == {f"{sketch(TEXT)}\n"}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=400))
+def test_every_text_has_a_sketch_that_the_store_can_hold(text: str) -> None:
+    number = sketch(text)
+    assert -(1 << 63) <= number < 1 << 63
+    assert sketch(text) == number
+
+
+NUMBERS = st.lists(st.integers(-(1 << 63), (1 << 63) - 1).filter(bool), max_size=12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(NUMBERS, st.data())
+def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(
+    numbers: list[int], data: st.DataObject
+) -> None:
+    new = list(numbers)
+    for number in numbers:
+        for _ in range(data.draw(st.integers(0, 2))):
+            digit = data.draw(st.integers(0, 14))
+            new.append((number ^ (data.draw(st.integers(0, 15)) << (4 * digit))) or 1)
+    answers = joined([], new)
+    firsts: list[int] = []
+    for number, leader in zip(new, answers, strict=True):
+        known = [first for first in firsts if near(number, first)]
+        if leader:
+            assert leader in known
+        else:
+            assert known == []
+            firsts.append(number)
+
+
+def test_what_is_known_comes_first_and_no_sketch_joins_nothing() -> None:
+    one = sketch(TEXT)
+    assert joined([one], [sketch(changed(1)), 0, one]) == [one, 0, one]
+    assert joined([], [0, 0]) == [0, 0]
+
+
+def test_quality_takes_off_what_nobody_can_read() -> None:
+    assert quality(TEXT) == UTILITY_MAX == quality("")
+    assert quality("x=1;" * 4_000) == LEAST
+    assert quality("ok\n" + "\ufffd" * 40) < UTILITY_MAX // 2
+    assert quality("\n".join(["the same line again"] * 100)) == LEAST
