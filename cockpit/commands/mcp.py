@@ -12,7 +12,7 @@ from cockpit.commands.project import WrongUse, first_start, here, settings_of
 from cockpit.commands.terminal import say
 
 if TYPE_CHECKING:
-    from cockpit.mcp.desk import Tier
+    from cockpit.work.tool import Tier
 
 _HOST, _PORT = "127.0.0.1", 8765
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from cockpit.loop import attending
 from cockpit.loop.asking import request_id
+from cockpit.loop.exchange import clipped
 from cockpit.loop.results import exchanges
 from cockpit.store import facts, plans, proposals, requests, waves
 from cockpit.store.errors import NotFound
@@ -18,11 +19,10 @@ from cockpit.store.waves import Wave
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A fact that was granted: the scope item that yields it again, its words and their tokens."""
+    """A fact that was granted: the scope item that yields it again, and its words."""
 
     source: str
     text: str
-    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def answered(
     if not settled and wave.wave_id == _last(connection, session_id).wave_id:
         return Answer("working", "It was decided and is being carried out.", identity)
     came = exchanges(connection, wave)[0]
-    return Answer(came.status, came.result, identity, _given(connection, wave, call))
+    return Answer(came.status, clipped(came.result), identity, _given(connection, wave, call))
 
 
 def _last(connection: sqlite3.Connection, session_id: str) -> Wave:
@@ -106,13 +106,13 @@ def _given(
     if known is None:
         return ()
     request = requests.load(connection, identity)
-    found = connection.execute(
-        "SELECT fact_id, tokens_full FROM session_facts WHERE session_id=?"
-        " AND (job=? OR seen_at=?) ORDER BY ordinal, position",
-        (wave.session_id, request.request_id, wave.ordinal + 1),
-    ).fetchall()
-    words = facts.texts(connection, [identity for identity, _ in found])
-    return tuple(
-        Given(words[identity].source_ref, words[identity].full, tokens)
-        for identity, tokens in found
-    )
+    found = [
+        str(fact_id)
+        for (fact_id,) in connection.execute(
+            "SELECT fact_id FROM session_facts WHERE session_id=?"
+            " AND (job=? OR seen_at=?) ORDER BY ordinal, position",
+            (wave.session_id, request.request_id, wave.ordinal + 1),
+        )
+    ]
+    words = facts.texts(connection, found)
+    return tuple(Given(words[fact].source_ref, words[fact].full) for fact in found)

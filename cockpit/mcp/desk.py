@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from cockpit.access.principals import Caller
 from cockpit.access.scopes import PROPOSE, READ
@@ -25,15 +25,14 @@ from cockpit.mcp.loop_tools import (
     checked,
 )
 from cockpit.mcp.outside import Client, Outside
-from cockpit.mcp.packets import packet_of
-from cockpit.mcp.paging import page, readable
+from cockpit.mcp.packets import packet_of, paged
 from cockpit.mcp.schema import read_arguments, schema_of
 from cockpit.mcp.thread import EngineThread
 from cockpit.store.clock import stamp
 from cockpit.store.database import Store
 from cockpit.store.place import Place
+from cockpit.work.tool import Tier
 
-Tier = Literal["core", "standard", "all"]
 TIERS: tuple[Tier, ...] = ("core", "standard", "all")
 
 
@@ -127,8 +126,7 @@ LOOP_TOOLS = (
     Tool(
         "request_context",
         "core",
-        "Ask to read through cockpit. A person sees the items and their cost first. Pending: call "
-        "again with its proposal_id.",
+        "Ask to read. A person sees items and cost first; pending: ask again.",
         RequestContext,
         _request_context,
     ),
@@ -159,17 +157,10 @@ LOOP_TOOLS = (
 
 
 def _told(answer: Answer, offset: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"status": answer.status, "result": readable(answer.told)}
+    found: dict[str, Any] = {"status": answer.status, "result": answer.told}
     if answer.proposal_id:
         found["proposal_id"] = answer.proposal_id
     if answer.status in ("pending", "working"):
-        found["next"] = (
-            "Go on with other work; call again with this proposal_id to see what became of it."
-        )
-    if answer.given:
-        items = [
-            (given.tokens, {"source": given.source, "text": readable(given.text)})
-            for given in answer.given
-        ]
-        found |= page("facts", items, offset)
-    return found
+        found["next"] = "Go on with other work; ask again with this proposal_id alone."
+    given = [{"source": given.source, "text": given.text} for given in answer.given]
+    return {**found, **paged("facts", given, offset)} if given else found

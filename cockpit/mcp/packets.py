@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cockpit.mcp.loop_tools import PacketOf
-from cockpit.mcp.paging import page, readable
 from cockpit.store import facts, packets, sessions
 from cockpit.store.errors import NotFound
 from cockpit.store.packets import Entry, Stored
+from cockpit.work.responses import page
 
-_LINE = 24
-"""About what one entry without its words costs, in tokens."""
+READ_TOKENS = 32_000
+"""The most that one answer holds of what was read, by the cautious count of
+:func:`~cockpit.work.responses.tokens_at_most`: half as many of a model's."""
 
 
 def packet_of(connection: sqlite3.Connection, asked: PacketOf, own: str) -> dict[str, Any]:
@@ -41,14 +43,14 @@ def packet_of(connection: sqlite3.Connection, asked: PacketOf, own: str) -> dict
     entries = [(band, entry) for band, entry in packet.rendered()]
     words = facts.texts(connection, [entry.fact_id for _, entry in entries])
     whole = asked.fields == "full"
-    items = [
-        (
-            _LINE + (entry.tokens if whole else 0),
-            _entry(band, entry, words[entry.fact_id], whole),
-        )
-        for band, entry in entries
-    ]
-    return {**head, "bands": bands, **page("entries", items, asked.offset)}
+    items = [_entry(band, entry, words[entry.fact_id], whole) for band, entry in entries]
+    return {**head, "bands": bands, **paged("entries", items, asked.offset)}
+
+
+def paged(name: str, items: Sequence[Mapping[str, Any]], offset: int) -> dict[str, Any]:
+    """``items`` from ``offset`` on, as many as one answer holds."""
+    start = max(0, offset)
+    return page(items[start:], READ_TOKENS, name=name, offset=start)
 
 
 def _entry(band: str, entry: Entry, words: facts.FactText, whole: bool) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def _entry(band: str, entry: Entry, words: facts.FactText, whole: bool) -> dict[
         "level": entry.level,
         "tokens": entry.tokens,
     }
-    return {**line, "text": readable(levels[entry.level])} if whole else line
+    return {**line, "text": levels[entry.level]} if whole else line
 
 
 def _pick(found: list[Stored], session_id: str, wave: int | None) -> Stored:

@@ -69,7 +69,8 @@ def _kind(hint: Any) -> dict[str, Any]:
     if origin in (Union, types.UnionType):
         return _kind(next(arm for arm in get_args(hint) if arm is not type(None)))
     if origin is Literal:
-        return {"enum": list(get_args(hint))}
+        # Some clients take no enum without a type; ours are all words.
+        return {"type": "string", "enum": list(get_args(hint))}
     if origin in (list, tuple):
         return {"type": "array", "items": _kind(get_args(hint)[0])}
     if hint in _PLAIN:

@@ -20,9 +20,10 @@ from mcp.server.lowlevel.server import Server
 
 from cockpit import __version__
 from cockpit.mcp.callers import Guest
-from cockpit.mcp.desk import TIERS, Desk, Tier, Tool
+from cockpit.mcp.desk import TIERS, Desk, Tool
 from cockpit.store.errors import CockpitError
 from cockpit.store.masking import mask
+from cockpit.work.tool import Tier
 
 INSTRUCTIONS = (
     "Tasks, work in progress and handoffs of this project, and its one gate for reading and acting: "

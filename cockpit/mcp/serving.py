@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from cockpit.loop.settings import RuntimeSettings
 from cockpit.mcp import http, stdio
 from cockpit.mcp.callers import Guest
-from cockpit.mcp.desk import Desk, Tier
+from cockpit.mcp.desk import Desk
 from cockpit.mcp.server import made
 from cockpit.mcp.toolbox import TOOLS
 from cockpit.store.database import Store
 from cockpit.store.place import Place
+from cockpit.work.tool import Tier
 
 
 async def over_stdio(place: Place, settings: RuntimeSettings, tier: Tier, secret: str) -> None:

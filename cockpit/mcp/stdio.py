@@ -50,5 +50,11 @@ class Lines:
 
 async def serve(server: Server[Any]) -> None:
     """Serve the one client until it closes the input. Nothing else reaches standard output."""
-    async with stdio_server(stdin=cast(Any, Lines())) as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    try:
+        async with stdio_server(stdin=cast(Any, Lines())) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+    except BaseExceptionGroup as errors:
+        # A client that stopped reading has left: there is nobody to tell.
+        _, others = errors.split(BrokenPipeError)
+        if others is not None:
+            raise others from None

@@ -2,6 +2,32 @@
 
 from __future__ import annotations
 
-from cockpit.mcp.desk import LOOP_TOOLS, Tool
+import sqlite3
+from typing import Any
 
-TOOLS: tuple[Tool, ...] = LOOP_TOOLS
+from cockpit.mcp.callers import Guest
+from cockpit.mcp.desk import LOOP_TOOLS, Desk, Tool
+from cockpit.store.clock import stamp
+from cockpit.store.database import Tx
+from cockpit.work.tool import WorkTool
+from cockpit.work.work_tools import WORK_TOOLS
+
+
+def _served(tool: WorkTool) -> Tool:
+    """A work tool at the desk: who calls is looked up in the transaction that it runs in."""
+
+    async def run(desk: Desk, guest: Guest, args: Any) -> Any:
+        now = stamp(desk.store.clock.now())
+
+        def write(tx: Tx) -> Any:
+            return tool.run(tx, guest.caller(tx.connection, now), args)
+
+        def read(connection: sqlite3.Connection) -> Any:
+            return tool.run(connection, guest.caller(connection, now), args)
+
+        return await (desk.store.write(write) if tool.writes else desk.store.read(read))
+
+    return Tool(tool.name, tool.tier, tool.description, tool.parameters, run)
+
+
+TOOLS: tuple[Tool, ...] = (*(_served(tool) for tool in WORK_TOOLS), *LOOP_TOOLS)

@@ -95,9 +95,7 @@ class Wire:
     def ask(self, method: str, params: dict[str, Any] | None = None) -> bytes:
         """A request, and its whole answer as it is on the wire."""
         self._number += 1
-        self.send(
-            {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params or {}}
-        )
+        self.send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params or {}})
         answer = self.line()
         assert json.loads(answer)["id"] == self._number
         return answer

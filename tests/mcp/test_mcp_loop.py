@@ -127,7 +127,10 @@ def test_a_change_of_attention_is_proposed_like_anything_else(project: Project) 
         "base_profile_version": 1,
         "effective_waves": 3,
         "reason": "more room for files",
-        "bands": {"situational": {"target_tokens": 76_000}, "objectives": {"target_tokens": 24_000}},
+        "bands": {
+            "situational": {"target_tokens": 76_000},
+            "objectives": {"target_tokens": 24_000},
+        },
     }
     with Wire(project, "--tier", "all").greet() as wire:
         asked = wire.call("propose_profile_change", **change, wait_s=0)
@@ -154,7 +157,7 @@ def test_a_packet_at_three_sizes(project: Project) -> None:
 
 
 def test_no_tier_has_a_tool_that_approves(project: Project) -> None:
-    root = (project.root / ".cockpit" / "state" / "root.token")
+    root = project.root / ".cockpit" / "state" / "root.token"
     project.run("tokens", "issue", "--namespace", "ci", "--scope", "audit.read")
     project.extra["COCKPIT_TOKEN"] = root.read_text(encoding="utf-8").strip()
     with Wire(project, "--tier", "all").greet() as wire:
@@ -163,9 +166,10 @@ def test_no_tier_has_a_tool_that_approves(project: Project) -> None:
         asked = wire.call("request_context", **QUESTION, wait_s=0)
         for name in ("approve", "approve_proposal", "proposals_approve"):
             assert "There is no tool" in wire.refused(name, proposal_id=asked["proposal_id"])
-        assert wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=0)[
-            "status"
-        ] == "pending"
+        assert (
+            wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=0)["status"]
+            == "pending"
+        )
     assert waiting(project) == [asked["proposal_id"]]
 
 

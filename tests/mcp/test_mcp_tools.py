@@ -1,0 +1,173 @@
+"""Every tool of every tier, called by the SDK's own client: an answer, and errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp_world import COMMAND, Project
+
+CALLS: dict[str, dict[str, Any]] = {
+    "create_epic": {"title": "Epic", "priority": "P1"},
+    "create_story": {"title": "Story", "epic_id": "E-1"},
+    "create_task": {"title": "Task", "story_id": "S-1", "task_type": "bug"},
+    "get_project_status": {},
+    "get_session_context": {},
+    "get_tasks": {"status": "todo", "priority": "P1", "limit": 5, "fields": "standard"},
+    "get_task": {"task_id": "T-1", "fields": "full"},
+    "get_next_task": {},
+    "get_next_batch": {"limit": 3},
+    "get_blocked_tasks": {},
+    "get_kanban_board": {"include_done": True},
+    "update_task": {"task_id": "T-1", "title": "Renamed", "estimate_hours": 1.5},
+    "update_task_status": {"task_id": "T-1", "status": "in_progress", "notes": "begun"},
+    "update_task_progress": {"task_id": "T-1", "progress_percent": 40, "context_summary": "half"},
+    "add_task_activity": {"task_id": "T-1", "activity_type": "decision", "description": "so"},
+    "summarize_task_activity": {"task_id": "T-1"},
+    "update_task_wip": {"task_id": "T-1", "wip_data": {"phase": "testing", "next_step": "fix"}},
+    "set_handoff_notes": {"task_id": "T-1", "notes": "look at it"},
+    "set_blocker": {"task_id": "T-1", "reason": "no key"},
+    "resolve_blocker": {"task_id": "T-1"},
+    "set_needs_rework": {"task_id": "T-1", "value": True},
+    "record_task_failure": {
+        "task_id": "T-1",
+        "failure_type": "spec",
+        "reason": "missed",
+        "attempt": 1,
+    },
+    "set_task_handoff": {
+        "task_id": "T-1",
+        "status": "PASS",
+        "summary": "done",
+        "files_changed": ["a.py"],
+        "full_details": "all of it",
+    },
+    "get_task_handoff": {"task_id": "T-1", "include_details": True},
+    "add_dependency": {"task_id": "T-2", "depends_on_task_id": "T-1"},
+    "get_task_dependencies": {"task_id": "T-2"},
+    "remove_dependency": {"task_id": "T-2", "depends_on_task_id": "T-1"},
+    "archive_task": {"task_id": "T-2", "reason": "not needed"},
+    "reopen_task": {"task_id": "T-3", "notes": "needed"},
+    "get_story": {"story_id": "S-1"},
+    "list_stories": {"epic_id": "E-1", "limit": 5, "offset": 0},
+    "update_story": {"story_id": "S-1", "title": "Renamed story"},
+    "get_epic": {"epic_id": "E-1"},
+    "get_epics": {"priority": "P1", "limit": 5},
+    "update_epic": {"epic_id": "E-1", "priority": "P0"},
+    "compact_story_handoffs": {"story_id": "S-1"},
+    "delete_epic_handoffs": {"epic_id": "E-1"},
+    "propose_profile_change": {
+        "base_profile_version": 99,
+        "effective_waves": 2,
+        "reason": "to be refused: there is no version 99",
+    },
+    "request_context": {"purpose": "p", "question": "q", "scope": ["file:shapes.py"], "wait_s": 0},
+    "propose_action": {"proposal_id": "the one that waits", "wait_s": 0},
+    "get_orientation_packet": {"fields": "full"},
+}
+"""A call that every tool answers, in an order in which they can be made."""
+
+WRONG: dict[str, dict[str, Any]] = {
+    "get_task": {"task_id": "T-77"},
+    "update_task_status": {"task_id": "T-1", "status": "finished"},
+    "update_task_wip": {"task_id": "T-1", "wip_data": {"mood": "fine"}},
+    "set_task_handoff": {"task_id": "T-1", "status": "MAYBE", "summary": "?"},
+    "get_tasks": {"limit": 0},
+    "create_task": {"title": "Task", "story_id": "S-77"},
+    "add_dependency": {"task_id": "T-1", "depends_on_task_id": "T-1"},
+    "update_task_progress": {"task_id": "T-1", "progress_percent": 140},
+    "request_context": {"purpose": "p", "question": "q", "scope": ["nonsense"], "wait_s": 0},
+    "propose_action": {"action": "write_file", "arguments": {"nonsense": 1}},
+    "get_orientation_packet": {"session_id": "s-none"},
+    "get_story": {"story_id": "S-77"},
+    "update_epic": {"epic_id": "E-1"},
+}
+"""Calls that no tool may answer."""
+
+
+def served(project: Project, tier: str) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=COMMAND[0],
+        args=[*COMMAND[1:], "mcp", "--tier", tier],
+        cwd=project.root,
+        env=project.env,
+    )
+
+
+@pytest.mark.parametrize("tier", ["core", "standard", "all"])
+async def test_every_tool_of_a_tier_is_listed_answers_and_refuses(
+    project: Project, tier: str
+) -> None:
+    async with Client(served(project, "all")) as helper:
+        for name in ("create_epic", "create_story", *["create_task"] * 3):
+            await helper.call_tool(name, CALLS[name])
+        await helper.call_tool("archive_task", {"task_id": "T-3"})
+    async with Client(served(project, tier)) as client:
+        listed = (await client.list_tools()).tools
+        names = [tool.name for tool in listed]
+        assert set(names) <= set(CALLS)
+        waiting = ""
+        for name in (name for name in CALLS if name in names):
+            arguments = {
+                key: waiting if value == "the one that waits" else value
+                for key, value in CALLS[name].items()
+            }
+            answer = await client.call_tool(name, arguments)
+            text = answer.content[0].text  # type: ignore[union-attr]  # every answer is text
+            assert not answer.is_error, (name, text)
+            told = json.loads(text)
+            assert isinstance(told, dict), name
+            if name == "request_context":
+                waiting = told["proposal_id"]
+        for tool in listed:
+            refused = await client.call_tool(tool.name, {"nonsense": 1})
+            words = refused.content[0].text  # type: ignore[union-attr]  # every answer is text
+            assert refused.is_error, tool.name
+            assert "'nonsense'" in words
+            named = tool.input_schema.get("properties", {})
+            assert [name for name in named if name not in words] == []
+            for name in tool.input_schema.get("required", []):
+                without = {k: v for k, v in CALLS[tool.name].items() if k != name}
+                missing = await client.call_tool(tool.name, without)
+                assert missing.is_error
+                assert f"'{name}'" in missing.content[0].text  # type: ignore[union-attr]  # text
+        for name in (name for name in WRONG if name in names):
+            refused = await client.call_tool(name, WRONG[name])
+            words = refused.content[0].text  # type: ignore[union-attr]  # every answer is text
+            assert refused.is_error, (name, words)
+            assert "Traceback" not in words
+            assert "unexpectedly" not in words, (name, words)
+        unknown = await client.call_tool("approve", {})
+        assert unknown.is_error
+
+
+async def test_the_largest_tier_is_every_tool_there_is(project: Project) -> None:
+    async with Client(served(project, "all")) as client:
+        listed = (await client.list_tools()).tools
+    assert {tool.name for tool in listed} == set(CALLS)
+    assert all(tool.description for tool in listed)
+
+
+async def test_a_tool_of_a_larger_tier_is_named_with_its_tier(project: Project) -> None:
+    async with Client(served(project, "core")) as client:
+        answer = await client.call_tool("archive_task", {"task_id": "T-1"})
+    assert answer.is_error
+    assert "--tier" in answer.content[0].text  # type: ignore[union-attr]  # every answer is text
+
+
+async def test_the_last_task_of_a_story_says_that_it_ended_both(project: Project) -> None:
+    async with Client(served(project, "standard")) as client:
+        await client.call_tool("create_epic", {"title": "Epic"})
+        await client.call_tool("create_story", {"title": "Story", "epic_id": "E-1"})
+        await client.call_tool("create_task", {"title": "Task", "story_id": "S-1"})
+        ended = await client.call_tool("update_task_status", {"task_id": "T-1", "status": "done"})
+        told = json.loads(ended.content[0].text)  # type: ignore[union-attr]  # every answer is text
+    assert told["boundaries"] == {
+        "story_completed": True,
+        "epic_completed": True,
+        "story_id": "S-1",
+        "epic_id": "E-1",
+    }
