@@ -20,42 +20,22 @@ _ANSWERS = frozenset(
     ["grep", "egrep", "fgrep", "rg", "ag", "ack", "diff", "cmp", "test", "[", "[[", "which", "type"]
 )
 """Programs whose exit code 1 is an answer."""
-_TELLERS = frozenset(
-    [
-        "cat",
-        "grep",
-        "egrep",
-        "fgrep",
-        "rg",
-        "head",
-        "tail",
-        "sed",
-        "awk",
-        "find",
-        "ls",
-        "nl",
-        "wc",
-        "sort",
-        "uniq",
-        "cut",
-        "tr",
-        "less",
-        "cd",
-        "echo",
-        "printf",
-        "true",
-        "export",
-        "set",
-        "mkdir",
-        "sleep",
-        "xargs",
-        "tee",
-        "cp",
-        "mv",
-        "rm",
-        "touch",
-    ]
+_FINDERS = frozenset(
+    ["cat", "grep", "egrep", "rg", "head", "tail", "sed", "awk", "find", "ls", "nl", "sort", "cut"]
 )
+_TELLERS = _FINDERS | {
+    "wc",
+    "uniq",
+    "tr",
+    "less",
+    "xargs",
+    "cd",
+    "echo",
+    "printf",
+    "true",
+    "export",
+}
+_TELLERS |= {"set", "mkdir", "sleep", "tee", "cp", "mv", "rm", "touch"}
 """Programs whose output is of other things."""
 _GIT_ANSWERS = frozenset(["grep", "--exit-code", "--quiet"])
 _TRACE = re.compile(r"^Traceback \(most recent call last\):", re.MULTILINE)

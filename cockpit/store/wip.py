@@ -74,16 +74,11 @@ def validate(wip_data: Any) -> dict[str, Any]:
         )
     try:
         read = msgspec.convert(dict(wip_data), _Patch)
-        size = len(msgspec.json.encode(read))
     except msgspec.ValidationError as error:
         raise WipInvalid(f"That is no work in progress: {error}.") from error
-    except (UnicodeEncodeError, RecursionError) as error:
-        raise WipInvalid("That is no work in progress: it holds text that is no text.") from error
-    if size > MOST_BYTES:
-        raise WipInvalid(
-            f"This patch is {size:,} bytes long and may be {MOST_BYTES:,}: send what changed, not all."
-        )
-    patch = {name: getattr(read, name) for name in KEYS if getattr(read, name) is not None}
+    patch: dict[str, Any] = {
+        name: getattr(read, name) for name in KEYS if getattr(read, name) is not None
+    }
     for name, (word, _) in _LISTS.items():
         if name in patch:
             patch[name] = [_entry(name, word, one) for one in patch[name]]
@@ -93,6 +88,12 @@ def validate(wip_data: Any) -> dict[str, Any]:
         patch["test_results"] = {
             key: value for key, value in patch["test_results"].items() if value is not None
         }
+    patch = _sound(patch)
+    size = len(canonical_json(patch).encode())
+    if size > MOST_BYTES:
+        raise WipInvalid(
+            f"This patch is {size:,} bytes long and may be {MOST_BYTES:,}: send what changed, not all."
+        )
     return patch
 
 
@@ -128,7 +129,7 @@ def update(
     Raises :class:`WipInvalid`, and :class:`~cockpit.store.errors.NotFound` for a task there is not.
     """
     task_id = read_id(TASK, task_id)
-    patch: dict[str, Any] = _sound(mask_value(validate(wip_data)))
+    patch: dict[str, Any] = mask_value(validate(wip_data))
     before = _stored(tx.connection, task_id)
     after = merge(before, patch)
     if after == (before or {}):
