@@ -25,6 +25,7 @@ class Exit(IntEnum):
 _WRONG_USE = frozenset(
     {
         "config",
+        "cycle",
         "intent_unclear",
         "not_found",
         "opening_failed",

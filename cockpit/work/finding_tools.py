@@ -12,7 +12,7 @@ from cockpit.work.tool import Asked, WorkTool
 
 Status = Literal["todo", "in_progress", "review", "done", "blocked"]
 Priority = Literal["P0", "P1", "P2", "P3"]
-MOST_LISTED = 200
+MOST_LISTED = 1000
 _COLUMNS = ("todo", "in_progress", "review", "blocked", "done")
 
 

@@ -9,7 +9,15 @@ from cockpit.store import epics, stories, tasks, work_queue
 from cockpit.work import backlog
 from cockpit.work.drafts import BacklogInvalid
 from cockpit.work.finding_tools import MOST_LISTED, Nothing, Priority, Status, listed
-from cockpit.work.responses import each, fitted, page, render_epic, render_story, render_task
+from cockpit.work.responses import (
+    Fields,
+    each,
+    fitted,
+    page,
+    render_epic,
+    render_story,
+    render_task,
+)
 from cockpit.work.tool import Asked, WorkTool, said
 
 StoryStatus = Literal["todo", "in_progress", "done"]
@@ -33,6 +41,7 @@ class ListStories:
     status: StoryStatus | None = None
     limit: int = 50
     offset: int = 0
+    fields: Fields = "minimal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class GetEpics:
     priority: Priority | None = None
     limit: int = 50
     offset: int = 0
+    fields: Fields = "minimal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,7 @@ def _list_stories(asked: Asked, args: ListStories) -> dict[str, Any]:
     found = stories.listed(
         asked.connection, epic_id=args.epic_id, status=args.status, limit=limit + 1, offset=offset
     )
-    items = each(render_story, found[:limit], "minimal")
+    items = each(render_story, found[:limit], args.fields)
     total = offset + len(found)
     return page(items, asked.cap_tokens, name="stories", offset=offset, total=total)
 
@@ -134,7 +144,7 @@ def _get_epics(asked: Asked, args: GetEpics) -> dict[str, Any]:
         limit=limit + 1,
         offset=offset,
     )
-    items = [{**render_epic(epic), "priority": epic.priority} for epic in found[:limit]]
+    items = each(render_epic, found[:limit], args.fields)
     total = offset + len(found)
     return page(items, asked.cap_tokens, name="epics", offset=offset, total=total)
 

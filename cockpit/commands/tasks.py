@@ -1,0 +1,247 @@
+"""``cockpit tasks``: what is to be done, how it stands, and what comes next."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cockpit.commands import tasks_change, tasks_files
+from cockpit.commands.project import look
+from cockpit.commands.terminal import listing, say, show, show_json, table
+from cockpit.commands.work_calls import AS_JSON, FIELDS, LIMIT, OFFSET, PRIORITY, STATUS, ask, paged
+
+if TYPE_CHECKING:
+    from cockpit.store.tasks import Task
+    from cockpit.store.work_queue import Queued
+
+_NONE = "There is no task yet; `cockpit tasks add TITLE` writes one."
+_SHOWN = 10
+
+
+@click.group(short_help="What is to be done, and how it stands.")
+def tasks() -> None:
+    """Tasks of this project's backlog. A TASK is written T-42, t42 or 42."""
+
+
+for _command in (*tasks_change.COMMANDS, *tasks_files.COMMANDS):
+    tasks.add_command(_command)
+
+
+@tasks.command("list")
+@STATUS
+@PRIORITY
+@click.option("--story", "story_id", metavar="ID", help="Only this story's.")
+@click.option("--epic", "epic_id", metavar="ID", help="Only this epic's.")
+@FIELDS
+@LIMIT
+@OFFSET
+@AS_JSON
+def list_tasks(as_json: bool, fields: str | None, **terms: Any) -> None:
+    """List tasks, the oldest first; archived ones only with --status archived."""
+    answer = ask("get_tasks", {"tasks": []}, **_named(terms), fields=fields or "minimal")
+    found = answer["tasks"]
+    more = [name for name in ("type", "story", "priority") if found and name in found[0]]
+    listing(
+        as_json,
+        found,
+        ("TASK", "STATUS", *(name.upper() for name in more), "TITLE"),
+        [
+            (
+                one["id"],
+                _words(one["status"]),
+                *(str(one[name] or "–") for name in more),
+                one["title"],
+            )
+            for one in found
+        ],
+        _NONE
+        if not any(terms[name] for name in ("status", "priority", "story_id", "epic_id"))
+        else "No task is like that.",
+    )
+    paged(answer)
+
+
+@tasks.command("show")
+@click.argument("task")
+@FIELDS
+@AS_JSON
+def show_task(task: str, fields: str | None, as_json: bool) -> None:
+    """Show TASK: its words, what it waits for, what happened on it."""
+    if as_json:
+        show_json(ask("get_task", task_id=task, fields=fields or "standard"))
+        return
+    show(look(lambda connection: _told(connection, task)))
+
+
+@tasks.command("next")
+@click.option("--limit", type=click.IntRange(1, 50), default=3, show_default=True)
+@AS_JSON
+def next_tasks(limit: int, as_json: bool) -> None:
+    """List the tasks to begin now: they can all be worked on at once."""
+    answer = ask("get_next_batch", {"tasks": [], "ready": 0}, limit=limit)
+    found = answer["tasks"]
+    rows = [(one["id"], one["title"]) for one in found]
+    listing(as_json, found, ("TASK", "TITLE"), rows, "No task is ready.")
+    if found and not as_json:
+        say(f"{answer['ready']} ready in all; `cockpit tasks queue --why` says why in this order.")
+
+
+@tasks.command()
+@click.option("--why", is_flag=True, help="Say what each place in the queue is made of.")
+@click.option("--ready", is_flag=True, help="Only what can be begun.")
+@LIMIT
+@OFFSET
+@AS_JSON
+def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> None:
+    """List the work queue: what comes first, and which can run at the same time."""
+
+    def read(connection: sqlite3.Connection) -> list[tuple[Queued, dict[str, Any]]]:
+        from cockpit.store import work_queue
+        from cockpit.work.queue import explained
+
+        rows = work_queue.why(connection, ready=ready or None, limit=limit, offset=offset)
+        return list(zip(rows, explained(connection, rows), strict=True))
+
+    found: list[tuple[Queued, dict[str, Any]]] = look(read, empty=[])
+    headings = ("TASK", "GROUP", "PRIORITY", "UNBLOCKS", "TITLE")
+    rows = [
+        (
+            row.task_id,
+            str(row.batch_group) if row.batch_group else "–",
+            row.priority,
+            str(row.unblocks),
+            row.title,
+        )
+        for row, _ in found
+    ]
+    if why:
+        headings = (*headings[:-1], "SCORE", "WHY")
+        rows = [
+            (*cells[:-1], f"{row.priority_score:,}", reason["why"])
+            for cells, (row, reason) in zip(rows, found, strict=True)
+        ]
+    listing(as_json, [reason for _, reason in found], headings, rows, "The queue is empty.")
+
+
+@tasks.command()
+@click.option("--all", "everything", is_flag=True, help="With what is done.")
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
+@AS_JSON
+def board(everything: bool, limit: int, as_json: bool) -> None:
+    """Draw the board: a column for each status."""
+    answer = ask(
+        "get_kanban_board", {"columns": {}}, include_done=everything, limit_per_column=limit
+    )
+    if as_json:
+        show_json(answer)
+    elif not any(column["count"] for column in answer["columns"].values()):
+        say(_NONE)
+    else:
+        show(_drawn(answer["columns"]))
+
+
+def _named(terms: dict[str, Any]) -> dict[str, Any]:
+    """The ids among the terms as the store has them: a listing looks nothing up."""
+    from cockpit.store.numbering import EPIC, STORY, read_id
+
+    for name, kind in (("story_id", STORY), ("epic_id", EPIC)):
+        if terms[name]:
+            terms[name] = read_id(kind, terms[name])
+    return terms
+
+
+def _told(connection: sqlite3.Connection, named: str) -> str:
+    from cockpit.store import dependencies, handoffs, tasks, work_activity
+
+    task = tasks.load(connection, named)
+    parts = [_heading(task)]
+    for title, words in (
+        ("", task.description),
+        ("Acceptance criteria", task.acceptance_criteria),
+        ("Blocked by", task.blocker),
+        ("Summary", task.context_summary),
+        ("Notes", task.handoff_notes),
+    ):
+        if words:
+            parts.append(f"{title}\n{words}" if title else words)
+    waits = [
+        (
+            one.depends_on_task_id,
+            one.dependency_type,
+            _words(one.depends_on_status),
+            one.depends_on_title,
+        )
+        for one in dependencies.of_task(connection, task.task_id)
+    ]
+    if waits:
+        parts.append(table(("DEPENDS ON", "TYPE", "STATUS", "TITLE"), waits))
+    behind = dependencies.dependents(connection, task.task_id)
+    if behind:
+        parts.append(f"Unblocks {', '.join(one.task_id for one in behind)}")
+    if task.packages or task.files:
+        parts.append(f"Touches {', '.join((*task.packages, *task.files))}")
+    if task.wip:
+        from cockpit.learn.resume import resume_line
+
+        parts.append(resume_line(task))
+    handed = handoffs.find(connection, task.task_id)
+    if handed is not None:
+        parts.append(f"Handoff {handed.status}: {handed.summary}")
+    failed = [
+        (str(one.attempt), one.failure_type, one.created_at[:16].replace("T", " "), one.reason)
+        for one in work_activity.failures(connection, task.task_id)[:_SHOWN]
+    ]
+    if failed:
+        parts.append(table(("ATTEMPT", "FAILED AT", "WHEN", "WHY"), failed))
+    happened = [
+        (one.created_at[:16].replace("T", " "), one.actor, one.activity_type, one.description)
+        for one in work_activity.of_task(connection, task.task_id, _SHOWN)
+    ]
+    if happened:
+        parts.append(table(("WHEN", "WHO", "WHAT", ""), happened))
+    return "\n\n".join(parts)
+
+
+def _heading(task: Task) -> str:
+    about = [_words(task.status), task.task_type, task.priority]
+    about += [identity for identity in (task.story_id, task.epic_id) if identity]
+    if task.estimate_hours is not None:
+        about.append(f"{task.estimate_hours:g} h")
+    if 0 < task.progress_percent < 100:
+        about.append(f"{task.progress_percent} %")
+    if task.needs_rework:
+        about.append("needs rework")
+    return f"{task.task_id}  {task.title}\n{' · '.join(about)}"
+
+
+def _drawn(columns: dict[str, Any]) -> str:
+    from io import StringIO
+    from shutil import get_terminal_size
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from widgets.clean import clean
+
+    drawn = Table(box=box.SIMPLE_HEAD, expand=True, padding=(0, 1))
+    for status, column in columns.items():
+        drawn.add_column(f"{_words(status)} {column['count']}", ratio=1, overflow="fold")
+    cells = []
+    for column in columns.values():
+        lines = [f"{one['id']} {clean(one['title'], newlines=False)}" for one in column["tasks"]]
+        if column.get("more"):
+            lines.append(f"… {column['more']} more")
+        cells.append(Text("\n\n".join(lines)))
+    drawn.add_row(*cells)
+    paper = StringIO()
+    console = Console(file=paper, width=get_terminal_size((100, 24)).columns, color_system=None)
+    console.print(drawn)
+    return "\n".join(line.rstrip() for line in paper.getvalue().strip("\n").splitlines())
+
+
+def _words(status: str) -> str:
+    return status.replace("_", " ")

@@ -1,0 +1,90 @@
+"""How the work commands call the work tools: the same table that agents are served from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cockpit.commands.calling import calling
+from cockpit.commands.project import first_start, here, look, open_store
+from cockpit.store.epics import STATUSES
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from cockpit.store.database import Tx
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+FIELDS = click.option(
+    "--fields",
+    type=click.Choice(["minimal", "standard", "full"]),
+    help="How much of each: minimal is id, title and status.",
+)
+LIMIT = click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+OFFSET = click.option("--offset", type=click.IntRange(0), default=0, help="Skip so many.")
+STATUS = click.option("--status", type=click.Choice(STATUSES), help="Only these.")
+PRIORITY = click.option(
+    "--priority", type=click.Choice(["P0", "P1", "P2", "P3"], case_sensitive=False)
+)
+DESCRIPTION = click.option("--description", metavar="TEXT|-", help="-: from standard input.")
+
+UNCAPPED = 10**9
+"""A person's answer is as long as it is; the cap is for models."""
+
+
+def ask(name: str, empty: Any = None, **arguments: Any) -> Any:
+    """What a tool that reads answers; without a store ``empty``, or ``NotFound`` where that is None."""
+
+    def read(connection: sqlite3.Connection) -> Any:
+        from cockpit.access.principals import PERSON
+        from cockpit.work.work_tools import named
+
+        tool = named(name)
+        return tool.run(connection, PERSON, tool.parameters(**arguments), cap_tokens=UNCAPPED)
+
+    return look(read, empty=empty)
+
+
+def change(name: str, token: str, **arguments: Any) -> Any:
+    """What a tool that writes answers, called by the holder of ``token`` or the person."""
+    from cockpit.work.work_tools import named
+
+    tool = named(name)
+
+    def step(tx: Tx) -> Any:
+        caller = calling(tx, token)
+        return tool.run(tx, caller, tool.parameters(**arguments), cap_tokens=UNCAPPED)
+
+    return written(step)
+
+
+def written(step: Any) -> Any:
+    """What ``step`` gives, run in one transaction of this project's store."""
+    place = here()
+    first_start(place, quiet=True)
+    with open_store(place) as store:
+        return store.write_now(step)
+
+
+def by_token(tx: Tx, token: str, what: str) -> str:
+    """The name of who writes. Raises ``TokenRefused``, and ``NotAllowed`` without ``work.write``."""
+    from cockpit.access.scopes import WORK_WRITE
+    from cockpit.loop.outcomes import actor_of
+
+    caller = calling(tx, token)
+    caller.require(WORK_WRITE, what)
+    return actor_of(caller)
+
+
+def words_of(text: str | None) -> str | None:
+    """``text``, or standard input for ``-``."""
+    return click.get_text_stream("stdin").read() if text == "-" else text
+
+
+def paged(answer: Any) -> None:
+    """Say on stderr where a list goes on."""
+    from cockpit.commands.terminal import say
+
+    if "more" in answer:
+        say(f"{answer['more']} more: --offset {answer['next_offset']}")
