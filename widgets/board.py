@@ -1,4 +1,4 @@
-"""Chains and work: what every session, chain and task does now, as a tree."""
+"""Chains and work: what every task at work, session and chain does now."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
+from widgets.cards import line_columns, task_line
 from widgets.tone import CURSOR, DIM, STRONG, line, tone
 from widgets.views import BoardView, WorkRowView
+from widgets.work_views import TaskLineView
 
 _TITLE_MOST = 36
 _STATE_MOST = 22
@@ -24,10 +26,10 @@ _INDENT = 2
 
 
 class Board(ScrollView, can_focus=True):
-    """Draw a :class:`BoardView`: a summary line, then one line per row.
+    """Draw a :class:`BoardView`: the tasks at work, one line each, then the sessions.
 
-    Each row has a sign in its tone, so that no state is told by colour alone. The row that the
-    person is attached to is marked ``▸``.
+    Both stand below a summary. Each row has a sign in its tone, so that no state is told by colour
+    alone. The row that the person is attached to is marked ``▸``.
     """
 
     DEFAULT_CSS = """
@@ -47,13 +49,19 @@ class Board(ScrollView, can_focus=True):
 
     @dataclass
     class RowOpened(Message):
-        """The person wants to follow this row's session."""
+        """The person wants to follow this row's session, or to see its task."""
 
         key: str
 
     @dataclass
     class RowPeeked(Message):
         """The person wants a glance at this row without leaving."""
+
+        key: str
+
+    @dataclass
+    class RowMoved(Message):
+        """The cursor stands on another row; keys mean something else."""
 
         key: str
 
@@ -64,19 +72,49 @@ class Board(ScrollView, can_focus=True):
     def on_mount(self) -> None:
         self.border_title = Content("Chains & work")
 
+    @property
+    def at_cursor(self) -> str:
+        """The key of the row under the cursor; empty where there is none."""
+        keys = _keys(self.view)
+        return keys[self.cursor] if self.cursor < len(keys) else ""
+
     def watch_view(self, old: BoardView, view: BoardView) -> None:
-        held = old.rows[self.cursor].key if self.cursor < len(old.rows) else None
-        keys = [row.key for row in view.rows]
+        before, keys = _keys(old), _keys(view)
+        held = before[self.cursor] if self.cursor < len(before) else None
         self.cursor = keys.index(held) if held in keys else min(self.cursor, max(0, len(keys) - 1))
-        self.virtual_size = Size(0, self._head + max(1, len(view.rows)))
+        self.virtual_size = Size(0, self._line_of(len(keys)) if keys else 1)
         self.refresh()
 
     @property
     def _head(self) -> int:
-        return 2 if self.view.summary else 0
+        """Lines before the first session."""
+        return self._task_lines + (2 if self.view.summary else 0)
+
+    @property
+    def _task_lines(self) -> int:
+        """Lines of the tasks: their summary, one for each, and an empty one."""
+        view = self.view
+        lines = (1 if view.work else 0) + len(view.tasks)
+        return lines + 1 if lines else 0
+
+    def _line_of(self, place: int) -> int:
+        """The line on which the row at ``place`` is drawn."""
+        tasks = len(self.view.tasks)
+        if place < tasks:
+            return place + (1 if self.view.work else 0)
+        return self._head + place - tasks
+
+    def _place_at(self, y: int) -> int | None:
+        """The row on line ``y``, or None."""
+        tasks, first = len(self.view.tasks), 1 if self.view.work else 0
+        if first <= y < first + tasks:
+            return y - first
+        place = y - self._head
+        return tasks + place if 0 <= place < len(self.view.rows) else None
 
     def watch_cursor(self) -> None:
-        top, height = self._head + self.cursor, self.content_size.height
+        self.post_message(self.RowMoved(self.at_cursor))
+        top, height = self._line_of(self.cursor), self.content_size.height
         if top < self.scroll_offset.y or self.cursor == 0:
             self.scroll_to(y=0 if self.cursor == 0 else top, animate=False)
         elif height and top >= self.scroll_offset.y + height:
@@ -85,26 +123,26 @@ class Board(ScrollView, can_focus=True):
 
     def action_move(self, step: int) -> None:
         """Move the cursor by ``step`` rows."""
-        self.cursor = max(0, min(self.cursor + step, len(self.view.rows) - 1))
+        self.cursor = max(0, min(self.cursor + step, len(_keys(self.view)) - 1))
 
     def action_edge(self, place: int) -> None:
         """Move the cursor to the first (0) or last (-1) row."""
-        self.cursor = 0 if place == 0 else max(0, len(self.view.rows) - 1)
+        self.cursor = 0 if place == 0 else max(0, len(_keys(self.view)) - 1)
 
     def action_open(self) -> None:
         """Ask to follow the row under the cursor."""
-        if self.view.rows:
-            self.post_message(self.RowOpened(self.view.rows[self.cursor].key))
+        if key := self.at_cursor:
+            self.post_message(self.RowOpened(key))
 
     def action_peek(self) -> None:
         """Ask for a glance at the row under the cursor."""
-        if self.view.rows:
-            self.post_message(self.RowPeeked(self.view.rows[self.cursor].key))
+        if key := self.at_cursor:
+            self.post_message(self.RowPeeked(key))
 
     def on_click(self, event: events.Click) -> None:
         """Open the row that was clicked."""
-        place = event.y - self.gutter.top + self.scroll_offset.y - self._head
-        if 0 <= place < len(self.view.rows):
+        place = self._place_at(event.y - self.gutter.top + self.scroll_offset.y)
+        if place is not None:
             self.cursor = place
             self.action_open()
 
@@ -118,19 +156,28 @@ class Board(ScrollView, can_focus=True):
 
     def _content(self, y: int, width: int) -> Content:
         view = self.view
-        if self._head and y < self._head:
-            return line(view.summary) if y == 0 else Content("")
-        place = y - self._head
-        if not view.rows:
-            text = "No other sessions. Waves, chains and tasks show here." if place == 0 else ""
-            return line((text, DIM))
-        if place >= len(view.rows):
-            return Content("")
-        titles = [_cells(row) for row in view.rows]
-        content = self._row(view.rows[place], min(_TITLE_MOST, max(titles)), width)
+        if y == 0 and view.work:
+            return line(view.work)
+        if view.summary and y == self._task_lines:
+            return line(view.summary)
+        place = self._place_at(y)
+        if place is None:
+            empty = y == 0 and not (view.rows or view.tasks or view.work)
+            words = "No other sessions. Waves, chains and tasks show here." if empty else ""
+            return line((words, DIM))
+        if place < len(view.tasks):
+            content = self._work_line(view.tasks[place], width)
+        else:
+            titles = max(_cells(row) for row in view.rows)
+            row = view.rows[place - len(view.tasks)]
+            content = self._row(row, min(_TITLE_MOST, titles), width)
         if self.has_focus and place == self.cursor:
             content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
         return content
+
+    def _work_line(self, task: TaskLineView, width: int) -> Content:
+        key, phase, count = line_columns(self.view.tasks)
+        return task_line(task, width, key=key, phase=phase, count=count)
 
     def _row(self, row: WorkRowView, title_cells: int, width: int) -> Content:
         states = max(line(each.state).cell_length for each in self.view.rows)
@@ -152,3 +199,7 @@ class Board(ScrollView, can_focus=True):
 
 def _cells(row: WorkRowView) -> int:
     return row.depth * _INDENT + 2 + line(row.title).cell_length
+
+
+def _keys(view: BoardView) -> list[str]:
+    return [task.key for task in view.tasks] + [row.key for row in view.rows]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from widgets.work_views import TaskLineView
+
 Phase = Literal["created", "observe", "orient", "decide", "act", "learn", "done", "failed"]
 Risk = Literal["low", "medium", "high"]
 Kind = Literal["context", "action", "profile", "skill"]
@@ -214,7 +216,7 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class WorkRowView:
-    """One row of the board: a session now; chains and tasks later. ``depth`` indents the tree."""
+    """One row of the work pane: a session or a chain. ``depth`` indents the tree."""
 
     key: str
     sign: str
@@ -228,10 +230,13 @@ class WorkRowView:
 
 @dataclass(frozen=True, slots=True)
 class BoardView:
-    """Chains and work of this project."""
+    """Chains and work of this project: ``work`` sums up its backlog, ``tasks`` are those at work;
+    ``summary`` sums up its sessions, ``rows`` are they."""
 
     summary: str = ""
     rows: tuple[WorkRowView, ...] = ()
+    work: str = ""
+    tasks: tuple[TaskLineView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,71 +6,20 @@ An action says when it is valid; what it does is the method ``act_ID`` of the sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-Pane = Literal["prompt", "conversation", "bands", "proposals", "work", ""]
-Group = Literal["Decide", "Say", "Session", "Look", "Program"]
-GROUPS: tuple[Group, ...] = ("Decide", "Say", "Session", "Look", "Program")
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """What the validity of an action depends on. ``kind`` is the kind of the proposal in front,
-    empty without one; ``asking`` is True while a second key is awaited, ``listing`` while the
-    prompt offers a list, which has the keys then; ``oriented`` once a wave has a packet."""
-
-    pane: Pane = "prompt"
-    empty: bool = True
-    kind: str = ""
-    armed: bool = False
-    asking: bool = False
-    discussing: bool = False
-    narrowing: bool = False
-    running: bool = False
-    session: bool = False
-    oriented: bool = False
-    waiting: int = 0
-    selection: bool = False
-    listing: bool = False
-
-
-When = Callable[[Moment], bool]
-
-
-def _always(_: Moment) -> bool:
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One thing to do. ``keys`` work everywhere, ``pane_keys`` (plain letters) only while ``pane``
-    has the focus. ``bound`` False: a widget handles the key itself, it is only told of here.
-    ``footer`` ranks it in the key bar (0: not there), where it stands while ``told`` holds too."""
-
-    id: str
-    group: Group
-    title: str
-    label: str
-    keys: tuple[str, ...] = ()
-    pane_keys: tuple[str, ...] = ()
-    pane: Pane = ""
-    when: When = _always
-    footer: int = 0
-    told: When = _always
-    bound: bool = True
-    palette: bool = True
-
-    @property
-    def key(self) -> str:
-        """The key that is shown for it, as people write it; empty for one without a key."""
-        every = self.keys or self.pane_keys
-        return spelled(every[0]) if every else ""
+from cockpit.app.action import Action, Moment, spelled
+from cockpit.app.work_actions import WORK_ACTIONS
 
 
 def _front(moment: Moment) -> bool:
     return bool(moment.kind) and not moment.asking
+
+
+def _deciding(moment: Moment) -> bool:
+    """Only there Enter and Escape decide; other panes have their own use for them."""
+    return moment.pane in ("prompt", "proposals", "")
 
 
 def _undisturbed(moment: Moment) -> bool:
@@ -90,7 +39,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "approve", "Decide", "Approve the proposal in front", "approve", ("enter",),
         when=lambda m: _front(m) and _undisturbed(m) and not m.discussing,
-        footer=1, bound=False, palette=False,
+        footer=1, told=_deciding, bound=False, palette=False,
     ),
     Action(
         "second", "Decide", "Approve what is of high risk, after Enter", "approve", ("y",),
@@ -104,7 +53,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "discuss", "Decide", "Discuss the proposal in front: nothing happens, say what you think",
         "discuss", ("escape",), when=lambda m: _front(m) and _undisturbed(m),
-        footer=2, bound=False, palette=False,
+        footer=2, told=_deciding, bound=False, palette=False,
     ),
     Action(
         "narrow", "Decide", "Narrow the context request to some of its items", "narrow",
@@ -175,7 +124,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("bands", "Look", "Bands alone, and back", "bands", ("f3",)),
     Action("proposals", "Look", "Proposals alone, and back", "proposals", ("f4",)),
     Action("work", "Look", "Chains & work alone, and back", "work", ("f5",)),
-    Action("board", "Look", "Go to the board, and back", "board", ("ctrl+t",), footer=12),
+    Action("board", "Look", "The board of all tasks, and back", "board", ("ctrl+t",), footer=12),
+    Action("to_work", "Look", "Go into Chains & work, and back", "work", ("alt+w",)),
     Action("expand", "Look", "Give the pane the whole screen, and back", "expand", ("ctrl+o",)),
     Action(
         "page_up", "Look", "Scroll the conversation back", "back", ("pageup",),
@@ -185,6 +135,7 @@ ACTIONS: tuple[Action, ...] = (
         "page_down", "Look", "Scroll the conversation on", "on", ("pagedown",),
         when=lambda m: m.pane == "prompt", palette=False,
     ),
+    *WORK_ACTIONS,
     Action("theme", "Look", "Change the theme", "theme"),
     Action(
         "palette", "Program", "All commands", "palette", ("ctrl+p",), when=_unlisted, footer=11,
@@ -240,27 +191,3 @@ def _with_keys(action: Action, given: Mapping[str, tuple[str, ...]]) -> Action:
 def _parsed(value: str | Sequence[str]) -> Iterable[str]:
     listed = value.split(",") if isinstance(value, str) else value
     return (key.strip().lower() for key in listed if key.strip())
-
-
-_SPELLED = {
-    "enter": "⏎",
-    "escape": "esc",
-    "tab": "⇥",
-    "shift+tab": "⇧⇥",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    "right_square_bracket": "]",
-    "left_square_bracket": "[",
-    "question_mark": "?",
-    "plus": "+",
-    "minus": "−",
-}
-
-
-def spelled(key: str) -> str:
-    """A key as people write it: ``ctrl+p`` is ``^p``."""
-    if key in _SPELLED:
-        return _SPELLED[key]
-    head, _, last = key.rpartition("+")
-    last = _SPELLED.get(last, last)
-    return f"^{last}" if head == "ctrl" else f"{head}+{last}" if head else last

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from cockpit.app import editor
-from cockpit.app.actions import Pane
+from cockpit.app.action import Pane
 from cockpit.app.dialogs import Ask, Help, Peek, PickOne
 from cockpit.app.packet_acts import PacketActs
 from cockpit.app.panes import PANES
+from cockpit.app.work_acts import WorkActs
 from cockpit.loop.policy import WIDTH
 from cockpit.store.errors import CockpitError
 from widgets.views import ProposalView
@@ -25,7 +26,7 @@ _PEEK_TURNS = 6
 _QUIT_S = 2.0
 
 
-class Acts(PacketActs):
+class Acts(PacketActs, WorkActs):
     """Actions over one screen."""
 
     def __init__(self, screen: CockpitScreen) -> None:
@@ -57,7 +58,7 @@ class Acts(PacketActs):
         engine = self._cockpit.engine
         try:
             before, suffix = await engine.editable(front.proposal_id)
-            after = await self._in_editor(before, suffix)
+            after = await self.in_editor(before, suffix)
             if after is not None and after != before:
                 await engine.edit(front.proposal_id, shown_digest=front.digest, text=after)
         except CockpitError as error:
@@ -103,14 +104,14 @@ class Acts(PacketActs):
     async def _write(self) -> None:
         prompt = self._screen.prompt
         try:
-            text = await self._in_editor(prompt.text, ".md")
+            text = await self.in_editor(prompt.text, ".md")
         except CockpitError as error:
             self._cockpit.tell(str(error))
             return
         if text is not None:
             prompt.put(text)
 
-    async def _in_editor(self, text: str, suffix: str) -> str | None:
+    async def in_editor(self, text: str, suffix: str) -> str | None:
         argv = editor.command(os.environ)
         app = self._cockpit
         try:
@@ -201,9 +202,19 @@ class Acts(PacketActs):
 
         cockpit.push_screen(Ask(title, words, value=value), answered)
 
+    def open_row(self, key: str) -> None:
+        """A row of the work pane: see its task, or follow its session."""
+        if key in self._work.tasks:
+            self.open(key)
+        else:
+            self._cockpit.attach(key)
+            self._screen.prompt.focus()
+
     def peek(self, key: str) -> None:
-        """A glance at a session without following it."""
+        """A glance at a task, or at a session without following it."""
         state = self._cockpit.feed.state
+        if key in state.work.tasks:
+            self.glance(key)
         session = state.sessions.get(key)
         if session is not None:
             turns = state.conversation(key).changed()[-_PEEK_TURNS:]
@@ -243,8 +254,8 @@ class Acts(PacketActs):
         """Chains and work alone."""
         self._alone("work")
 
-    def board(self) -> None:
-        """Go to the board, and back."""
+    def to_work(self) -> None:
+        """Go into Chains & work, and back."""
         screen = self._screen
         if screen.pane == "work":
             screen.prompt.focus()

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from cockpit.app.actions import GROUPS, Action, spelled
+from cockpit.app.action import GROUPS, Action, spelled
 from widgets.clean import clean
 from widgets.conversation import Conversation
 from widgets.pick import Pick, PickRow
@@ -143,8 +143,11 @@ class HelpText(Static):
             _pair("j k", "down and up"),
             _pair("y", "conversation: copy the block"),
             _pair("d", "proposals: diffs side by side or in one column"),
-            _pair("space", "proposals: keep or drop an item · work: a glance at the session"),
-            _pair("⏎", "work: follow the session"),
+            _pair(
+                "space", "proposals: keep or drop an item · work: a glance at the task or session"
+            ),
+            _pair("⏎", "work: see the task, follow the session"),
+            _pair("h j k l", "board: from card to card, as the arrows do"),
         ]
         self._rows = rows
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from textual.binding import Binding
 
-from cockpit.app.actions import Action
+from cockpit.app.action import Action
 
 
 def bindings(actions: Sequence[Action]) -> list[Binding]:

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from cockpit.app.dialogs import Ask
+from cockpit.app.over import OverScreen
 from cockpit.store.errors import CockpitError
 
-if TYPE_CHECKING:
-    from cockpit.app.application import CockpitApp
-    from cockpit.app.screen import CockpitScreen
 
-
-class PacketActs:
+class PacketActs(OverScreen):
     """The part of :class:`~cockpit.app.acts.Acts` that looks behind a packet."""
-
-    def __init__(self, screen: CockpitScreen) -> None:
-        self._screen = screen
-
-    @property
-    def _cockpit(self) -> CockpitApp:
-        return self._screen.cockpit
 
     def facts(self, band: str) -> None:
         """List the facts of one band of the newest packet, each with its fate."""

@@ -28,7 +28,7 @@ class Palette(CommandPalette):
 
 
 class Commands(Provider):
-    """Commands of the cockpit's screen; none while a dialog is above it."""
+    """Commands of the cockpit's screen or of one over tasks; none while a dialog is above it."""
 
     async def discover(self) -> Hits:
         for title, hint, run in self._commands(everything=False):
@@ -44,16 +44,17 @@ class Commands(Provider):
 
     def _commands(self, *, everything: bool) -> Iterator[Command]:
         from cockpit.app.screen import CockpitScreen
+        from cockpit.app.work_screen import WorkScreen
 
         screen = self.screen
-        if not isinstance(screen, CockpitScreen):
+        if not isinstance(screen, CockpitScreen | WorkScreen):
             return
         moment = screen.moment
         for action in screen.actions:
             if action.palette and action.when(moment):
                 yield action.title, action.key, partial(screen.act, action.id)
         if everything:
-            yield from self._more(screen)
+            yield from self._more(screen if isinstance(screen, CockpitScreen) else screen.main)
 
     def _more(self, screen: CockpitScreen) -> Iterator[Command]:
         for name in sorted(self.app.available_themes):

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from cockpit.app.actions import Pane
+from cockpit.app.action import Pane
 from cockpit.app.projection import Views
 from widgets.board import Board
 from widgets.conversation import Conversation

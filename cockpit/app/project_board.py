@@ -1,10 +1,12 @@
-"""The board folded from the journal: the sessions of this project, what each does now."""
+"""Chains and work as the pane shows them: the tasks at work, and what each session does now."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from cockpit.app import project_kanban
 from cockpit.app.project_header import SessionState
+from cockpit.app.project_work import Work
 from widgets.numerals import money, tokens
 from widgets.views import BoardView, WorkRowView
 
@@ -21,15 +23,19 @@ _SIGNS = {
 
 
 def board(
-    sessions: Iterable[SessionState], *, followed: str, waiting: Collection[str]
+    sessions: Iterable[SessionState],
+    *,
+    followed: str,
+    waiting: Collection[str],
+    work: Work | None = None,
 ) -> BoardView:
-    """Sessions at work first, then ended ones, the latest first. ``waiting`` are the sessions with
-    a pending proposal."""
+    """Tasks at work first; then sessions, those that run before those that ended, the latest first.
+    ``waiting`` are the sessions with a pending proposal."""
     ordered = sorted(sessions, key=lambda each: (each.ended, -each.order))
-    if not ordered:
-        return BoardView()
     return BoardView(
-        summary=_summary(ordered),
+        work=project_kanban.summary(work) if work is not None else "",
+        tasks=project_kanban.lines(work) if work is not None else (),
+        summary=_summary(ordered) if ordered else "",
         rows=tuple(_row(each, followed, each.session_id in waiting) for each in ordered[:_MOST]),
     )
 

@@ -15,6 +15,7 @@ from cockpit.app.project_conversation import Conversation
 from cockpit.app.project_header import SessionState, header
 from cockpit.app.project_meter import meter, waves_left
 from cockpit.app.project_proposals import Queue
+from cockpit.app.project_work import PREFIXES, Work
 from cockpit.store.journal import Row
 from widgets.views import BoardView, HeaderView, MeterView, QueueView, TurnView
 
@@ -42,6 +43,7 @@ class State:
         self.at = ""
         self.sessions: dict[str, SessionState] = {}
         self.queue = Queue()
+        self.work = Work()
         self._conversations: dict[str, Conversation] = {}
         self._meters: dict[str, MeterView] = {}
         self._horizons: dict[str, int | None] = {}
@@ -53,8 +55,11 @@ class State:
         self.seq, self.at = row.seq, row.at
         if row.action.startswith("proposal."):
             self.queue.apply(row)
-        if not row.session_id:
+        elif row.action.startswith(PREFIXES):
+            self.work.apply(row)
             return
+        if not row.session_id or row.action.startswith("agent."):
+            return  # an agent from outside is no session of ours
         session = self.sessions.get(row.session_id)
         if session is None:
             session = self.sessions[row.session_id] = SessionState(row.session_id)
@@ -103,5 +108,6 @@ class State:
                 self.sessions.values(),
                 followed=session_id,
                 waiting={each.session_id for each in pending.values()},
+                work=self.work,
             ),
         )

@@ -14,7 +14,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 
 import themes
-from cockpit.app.actions import Pane
+from cockpit.app.action import Pane
 from cockpit.app.ending import gives_back
 from cockpit.app.panes import Panes, Tab
 from cockpit.app.projection import State

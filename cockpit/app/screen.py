@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from cockpit.app import wording
-from cockpit.app.actions import Action, Moment, Pane
+from cockpit.app.action import Action, Moment, Pane
 from cockpit.app.acts import Acts
 from cockpit.app.keys import bindings
 from cockpit.app.panes import PANES, Panes, Tab
@@ -134,13 +134,15 @@ class CockpitScreen(Screen[None]):
             waiting=self.queue.total,
             selection=bool(self.prompt.selected_text) and self.pane == "prompt",
             listing=any(each.open for each in self.query(Completions)),
+            task=self.acts.task_status,
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """An action that is not valid now leaves its key to the widget below."""
         if action in ("do", "pane_do") and self._painted:
             found = self._by_id[str(parameters[0])]
-            if action == "pane_do" and self.pane != found.pane:
+            pane = "work" if found.pane == "tasks" else found.pane
+            if action == "pane_do" and pane != self.pane:
                 return False
             return found.when(self.moment)
         return True
@@ -217,12 +219,13 @@ class CockpitScreen(Screen[None]):
         self.words()
 
     def on_descendant_focus(self) -> None:
-        """Another pane listens: other keys are valid."""
+        """Another pane listens, or is about another row: other keys are valid."""
         if self._painted:
             self.words()
 
-    # What panes tell
+    on_board_row_moved = on_descendant_focus
 
+    # What panes tell
     def on_proposal_panel_narrowed(self, event: ProposalPanel.Narrowed) -> None:
         """The person keeps these items."""
         self.kept = event.items
@@ -232,12 +235,11 @@ class CockpitScreen(Screen[None]):
         self.acts.facts(event.name)
 
     def on_board_row_opened(self, event: Board.RowOpened) -> None:
-        """Follow another session."""
-        self.cockpit.attach(event.key)
-        self.prompt.focus()
+        """See a task, or follow another session."""
+        self.acts.open_row(event.key)
 
     def on_board_row_peeked(self, event: Board.RowPeeked) -> None:
-        """A glance at another session."""
+        """A glance at a task or another session."""
         self.acts.peek(event.key)
 
     def on_conversation_copied(self, event: Conversation.Copied) -> None:
@@ -280,6 +282,7 @@ class CockpitScreen(Screen[None]):
             self.front = front.proposal_id if front is not None else ""
             self.kept = None
         self._painted = True
+        self.acts.repaint()
         # A proposal counts as visible from the frame in which it has its place.
         self.call_after_refresh(self._drawn)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cockpit.app.actions import Action, Moment
+from cockpit.app.action import Action, Moment
 from cockpit.app.project_header import SessionState
 from cockpit.app.steering import Steering
 from widgets.views import KeyHintView, QueueView

@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from cockpit.app import wording
-from cockpit.app.actions import ACTIONS, FIXED, Moment, remapped, spelled
+from cockpit.app.action import Moment, spelled
+from cockpit.app.actions import ACTIONS, FIXED, remapped
 from cockpit.app.acts import Acts
 from cockpit.app.dialogs import HelpText
 from cockpit.app.keys import bindings

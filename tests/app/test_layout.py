@@ -120,7 +120,7 @@ async def test_the_board_leads_to_another_session(still, scene):
     async with app.run_test(size=(150, 42)) as pilot:
         app.attach(first.session_id)
         screen = await settled(pilot)
-        await pilot.press("ctrl+t")
+        await pilot.press("alt+w")
         assert screen.pane == "work"
         rows = [row.title for row in screen.panes.board.view.rows]
         await pilot.press(*["j"] * rows.index("second"), "space")

@@ -200,7 +200,7 @@ def test_reject_asks_why(picture, scene):
 def test_peek(picture, scene):
     to_decide(scene)
     other_sessions(scene)
-    assert picture(scene, keys=("ctrl+t", "space"))
+    assert picture(scene, keys=("alt+w", "space"))
 
 
 def test_replay(still, scene, snap_compare):

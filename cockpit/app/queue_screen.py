@@ -1,0 +1,71 @@
+"""The work queue over the whole screen: what comes next, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cockpit.app import task_reads
+from cockpit.app.project_kanban import summary
+from cockpit.app.project_task import queued_view
+from cockpit.app.work_screen import WorkScreen
+from cockpit.store.errors import CockpitError
+from widgets.queue import QueueList
+from widgets.tone import DIM, Part
+
+if TYPE_CHECKING:
+    from cockpit.app.screen import CockpitScreen
+
+
+class QueueScreen(WorkScreen):
+    """Open tasks in the order in which they would be begun; live."""
+
+    NAME = "Queue"
+
+    def __init__(self, main: CockpitScreen) -> None:
+        super().__init__(main)
+        self._list = QueueList(empty="Nothing is to be done: n writes a task.")
+        self._reading = False
+
+    @property
+    def body(self) -> QueueList:
+        return self._list
+
+    @property
+    def task_id(self) -> str:
+        row = self._list.at_cursor
+        return row.key if row is not None else ""
+
+    def head(self) -> tuple[str, Sequence[Part]]:
+        shown = len(self._list.rows)
+        parts: list[Part] = []
+        if shown == task_reads.QUEUE_MOST:
+            parts.append((f"the first {shown:,}   ", DIM))
+        parts.append((summary(self.work), DIM))
+        return self.NAME, parts
+
+    def redraw(self) -> None:
+        if not self._reading:
+            self._reading = True
+            self.main.cockpit.do(self._read())
+
+    async def _read(self) -> None:
+        cockpit, read_at = self.main.cockpit, -1
+        try:
+            while self.is_attached and read_at != self._revision:
+                read_at = self._revision
+                rows = await task_reads.queue(cockpit.engine.store)
+                self._list.show([queued_view(row) for row in rows])
+        except CockpitError as error:
+            cockpit.tell(str(error))
+        finally:
+            self._reading = False
+        self.paint()
+
+    def on_queue_list_moved(self) -> None:
+        """Other keys are valid."""
+        self.words()
+
+    def on_queue_list_opened(self, event: QueueList.Opened) -> None:
+        """See the task in full."""
+        self.main.acts.open(event.key)

@@ -1,0 +1,48 @@
+"""What the journal does not hold of a task, read from the store beside the screen."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import partial
+
+from cockpit.app.project_task import Told
+from cockpit.store import handoffs, tasks, work_activity, work_queue
+from cockpit.store.database import Store
+from cockpit.store.handoffs import Handoff
+from cockpit.store.tasks import Task
+from cockpit.store.work_queue import Queued
+
+ACTIVITY_MOST = 200
+"""Rows of activity that are shown."""
+
+QUEUE_MOST = 500
+"""Tasks of the queue that are shown."""
+
+
+async def told(store: Store, task_id: str) -> Told:
+    """All of a task that is shown. Raises ``NotFound`` and the store's other errors."""
+    return await store.read(partial(_told, task_id=task_id))
+
+
+def _told(connection: sqlite3.Connection, task_id: str) -> Told:
+    return Told(
+        tasks.load(connection, task_id),
+        work_activity.of_task(connection, task_id, ACTIVITY_MOST),
+        work_activity.failures(connection, task_id),
+        handoffs.find(connection, task_id),
+    )
+
+
+async def task(store: Store, task_id: str) -> Task:
+    """A task's record. Raises ``NotFound`` and the store's other errors."""
+    return await store.read(lambda connection: tasks.load(connection, task_id))
+
+
+async def handoff(store: Store, task_id: str) -> Handoff | None:
+    """What the task handed over, with its details where they are kept."""
+    return await store.read(lambda connection: handoffs.find(connection, task_id))
+
+
+async def queue(store: Store) -> list[Queued]:
+    """The queue in its order, at most :data:`QUEUE_MOST` of it."""
+    return await store.read(lambda connection: work_queue.why(connection, limit=QUEUE_MOST))

@@ -1,0 +1,503 @@
+"""The backlog on the screen: looked at and changed with real keys, fed by the journal."""
+
+from __future__ import annotations
+
+import pytest
+import work_scenes
+from app_world import settled, until
+
+from cockpit.app.application import CockpitApp
+from cockpit.app.board_screen import BoardScreen
+from cockpit.app.dialogs import Ask, Help, PickOne
+from cockpit.app.form_dialog import FormDialog
+from cockpit.app.palette import Palette
+from cockpit.app.queue_screen import QueueScreen
+from cockpit.app.task_memory import HandoffInspector, WipInspector
+from cockpit.app.task_screen import TaskScreen
+from cockpit.store import dependencies, epics, handoffs, journal, stories, tasks, wip, work_activity
+from cockpit.store.clock import CountingIds, SystemClock
+from cockpit.store.database import Store
+from cockpit.work import backlog
+
+WIDE = (150, 42)
+SIZES = [(80, 24), (100, 30), (150, 42), (200, 50)]
+
+
+def text(app) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+def load(still, task_id: str) -> tasks.Task:
+    return still.store.read_now(lambda connection: tasks.load(connection, task_id))
+
+
+@pytest.fixture
+def filled(still):
+    work_scenes.story(still.store)
+    return still
+
+
+async def on_board(pilot, app):
+    await settled(pilot)
+    await pilot.press("ctrl+t")
+    await until(pilot, lambda: isinstance(app.screen, BoardScreen))
+    await settled(pilot)
+    return app.screen
+
+
+async def to_card(pilot, board: BoardScreen, task_id: str) -> None:
+    """Walk to a card with the arrow keys, as a person does."""
+    columns = board.body.view.columns
+    column = next(n for n, each in enumerate(columns) if task_id in [c.key for c in each.cards])
+    while board.body.spot.column != column:
+        await pilot.press("right" if board.body.spot.column < column else "left")
+    place = [card.key for card in columns[column].cards].index(task_id)
+    while board.task_id != task_id:
+        await pilot.press("j" if board.body.spot.card < place else "k")
+
+
+# The pane
+
+
+async def test_the_pane_tells_what_is_at_work(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        drawn = text(app)
+        assert "1/10 tasks   2 ready   ▶ 2 in progress   ■ 1 blocked" in drawn
+        assert "T-2  ▶ testing       12✓ 1✗  next: Fix failing test - token expir" in drawn
+        assert "T-10 ■ blocked" in drawn
+        assert "the proxy's headers" in drawn
+        assert "T-1  ✔ handoff" in drawn
+
+
+async def test_work_written_by_another_process_appears_without_a_key(filled):
+    other = Store.open(filled.store.path, SystemClock(), CountingIds())
+    app = CockpitApp(filled)
+    try:
+        async with app.run_test(size=WIDE) as pilot:
+            await settled(pilot)
+            patch = {"phase": "reviewing", "test_results": {"ran": True, "passed": 13, "failed": 0}}
+            other.write_now(lambda tx: wip.update(tx, "T-2", patch, by="agent"))
+            await until(pilot, lambda: "T-2  ▶ reviewing" in text(app))
+            assert "13✓" in text(app)
+            board = await on_board(pilot, app)
+            await to_card(pilot, board, "T-2")
+            other.write_now(lambda tx: wip.update(tx, "T-2", {"phase": "polishing"}, by="agent"))
+            await until(pilot, lambda: "polishing" in text(app))
+            await pilot.press("w")
+            await until(
+                pilot, lambda: "polishing" in text(app) and "JWT over sessions" in text(app)
+            )
+            other.write_now(lambda tx: wip.update(tx, "T-2", {"next_step": "ship it"}, by="agent"))
+            await until(pilot, lambda: "ship it" in text(app))
+    finally:
+        other.close()
+
+
+async def test_a_task_of_the_pane_is_opened_peeked_at_and_changed(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        await pilot.press("alt+w")
+        assert screen.pane == "work"
+        assert screen.panes.board.at_cursor == "T-2"
+        await until(pilot, lambda: "v review" in text(app))
+        await pilot.press("space")
+        await until(pilot, lambda: isinstance(app.screen, WipInspector))
+        await pilot.press("escape", "enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen))
+        await pilot.press("escape", "v")
+        await until(pilot, lambda: load(filled, "T-2").status == "review")
+        assert screen.panes.board.has_focus
+        await pilot.press("alt+w")
+        assert screen.pane == "prompt"
+
+
+# The board
+
+
+async def test_arrows_and_letters_walk_over_the_board(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        assert board.task_id == "T-3"
+        seen = []
+        for key in ("j", "down", "l", "right", "right", "right", "l", "h", "left", "k", "up"):
+            await pilot.press(key)
+            seen.append(board.task_id)
+        assert seen == [
+            "T-9", "T-4", "T-5", "T-8", "T-10", "T-1", "T-1", "T-10", "T-8", "T-8", "T-8",
+        ]  # fmt: skip
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: app.screen is app._main)
+
+
+async def test_keys_start_finish_block_unblock_and_reopen(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await pilot.press("s")
+        await until(pilot, lambda: load(filled, "T-3").status == "in_progress")
+        await until(pilot, lambda: board.body.view.columns[1].count == 3)
+        assert board.task_id == "T-3"  # the cursor goes with its card
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press(*"no clock", "enter")
+        await until(pilot, lambda: load(filled, "T-3").blocker == "no clock")
+        await until(pilot, lambda: "no clock" in text(app))
+        await pilot.press("s", "d", "o")  # none of them is valid for a blocked task
+        assert app.screen is board
+        await pilot.press("u")
+        await until(pilot, lambda: load(filled, "T-3").status == "in_progress")
+        await until(pilot, lambda: board.moment.task == "in_progress")
+        await pilot.press("v")
+        await until(pilot, lambda: board.moment.task == "review")
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press(*"all read", "enter")
+        await until(pilot, lambda: board.moment.task == "done")
+        notes = filled.store.read_now(lambda c: work_activity.of_task(c, "T-3"))
+        assert [(each.description, each.actor) for each in notes] == [("all read", "person")]
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press("enter")
+        await until(pilot, lambda: load(filled, "T-3").status == "todo")
+        rows = filled.store.read_now(journal.rows)
+        mine = [r for r in rows if r.action == "task.status_changed" and r.actor == "person"]
+        assert [row.detail["to"] for row in mine] == [
+            "in_progress", "blocked", "in_progress", "review", "done", "todo",
+        ]  # fmt: skip
+
+
+async def test_a_block_without_a_reason_is_refused_in_words(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        await on_board(pilot, app)
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app._notifications) == 1)
+        assert "what blocks it" in next(iter(app._notifications)).message
+        assert load(filled, "T-3").status == "todo"
+
+
+async def test_the_last_task_of_a_story_says_what_it_completed(filled):
+    app = CockpitApp(filled)
+    filled.store.write_now(lambda tx: backlog.archive(tx, "T-9", by="person"))
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await to_card(pilot, board, "T-8")
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app._notifications) == 1)
+        assert next(iter(app._notifications)).message == "S-3 and E-2 completed"
+
+
+async def test_the_board_shows_one_epic_or_story_words_or_groups(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+
+        def counts():
+            return [each.count for each in board.body.view.columns]
+
+        assert counts() == [5, 2, 1, 1, 1]
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pilot.press(*"e-2", "enter")
+        await until(pilot, lambda: counts() == [1, 0, 1, 0, 0])
+        assert "only E-2 Documentation" in text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: counts() == [5, 2, 1, 1, 1])
+        await pilot.press("slash")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press(*"tokens EXPIRE", "enter")
+        await until(pilot, lambda: counts() == [2, 1, 0, 0, 1])
+        await pilot.press("escape", "t")
+        headings = [card.heading for card in board.body.view.columns[0].cards if card.heading]
+        assert headings == [
+            "S-1 Tokens expire when they say", "S-3 A guide for operators",
+            "S-2 Sign-in is rate limited",
+        ]  # fmt: skip
+        assert counts() == [5, 2, 1, 1, 1]
+        for key in "jjjjjjjkkkkkkk":
+            await pilot.press(key)
+            assert board.task_id.startswith("T-")
+        await pilot.press("t", "escape")
+        await until(pilot, lambda: app.screen is app._main)
+
+
+async def test_a_dependency_is_added_and_taken_away_and_a_cycle_refused(filled):
+    app = CockpitApp(filled)
+
+    def needs(task_id):
+        found = filled.store.read_now(lambda c: dependencies.of_task(c, task_id))
+        return [each.depends_on_task_id for each in found]
+
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await to_card(pilot, board, "T-9")
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pilot.press(*"T-8", "enter")
+        await until(pilot, lambda: needs("T-9") == ["T-8"])
+        await until(pilot, lambda: "waits for T-8" in text(app))
+        await to_card(pilot, board, "T-8")
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pilot.press(*"T-9", "enter")
+        await until(pilot, lambda: len(app._notifications) == 1)
+        assert "T-8" in next(iter(app._notifications)).message
+        await to_card(pilot, board, "T-9")
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pilot.press("enter")
+        await until(pilot, lambda: needs("T-9") == [])
+
+
+async def test_what_waits_to_be_decided_is_told_on_the_board(filled, project):
+    from app_scenes import Scene
+
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        await on_board(pilot, app)
+        Scene(filled.store, project).begin().wave("observing").ask()
+        await until(pilot, lambda: "● 1 to decide" in text(app))
+
+
+async def test_help_and_palette_work_on_the_board(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, Help))
+        await pilot.press("escape", "ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, Palette))
+        await pilot.press(*"write a new epic")
+        await until(pilot, lambda: len(app.screen.query("OptionList")) > 0)
+        await settled(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        await pilot.press(*"Billing", "tab", "left", "ctrl+s")
+        await until(pilot, lambda: app.screen is board)
+        made = filled.store.read_now(lambda connection: epics.load(connection, "E-3"))
+        assert (made.title, made.priority) == ("Billing", "P1")
+
+
+# A task, its memory, the queue
+
+
+async def test_a_task_is_seen_in_full_and_live(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await to_card(pilot, board, "T-2")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen))
+        await settled(pilot)
+        drawn = " ".join(text(app).split())
+        for words in (
+            "▶ T-2 Token expiry edge case", "in progress", "bug", "P0", "estimate 3 h",
+            "story S-1 Tokens expire when they say", "read the clock once per request",
+            "Done when", "a test at the second", "relates to ○ T-3", "unblocks ◌ T-4",
+            "phase testing", "12✓ 1✗", "changes are not committed", "Failures",
+            "quality 1", "the clock is read twice", "12 of 13 tests pass", "decision",
+        ):  # fmt: skip
+            assert words in drawn, words
+        filled.store.write_now(
+            lambda tx: backlog.add_activity(tx, "T-2", "note", "seen by both", by="agent")
+        )
+        await until(pilot, lambda: "seen by both" in text(app))
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press(*"look at the refresh too", "enter")
+        await until(pilot, lambda: "look at the refresh too" in text(app))
+
+
+async def test_the_handoff_shows_its_summary_and_details_on_a_key(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await to_card(pilot, board, "T-1")
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, HandoffInspector))
+        await until(pilot, lambda: "two runs wait alike" in text(app))
+        assert "src/http/retry.py" in text(app)
+        assert "validateToken" not in text(app)
+        await pilot.press("d")
+        await until(pilot, lambda: "I traced the expiry through `validateToken`" in text(app))
+        await pilot.press("d")
+        await until(pilot, lambda: "validateToken" not in text(app))
+
+
+async def test_a_compacted_and_an_archived_handoff_say_so(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await to_card(pilot, board, "T-1")
+        filled.store.write_now(lambda tx: handoffs.compact_story(tx, "S-1"))
+        await pilot.press("f", "d")
+        await until(pilot, lambda: "its details went with its story" in text(app))
+        assert "d details" not in text(app)
+        filled.store.write_now(lambda tx: handoffs.archive_epic(tx, "E-1"))
+        await until(pilot, lambda: "archived with its epic" in text(app))
+        assert "two runs wait alike" in text(app)
+
+
+async def test_nothing_known_is_said(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        await on_board(pilot, app)
+        await pilot.press("w")
+        await until(pilot, lambda: "No work in progress is recorded" in text(app))
+        await pilot.press("escape", "f")
+        await until(pilot, lambda: "Nothing was handed over" in text(app))
+
+
+async def test_the_queue_gives_its_reasons_and_follows(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("f9")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        queue = app.screen
+        await until(pilot, lambda: len(queue.body.rows) == 9)
+        drawn = text(app)
+        assert "○ T-3  Read the clock once per request" in drawn
+        assert "can start now" in drawn
+        assert "waits for T-5 · P0 · 1 waits for it" in drawn
+        await pilot.press("s")
+        await until(pilot, lambda: load(filled, "T-3").status == "in_progress")
+        await until(pilot, lambda: queue.body.rows[0].key == "T-9")
+        assert queue.task_id == "T-3"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen))
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: isinstance(app.screen, BoardScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen))
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: isinstance(app.screen, BoardScreen))
+        await pilot.press("ctrl+t", "escape", "escape")
+        await until(pilot, lambda: app.screen is app._main)
+
+
+# Writing
+
+
+async def test_a_task_is_written_in_a_form(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        await pilot.press(*"Rotate the key", "tab", "right", "tab", *"s-3", "tab", *"1.5", "enter")
+        await pilot.press(*"T-8, 9", "enter", *"ops, auth", "enter", "enter")
+        await pilot.press(*"every", "enter", *"month", "tab", *"it ran", "ctrl+s")
+        await until(pilot, lambda: app.screen is board)
+        made = load(filled, "T-11")
+        assert (made.title, made.task_type, made.story_id) == ("Rotate the key", "bug", "S-3")
+        assert (made.estimate_hours, made.packages) == (1.5, ("auth", "ops"))
+        assert (made.description, made.acceptance_criteria) == ("every\nmonth", "it ran")
+        needs = filled.store.read_now(lambda c: dependencies.of_task(c, "T-11"))
+        assert {each.depends_on_task_id for each in needs} == {"T-8", "T-9"}
+        await until(pilot, lambda: board.body.view.columns[0].count == 6)
+
+
+async def test_what_cannot_be_kept_is_told_and_nothing_is_lost(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        form = app.screen
+        await pilot.press(*"A title", "tab", "tab", *"S-99", "ctrl+s")
+        await until(pilot, lambda: "There is no story S-99" in text(app))
+        await pilot.press("tab", *"soon", "ctrl+s")
+        await until(pilot, lambda: "write a number of hours" in text(app))
+        assert form.form.values["title"] == "A title"
+        await pilot.press("escape")
+        assert app.screen is form
+        await until(pilot, lambda: "Not kept yet" in text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is board)
+        assert filled.store.read_now(lambda c: len(tasks.listed(c))) == 10
+
+
+async def test_a_task_is_changed_and_only_what_was_touched(filled):
+    before = load(filled, "T-2")
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await to_card(pilot, board, "T-2")
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        await pilot.press("end", *" (again)", "ctrl+s")
+        await until(pilot, lambda: app.screen is board)
+        after = load(filled, "T-2")
+        assert after.title == "Token expiry edge case (again)"
+        assert after.description == before.description
+        assert after.packages == before.packages
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is board)
+
+
+async def test_a_story_is_written_and_moved_and_an_epic_gets_another_priority(filled):
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        screen.act("new_story")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        await pilot.press(*"Keys rotate", "tab", *"E-1", "ctrl+s")
+        await until(pilot, lambda: app.screen is screen)
+        await settled(pilot)
+        screen.act("edit_story")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pilot.press(*"keys", "enter")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        await pilot.press("tab", "backspace", *"2", "ctrl+s")
+        await until(pilot, lambda: app.screen is screen)
+        made = filled.store.read_now(lambda connection: stories.load(connection, "S-4"))
+        assert (made.title, made.epic_id) == ("Keys rotate", "E-2")
+        screen.act("edit_epic")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pilot.press(*"docu", "enter")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        await pilot.press("tab", "right", "ctrl+s")
+        await until(pilot, lambda: app.screen is screen)
+        made_epic = filled.store.read_now(lambda connection: epics.load(connection, "E-2"))
+        assert made_epic.priority == "P0"
+
+
+# Sizes and numbers
+
+
+@pytest.mark.parametrize("size", [*SIZES, (20, 6), (40, 12), (300, 80)])
+async def test_any_size_draws_every_screen(filled, size):
+    app = CockpitApp(filled)
+    async with app.run_test(size=size) as pilot:
+        await on_board(pilot, app)
+        for keys in (("l", "enter"), ("escape", "w"), ("escape", "f"), ("escape", "r"),
+                     ("escape", "n"), ("escape", "t", "j", "j", "l", "G", "pageup")):  # fmt: skip
+            await pilot.press(*keys)
+            await settled(pilot)
+        assert app.screen.body.view.columns
+
+
+async def test_ten_thousand_tasks_are_counted_and_only_the_seen_ones_drawn(still):
+    work_scenes.many(still.store, 10_000)
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await until(pilot, lambda: "0/10,000 tasks   10,000 ready" in text(app))
+        board = await on_board(pilot, app)
+        assert "To do 10,000" in text(app)
+        await pilot.press("G")
+        await until(pilot, lambda: "task 9999" in text(app))
+        assert board.task_id == "T-10000"
+        await pilot.press("slash", *"9998", "enter")
+        await until(pilot, lambda: board.task_id == "T-9999")

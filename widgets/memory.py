@@ -1,0 +1,100 @@
+"""What a task remembers: its work in progress and what it handed over, as rows of a sheet."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from widgets.cards import tests
+from widgets.sheet import SheetRow
+from widgets.tone import BAD, DIM, STRONG, WARN, Part, block, line, tone
+from widgets.work_views import HandoffView, WipView
+
+_GAP = SheetRow("", Content(""))
+
+
+def wip_rows(view: WipView, *, brief: bool = False) -> list[SheetRow]:
+    """The rows of a task's work in progress; ``brief`` leaves the lists to the inspector."""
+    if view.empty:
+        return [SheetRow("", line(("No work in progress is recorded for this task.", DIM)))]
+    rows: list[SheetRow] = []
+
+    def add(name: str, *parts: Part) -> None:
+        if parts:
+            rows.append(SheetRow(name, line(*parts)))
+
+    if view.phase:
+        add("phase", (view.phase, tone("accent")))
+    if view.next_step:
+        add("next", view.next_step)
+    rows += _tests(view)
+    commit: list[Part] = [view.last_commit] if view.last_commit else []
+    if view.uncommitted:
+        commit += [("   " if commit else ""), ("changes are not committed", WARN)]
+    elif view.uncommitted is False:
+        commit += [("   " if commit else ""), ("all is committed", DIM)]
+    add("commit", *commit)
+    if brief:
+        if view.files:
+            add("files", f"{len(view.files):,} changed")
+        return rows
+    if view.context:
+        rows.append(SheetRow("context", block(view.context)))
+    if view.updated:
+        add("updated", (view.updated, DIM))
+    if view.files:
+        rows += [_GAP, SheetRow(f"Files  {len(view.files):,}")]
+        rows += [SheetRow("", line("  ", path)) for path in view.files]
+    if view.decisions:
+        rows += [_GAP, SheetRow(f"Decisions  {len(view.decisions):,}")]
+        for what, why in view.decisions:
+            reason: list[Part] = [("  because ", DIM), why] if why else []
+            rows.append(SheetRow("", line("  ", what, *reason)))
+    if view.errors:
+        rows += [_GAP, SheetRow(f"Errors  {len(view.errors):,}")]
+        for error in view.errors:
+            where: list[Part] = [(f"  {error.place}", STRONG)] if error.place else []
+            head = line("  ", (error.kind or "error", BAD), *where)
+            rows.append(SheetRow("", head))
+            if error.message:
+                rows.append(SheetRow("", _indented(block(error.message))))
+    return rows
+
+
+def _tests(view: WipView) -> list[SheetRow]:
+    found = view.tests
+    if found is None:
+        return []
+    if not found.ran:
+        return [SheetRow("tests", line(("did not run", WARN)))]
+    counts = tests(found) or [("ran", DIM)]
+    rows = [SheetRow("tests", line(*counts))]
+    if found.first_failing:
+        rows.append(SheetRow("failing", line((found.first_failing, BAD))))
+    return rows
+
+
+def _indented(content: Content) -> Content:
+    return Content("\n").join(
+        Content.assemble("    ", part) for part in content.split("\n", allow_blank=True)
+    )
+
+
+def handoff_rows(view: HandoffView, *, brief: bool = False) -> list[SheetRow]:
+    """The rows of what a task handed over; ``brief`` leaves files and details to the inspector."""
+    if view.empty:
+        return [SheetRow("", line(("Nothing was handed over for this task.", DIM)))]
+    state: list[Part] = [("   ", ""), (view.state, DIM)] if view.state else []
+    rows = [
+        SheetRow("status", line((view.status, tone(view.tone)), *state)),
+        SheetRow("summary", block(view.summary)),
+    ]
+    if brief:
+        if view.files:
+            rows.append(SheetRow("files", line(f"{len(view.files):,} changed")))
+        return rows
+    if view.files:
+        rows += [_GAP, SheetRow(f"Files  {len(view.files):,}")]
+        rows += [SheetRow("", line("  ", path)) for path in view.files]
+    if view.details is not None:
+        rows += [_GAP, SheetRow("Details"), SheetRow("", block(view.details))]
+    return rows

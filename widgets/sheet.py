@@ -1,0 +1,68 @@
+"""Names and values in two columns, under headings: what is known of one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from widgets.tone import DIM, STRONG, line
+
+_COLUMN_MOST = 14
+_VALUE_LEAST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """One row: a cleaned ``value`` beside a dim ``name``. Without a value the name is a heading; a row
+    with neither is an empty line."""
+
+    name: str
+    value: Content | None = None
+
+
+class Sheet(Widget):
+    """Draw rows, values wrapped under each other beside their names. Posts nothing."""
+
+    DEFAULT_CSS = "Sheet { height: auto; width: 1fr; text-wrap: nowrap; }"
+
+    rows: reactive[tuple[SheetRow, ...]] = reactive((), layout=True)
+
+    def __init__(self, rows: Sequence[SheetRow] = (), *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.set_reactive(Sheet.rows, tuple(rows))
+
+    def show(self, rows: Sequence[SheetRow]) -> None:
+        """Draw ``rows``; without any the sheet takes no room."""
+        self.rows = tuple(rows)
+        self.display = bool(rows)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._lines(width))
+
+    def render(self) -> Content:
+        return Content("\n").join(self._lines(self.content_size.width))
+
+    def _lines(self, width: int) -> list[Content]:
+        names = [line((row.name, DIM)) for row in self.rows if row.value is not None]
+        longest = max((name.cell_length for name in names), default=0)
+        column = min(longest, _COLUMN_MOST, max(_VALUE_LEAST, width // 3)) + 2 if longest else 0
+        found: list[Content] = []
+        for row in self.rows:
+            if row.value is None:
+                found.append(line((row.name, STRONG)).truncate(max(1, width), ellipsis=True))
+                continue
+            head = line((row.name, DIM)).truncate(max(0, column - 2), ellipsis=True)
+            pieces = [
+                piece
+                for part in row.value.split("\n", allow_blank=True)
+                for piece in part.wrap(max(_VALUE_LEAST, width - column))
+            ]
+            for place, piece in enumerate(pieces or [Content("")]):
+                left = head.pad_right(column - head.cell_length) if place == 0 else " " * column
+                found.append(Content.assemble(left, piece))
+        return found
