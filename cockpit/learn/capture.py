@@ -73,7 +73,7 @@ def is_commit(tool: ToolUse) -> bool:
 
 
 def _edit(tool: ToolUse) -> dict[str, Any]:
-    if tool.arguments.get("command") in _VIEWS:
+    if str(tool.arguments.get("command")) in _VIEWS:
         return {}
     path = next(
         (

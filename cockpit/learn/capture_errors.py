@@ -110,12 +110,22 @@ def _answer(simple: Sequence[Simple], told: str, exit_code: int) -> bool:
     """Whether exit code 1 is what a search or a comparison answers: no, or different."""
     if exit_code != 1 or not simple:
         return False
-    last = simple[-1]
-    asks = last.program in _ANSWERS or (
-        last.program == "git" and not _GIT_ANSWERS.isdisjoint(last.argv)
-    )
+    last = _pipeline(simple)
+    asks = _asks(last[-1]) or (last[-1].program in _TELLERS and any(map(_asks, last)))
     # A search behind a pipe has read what the program before it said, of whatever code.
     return asks and not re.search(r"No such file or directory|Permission denied|: not found", told)
+
+
+def _asks(one: Simple) -> bool:
+    return one.program in _ANSWERS or (
+        one.program == "git" and not _GIT_ANSWERS.isdisjoint(one.argv)
+    )
+
+
+def _pipeline(simple: Sequence[Simple]) -> Sequence[Simple]:
+    """The last pipeline: whose exit code, with ``pipefail``, may be any of its programs'."""
+    begins = max(place for place, one in enumerate(simple) if place == 0 or one.joined != "|")
+    return simple[begins:]
 
 
 def _tells_failure(hidden: Sequence[Simple], told: str) -> bool:
