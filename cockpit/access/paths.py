@@ -13,6 +13,7 @@ import os
 import stat
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -53,7 +54,7 @@ class Confined:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        if any(_is_git(part) for part in self.root.parts) or _is_system(self.root):
+        if any(_is_git(part) for part in self.root.parts) or _is_system(str(self.root)):
             raise PathRefused(str(root), "this directory is not a project")
 
     def inside(self, path: str, *, write: bool = False) -> Path:
@@ -62,20 +63,21 @@ class Confined:
         Links that stay inside the root are followed for reading; for writing the last component
         must not be a link. The file need not exist. Raises :class:`PathRefused`.
         """
-        parts = self._spelled(path)
-        joined = self.root.joinpath(*parts)
+        root = str(self.root)
+        joined = "/".join((root, *self._spelled(path)))
         try:
-            real = Path(os.path.realpath(joined))
-            if write and joined.is_symlink():
+            real = os.path.realpath(joined)
+            if write and Path(joined).is_symlink():
                 raise PathRefused(path, "it is a symbolic link; name the file that it leads to")
         except (OSError, ValueError) as error:
             raise PathRefused(path, f"it cannot be resolved ({_why(error)})") from error
-        if _is_system(real) or not real.is_relative_to(self.root):
+        if _is_system(real) or not _is_below(real, root):
             raise PathRefused(path, "it leads out of the project through a symbolic link")
-        self._machinery(path, real.relative_to(self.root).parts)
-        if real.is_symlink():
+        self._machinery(path, tuple(part for part in real[len(root) :].split("/") if part))
+        found = Path(real)
+        if found.is_symlink():
             raise PathRefused(path, "its symbolic links go round in a circle")
-        return real
+        return found
 
     def relative(self, path: str) -> str:
         """``path`` as it is written everywhere in cockpit: from the root, ``/`` between, no dots.
@@ -164,6 +166,7 @@ class Confined:
             raise PathRefused(path, "cockpit's own state is never touched")
 
 
+@lru_cache(maxsize=4096)
 def _folded(part: str) -> str:
     """A name as the most forgiving file system would see it: no case, no invisible characters,
     no trailing dots, spaces or stream names."""
@@ -175,8 +178,13 @@ def _is_git(part: str) -> bool:
     return _folded(part) in {".git", "git~1"}
 
 
-def _is_system(path: Path) -> bool:
-    return any(path.is_relative_to(place) for place in _SYSTEM)
+def _is_system(path: str) -> bool:
+    return any(_is_below(path, place) for place in _SYSTEM)
+
+
+def _is_below(path: str, place: str) -> bool:
+    """Whether an absolute path without dots or links is ``place`` or inside it."""
+    return path == place or path.startswith(place.rstrip("/") + "/")
 
 
 def _kind(mode: int) -> str:

@@ -252,7 +252,7 @@ class RedundantReadGuard:
         except PathRefused:
             return ""
         known = state.packet_files.get(path, ())
-        if not state.pinned_rev:
+        if known and not state.pinned_rev:
             now = digest_now(self.confined, path)
             known = tuple(part for part in known if part.content_sha == now)
         versions = dict.fromkeys(part.content_sha for part in known)

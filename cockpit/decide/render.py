@@ -32,13 +32,19 @@ def render(
     max_output_tokens: int,
 ) -> Prompt:
     """The prompt of one wave. ``facts`` are the packet's, in packet order. Pure."""
-    head = [fact for fact in facts if fact.band in HEAD_BANDS]
-    opening = [fact for fact in facts if fact.source_type == "task" and fact not in head]
-    rest = [fact for fact in facts if fact not in head and fact not in opening]
+    head: list[PacketFact] = []
+    opening: list[PacketFact] = []
+    waves: dict[int, list[PacketFact]] = {}
+    for fact in facts:
+        if fact.band in HEAD_BANDS:
+            head.append(fact)
+        elif fact.source_type == "task":
+            opening.append(fact)
+        else:
+            waves.setdefault(fact.ordinal, []).append(fact)
     messages = [PromptMessage("user", fact.text, cache=True) for fact in opening]
-    ordinals = sorted({fact.ordinal for fact in rest})
-    for ordinal in ordinals:
-        messages.extend(_of_wave([fact for fact in rest if fact.ordinal == ordinal]))
+    for ordinal in sorted(waves):
+        messages.extend(_of_wave(waves[ordinal]))
     if messages:
         last = messages[-1]
         messages[-1] = PromptMessage(

@@ -37,18 +37,23 @@ def learned(tx: Tx, wave: Wave) -> list[Feedback]:
 
     In the transaction that completes it. Returns the rows that were added, the oldest wave's first.
     """
+    first = wave.ordinal - WINDOW
     recent = {
-        wave_id: waves.load(tx.connection, wave_id)
-        for (wave_id,) in tx.execute(
-            "SELECT wave_id FROM wave_runs WHERE session_id=? AND ordinal BETWEEN ? AND ?"
-            " AND orientation_packet_id IS NOT NULL ORDER BY ordinal",
-            (wave.session_id, wave.ordinal - WINDOW, wave.ordinal),
-        ).fetchall()
+        one.wave_id: one
+        for one in waves.of_session(tx.connection, wave.session_id, first, wave.ordinal)
+        if one.packet_id
     }
     seen = outcomes.read(tx.connection, {name: one.ordinal for name, one in recent.items()})
-    known = feedback.of_waves(tx.connection, list(recent))
+    # Of an older wave that did nothing, nothing that happens later says anything.
+    acted = {deed.ordinal for deed in seen.deeds}
+    judged = {
+        wave_id: one
+        for wave_id, one in recent.items()
+        if one.ordinal >= wave.ordinal - 1 or one.ordinal in acted
+    }
+    known = feedback.of_waves(tx.connection, list(judged))
     added = []
-    for wave_id, one in recent.items():
+    for wave_id, one in judged.items():
         before = known[wave_id].judged if wave_id in known else None
         if one.ordinal == wave.ordinal:
             now = _ended(tx, one, seen, before)

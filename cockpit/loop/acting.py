@@ -7,7 +7,7 @@ their decision. Source: RFC-003 §6.4; design of Act.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cockpit.act.guards import GuardState, check, standard_guards
@@ -28,25 +28,49 @@ from cockpit.store.errors import CockpitError
 from cockpit.store.outbox import Outgoing
 
 
-async def act(here: Here) -> None:
-    """Take a wave from ``acting`` to ``learning``: every call of its plan is settled or proposed."""
+async def act(here: Here) -> Callable[[Tx], object]:
+    """Settle or propose every call of the wave's plan.
+
+    Returns what is left to write, which ends with the step from ``acting`` to ``learning``: nothing
+    runs after it, so it is committed with what Learn makes of it.
+    """
     plan = here.store.read_now(lambda connection: plans.load(connection, here.wave.wave_id))
     calls = plan.calls if plan else ()
     ran = 0
     stopped = ""
+    asked: list[Callable[[Tx], object]] = []
     for call in calls:
-        if call["error"]:
+        if call["error"] or call["name"] == "finish":
             continue
         if call["name"] == "request_context":
-            await asking.propose(here, call)
-        elif call["name"] == attending.TOOL:
+            asked += await asking.propose(here, call)
+            continue
+        await _written(here, asked)  # what was asked before is seen before
+        if call["name"] == attending.TOOL:
             await attending.attend(here, call)
-        elif call["name"] != "finish":
+        else:
             stopped = await _settle(here, call, stopped)
             ran += 1
-    await here.store.write(
-        lambda tx: waves.advance(tx, here.wave.wave_id, "learning", detail={"actions": ran})
-    )
+
+    def onwards(tx: Tx) -> None:
+        waves.advance(tx, here.wave.wave_id, "learning", detail={"actions": ran})
+
+    return _together([*asked, onwards])
+
+
+async def _written(here: Here, steps: list[Callable[[Tx], object]]) -> None:
+    """Do these in one transaction, and forget them."""
+    if steps:
+        await here.store.write(_together(steps))
+    steps.clear()
+
+
+def _together(steps: Sequence[Callable[[Tx], object]]) -> Callable[[Tx], object]:
+    def step(tx: Tx) -> None:
+        for one in steps:
+            one(tx)
+
+    return step
 
 
 async def _settle(here: Here, call: Mapping[str, Any], stopped: str) -> str:

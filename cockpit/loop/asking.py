@@ -6,7 +6,7 @@ Source: RFC-09 (invariants); design of Observe.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cockpit.act.guards import GuardState, check, standard_guards
@@ -31,32 +31,29 @@ def request_id(key: str) -> str:
     return f"q-{key.removeprefix('k-')[:12]}"
 
 
-async def propose(here: Here, call: Mapping[str, Any]) -> None:
-    """Preview a ``request_context`` call and put it before the person.
+async def propose(here: Here, call: Mapping[str, Any]) -> list[Callable[[Tx], object]]:
+    """Preview a ``request_context`` call; what to write, to put it before the person.
 
     A request that cannot be granted at all is refused here, with words for the model.
     """
     known = here.store.read_now(lambda connection: _known(connection, here, call))
     if known:
-        return
+        return []
     read = parse_call(call["name"], canonical_json(call["arguments"]))
     state: GuardState = await here.store.read(lambda connection: guard_state(connection, here))
     refusal = check(standard_guards(here.engine.ground.confined), read, state)
     if refusal is not None:
-        await here.store.write(lambda tx: _refused(tx, here, refusal.message))
-        return
+        return [lambda tx: _refused(tx, here, refusal.message)]
     try:
         request = parse_request(call["arguments"], rev=here.session.rev)
         previews = await gateway(here).preview(request)
     except RequestRefused as error:
         message = str(error)
-        await here.store.write(lambda tx: _refused(tx, here, message))
-        return
+        return [lambda tx: _refused(tx, here, message)]
     items = [shown_item(preview) for preview in previews]
     if all(item["refused"] for item in items):
         message = "; ".join(f"{item['item']}: {item['refused']}" for item in items)
-        await here.store.write(lambda tx: _refused(tx, here, message))
-        return
+        return [lambda tx: _refused(tx, here, message)]
     body: dict[str, Any] = {
         "purpose": request.purpose,
         "question": request.question,
@@ -64,7 +61,7 @@ async def propose(here: Here, call: Mapping[str, Any]) -> None:
         "items": items,
         "total_tokens": sum(item["tokens"] for item in items if not item["refused"]),
     }
-    await here.store.write(lambda tx: _create(tx, here, call, body))
+    return [lambda tx: _create(tx, here, call, body)]
 
 
 def gateway(here: Here) -> ContextGateway:

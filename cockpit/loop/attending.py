@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from cockpit.access.principals import agent
@@ -70,6 +71,7 @@ def told(connection: sqlite3.Connection, key: str) -> tuple[str, str]:
     return f"Refused ({kept.rejection_code or kept.status}): {why} Nothing changed.", "refused"
 
 
+@lru_cache(maxsize=16)
 def described(profile: Profile) -> str:
     """What the tool's description says of the profile that a change would start from."""
     bands = ", ".join(

@@ -12,11 +12,13 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from cockpit.act.tools import ACTIONS, TOOLS, MalformedCall, parse_call
 from cockpit.decide.model import (
     Done,
+    ModelError,
     PacketFact,
     Prompt,
     Retrying,
@@ -28,12 +30,15 @@ from cockpit.decide.model import (
 from cockpit.decide.render import render
 from cockpit.loop import attending
 from cockpit.loop.engine import Here
+from cockpit.loop.orienting import Oriented
 from cockpit.loop.speech import Speech
 from cockpit.store import facts, messages, outbox, packets, plans, profiles, sessions, waves
 from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json, digest
 from cockpit.store.database import Tx
 from cockpit.store.masking import mask, mask_value
+from cockpit.store.packets import Packet
+from cockpit.store.waves import Wave
 
 MAX_CALLS = 24
 """More calls than this in one answer are answered as malformed."""
@@ -48,15 +53,29 @@ class _Answer:
     stop: str = "cut"
 
 
-async def decide(here: Here) -> None:
-    """Take a wave from ``deciding`` to ``acting``.
+async def decide(here: Here, oriented: Oriented | None = None) -> Wave:
+    """Take a wave to ``acting``: from ``deciding``, or with its packet just ``oriented`` from
+    ``orienting``; then packet and call are one transaction, committed before the model is reached.
 
     Raises ``ModelError`` when the model cannot answer. Cancelled while the model speaks, it keeps
     what came as an interrupted answer, steps on, and is cancelled then.
     """
-    prompt = await here.store.read(lambda connection: _prompt(connection, here))
-    model = here.engine.model(here.session.model)
-    attempt = await here.store.write(lambda tx: _called(tx, here, model.name))
+    packet = oriented.packet if oriented else None
+    prompt = await here.store.read(lambda connection: _prompt(connection, here, packet))
+    try:
+        model = here.engine.model(here.session.model)
+    except ModelError:
+        if oriented is not None:
+            await here.store.write(oriented.keep)
+        raise
+
+    def call(tx: Tx) -> tuple[Here, int]:
+        now = replace(here, wave=oriented.keep(tx)) if oriented else here
+        attempt = 1 if oriented else _attempts(tx, here) + 1
+        now.journal(tx, Action.MODEL_CALLED, detail={"model": model.name, "attempt": attempt})
+        return now, attempt
+
+    here, attempt = await here.store.write(call)
     speech = Speech(
         here.store, here.session.session_id, here.wave.wave_id, f"m-{here.wave.wave_id}-{attempt}"
     )
@@ -78,17 +97,17 @@ async def decide(here: Here) -> None:
         answer.calls, answer.stop = [], "interrupted"
         await asyncio.shield(_commit(here, speech, answer, started))
         raise
-    await _commit(here, speech, answer, started)
+    return await _commit(here, speech, answer, started)
 
 
-async def _commit(here: Here, speech: Speech, answer: _Answer, started: float) -> None:
+async def _commit(here: Here, speech: Speech, answer: _Answer, started: float) -> Wave:
     calls = [
         _planned(here, place, call, len(answer.calls))
         for place, call in enumerate(answer.calls, start=1)
     ]
     latency = round((here.store.clock.monotonic() - started) * 1000)
 
-    def step(tx: Tx) -> None:
+    def step(tx: Tx) -> Wave:
         cut = answer.stop in ("cut", "interrupted")
         if speech.text.strip():
             messages.complete(
@@ -131,14 +150,14 @@ async def _commit(here: Here, speech: Speech, answer: _Answer, started: float) -
                     title=call["title"],
                     payload=call["arguments"],
                 )
-        waves.advance(tx, here.wave.wave_id, "acting", detail={"calls": len(calls)})
+        return waves.advance(tx, here.wave.wave_id, "acting", detail={"calls": len(calls)})
 
-    await here.store.write(step)
+    return await here.store.write(step)
 
 
-def _prompt(connection: Any, here: Here) -> Prompt:
-    """The prompt from the stored packet and facts."""
-    packet = packets.load(connection, here.wave.wave_id).packet
+def _prompt(connection: Any, here: Here, packet: Packet | None) -> Prompt:
+    """The prompt from the packet (the stored one, unless it was just compiled) and the facts."""
+    packet = packet or packets.load(connection, here.wave.wave_id).packet
     bands = {entry.fact_id: band for band, entry in packet.rendered()}
     chosen = [entry for _, entry in packet.rendered()]
     words = facts.texts(connection, [entry.fact_id for entry in chosen])
@@ -175,12 +194,16 @@ def _prompt(connection: Any, here: Here) -> Prompt:
 def offered(here: Here) -> Sequence[ToolSpec]:
     """The tools that this session's task type allows: a type that only reads has no actions."""
     kind = here.engine.types.get(here.session.task_type)
-    reads_only = kind is not None and kind.reads_only
-    return [
+    return _offered(kind is not None and kind.reads_only)
+
+
+@cache
+def _offered(reads_only: bool) -> Sequence[ToolSpec]:
+    return tuple(
         ToolSpec(tool.name, tool.description, tool.parameters)
         for tool in TOOLS
         if not (reads_only and tool.name in ACTIONS)
-    ]
+    )
 
 
 def _told(connection: Any, here: Here, tool: ToolSpec) -> ToolSpec:
@@ -240,14 +263,13 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
             return name
 
 
-def _called(tx: Tx, here: Here, model: str) -> int:
+def _attempts(tx: Tx, here: Here) -> int:
+    """How often the model was called for this wave."""
     (before,) = tx.execute(
         "SELECT count(*) FROM journal WHERE session_id=? AND wave_id=? AND action=?",
         (here.session.session_id, here.wave.wave_id, str(Action.MODEL_CALLED)),
     ).fetchone()
-    attempt = int(before) + 1
-    here.journal(tx, Action.MODEL_CALLED, detail={"model": model, "attempt": attempt})
-    return attempt
+    return int(before)
 
 
 def _retried(here: Here, model: str, event: Retrying) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cockpit.act.ground import ActGround
@@ -34,16 +34,23 @@ class Engine:
     ground: ActGround
     pulse: Pulse
     repo: str | None
+    models: dict[str | None, Model] = field(default_factory=dict)
 
     def model(self, name: str | None) -> Model:
-        """The model of that name, or the default. Raises ``ModelError``."""
-        environment = {**os.environ, **self.settings.environment}
-        return choose_model(
-            name,
-            config=self.settings.model,
-            env=environment,
-            sleep=self.store.clock.sleep,
-        )
+        """The model of that name, or the default; the same one as long as the runtime is open.
+
+        Raises ``ModelError``.
+        """
+        known = self.models.get(name)
+        if known is None:
+            environment = {**os.environ, **self.settings.environment}
+            known = self.models[name] = choose_model(
+                name,
+                config=self.settings.model,
+                env=environment,
+                sleep=self.store.clock.sleep,
+            )
+        return known
 
 
 @dataclass(frozen=True, slots=True)

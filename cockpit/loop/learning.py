@@ -15,13 +15,9 @@ from cockpit.store.plans import Plan
 CONTINUED = "wave.continued"
 
 
-async def learn(here: Here) -> None:
+def learn(tx: Tx, here: Here) -> None:
     """Take a wave from ``learning`` to ``completed``; in the same transaction, end the session or
     enqueue the event that brings its next wave."""
-    await here.store.write(lambda tx: _step(tx, here))
-
-
-def _step(tx: Tx, here: Here) -> None:
     session_id, wave_id = here.session.session_id, here.wave.wave_id
     plan = plans.load(tx.connection, wave_id)
     learned(tx, waves.advance(tx, wave_id, "completed"))

@@ -27,7 +27,7 @@ from cockpit.store.requests import Request
 from cockpit.store.waves import Wave
 
 
-async def observe(here: Here) -> None:
+async def observe(here: Here) -> Wave:
     """Take a wave from ``observing`` to ``orienting``.
 
     Raises :class:`~cockpit.loop.decisions.DeadlinePassed` when nobody decides on what was asked.
@@ -43,7 +43,7 @@ async def observe(here: Here) -> None:
             lambda connection: wanted(connection, here, _granted_files(connection, here))
         ),
     )
-    await here.store.write(lambda tx: _take_in(tx, here))
+    return await here.store.write(lambda tx: _take_in(tx, here))
 
 
 async def _open(here: Here) -> None:
@@ -182,7 +182,7 @@ def _granted_files(connection: Any, here: Here) -> list[Read]:
     return [Read(str(item), str(path), str(sha256)) for item, path, sha256 in found]
 
 
-def _take_in(tx: Tx, here: Here) -> None:
+def _take_in(tx: Tx, here: Here) -> Wave:
     """What came back and what was said, and the step to ``orienting``."""
     made: list[Fact] = []
     if here.wave.ordinal > 1:
@@ -202,7 +202,7 @@ def _take_in(tx: Tx, here: Here) -> None:
         "jobs": counted["planned"],
         "refused": sum(counted["refused"].values()),
     }
-    waves.advance(tx, here.wave.wave_id, "orienting", detail=detail)
+    return waves.advance(tx, here.wave.wave_id, "orienting", detail=detail)
 
 
 def _notices(tx: Tx, here: Here, before: Wave) -> list[Fact]:
@@ -222,11 +222,7 @@ def _notices(tx: Tx, here: Here, before: Wave) -> list[Fact]:
 
 def _words(tx: Tx, here: Here) -> list[Fact]:
     """Everything that the person said after the task itself, numbered, pinned."""
-    said = [
-        message
-        for message in messages.of_session(tx.connection, here.session.session_id)
-        if message.role == "person"
-    ]
+    said = messages.of_session(tx.connection, here.session.session_id, role="person")
     return [
         spoken("person", f"person:{number}", message.text)
         for number, message in enumerate(said)

@@ -8,23 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from cockpit.loop.engine import Here
 from cockpit.store import packets, profiles, waves
 from cockpit.store.attention import Profile
 from cockpit.store.database import Tx
 from cockpit.store.packets import Packet
+from cockpit.store.waves import Wave
 
 
-async def orient(here: Here) -> None:
-    """Take a wave from ``orienting`` to ``deciding``.
+@dataclass(frozen=True, slots=True)
+class Oriented:
+    """A compiled packet. ``keep`` stores it and takes the wave from ``orienting`` to ``deciding``;
+    it is Decide's to run, with the first thing it writes."""
+
+    packet: Packet
+    keep: Callable[[Tx], Wave]
+
+
+async def orient(here: Here) -> Oriented:
+    """Compile the wave's packet.
 
     Raises ``PinnedOverBudget`` when what is pinned alone is too much.
     """
     started = here.store.clock.monotonic()
     packet = await asyncio.to_thread(_compiled, here)
     latency = round((here.store.clock.monotonic() - started) * 1000)
-    await here.store.write(lambda tx: _keep(tx, here, packet, latency))
+    return Oriented(packet, lambda tx: _keep(tx, here, packet, latency))
 
 
 def _profile(connection: sqlite3.Connection, here: Here) -> Profile:
@@ -53,7 +65,7 @@ def _compiled(here: Here) -> Packet:
     return compile_packet(columns, profile, here.wave.ordinal)
 
 
-def _keep(tx: Tx, here: Here, packet: Packet, latency: int) -> None:
+def _keep(tx: Tx, here: Here, packet: Packet, latency: int) -> Wave:
     identity = packets.insert(
         tx,
         here.wave.wave_id,
@@ -63,7 +75,7 @@ def _keep(tx: Tx, here: Here, packet: Packet, latency: int) -> None:
         trace_id=here.session.trace_id,
         latency_ms=latency,
     )
-    waves.advance(
+    return waves.advance(
         tx,
         here.wave.wave_id,
         "deciding",

@@ -7,8 +7,7 @@ there: what is stored is not done twice. Source: RFC-003 §15; design of the loo
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 
 from cockpit.act.outbox import Dispatcher
 from cockpit.decide.model import ModelError
@@ -32,13 +31,8 @@ HEARTBEAT_S = 15.0
 SAID = "person.said"
 SUBMITTED = "task.submitted"
 
-PHASES: Mapping[str, Callable[[Here], Awaitable[None]]] = {
-    "observing": observe,
-    "orienting": orient,
-    "deciding": decide,
-    "acting": act,
-    "learning": learn,
-}
+OPEN = ("observing", "orienting", "deciding", "acting", "learning")
+"""The phases in which a wave can be taken up."""
 
 
 async def run_session(
@@ -110,22 +104,20 @@ async def _rounds(engine: Engine, session_id: str) -> Session:
         )
     await store.write(lambda tx: sessions.enter(tx, session_id, "running"))
     await Dispatcher(store, engine.ground).recover(session_id)
-    while True:
-        wave = await store.write(lambda tx: _next_wave(tx, session_id))
-        if wave is None:
-            return await store.write(lambda tx: _rest(tx, session_id))
-        try:
-            session = await _drive(engine, wave)
-        except DeadlinePassed as passed:
-            return await store.write(_unanswered(session_id, str(passed)))
-        except (CockpitError, ModelError) as error:
-            await store.write(_failed(wave, error.code, str(error)))
-            raise
-        except Exception as error:
-            await store.write(_failed(wave, type(error).__name__, _brief(error)))
-            raise
-        if session.status == "completed":
-            return session
+    wave: Wave | None = None
+    try:
+        session, wave = await store.write(lambda tx: _turn(tx, session_id, engine.settings))
+        while wave is not None:
+            session, wave = await _drive(engine, session, wave)
+        return session
+    except DeadlinePassed as passed:
+        return await store.write(_unanswered(session_id, str(passed)))
+    except (CockpitError, ModelError) as error:
+        await store.write(_failed(session_id, wave, error.code, str(error)))
+        raise
+    except Exception as error:
+        await store.write(_failed(session_id, wave, type(error).__name__, _brief(error)))
+        raise
 
 
 def _unanswered(session_id: str, words: str) -> Callable[[Tx], Session]:
@@ -134,36 +126,67 @@ def _unanswered(session_id: str, words: str) -> Callable[[Tx], Session]:
     return lambda tx: sessions.enter(tx, session_id, "waiting", detail=why, result=result)
 
 
-async def _drive(engine: Engine, wave: Wave) -> Session:
-    """Take one wave from the phase that it stands in to its end; returns the session then."""
-    store, wave_id, session_id, first = engine.store, wave.wave_id, wave.session_id, wave
-    if wave.phase == "created":
-        await store.write(lambda tx: _begin(tx, first, engine.settings))
+async def _drive(engine: Engine, session: Session, wave: Wave) -> tuple[Session, Wave | None]:
+    """One step of the wave; the session then, and the wave to go on with (None to rest).
 
-    def now(connection: sqlite3.Connection) -> tuple[Session, Wave]:
-        return sessions.load(connection, session_id), waves.load(connection, wave_id)
+    What nothing outside happens between is one transaction: a packet and the call that it is for, a
+    wave's end and the next one's beginning.
+    """
+    store, here = engine.store, Here(engine, session, wave)
+    match wave.phase:
+        case "observing":
+            moved = await observe(here)
+        case "orienting":
+            moved = await decide(here, await orient(here))
+        case "deciding":
+            moved = await decide(here)
+        case "acting":
+            closing = await act(here)
+            return await store.write(lambda tx: _ended(tx, here, closing))
+        case _:
+            return await store.write(lambda tx: _ended(tx, here, None))
+    return store.read_now(lambda connection: sessions.load(connection, session.session_id)), moved
 
-    session, wave = store.read_now(now)
-    while wave.phase in PHASES:
-        await PHASES[wave.phase](Here(engine, session, wave))
-        session, wave = store.read_now(now)
-    return session
+
+def _ended(
+    tx: Tx, here: Here, closing: Callable[[Tx], object] | None
+) -> tuple[Session, Wave | None]:
+    """The wave's end, and whose turn it is then."""
+    if closing is not None:
+        closing(tx)
+    learn(tx, here)
+    session = sessions.load(tx.connection, here.session.session_id)
+    if session.status == "completed":
+        return session, None
+    return _turn(tx, session.session_id, here.engine.settings)
 
 
-def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> None:
+def _turn(tx: Tx, session_id: str, settings: RuntimeSettings) -> tuple[Session, Wave | None]:
+    """The session and the wave to drive; without one the session rests."""
+    wave = _next_wave(tx, session_id, settings)
+    if wave is None:
+        return _rest(tx, session_id), None
+    return sessions.load(tx.connection, session_id), wave
+
+
+def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
     """Enter ``observing`` with the profile's version pinned for the whole wave (RFC-003 §10.2)."""
     session = sessions.load(tx.connection, wave.session_id)
     pinned = horizon.begin(tx, settings, session.profile_id, measured)
     detail = {} if pinned.waves_left is None else {"waves_left": pinned.waves_left}
-    waves.advance(tx, wave.wave_id, "observing", profile_version=pinned.version, detail=detail)
+    return waves.advance(
+        tx, wave.wave_id, "observing", profile_version=pinned.version, detail=detail
+    )
 
 
-def _next_wave(tx: Tx, session_id: str) -> Wave | None:
-    """The wave to drive: the open one, or a new one for what has arrived; None to rest."""
+def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | None:
+    """The wave to drive: the open one, or a new one for what has arrived, begun; None to rest."""
     session = sessions.load(tx.connection, session_id)
     last = waves.latest(tx.connection, session_id)
     if last is not None and last.phase == "failed_retryable":
-        return waves.reenter(tx, last.wave_id)
+        last = waves.reenter(tx, last.wave_id)
+    if last is not None and last.phase == "created":
+        return _begin(tx, last, settings)
     if last is not None and last.phase not in ("completed", "failed_terminal"):
         return last
     if not events.waiting(tx.connection, session.source) or _limited(tx, session, last):
@@ -178,9 +201,10 @@ def _next_wave(tx: Tx, session_id: str) -> Wave | None:
         first = first or event
     if first is None:
         return None
-    return waves.create(
+    made = waves.create(
         tx, session_id=session_id, trace_id=session.trace_id, event_id=first.event_id
     )
+    return _begin(tx, made, settings)
 
 
 def _limited(tx: Tx, session: Session, last: Wave | None) -> bool:
@@ -213,14 +237,13 @@ def _rest(tx: Tx, session_id: str) -> Session:
     return sessions.enter(tx, session_id, "completed", detail=detail, result=detail)
 
 
-def _failed(wave: Wave, code: str, message: str) -> Callable[[Tx], None]:
+def _failed(session_id: str, wave: Wave | None, code: str, message: str) -> Callable[[Tx], None]:
     def step(tx: Tx) -> None:
-        now = waves.load(tx.connection, wave.wave_id)
-        if now.phase in PHASES or now.phase == "created":
+        if wave is not None and waves.load(tx.connection, wave.wave_id).phase in OPEN:
             waves.fail(tx, wave.wave_id, retryable=True, error_class=code, message=message)
         sessions.enter(
             tx,
-            wave.session_id,
+            session_id,
             "failed",
             error_code=code,
             detail={"message": message},

@@ -25,7 +25,7 @@ class Speech:
         self._shown = 0
         self._shown_of_line = ""
         self._number = 0
-        self._last = float("-inf")
+        self._last = store.clock.monotonic()  # an answer that comes at once needs no fragments
 
     async def feed(self, fragment: str) -> None:
         """Take a fragment in; journal what is ripe when the interval has passed."""

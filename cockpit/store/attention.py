@@ -119,7 +119,12 @@ class Profile:
     @property
     def digest(self) -> str:
         """sha256 of :meth:`digest_body`: two profiles with it equal compile alike."""
-        return digest(self.digest_body())
+        return _digest(self)
+
+
+@lru_cache(maxsize=16)
+def _digest(profile: Profile) -> str:
+    return digest(profile.digest_body())
 
 
 def check(profile: Profile) -> Profile:

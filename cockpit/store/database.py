@@ -31,11 +31,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Tx:
-    """One write transaction: the connection, the moment it began, and the journal."""
+    """One write transaction: the connection, the clock and the ids, and the journal's tail."""
 
     connection: sqlite3.Connection
     clock: Clock
     ids: Ids
+    tail: journal.Tail
 
     def now(self) -> str:
         """This moment, as it is stored."""
@@ -69,13 +70,12 @@ class Tx:
     ) -> int:
         """Append a row in this transaction; secrets in ``detail`` are masked. Returns its seq."""
         provisional = action is Action.MESSAGE_DELTA
-        write = journal.append_provisional if provisional else journal.append
+        write = self.tail.append_provisional if provisional else self.tail.append
         body = dict(detail or {})
         told = canonical_json(body)
         if not unsuspicious(told):
             told = canonical_json(mask_value(body))
         return write(
-            self.connection,
             (
                 self.now(),
                 safe_text(trace_id),
@@ -123,14 +123,16 @@ class Store:
         self._lock = threading.Lock()
 
         def begin(connection: sqlite3.Connection) -> Tx:
-            return Tx(connection, clock, ids)
+            return Tx(connection, clock, ids, journal.Tail(connection))
 
         def own() -> sqlite3.Connection:
             return connect(path, busy_timeout_ms=busy_timeout_ms, factory=factory)
 
         def record(connection: sqlite3.Connection, names: tuple[str, ...]) -> None:
             detail = {"migrations": list(names)}
-            begin(connection).journal(Action.STORE_MIGRATED, detail=detail)
+            tx = begin(connection)
+            tx.journal(Action.STORE_MIGRATED, detail=detail)
+            tx.tail.settle()
 
         with translated(path):
             connection = own()

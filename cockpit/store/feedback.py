@@ -91,21 +91,22 @@ def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Fe
 
     Raises :class:`NotFound` for a wave that has no packet: it oriented on nothing that could be judged.
     """
-    known = latest(tx.connection, wave_id)
     row = tx.execute(
-        "SELECT orientation_packet_id, (SELECT count(*) FROM orientation_feedback f"
-        " WHERE f.wave_id=w.wave_id), trace_id FROM wave_runs w WHERE wave_id=?",
+        "SELECT session_id, ordinal, orientation_packet_id, profile_id, orientation_profile_version,"
+        " w.trace_id, (SELECT count(*) FROM orientation_feedback f WHERE f.wave_id=w.wave_id)"
+        " FROM wave_runs w JOIN sessions USING(session_id) WHERE wave_id=?",
         (wave_id,),
     ).fetchone()
-    if row is None or row[0] is None:
+    if row is None or row[2] is None:
         raise NotFound(
             f"Wave {wave_id} has no packet: it did not come as far as Orient, and there is nothing"
             " to judge yet."
         )
-    packet_id, before, trace_id = row
+    session_id, ordinal, packet_id, profile_id, version, trace_id, before = row
+    known = latest(tx.connection, wave_id) if judged.regrets else None
     operator = judged.operator and _operator_body(judged.operator)
     missed = [_missed_body(signal) for signal in judged.missed]
-    feedback_id = f"fb-{wave_id}-{before + 1}"
+    feedback_id, now = f"fb-{wave_id}-{before + 1}", tx.now()
     tx.execute(
         "INSERT INTO orientation_feedback(feedback_id, wave_id, packet_id, decision_quality_score,"
         " missed_signal_flags, operator_feedback, created_at, regret_flags, measures_json)"
@@ -117,24 +118,23 @@ def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Fe
             judged.score,
             canonical_json(missed),
             None if operator is None else canonical_json(mask_value(operator)),
-            tx.now(),
+            now,
             canonical_json(list(judged.regrets)),
             canonical_json(dict(judged.measures)),
         ),
     )
-    made = load(tx.connection, feedback_id)
     tx.journal(
         Action.FEEDBACK_RECORDED,
         actor=actor,
-        session_id=made.session_id,
+        session_id=session_id,
         wave_id=wave_id,
         trace_id=trace_id,
         packet_id=packet_id,
-        profile_id=made.profile_id,
-        profile_version=made.profile_version,
+        profile_id=profile_id,
+        profile_version=version,
         detail={
             "wave_id": wave_id,
-            "ordinal": made.ordinal,
+            "ordinal": ordinal,
             "decision_quality_score": judged.score,
             "measures": dict(judged.measures),
             "missed_signals": missed,
@@ -144,7 +144,9 @@ def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Fe
             "operator": operator,
         },
     )
-    return made
+    return Feedback(
+        feedback_id, session_id, wave_id, ordinal, packet_id, profile_id, version, judged, now
+    )
 
 
 def load(connection: sqlite3.Connection, feedback_id: str) -> Feedback:

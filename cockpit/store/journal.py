@@ -65,41 +65,70 @@ SELECT = f"SELECT {', '.join(COLUMNS)} FROM journal"  # noqa: S608 - fixed colum
 _INSERT = f"INSERT INTO journal({', '.join(COLUMNS)}) VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608
 
 
-def append(connection: sqlite3.Connection, values: tuple[Any, ...]) -> int:
-    """Append one sealed row inside the caller's transaction; returns its seq.
+class Tail:
+    """The journal's end inside one transaction: read before its first row, written after its last.
 
-    ``values`` are the columns from ``at`` to ``detail_json``, in order.
+    ``settle`` before the transaction (or savepoint) ends, ``forget`` after it was rolled back.
     """
-    seq, previous = _end(connection)
-    digest = _chain(previous, (seq, *values))
-    connection.execute(_INSERT, (seq, *values, digest))
-    connection.execute("UPDATE journal_head SET seq=?, digest=?, sealed=sealed+1", (seq, digest))
-    return seq
 
+    __slots__ = ("_connection", "_digest", "_sealed", "_seq")
 
-def append_provisional(connection: sqlite3.Connection, values: tuple[Any, ...]) -> int:
-    """Append a row outside the chain: a fragment of streamed text, folded away later."""
-    seq, _ = _end(connection)
-    connection.execute(_INSERT, (seq, *values, None))
-    connection.execute("UPDATE journal_head SET seq=?", (seq,))
-    return seq
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._seq: int | None = None
+        self._digest = ""
+        self._sealed = 0
 
+    def append(self, values: tuple[Any, ...]) -> int:
+        """Append one sealed row; returns its seq.
 
-def _end(connection: sqlite3.Connection) -> tuple[int, str]:
-    """The next free seq and the digest to go on from.
+        ``values`` are the columns from ``at`` to ``detail_json``, in order.
+        """
+        seq = self._next()
+        digest = _chain(self._digest, (seq, *values))
+        self._connection.execute(_INSERT, (seq, *values, digest))
+        self._seq, self._digest = seq, digest
+        self._sealed += 1
+        return seq
 
-    A row that somebody put behind the recorded end is stepped over, for :func:`verify` to find: it
-    must not stop the work.
-    """
-    row = connection.execute(
-        "SELECT max(seq, coalesce((SELECT max(seq) FROM journal), 0)), digest FROM journal_head"
-    ).fetchone()
-    if row is None:
-        raise StoreCorrupt(
-            "The journal's recorded end is gone: the file was altered. Put back a copy from the "
-            "backups beside it."
-        )
-    return int(row[0]) + 1, row[1]
+    def append_provisional(self, values: tuple[Any, ...]) -> int:
+        """Append a row outside the chain: a fragment of streamed text, folded away later."""
+        seq = self._next()
+        self._connection.execute(_INSERT, (seq, *values, None))
+        self._seq = seq
+        return seq
+
+    def settle(self) -> None:
+        """Record the end that the appended rows have made."""
+        if self._seq is not None:
+            self._connection.execute(
+                "UPDATE journal_head SET seq=?, digest=?, sealed=sealed+?",
+                (self._seq, self._digest, self._sealed),
+            )
+            self.forget()
+
+    def forget(self) -> None:
+        """Read the end anew before the next row."""
+        self._seq, self._digest, self._sealed = None, "", 0
+
+    def _next(self) -> int:
+        """The next free seq.
+
+        A row that somebody put behind the recorded end is stepped over, for :func:`verify` to find: it
+        must not stop the work.
+        """
+        if self._seq is not None:
+            return self._seq + 1
+        row = self._connection.execute(
+            "SELECT max(seq, coalesce((SELECT max(seq) FROM journal), 0)), digest FROM journal_head"
+        ).fetchone()
+        if row is None:
+            raise StoreCorrupt(
+                "The journal's recorded end is gone: the file was altered. Put back a copy from the "
+                "backups beside it."
+            )
+        self._digest = row[1]
+        return int(row[0]) + 1
 
 
 def fold(connection: sqlite3.Connection, session_id: str, message_id: str) -> None:

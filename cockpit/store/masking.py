@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 from cockpit.store.suspicion import unsuspicious as unsuspicious
@@ -106,6 +107,9 @@ def mask_suspect(text: str) -> str:
     return _ASSIGNED.sub(_mask_assigned, masked)
 
 
+_MASKABLE = (str, dict, list, tuple)
+
+
 def mask_value(value: Any) -> Any:
     """A JSON value with :func:`mask` applied to every string in it, keys included.
 
@@ -115,12 +119,19 @@ def mask_value(value: Any) -> Any:
         return mask(value)
     if isinstance(value, dict):
         return {
-            mask(key) if isinstance(key, str) else key: _mask_member(key, member)
+            _mask_key(key) if isinstance(key, str) else key: (
+                _mask_member(key, member) if isinstance(member, _MASKABLE) else member
+            )
             for key, member in value.items()
         }
     if isinstance(value, list | tuple):
         return [mask_value(member) for member in value]
     return value
+
+
+@lru_cache(maxsize=1024)
+def _mask_key(key: str) -> str:
+    return mask(key)
 
 
 def _mask_member(key: Any, member: Any) -> Any:

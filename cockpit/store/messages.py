@@ -114,13 +114,13 @@ def complete(
 
 
 def of_session(
-    connection: sqlite3.Connection, session_id: str, limit: int = 10_000
+    connection: sqlite3.Connection, session_id: str, limit: int = 10_000, role: str | None = None
 ) -> list[Message]:
-    """A session's messages, oldest first."""
+    """A session's messages (those of ``role``), oldest first."""
     found = connection.execute(
         "SELECT message_id, session_id, wave_id, role, text, interrupted, created_at FROM messages"
-        " WHERE session_id=? ORDER BY created_at, rowid LIMIT ?",
-        (session_id, limit),
+        " WHERE session_id=? AND role=coalesce(?, role) ORDER BY created_at, rowid LIMIT ?",
+        (session_id, role, limit),
     )
     return [
         Message(identity, session, wave, role, text, bool(cut), at)

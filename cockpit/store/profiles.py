@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -167,21 +168,31 @@ def load(connection: sqlite3.Connection, profile_id: str, version: int) -> Profi
     ).fetchone()
     if row is None:
         raise NotFound(f"There is no profile {profile_id!r} version {version}.")
-    budget, horizon, status, ranking, updated_by, updated_at = row
-    rooms = {
-        name: Band(name, floor, target, ceiling)
-        for name, floor, target, ceiling in connection.execute(
-            "SELECT band, min_tokens, target_tokens, max_tokens FROM orientation_budget_bands"
-            " WHERE profile_id=? AND profile_version=?",
-            (profile_id, version),
-        )
-    }
+    rooms = connection.execute(
+        "SELECT band, min_tokens, target_tokens, max_tokens FROM orientation_budget_bands"
+        " WHERE profile_id=? AND profile_version=?",
+        (profile_id, version),
+    )
     rules = connection.execute(
         "SELECT rule_id, source_type, predicate_json, priority_weight, novelty_weight, risk_weight,"
         " recency_half_life, enabled FROM attention_rules"
         " WHERE profile_id=? AND profile_version=? ORDER BY rule_id",
         (profile_id, version),
     )
+    return _profile(profile_id, version, row, tuple(rooms), tuple(rules))
+
+
+@lru_cache(maxsize=16)
+def _profile(
+    profile_id: str,
+    version: int,
+    row: tuple[Any, ...],
+    rooms: tuple[tuple[str, int, int, int], ...],
+    rules: tuple[tuple[str, str, str, float, float, float, int, int], ...],
+) -> Profile:
+    """The checked profile of these rows; the same object for the same rows."""
+    budget, horizon, status, ranking, updated_by, updated_at = row
+    bands = {name: Band(name, *room) for name, *room in rooms}
     return check(
         Profile(
             profile_id,
@@ -190,15 +201,14 @@ def load(connection: sqlite3.Connection, profile_id: str, version: int) -> Profi
             horizon,
             status,
             ranking,
-            tuple(rooms[name] for name in BANDS if name in rooms),
-            tuple(_rule(row) for row in rules),
+            tuple(bands[name] for name in BANDS if name in bands),
+            tuple(_rule(rule) for rule in rules),
             updated_by,
             updated_at,
         )
     )
 
 
-@lru_cache(maxsize=256)
 def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
     rule_id, source_type, predicate, priority, novelty, risk, half_life, enabled = row
     try:

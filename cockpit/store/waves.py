@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cockpit.store.actions import Action
@@ -71,7 +71,7 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
         " created_at) VALUES (?,?,?,?,'created',?,?,?)",
         (wave_id, session_id, event_id, ordinal, trace_id, now, now),
     )
-    wave = load(tx.connection, wave_id)
+    wave = Wave(wave_id, session_id, ordinal, "created", trace_id, now, "", None, None, event_id)
     _journal(tx, wave, Action.WAVE_CREATED, {"ordinal": ordinal, "event_id": event_id})
     return wave
 
@@ -99,7 +99,12 @@ def advance(
         " orientation_profile_version=coalesce(?, orientation_profile_version) WHERE wave_id=?",
         (phase, tx.now(), packet_id, profile_version, wave_id),
     )
-    moved = load(tx.connection, wave_id)
+    moved = replace(
+        wave,
+        phase=phase,
+        packet_id=packet_id or wave.packet_id,
+        profile_version=wave.profile_version if profile_version is None else profile_version,
+    )
     body = {"ordinal": wave.ordinal, "phase": phase, **(detail or {})}
     _journal(tx, moved, _ENTERED[phase], body, latency_ms=latency_ms)
     return moved
@@ -163,9 +168,15 @@ def latest(connection: sqlite3.Connection, session_id: str) -> Wave | None:
     return Wave(*row) if row else None
 
 
-def of_session(connection: sqlite3.Connection, session_id: str) -> list[Wave]:
-    """All waves of a session, in order."""
-    found = connection.execute(f"{_SELECT} WHERE session_id=? ORDER BY ordinal", (session_id,))
+def of_session(
+    connection: sqlite3.Connection, session_id: str, first: int = 1, last: int | None = None
+) -> list[Wave]:
+    """The waves of a session from ordinal ``first`` to ``last`` (all), in order."""
+    found = connection.execute(
+        f"{_SELECT} WHERE session_id=? AND ordinal>=? AND ordinal<=coalesce(?, ordinal)"
+        " ORDER BY ordinal",
+        (session_id, first, last),
+    )
     return [Wave(*row) for row in found]
 
 

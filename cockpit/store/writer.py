@@ -184,12 +184,14 @@ class _Write:
         tx.connection.execute("SAVEPOINT one")
         try:
             self.value = self.step(tx)
+            tx.tail.settle()
         except BaseException as error:
             # SQLite itself rolls a transaction back after some errors: then it is gone for all.
             if dooms(error) or not tx.connection.in_transaction:
                 raise
             self.error = error
             tx.connection.execute("ROLLBACK TO one")
+            tx.tail.forget()
         tx.connection.execute("RELEASE one")
 
     def refuse(self, error: BaseException) -> None:

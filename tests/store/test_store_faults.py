@@ -101,7 +101,7 @@ def test_the_nth_statement_of_a_write_failing(tmp_path: Path) -> None:
         Mine.counted = 0
         store.write_now(everything)
         statements = Mine.counted
-        assert statements > 60
+        assert statements > 40
         whole = 2
         for number in range(1, statements + 1):
             Mine.counted, Mine.fails_at = 0, number
