@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cockpit.config_keys import KEYS, TABLES, Key, OutOfBounds, key_of
-from cockpit.decide.choose import ModelSettings
+from cockpit.decide.settings import ModelSettings
 from cockpit.loop.settings import AdaptationLimits, Limits, ObserveLimits, RuntimeSettings
 from cockpit.store.errors import CockpitError
 

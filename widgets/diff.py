@@ -10,9 +10,6 @@ from widgets.clean import clean
 from widgets.tone import BAD, DIM, GOOD, STRONG, WARN, Part, line
 from widgets.views import FileDiffView
 
-SPLIT_CELLS = 110
-"""Width from which the two sides stand beside each other."""
-
 _INLINE_MOST = 4_000
 
 

@@ -18,12 +18,14 @@ from textual.widgets import Static
 from widgets.bandshift import BandShift
 from widgets.checklist import Checklist
 from widgets.clean import hidden
-from widgets.diff import SPLIT_CELLS, FileDiff
 from widgets.fields import Fields
 from widgets.footer import hint_line
 from widgets.numerals import duration
 from widgets.tone import BADGE, DIM, STRONG, WARN, block, line, spread
-from widgets.views import KeyHintView, ProposalView, QueueView
+from widgets.views import FileDiffView, KeyHintView, ProposalView, QueueView
+
+SPLIT_CELLS = 110
+"""Width from which the two sides of a diff stand beside each other."""
 
 _PLAIN_FROM = 40_000
 _DEADLINE_NEAR = 60
@@ -160,8 +162,7 @@ class ProposalPanel(Vertical, can_focus=True):
             yield Fields(front.fields)
         if front.body.strip():
             yield from self._body(front.body)
-        for diff in front.diffs:
-            yield FileDiff(diff, split=self._wide if self._split is None else self._split)
+        yield from self._diffs(front.diffs)
         for note in front.notes:
             yield Static(Content.assemble(line(("! ", WARN)), block(note)))
         if unseen := _unseen(front):
@@ -170,6 +171,13 @@ class ProposalPanel(Vertical, can_focus=True):
                     (f"! {unseen} characters of this cannot be shown (controls, invisible).", WARN)
                 )
             )
+
+    def _diffs(self, diffs: Sequence[FileDiffView]) -> Iterator[Widget]:
+        if diffs:
+            from widgets.diff import FileDiff  # late: an empty screen shows none
+
+            split = self._wide if self._split is None else self._split
+            yield from (FileDiff(diff, split=split) for diff in diffs)
 
     def _body(self, body: str) -> Iterator[Widget]:
         from widgets.markdown import SafeMarkdown, faithful  # late: an empty screen shows none
@@ -190,8 +198,11 @@ class ProposalPanel(Vertical, can_focus=True):
             self._split_all(self._wide)
 
     def _split_all(self, split: bool) -> None:
-        for each in self.query(FileDiff):
-            each.split = split
+        if self.query("FileDiff"):
+            from widgets.diff import FileDiff
+
+            for each in self.query(FileDiff):
+                each.split = split
 
     def action_split(self) -> None:
         """Switch diffs between side by side and unified."""

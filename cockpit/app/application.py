@@ -64,7 +64,14 @@ class CockpitApp(App[int], inherit_bindings=False):
         self.starting = False
         self._first_words = first_words
         self._resumed = session_id or ""
+        for each in themes.THEMES:
+            self.register_theme(each)
         self._wanted_theme = theme
+        # Before any stylesheet is read: with another theme all of them would be read again.
+        known = theme in self.available_themes
+        self.set_reactive(CockpitApp.theme, theme if known else themes.DEFAULT)
+        self._read_with = self.get_css_variables()
+        self.stylesheet.set_variables(self._read_with)
         self._after_first_frame = after_first_frame
         self._on_theme = on_theme
         self.failed: CockpitError | None = None
@@ -89,19 +96,24 @@ class CockpitApp(App[int], inherit_bindings=False):
         return self._main
 
     def on_mount(self) -> None:
-        for theme in themes.THEMES:
-            self.register_theme(theme)
-        known = self._wanted_theme in self.available_themes
-        self.theme = self._wanted_theme if known else themes.DEFAULT
-        if not known:
+        if self.theme != self._wanted_theme:
             self.tell(f"There is no theme {self._wanted_theme}; Ctrl+P lists those there are.")
         for wrong in self._wrong_keys:
             self.tell(wrong)
-        self.do(self.feed.run())
         self.call_after_refresh(self._first_frame)
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Style everything anew. The first time, at the start, the stylesheets were just read."""
+        read_with, self._read_with = self._read_with, {}
+        if read_with == self.get_css_variables():
+            self.stylesheet.update(self, animate=animate)
+        else:
+            super().refresh_css(animate)
 
     def _first_frame(self) -> None:
         gc.freeze()  # what the start made stays: no collection looks at it again
+        gc.enable()
+        self.do(self.feed.run())
         if self._after_first_frame is not None:
             self.do(self._behind(self._after_first_frame()))
         if self._first_words:

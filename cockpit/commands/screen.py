@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -47,7 +48,11 @@ def open_screen(
         session_id = _picked()
     elif session is not None:
         session_id = look(lambda connection: choose_session(connection, session))
-    return asyncio.run(_show(place, settings, session_id, first_words))
+    gc.disable()  # until the first frame: what a start makes stays, and is a lot to look through
+    try:
+        return asyncio.run(_show(place, settings, session_id, first_words))
+    finally:
+        gc.enable()
 
 
 def _needs_terminal() -> None:
@@ -89,6 +94,7 @@ async def _show(
 
 def _loop() -> Callable[[Store, Place, RuntimeSettings], AbstractAsyncContextManager[Runtime]]:
     """The loop, which takes longer to load than the screen, and what the first answer is drawn with."""
+    import widgets.diff
     import widgets.markdown  # noqa: F401
     from cockpit.loop.runtime import runtime_over
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from cockpit.decide.choose import ModelSettings
+from cockpit.decide.settings import ModelSettings
 
 DEFAULT_BUDGET = 150_000
 
