@@ -24,6 +24,7 @@ BENCHES = (
     "compile",
     "rivals",
     "adaptation",
+    "hook",
 )
 
 

@@ -42,12 +42,29 @@ def settings_of(place: Place, flags: Mapping[str, object] | None = None) -> Sett
 
 @contextmanager
 def open_store(place: Place) -> Iterator[Store]:
-    """The project's store, made when it is missing."""
+    """The project's store, made when it is missing. What agents' hooks have told is absorbed first, so
+    that a command never reads what is older than that."""
     from cockpit.store.database import Store
 
     place.prepare()
     with Store.open(place.database) as store:
+        _absorb_hooks(store, place)
         yield store
+
+
+def _absorb_hooks(store: Store, place: Place) -> None:
+    from cockpit.hook import logbook, spool
+    from cockpit.store import hook_pending
+
+    if not (store.read_now(hook_pending.waiting) or spool.files(str(place.state))):
+        return
+    from cockpit.hook.absorb import absorb_all
+
+    try:
+        absorb_all(store, place.state)
+    except CockpitError as error:
+        # It stays where it is, for the next one; what was asked for can be done all the same.
+        logbook.note(str(place.state), f"absorbing failed: {error}")
 
 
 def first_start(place: Place, *, quiet: bool = False) -> None:

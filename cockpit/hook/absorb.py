@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,30 @@ from cockpit.hook.taking import taken_up
 from cockpit.learn.capture import ToolUse, captured
 from cockpit.store import hook_pending, wip
 from cockpit.store.actions import Action
+from cockpit.store.canonical import canonical_json
+from cockpit.store.connection import dooms
 from cockpit.store.database import Store, Tx
 from cockpit.store.hook_pending import Told
+from cockpit.store.place import Place
 
 AT_ONCE = 200
 """Events of one transaction."""
 _LARGEST_SCRIPT = 200_000
+_LARGEST_PATCH = 50_000
+
+
+def serve(home: str, pause: Callable[[], None]) -> None:
+    """Absorb until nothing is left for the project in ``home``, with a ``pause`` before each time but
+    the first; holds the lease meanwhile and gives it back."""
+    top = Path(home)
+    place = Place(root=top, home=top, git=(top / ".git").exists())
+    with Store.open(place.database) as store:
+        while True:
+            store.write_now(lambda tx: hook_pending.renew(tx.connection, _now_ms(tx)))
+            absorb_all(store, place.state)
+            if store.write_now(lambda tx: hook_pending.release(tx.connection)):
+                return
+            pause()
 
 
 def absorb_all(store: Store, state: Path) -> int:
@@ -46,31 +64,94 @@ def absorb_all(store: Store, state: Path) -> int:
             return done
 
 
+def _now_ms(tx: Tx) -> int:
+    return int(tx.clock.now().timestamp() * 1000)
+
+
 def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str]]:
-    for told in spool.taken(paths):
-        hook_pending.insert(tx.connection, told, None)
-    pending = hook_pending.oldest(tx.connection, AT_ONCE)
-    patches: dict[str, dict[str, Any]] = {}
+    """One transaction's worth; returns how many events it was, and what went wrong."""
     trouble: list[str] = []
-    done: list[str] = []
-    for told in pending:
-        tx.execute("SAVEPOINT told")
+    kept = list(spool.taken(paths))
+    if len(kept) < len(paths):
+        trouble.append(f"{len(paths) - len(kept)} files in hook-spool hold no event")
+    for told in kept:
+        hook_pending.insert(tx.connection, told, None)
+    work = _Work(tx)
+    for told in hook_pending.oldest(tx.connection, AT_ONCE):
+        work.take(told)
+    work.write()
+    hook_pending.absorbed(tx.connection, work.done)
+    return len(work.done), trouble + work.trouble
+
+
+class _Work:
+    """The events of one transaction; those of a task that follow each other are one patch of it."""
+
+    def __init__(self, tx: Tx) -> None:
+        self.done: list[str] = []
+        self.trouble: list[str] = []
+        self._tx = tx
+        self._task = ""
+        self._patch: dict[str, Any] = {}
+        self._behind: list[Told] = []
+
+    def take(self, told: Told) -> None:
+        """Journal the event and remember what it tells of its task."""
         try:
-            _one(tx, told, patches)
+            patch = self._safely(partial(_told, self._tx, told))
         except Exception as error:
-            tx.execute("ROLLBACK TO told")
-            hook_pending.failed(tx.connection, told.key)
-            trouble.append(f"{told.agent} {told.event}: not absorbed: {error!r}")
+            self._failed(told, error)
+            return
+        if not patch:
+            self.done.append(told.key)
+            return
+        large = len(canonical_json(self._patch)) > _LARGEST_PATCH
+        if large or (self._behind and told.task_id != self._task):
+            self.write()
+        self._task = told.task_id or ""
+        self._patch = wip.merge(self._patch, patch)
+        self._behind.append(told)
+
+    def write(self) -> None:
+        """Merge what was gathered into the task's work in progress."""
+        behind, self._behind = self._behind, []
+        patch, self._patch = self._patch, {}
+        if not behind:
+            return
+        try:
+            self._safely(lambda: wip.update(self._tx, self._task, patch, by="agent"))
+        except Exception as error:
+            for told in behind:
+                self._failed(told, error)
         else:
-            done.append(told.key)
-        tx.execute("RELEASE told")
-    for task_id, patch in patches.items():
-        wip.update(tx, task_id, patch, by="agent")
-    hook_pending.absorbed(tx.connection, done)
-    return len(done), trouble
+            self.done += [told.key for told in behind]
+
+    def _safely(self, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Run it in a savepoint: what it raises takes nothing else along."""
+        self._tx.execute("SAVEPOINT told")
+        try:
+            value = step()
+        except Exception as error:
+            if not self._hopeless(error):
+                self._tx.execute("ROLLBACK TO told")
+                self._tx.execute("RELEASE told")
+            raise
+        self._tx.execute("RELEASE told")
+        return value
+
+    def _failed(self, told: Told, error: Exception) -> None:
+        if self._hopeless(error):
+            raise error
+        hook_pending.failed(self._tx.connection, told.key)
+        self.trouble.append(f"{told.agent} {told.event}: not absorbed: {error!r}")
+
+    def _hopeless(self, error: Exception) -> bool:
+        """Whether the disk or the lock is at fault, and no event."""
+        return dooms(error) or not self._tx.connection.in_transaction
 
 
-def _one(tx: Tx, told: Told, patches: dict[str, dict[str, Any]]) -> None:
+def _told(tx: Tx, told: Told) -> dict[str, Any]:
+    """Journal one event; returns the patch of its task, empty where it tells nothing or has none."""
     body = json.loads(told.body)
     if told.task_id is None:
         works_on, leaves = taken_up(told.event, body)
@@ -79,12 +160,11 @@ def _one(tx: Tx, told: Told, patches: dict[str, dict[str, Any]]) -> None:
         told.task_id = hook_pending.active(tx.connection, told.session)
         if leaves is not None:
             hook_pending.put_down(tx.connection, told.session, leaves)
-    if told.task_id is not None and "arguments" in body:
-        patch = captured(_tool_use(body), _reading(body.get("root", "")))
-        if patch:
-            known = patches.get(told.task_id)
-            patches[told.task_id] = wip.merge(known, wip.validate(patch))
     _journal(tx, told, body)
+    if told.task_id is None or "arguments" not in body:
+        return {}
+    patch = captured(_tool_use(body), _reading(body["root"]))
+    return wip.validate(patch) if patch else {}
 
 
 def _tool_use(body: Mapping[str, Any]) -> ToolUse:

@@ -10,57 +10,52 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
 
 from cockpit.hook import logbook
-from cockpit.hook.absorb import absorb_all
 from cockpit.store import hook_pending
-from cockpit.store.database import Store
-from cockpit.store.place import Place
 
 DEBOUNCE_S = 1.0
 """How long more is waited for; a commit or the end of a turn cuts it short."""
 _LOOK_S = 0.05
+_NICE = 5
 
 
 def main(home: str) -> int:
     """Absorb what the hooks of the project in ``home`` have told; returns the exit code."""
-    try:
-        os.setsid()
-    except OSError:
-        pass  # it leads a group already
-    top = Path(home)
-    place = Place(root=top, home=top, git=(top / ".git").exists())
-    if not place.database.is_file():
+    _step_back()
+    state = os.path.join(home, ".cockpit", "state")
+    database = os.path.join(state, "cockpit.db")
+    if not os.path.isfile(database):
         return 0
     try:
-        with Store.open(place.database) as store:
-            _serve(store, place.state)
+        _wait(database)
+        # Only now: while more is coming, the agent's own processes have the machine.
+        from cockpit.hook.absorb import serve
+
+        serve(home, lambda: _wait(database))
     except Exception as error:
-        logbook.note(str(place.state), f"absorbing failed: {error}")
+        logbook.note(state, f"absorbing failed: {error}")
         return 1
     return 0
 
 
-def _serve(store: Store, state: Path) -> None:
-    while True:
-        _wait(store)
-        store.write_now(lambda tx: hook_pending.renew(tx.connection, _now_ms()))
-        absorb_all(store, state)
-        if store.write_now(lambda tx: hook_pending.release(tx.connection)):
-            return
+def _step_back() -> None:
+    """Away from the agent: its terminal's signals are not for us, and its work comes first."""
+    try:
+        os.setsid()
+    except PermissionError:
+        pass  # this process leads a group already
+    os.nice(_NICE)
 
 
-def _wait(store: Store) -> None:
-    until = store.clock.monotonic() + DEBOUNCE_S
-    while store.clock.monotonic() < until:
-        if store.read_now(lambda connection: hook_pending.waiting(connection, urgent=True)):
-            return
-        time.sleep(_LOOK_S)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def _wait(database: str) -> None:
+    connection = hook_pending.connect(database, 1_000)
+    try:
+        until = time.monotonic() + DEBOUNCE_S
+        while time.monotonic() < until and not hook_pending.waiting(connection, urgent=True):
+            time.sleep(_LOOK_S)
+    finally:
+        connection.close()
 
 
 if __name__ == "__main__":

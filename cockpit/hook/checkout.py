@@ -36,7 +36,10 @@ class Checkout:
 def checkout_of(folder: str) -> Checkout | None:
     """The cockpit project that ``folder`` is in; None where there is none, or one reached by a link
     that leads out of it. Nothing is made."""
-    found = _find(os.path.realpath(folder))
+    try:
+        found = _find(os.path.realpath(folder))
+    except (OSError, ValueError):
+        return None  # no path at all
     if found is None:
         return None
     linked = (os.path.dirname(found.state), found.state, found.database)

@@ -246,7 +246,10 @@ def _quoted(word: str) -> str:
 
 def _text(payload: dict[str, Any], name: str) -> str:
     value = payload.get(name)
-    return value if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    # Half of a pair of surrogates can be written in JSON and stored nowhere.
+    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
 def folder(event: Event | None) -> str:

@@ -156,27 +156,28 @@ def backup_of(path: Path) -> Path:
 
 
 def write(settings: Settings, text: str | None) -> Path | None:
-    """Replace the file's text (None: remove it); returns the backup of what was there, if any.
+    """Replace the file's text (None: remove it); returns where the text from before our hooks is.
 
+    That backup is made when the first of ours comes in and goes when the file is again what it says.
     Raises :class:`SettingsInvalid`, also when the file has changed since it was read.
     """
-    path = settings.path
+    path, backup = settings.path, backup_of(settings.path)
     try:
         now = path.read_text(encoding="utf-8") if path.exists() else None
         if now != settings.before:
             raise SettingsInvalid(f"{path} was changed meanwhile; nothing was written. Try again.")
-        backup = None
-        if settings.before is not None:
-            backup = backup_of(path)
+        if settings.before is not None and not installed(settings):
             _replace(backup, settings.before, path)
         if text is None:
             path.unlink(missing_ok=True)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             _replace(path, text, path)
+        if backup.exists() and backup.read_text(encoding="utf-8") == text:
+            backup.unlink()
+        return backup if backup.exists() else None
     except OSError as error:
         raise SettingsInvalid(f"{path} cannot be written: {error.strerror or error}.") from error
-    return backup
 
 
 def _replace(path: Path, text: str, like: Path) -> None:

@@ -64,7 +64,8 @@ def taken(paths: list[str]) -> Iterator[Told]:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
                 kept = json.load(file)
             words = [kept[name] for name in ("key", "at", "agent", "session", "event", "body")]
-            if all(isinstance(word, str) for word in words):
+            # What cannot be stored would keep everything behind it from being stored.
+            if all(isinstance(word, str) and word.encode() for word in words):
                 yield Told(*words, urgent=bool(kept["urgent"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cockpit.store.database import Store
+from cockpit.store.place import find_place
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(
     path
@@ -96,6 +99,34 @@ def test_a_short_command_loads_neither_screen_nor_sdk_nor_numpy(
 def test_only_what_is_called_is_loaded(tmp_path: Path) -> None:
     modules = loaded_by("from cockpit.cli import main\nmain(['--version'])", tmp_path)
     assert heavy(modules, ("cockpit.commands", "cockpit.store", "msgspec", "asyncio")) == set()
+
+
+HOOK = (
+    '{"session_id": "s", "hook_event_name": "PostToolUse", "tool_name": "Write",'
+    ' "tool_input": {"file_path": "a.py"}}'
+)
+
+
+def test_a_hook_call_loads_little_more_than_nothing(tmp_path: Path) -> None:
+    place = find_place(tmp_path)
+    place.prepare()
+    Store.open(place.database).close()
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "cockpit", "hook"],
+        cwd=tmp_path,
+        input=HOOK,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    modules = {line.rpartition("|")[2].strip() for line in lines}
+    assert "cockpit.store.hook_pending" in modules  # it came as far as the store
+    slow = ("click", "asyncio", "msgspec", "dataclasses", "pathlib", "subprocess", "logging")
+    assert heavy(modules, (*SCREEN, *SDKS, *slow, "numpy", "mcp")) == set()
+    ours = {module for module in modules if module.startswith("cockpit.store.")}
+    assert ours == {"cockpit.store.hook_pending", "cockpit.store.suspicion"}
 
 
 SCENARIO = """

@@ -1,0 +1,138 @@
+"""What a hook call costs an agent: over an empty Python process, in one run, taking turns.
+
+CPU is what the call's own process used. The process behind the hooks works later and beside it; what
+it takes for an event is told apart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from cold_start import measured
+from measure import Row, row
+
+from cockpit.store.database import Store
+from cockpit.store.place import find_place
+from cockpit.work import backlog
+
+RUNS = 31
+MOST_S = 0.040
+BURST = 40
+
+
+def rows() -> list[Row]:
+    """The table of this bench."""
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder).resolve()
+        environment = measured(top)
+        environment.pop("CLAUDE_PROJECT_DIR", None)
+        project, other = top / "project", top / "other"
+        prepare(project)
+        other.mkdir()
+        edit = {"tool_name": "Edit", "tool_input": {"file_path": str(project / "a.py")}}
+        tests = {
+            "tool_name": "Bash",
+            "tool_input": {"command": "pytest"},
+            "tool_response": {"stdout": "." * 3_000 + "\n3000 passed in 1.20s", "stderr": ""},
+        }
+        suspect = {**tests, "tool_response": {"stdout": "token: x\n" * 300, "stderr": ""}}
+        asks = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
+        calls = {
+            "an edit": payload(project, "PostToolUse", **edit),
+            "a test run": payload(project, "PostToolUse", **tests),
+            "an output that may hold secrets": payload(project, "PostToolUse", **suspect),
+            "before a command": payload(project, "PreToolUse", **asks),
+            "a permission": payload(project, "PermissionRequest", **asks),
+            "a folder that is no project": payload(other, "PostToolUse", **edit),
+            "the start of a session": payload(project, "SessionStart", source="startup"),
+        }
+        empty, took = taken(calls, environment, project)
+        burst = absorbing(project, environment, calls["an edit"])
+    table = [row("empty Python process, wall", empty[0], "s"), row("… CPU", empty[1], "s")]
+    for name, (wall, processor) in took.items():
+        bar = None if name == "the start of a session" else MOST_S
+        table += [
+            row(f"{name}, wall over an empty Python", wall - empty[0], "s", most=bar),
+            row(f"{name}, CPU over an empty Python", processor - empty[1], "s", most=bar),
+        ]
+    return [*table, row(f"behind the hooks, CPU an event (burst of {BURST})", burst, "s")]
+
+
+def prepare(project: Path) -> None:
+    """A project with one task in progress."""
+    project.mkdir()
+    place = find_place(project)
+    place.prepare()
+    with Store.open(place.database) as store:
+        store.write_now(lambda tx: backlog.create_task(tx, title="Measure", by="person"))
+        store.write_now(lambda tx: backlog.set_status(tx, "T-1", "in_progress", by="person"))
+
+
+def payload(folder: Path, event: str, **told: object) -> bytes:
+    """A hook event as an agent writes it."""
+    body = {"session_id": "bench", "cwd": str(folder), "hook_event_name": event, **told}
+    return json.dumps(body).encode()
+
+
+def taken(
+    calls: dict[str, bytes], environment: dict[str, str], project: Path
+) -> tuple[tuple[float, float], dict[str, tuple[float, float]]]:
+    """Median (wall, CPU) seconds of an empty Python and of each call.
+
+    Nothing absorbs meanwhile: the lease is held here.
+    """
+    nothing = [sys.executable, "-c", "pass"]
+    hook = [str(Path(sys.executable).with_name("cockpit")), "hook", "--agent", "claude"]
+    kinds = {"": (nothing, b""), **{name: (hook, told) for name, told in calls.items()}}
+    seen: dict[str, list[tuple[float, float]]] = {name: [] for name in kinds}
+    for turn in range(RUNS + 1):
+        lease(project, held=True)
+        for name, (argv, told) in kinds.items():
+            one = once(argv, told, environment)
+            if turn:  # the first of each compiles
+                seen[name].append(one)
+    middle = {
+        name: (median(wall for wall, _ in found), median(used for _, used in found))
+        for name, found in seen.items()
+    }
+    return middle.pop(""), middle
+
+
+def once(argv: list[str], told: bytes, environment: dict[str, str]) -> tuple[float, float]:
+    """Wall and CPU seconds of one process, which must end well."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment
+    )
+    assert process.stdin is not None
+    process.stdin.write(told)
+    process.stdin.close()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return time.perf_counter() - started, used.ru_utime + used.ru_stime
+
+
+def absorbing(project: Path, environment: dict[str, str], told: bytes) -> float:
+    """CPU seconds that the process behind the hooks takes for each event of a burst."""
+    hook = [str(Path(sys.executable).with_name("cockpit")), "hook", "--agent", "claude"]
+    behind = [sys.executable, "-P", "-m", "cockpit.hook.absorber", str(project)]
+    once(behind, b"", environment)
+    lease(project, held=True)
+    for _ in range(BURST):
+        once(hook, told, environment)
+    return once(behind, b"", environment)[1] / BURST
+
+
+def lease(project: Path, *, held: bool) -> None:
+    """Take the right to absorb, for as long as it lasts at most, or give it back."""
+    with Store.open(find_place(project).database) as store:
+        until = int((time.time() + 59) * 1000) if held else 0
+        store.write_now(lambda tx: tx.execute("UPDATE hook_absorber SET leased_until=?", (until,)))
