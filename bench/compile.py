@@ -161,14 +161,18 @@ def bound(
     """The most that facts cut anywhere are worth within the budget, floors and ceilings.
 
     The limits nest (source reference in source type in band in budget), so the best first is exact.
-    ``caps``: a reference holds a third and a type three quarters of its band's target. ``targets``:
-    no band grows beyond its target while another has not reached its own.
+    ``caps``: a reference holds a third and a type three quarters of its band's target, or its largest
+    fact. ``targets``: no band grows beyond its target while another has not reached its own.
     """
     shared = profile.total_token_budget - sum(band.min_tokens for band in profile.bands)
     used: Counter[object] = Counter()
     total = 0.0
     left = [item.tokens for item in items]
     goals = [band.target_tokens for band in profile.bands]
+    largest: dict[object, int] = {}
+    for item in items:
+        for source in (item.source_type, ("ref", item.source_ref)):
+            largest[source] = max(largest.get(source, 0), item.tokens)
     stages = [[band.min_tokens for band in profile.bands], goals]
     stages.append([band.max_tokens for band in profile.bands])
     for stage, limits in enumerate(stages):
@@ -177,8 +181,11 @@ def bound(
         for place, item in enumerate(items):
             take = min(left[place], limits[item.band] - used[item.band])
             if caps:
-                take = min(take, goals[item.band] * 3 // 4 - used[item.source_type])
-                take = min(take, goals[item.band] // 3 - used["ref", item.source_ref])
+                for source, share in (
+                    (item.source_type, goals[item.band] * 3 // 4),
+                    (("ref", item.source_ref), goals[item.band] // 3),
+                ):
+                    take = min(take, max(share, largest[source]) - used[source])
             if stage:
                 take = min(take, shared)
             if take <= 0:

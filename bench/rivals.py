@@ -119,7 +119,8 @@ def referee(items: Sequence[kernel.Item], profile: Profile) -> float:
 
 
 def _caps(items: Sequence[kernel.Item], profile: Profile, tokens: object) -> tuple[object, object]:
-    """Source diversity as rows: a type holds three quarters, a reference a third of its band's target."""
+    """Source diversity as rows: a type holds three quarters, a reference a third of its band's target,
+    or its largest fact where that is more."""
     import numpy as np
     from scipy.sparse import csr_array
 
@@ -135,6 +136,7 @@ def _caps(items: Sequence[kernel.Item], profile: Profile, tokens: object) -> tup
             if key not in names:
                 names[key] = len(limits)
                 limits.append(limit)
+            limits[names[key]] = max(limits[names[key]], item.tokens)
             at.append(names[key])
             columns.append(place)
             values.append(float(item.tokens))

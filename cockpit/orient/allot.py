@@ -37,12 +37,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """``room``: tokens by band for what is not pinned. ``bound``: worth × tokens of that room.
-    ``start``: where in its band each fact would begin, in tokens."""
+    """By band: ``room`` in tokens for what is not pinned, and ``bound``, worth × tokens of that room."""
 
     room: Ints
-    bound: int
-    start: Ints
+    bound: Ints
 
 
 def allot(band: Ints, tokens: Ints, worth: Ints, limits: Limits) -> Allotment:
@@ -66,5 +64,9 @@ def allot(band: Ints, tokens: Ints, worth: Ints, limits: Limits) -> Allotment:
         shared -= int(got.sum())
         taken = taken + got
         lower = upper
-    room = np.array([taken[of == code].sum() for code in range(len(members))], np.int64)
-    return Allotment(room, int((worth * taken).sum()), start)
+    value = worth * taken
+    mine = [of == code for code in range(len(members))]
+    return Allotment(
+        np.array([taken[at].sum() for at in mine], np.int64),
+        np.array([value[at].sum() for at in mine], np.int64),
+    )

@@ -7,18 +7,30 @@ same bytes in any process, in whatever order they come. Source: RFC-003 §5, §1
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from cockpit.orient.columns import Columns, Ints, from_linked
-from cockpit.orient.select import NO_REASON, Selection, select
+from cockpit.orient.select import NO_REASON, Selection, Way, select
 from cockpit.store.attention import Profile, check
 from cockpit.store.errors import CockpitError
 from cockpit.store.facts import LEVELS, Linked
 from cockpit.store.packets import REASONS, Entry, Packet, PacketBand
 
-ALGORITHM = "bands/1"
+ALGORITHM = "bands/2"
 """Names what the compiler does, inside every digest. A change of results needs a new name."""
+
+ALGORITHMS = MappingProxyType(
+    {
+        way.name: way
+        for way in (
+            Way("bands/1", weighs=False),
+            Way(ALGORITHM, weighs=True),
+        )
+    }
+)
+"""Every way in which packets were ever made, so that each can be compiled again."""
 
 
 class UnknownAlgorithm(CockpitError):
@@ -50,14 +62,15 @@ def selection(
     algorithm: str = ALGORITHM,
 ) -> Selection:
     """The verdict on every fact that :func:`compile_packet` rests on; raises as it does."""
-    if algorithm != ALGORITHM:
+    way = ALGORITHMS.get(algorithm)
+    if way is None:
         raise UnknownAlgorithm(
-            f"The packet was compiled by {algorithm!r}; this cockpit has {ALGORITHM!r} only."
+            f"The packet was compiled by {algorithm!r}; this cockpit has {', '.join(ALGORITHMS)}."
             f" Verify it with the version that wrote it."
         )
     check(profile)
     columns = candidates if isinstance(candidates, Columns) else from_linked(candidates)
-    return select(columns, profile, ordinal)
+    return select(columns, profile, ordinal, way)
 
 
 def packet_of(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
@@ -67,7 +80,7 @@ def packet_of(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
     lost = np.bincount(columns.band[dropped], minlength=len(profile.bands)).tolist()
     reasons = np.bincount(chosen.dropped_for[dropped], minlength=len(REASONS)).tolist()
     return Packet(
-        ALGORITHM,
+        chosen.algorithm,
         ordinal,
         profile.profile_id,
         profile.version,

@@ -2,9 +2,10 @@
 
 Pinned facts come first. Room is then split between the bands as if facts could be cut anywhere:
 every band to its floor, then to its target, then up to its ceiling, by worth per token. Within that
-room each band takes whole facts in order of worth, each at the fullest level that fits, and what is
-left over goes to whatever still fits. The split cannot be bettered by whole facts under the same
-rules, so it is also the bound that a packet's quality is measured by.
+room each band takes whole facts in order of worth, each at the fullest level that fits; where the
+room ends they are weighed against each other, and what is left over goes to whatever still fits. The
+split cannot be bettered by whole facts under the same rules, so it is also the bound that a packet's
+quality is measured by.
 Source: RFC-003 §9.3, §10.2; design of Orient.
 """
 
@@ -14,12 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cockpit.orient.allot import Limits, allot
+from cockpit.orient.allot import Allotment, Limits, allot
 from cockpit.orient.caps import repeated, tiers
 from cockpit.orient.columns import Columns, Flags, Ints
+from cockpit.orient.edge import Ranked, fill_edge
 from cockpit.orient.fill import DROPPED, FULL, Levels, fill, top_up
 from cockpit.orient.order import stable_order
 from cockpit.orient.score import SCORE_MAX, scores
+from cockpit.orient.shares import Shares, shares, type_caps
 from cockpit.store.attention import BANDS, Profile
 from cockpit.store.errors import CockpitError
 from cockpit.store.packets import REASONS
@@ -39,14 +42,28 @@ class PinnedOverBudget(CockpitError):
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """What an algorithm does that another does not; its ``name`` stands in every packet it makes.
+
+    ``weighs``: a source's best fact is never held back by a cap, and the facts at the edge of a
+    source's share or a band's room are chosen together.
+    """
+
+    name: str
+    weighs: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """The verdict on every fact; arrays have one item a fact, in the order of ``columns``.
 
     ``level`` is 0 full, 1 outline, 2 reference, -1 dropped. ``kept_for`` indexes :data:`KEPT`,
     ``dropped_for`` the store's ``REASONS``; :data:`NO_REASON` where it does not apply. ``used`` is
     tokens by band. ``value`` and ``bound`` are worth × tokens: what was selected, and the bound.
+    ``algorithm`` is the name of the way it was selected in.
     """
 
+    algorithm: str
     columns: Columns
     score: Ints
     level: Ints
@@ -66,7 +83,7 @@ class Selection:
 _BUDGET, _CEILING, _SOURCE_CAP, _DUPLICATE, _SUPERSEDED, _LOW = range(len(REASONS))
 
 
-def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
+def select(columns: Columns, profile: Profile, ordinal: int, way: Way) -> Selection:
     """Choose facts and levels for wave ``ordinal`` under a sound profile. Pure and deterministic.
 
     What is superseded is out even when pinned: its newer version stands for it. Raises
@@ -87,18 +104,22 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
     if profile.ranking == "density":
         worth = worth // np.maximum(columns.full, 1)
     everything = _by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
-    tier = _looked_at(columns, everything, limits)
-    ranked = np.concatenate([everything[np.flatnonzero(tier == waits)] for waits in range(3)])
+    held = _looked_at(columns, everything, limits, way)
+    near = everything[: len(held.tier)]
+    # Each fact stands three times: as far as no cap holds it back, and behind all others the rest.
+    allotted = allot(
+        np.tile(columns.band[near], len(held.parts)),
+        held.parts.ravel(),
+        np.tile(worth[near], len(held.parts)),
+        limits,
+    )
+    by_tier = stable_order(held.tier)
+    ranked, tier = near[by_tier], held.tier[by_tier]
     band = columns.band[ranked]
     levels = Levels.of(columns.full[ranked], columns.outline[ranked], columns.reference[ranked])
-    allotted = allot(band, levels.tokens[FULL], worth[ranked], limits)
 
-    chosen = np.full(len(ranked), DROPPED, np.int64)
-    used = limits.pinned.tolist()
-    for code, room in enumerate(allotted.room.tolist()):
-        at = np.flatnonzero(band == code)
-        chosen[at] = fill(levels, at, room)
-        used[code] += int(levels.at(at, chosen[at]).sum())
+    facts = Ranked(levels, tier, by_tier, worth[ranked], columns.source_type[ranked])
+    chosen, used = _filled(facts, band, allotted, limits, way)
     top_up(band, levels, chosen, used, limits)
 
     taken = levels.at(np.arange(len(ranked)), chosen)
@@ -106,7 +127,11 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
     level[ranked] = chosen
     tokens = np.where(pinned, columns.full, 0)
     tokens[ranked] = taken
-    stage = 1 + (allotted.start >= limits.floor[band]) + (allotted.start >= limits.target[band])
+    begins = limits.pinned[band]
+    for code in range(len(BANDS)):
+        at = np.flatnonzero(band == code)
+        begins[at] += np.cumsum(taken[at]) - taken[at]
+    stage = 1 + (begins >= limits.floor[band]) + (begins >= limits.target[band])
     kept_for = np.where(pinned, 0, NO_REASON)
     kept_for[ranked] = np.where(chosen == DROPPED, NO_REASON, stage)
     left = limits.ceiling - np.array(used, np.int64)
@@ -118,6 +143,7 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
     why[_passed_over(band, worth[ranked], chosen, int((tier > 0).sum()))] = _SOURCE_CAP
     dropped_for[ranked] = np.where(chosen == DROPPED, why, NO_REASON)
     return Selection(
+        way.name,
         columns,
         scored.score,
         level,
@@ -126,8 +152,31 @@ def select(columns: Columns, profile: Profile, ordinal: int) -> Selection:
         dropped_for,
         tuple(used),
         int((worth[ranked] * taken).sum()),
-        allotted.bound,
+        int(allotted.bound.sum()),
     )
+
+
+def _filled(
+    facts: Ranked, band: Ints, allotted: Allotment, limits: Limits, way: Way
+) -> tuple[Ints, list[int]]:
+    """The level of each fact, and the tokens of each band, pinned included."""
+    chosen = np.full(len(band), DROPPED, np.int64)
+    used = limits.pinned.tolist()
+    caps = type_caps(limits.target).tolist()
+    spare = 0
+    for code, room in enumerate(allotted.room.tolist()):
+        at = np.flatnonzero(band == code)
+        if way.weighs:
+            # What whole facts left over in the bands before is here to be used.
+            free = max(used[code] + room, int(limits.floor[code])) + spare
+            room = max(min(free, int(limits.ceiling[code])) - used[code], room)
+            chosen[at] = fill_edge(facts, at, room, int(allotted.bound[code]), caps[code])
+            used[code] += int(facts.levels.at(at, chosen[at]).sum())
+            spare = free - max(used[code], int(limits.floor[code]))
+        else:
+            chosen[at] = fill(facts.levels, at, room)
+            used[code] += int(facts.levels.at(at, chosen[at]).sum())
+    return chosen, used
 
 
 def _limits(columns: Columns, profile: Profile, pinned: Flags) -> Limits:
@@ -157,26 +206,32 @@ def _by_worth(at: Ints, worth: Ints) -> Ints:
     return at[stable_order((SCORE_MAX << _WORTH_BITS) - worth[at])]
 
 
-def _looked_at(columns: Columns, ranked: Ints, limits: Limits) -> Ints:
-    """The tiers of the best facts: all that can matter, of ``ranked`` as many as the answer has items.
+def _looked_at(columns: Columns, ranked: Ints, limits: Limits, way: Way) -> Shares:
+    """The shares of the best facts: all that can matter, of ``ranked`` as many as the answer has.
 
     Up to :data:`_LOOK` facts are all looked at. Of more, those are that come before the point where
-    facts that no cap holds back would fill every band's ceiling and a quarter more.
+    what no cap holds back would fill every band's ceiling and a quarter more.
     """
     count = _LOOK
     while True:
         near, rest = ranked[:count], ranked[count:]
-        tier = tiers(columns, near, limits.target)
+        found = _shares(columns, near, limits.target, way)
         if not len(rest):
-            return tier
-        free = near[np.flatnonzero(tier == 0)]
-        held = np.bincount(
-            columns.band[free], weights=columns.full[free], minlength=len(limits.ceiling)
-        )
-        waiting = np.bincount(columns.band[rest], minlength=len(limits.ceiling)) > 0
+            return found
+        bands = len(limits.ceiling)
+        held = np.bincount(columns.band[near], weights=found.parts[0], minlength=bands)
+        waiting = np.bincount(columns.band[rest], minlength=bands) > 0
         if not (waiting & (held * 4 < limits.ceiling * 5)).any():
-            return tier
+            return found
         count *= 2
+
+
+def _shares(columns: Columns, near: Ints, targets: Ints, way: Way) -> Shares:
+    if way.weighs:
+        return shares(columns, near, targets)
+    tier = tiers(columns, near, targets)
+    tokens = columns.full[near]
+    return Shares(np.stack([np.where(tier == waits, tokens, 0) for waits in range(3)]), tier)
 
 
 def _passed_over(band: Ints, worth: Ints, chosen: Ints, behind: int) -> Ints:

@@ -123,10 +123,33 @@ def dense() -> tuple[list[Linked], Profile, int]:
     return facts, replace(profile, ranking="density"), ordinal
 
 
+def lumpy() -> tuple[list[Linked], Profile, int]:
+    """240 facts of thousands of tokens: few fit, some are larger than their source's share."""
+    dice = random.Random(4_000)
+    facts = [
+        Linked(
+            f"f-{dice.getrandbits(96):024x}",
+            kind := dice.choice(("file", "diff", "docs", "log", "search")),
+            f"{kind}:{dice.randrange(90)}",
+            dice.choice(("identity", "objectives", "capabilities", "situational", "exploration")),
+            1 + number // 60,
+            1 + number,
+            dice.randrange(80) == 0,
+            dice.randrange(15) == 0,
+            dice.randrange(1, 1_000_001),
+            (tokens := dice.randrange(1_500, 9_000), tokens // 9 if dice.randrange(3) else 0, 12),
+            "",
+        )
+        for number in range(240)
+    ]
+    return facts, shipped(), 4
+
+
 SCENES: dict[str, Callable[[], tuple[list[Linked], Profile, int]]] = {
     "review": review,
     "crowded": crowded,
     "dense": dense,
+    "lumpy": lumpy,
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cockpit.orient.columns import read
-from cockpit.orient.compile import compile_packet
+from cockpit.orient.compile import ALGORITHM, compile_packet
 from cockpit.store import facts, packets, profiles, waves
 from cockpit.store.database import Store, Tx
 from cockpit.store.facts import Fact
@@ -20,7 +20,7 @@ class World:
     session_id: str
     profile: profiles.Profile
 
-    def wave(self, seen: Sequence[Fact]) -> str:
+    def wave(self, seen: Sequence[Fact], algorithm: str = ALGORITHM) -> str:
         def observe(tx: Tx) -> str:
             wave = waves.create(tx, session_id=self.session_id, trace_id="t-1")
             facts.record(
@@ -36,7 +36,10 @@ class World:
         def orient(tx: Tx) -> None:
             wave = waves.load(tx.connection, wave_id)
             packet = compile_packet(
-                read(tx.connection, self.session_id, wave.ordinal), self.profile, wave.ordinal
+                read(tx.connection, self.session_id, wave.ordinal),
+                self.profile,
+                wave.ordinal,
+                algorithm=algorithm,
             )
             packets.insert(
                 tx,

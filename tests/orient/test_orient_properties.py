@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
+from typing import TypeVar
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from orient_made import profile, used
+from orient_made import fact as made
+from orient_made import kept, profile, used
 
 from cockpit.orient.columns import from_linked
-from cockpit.orient.compile import compile_packet, packet_of, selection
+from cockpit.orient.compile import ALGORITHMS, compile_packet, packet_of, selection
 from cockpit.orient.explain import explain
 from cockpit.orient.select import PinnedOverBudget
 from cockpit.store.attention import BANDS, Predicate, Profile, Rule
@@ -17,25 +20,46 @@ from cockpit.store.facts import Linked
 from cockpit.store.packets import Packet, packet_from_body
 
 TYPES = ("file", "log", "note")
+T = TypeVar("T")
+WAYS = st.sampled_from(tuple(ALGORITHMS))
+
+
+class Dice:
+    """Numbers out of bytes: one draw of hypothesis for a whole case, so that thousands are cheap."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = iter(data)
+
+    def number(self, least: int, most: int) -> int:
+        return least + int.from_bytes(bytes(islice(self._data, 3))) % (most - least + 1)
+
+    def one_of(self, *choices: T) -> T:
+        return choices[self.number(0, len(choices) - 1)]
+
+
+@st.composite
+def dice(draw: st.DrawFn, throws: int) -> Dice:
+    return Dice(draw(st.binary(min_size=3 * throws, max_size=3 * throws)))
 
 
 @st.composite
 def fact_lists(draw: st.DrawFn, *, pins: int = 20) -> list[Linked]:
     """Up to 40 facts, one in ``pins`` pinned (0: none)."""
     count = draw(st.integers(0, 40))
+    thrown = draw(dice(count * 14))
     return [
         Linked(
             f"f-{number:024x}",
-            draw(st.sampled_from(TYPES)),
-            f"ref:{draw(st.integers(0, 8))}",
-            draw(st.sampled_from(BANDS)),
-            draw(st.integers(1, 4)),
-            draw(st.integers(1, 50)),
-            bool(pins) and draw(st.integers(1, pins)) == pins,
-            draw(st.integers(1, 10)) == 10,
-            draw(st.integers(0, 1_000_000)),
-            (draw(st.integers(0, 400)), draw(st.integers(0, 100)), draw(st.integers(0, 30))),
-            draw(st.sampled_from(("", "", "k1", "k2", "k3"))),
+            thrown.one_of(*TYPES),
+            f"ref:{thrown.number(0, 8)}",
+            thrown.one_of(*BANDS),
+            thrown.number(1, 4),
+            thrown.number(1, 50),
+            bool(pins) and thrown.number(1, pins) == pins,
+            thrown.number(1, 10) == 10,
+            thrown.number(0, 1_000_000),
+            (thrown.number(0, 400), thrown.number(0, 100), thrown.number(0, 30)),
+            thrown.one_of("", "", "k1", "k2", "k3"),
         )
         for number in range(count)
     ]
@@ -43,46 +67,49 @@ def fact_lists(draw: st.DrawFn, *, pins: int = 20) -> list[Linked]:
 
 @st.composite
 def profiles(draw: st.DrawFn) -> Profile:
+    thrown = draw(dice(60))
     rooms = {}
     for name in BANDS:
-        floor = draw(st.integers(0, 300))
-        target = floor + draw(st.integers(0, 500))
-        rooms[name] = (floor, target, target + draw(st.integers(0, 800)))
+        floor = thrown.number(0, 300)
+        target = floor + thrown.number(0, 500)
+        rooms[name] = (floor, target, target + thrown.number(0, 800))
     least = max(sum(floor for floor, _, _ in rooms.values()), 1)
     rules = [
         Rule(
             f"{name}-{number}",
             name,
-            Predicate(min_utility=draw(st.sampled_from((0, 0, 300_000)))),
-            draw(st.integers(0, 4_000)),
-            draw(st.integers(0, 1_000)),
-            draw(st.integers(0, 1_000)),
-            draw(st.integers(0, 6)),
-            draw(st.booleans()),
+            Predicate(min_utility=thrown.one_of(0, 0, 300_000)),
+            thrown.number(0, 4_000),
+            thrown.number(0, 1_000),
+            thrown.number(0, 1_000),
+            thrown.number(0, 6),
+            thrown.one_of(False, True, True),
         )
         for name in TYPES
-        for number in range(draw(st.integers(0, 2)))
+        for number in range(thrown.number(0, 2))
     ]
     return profile(
         rooms,
-        total=least + draw(st.integers(0, 4_000)),
-        ranking=draw(st.sampled_from(("utility", "density"))),
+        total=least + thrown.number(0, 4_000),
+        ranking=thrown.one_of("utility", "density"),
         rules=rules,
     )
 
 
-def compiled(facts: list[Linked], shape: Profile) -> Packet:
+def compiled(facts: list[Linked], shape: Profile, way: str) -> Packet:
     try:
-        return compile_packet(facts, shape, 4)
+        return compile_packet(facts, shape, 4, algorithm=way)
     except PinnedOverBudget:
         assume(False)
         raise
 
 
-@given(fact_lists(), profiles())
-@settings(max_examples=300, deadline=None)
-def test_the_budget_the_floors_and_the_ceilings_hold(facts: list[Linked], shape: Profile) -> None:
-    packet = compiled(facts, shape)
+@given(fact_lists(), profiles(), WAYS)
+@settings(max_examples=1_000, deadline=None)
+def test_the_budget_the_floors_and_the_ceilings_hold(
+    facts: list[Linked], shape: Profile, way: str
+) -> None:
+    packet = compiled(facts, shape, way)
     pinned = Counter[str]()
     for fact in facts:
         if fact.pinned and not fact.superseded:
@@ -96,11 +123,13 @@ def test_the_budget_the_floors_and_the_ceilings_hold(facts: list[Linked], shape:
     assert used(packet)["reserve"] == pinned["reserve"]
 
 
-@given(fact_lists(), profiles())
-@settings(max_examples=300, deadline=None)
-def test_no_room_is_left_that_a_dropped_fact_fits_into(facts: list[Linked], shape: Profile) -> None:
-    packet = compiled(facts, shape)
-    told = {line.fact_id: line for line in explain(facts, shape, 4)}
+@given(fact_lists(), profiles(), WAYS)
+@settings(max_examples=600, deadline=None)
+def test_no_room_is_left_that_a_dropped_fact_fits_into(
+    facts: list[Linked], shape: Profile, way: str
+) -> None:
+    packet = compiled(facts, shape, way)
+    told = {line.fact_id: line for line in explain(facts, shape, 4, algorithm=way)}
     spare = packet.token_budget - sum(max(band.used, band.min_tokens) for band in packet.bands)
     bands = {band.name: band for band in packet.bands}
     for fact in facts:
@@ -118,10 +147,12 @@ def test_no_room_is_left_that_a_dropped_fact_fits_into(facts: list[Linked], shap
         assert (line.reason != "band_ceiling") or least > band.max_tokens - band.used
 
 
-@given(fact_lists(), profiles())
-@settings(max_examples=200, deadline=None)
-def test_pinned_facts_are_always_there_in_full(facts: list[Linked], shape: Profile) -> None:
-    packet = compiled(facts, shape)
+@given(fact_lists(), profiles(), WAYS)
+@settings(max_examples=400, deadline=None)
+def test_pinned_facts_are_always_there_in_full(
+    facts: list[Linked], shape: Profile, way: str
+) -> None:
+    packet = compiled(facts, shape, way)
     there = {entry.fact_id: entry for _, entry in packet.rendered()}
     for fact in facts:
         if fact.pinned and not fact.superseded:
@@ -129,10 +160,10 @@ def test_pinned_facts_are_always_there_in_full(facts: list[Linked], shape: Profi
             assert there[fact.fact_id].pinned
 
 
-@given(fact_lists(pins=2), profiles())
-@settings(max_examples=200, deadline=None)
+@given(fact_lists(pins=2), profiles(), WAYS)
+@settings(max_examples=400, deadline=None)
 def test_pinned_over_budget_is_raised_exactly_when_they_do_not_fit(
-    facts: list[Linked], shape: Profile
+    facts: list[Linked], shape: Profile, way: str
 ) -> None:
     need = {band.name: 0 for band in shape.bands}
     for fact in facts:
@@ -140,18 +171,18 @@ def test_pinned_over_budget_is_raised_exactly_when_they_do_not_fit(
             need[fact.band] += fact.level_tokens[0]
     reserved = sum(max(need[band.name], band.min_tokens) for band in shape.bands)
     try:
-        compile_packet(facts, shape, 4)
+        compile_packet(facts, shape, 4, algorithm=way)
     except PinnedOverBudget:
         assert reserved > shape.total_token_budget
     else:
         assert reserved <= shape.total_token_budget
 
 
-@given(fact_lists(), profiles())
-@settings(max_examples=200, deadline=None)
-def test_every_fact_is_accounted_for(facts: list[Linked], shape: Profile) -> None:
-    packet = compiled(facts, shape)
-    told = explain(facts, shape, 4)
+@given(fact_lists(), profiles(), WAYS)
+@settings(max_examples=400, deadline=None)
+def test_every_fact_is_accounted_for(facts: list[Linked], shape: Profile, way: str) -> None:
+    packet = compiled(facts, shape, way)
+    told = explain(facts, shape, 4, algorithm=way)
     assert packet.facts + packet.dropped == len(facts) == len(told)
     assert Counter(line.reason for line in told if line.verdict == "dropped") == dict(packet.drops)
     for band in packet.bands:
@@ -168,37 +199,71 @@ def test_every_fact_is_accounted_for(facts: list[Linked], shape: Profile) -> Non
         )
 
 
-@given(fact_lists(), profiles(), st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
-def test_no_order_of_arrival_shows(facts: list[Linked], shape: Profile, random: object) -> None:
-    packet = compiled(facts, shape)
+@given(fact_lists(), profiles(), WAYS, st.randoms(use_true_random=False))
+@settings(max_examples=600, deadline=None)
+def test_no_order_of_arrival_shows(
+    facts: list[Linked], shape: Profile, way: str, random: object
+) -> None:
+    packet = compiled(facts, shape, way)
     random.shuffle(facts)  # type: ignore[attr-defined]  # hypothesis types its random as object
-    again = compile_packet(facts, shape, 4)
+    again = compile_packet(facts, shape, 4, algorithm=way)
     assert again == packet
     assert again.digest == packet.digest
 
 
-@given(fact_lists(), profiles())
+@given(fact_lists(), profiles(), WAYS)
 @settings(max_examples=100, deadline=None)
-def test_a_body_is_the_whole_packet(facts: list[Linked], shape: Profile) -> None:
-    packet = compiled(facts, shape)
+def test_a_body_is_the_whole_packet(facts: list[Linked], shape: Profile, way: str) -> None:
+    packet = compiled(facts, shape, way)
     assert packet_from_body(packet.body()) == packet
 
 
-@given(fact_lists(pins=0), profiles())
-@settings(max_examples=200, deadline=None)
-def test_quality_is_a_share_of_the_bound(facts: list[Linked], shape: Profile) -> None:
-    chosen = selection(facts, shape, 4)
+@given(fact_lists(pins=0), profiles(), WAYS)
+@settings(max_examples=400, deadline=None)
+def test_quality_is_a_share_of_the_bound(facts: list[Linked], shape: Profile, way: str) -> None:
+    chosen = selection(facts, shape, 4, algorithm=way)
     assert 0 <= chosen.quality_ppm <= 1_000_000
     packet = packet_of(chosen, shape, 4)
+    assert packet.algorithm == way
     if not packet.drops and all(entry.level == "full" for _, entry in packet.rendered()):
         assert chosen.quality_ppm == 1_000_000
 
 
-@given(fact_lists(), profiles())
+@given(fact_lists(), profiles(), WAYS)
 @settings(max_examples=100, deadline=None)
-def test_columns_given_once_are_columns_for_ever(facts: list[Linked], shape: Profile) -> None:
+def test_columns_given_once_are_columns_for_ever(
+    facts: list[Linked], shape: Profile, way: str
+) -> None:
     columns = from_linked(facts)
-    first = compiled(facts, shape)
-    assert compile_packet(columns, shape, 4) == first
-    assert compile_packet(columns, shape, 4) == first
+    first = compiled(facts, shape, way)
+    assert compile_packet(columns, shape, 4, algorithm=way) == first
+    assert compile_packet(columns, shape, 4, algorithm=way) == first
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 9)), max_size=40),
+    st.integers(0, 40),
+    WAYS,
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=600, deadline=None)
+def test_ties_go_to_utility_then_time_then_id(
+    seen: list[tuple[int, int, int]], holds: int, way: str, random: object
+) -> None:
+    facts = [
+        made(
+            f"fact-{number}",
+            utility=utility * 100_000,
+            ordinal=ordinal,
+            position=position,
+            source_type=f"kind-{number}",
+        )
+        for number, (utility, ordinal, position) in enumerate(seen)
+    ]
+    random.shuffle(facts)  # type: ignore[attr-defined]  # hypothesis types its random as object
+    room = profile({"situational": (0, holds * 100, holds * 100 + 99)}, total=holds * 100 + 99)
+    packet = compile_packet(facts, room, 4, algorithm=way)
+    facts.sort(key=lambda one: (-one.utility, one.ordinal, one.position, one.fact_id))
+    assert {name for name, _ in kept(packet, "situational")} == {
+        one.fact_id for one in facts[:holds]
+    }

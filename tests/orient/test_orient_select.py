@@ -122,9 +122,15 @@ def test_room_left_over_lengthens_what_was_shortened() -> None:
     rooms = {"objectives": (0, 500, 1_000), "situational": (0, 500, 1_000)}
     best = fact("best", "objectives", tokens=600, outline=50, utility=900_000)
     other = fact("other", tokens=700, reference=20, utility=800_000)
-    packet = compile_packet([best, other], profile(rooms), 1)
+    packet = compile_packet([best, other], profile(rooms), 1, algorithm="bands/1")
     assert kept(packet, "objectives") == [(best.fact_id, "full")]
     assert kept(packet, "situational") == [(other.fact_id, "reference")]
+    # The next band has what one leaves before anything is shortened: more is said in all.
+    packet = compile_packet([best, other], profile(rooms), 1)
+    assert kept(packet, "objectives") == [(best.fact_id, "outline")]
+    assert kept(packet, "situational") == [(other.fact_id, "full")]
+    packet = compile_packet([best, fact("other", tokens=40)], profile(rooms), 1)
+    assert kept(packet, "objectives") == [(best.fact_id, "full")]
 
 
 def test_pinned_facts_are_kept_in_full_beyond_target_and_ceiling() -> None:

@@ -10,7 +10,7 @@ from orient_made import fact, profile
 from orient_world import World
 
 from cockpit.orient.columns import Columns, from_linked, read
-from cockpit.orient.compile import UnknownAlgorithm, compile_packet
+from cockpit.orient.compile import ALGORITHMS, UnknownAlgorithm, compile_packet
 from cockpit.orient.diff import diff
 from cockpit.orient.verify import recompile, verify
 from cockpit.store import facts, journal, packets
@@ -30,12 +30,12 @@ HOSTILE = (
 )
 
 
-def seen(name: str, text: str = "words", **known: object) -> Fact:
+def seen(name: str, text: str = "words", tokens: int = 40, **known: object) -> Fact:
     return Fact(
         "file",
         f"file:{name}",
         "situational",
-        Level(text, 40),
+        Level(text, tokens),
         Level(f"{name}: {len(text)} characters", 8),
         **known,  # type: ignore[arg-type]  # the fields of Fact
     )
@@ -177,10 +177,30 @@ def test_a_packet_of_another_algorithm_says_so(world: World) -> None:
     tamper(
         world,
         "DROP TRIGGER orientation_packets_no_update",
-        "UPDATE orientation_packets SET packet_json=replace(packet_json, 'bands/1', 'bands/0')",
+        "UPDATE orientation_packets SET packet_json=replace(packet_json, 'bands/', 'lost/')",
     )
-    with pytest.raises(UnknownAlgorithm, match="bands/0"):
+    with pytest.raises(UnknownAlgorithm, match="lost/"):
         world.store.read_now(lambda c: recompile(c, wave_id))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_packet_is_compiled_again_by_the_algorithm_that_made_it(
+    world: World, algorithm: str
+) -> None:
+    large = seen("large.py", tokens=30_000, utility=900_000)
+    wave_id = world.wave([large, *(seen(f"{i}.py", tokens=4_000) for i in range(20))], algorithm)
+    assert algorithm in world.store.read_now(lambda c: packets.load(c, wave_id)).body_json
+    assert verify(world.store, wave_id).ok
+    made = {
+        name: compile_packet(
+            world.store.read_now(lambda c: read(c, world.session_id, 1)),
+            world.profile,
+            1,
+            algorithm=name,
+        )
+        for name in ALGORITHMS
+    }
+    assert len({tuple(one.rendered()) for one in made.values()}) == 2
 
 
 def test_a_body_that_is_no_packet_is_refused() -> None:
