@@ -34,8 +34,7 @@ _LARGEST_PATCH = 50_000
 def serve(home: str, pause: Callable[[], None]) -> None:
     """Absorb until nothing is left for the project in ``home``, with a ``pause`` before each time but
     the first; holds the lease meanwhile and gives it back."""
-    top = Path(home)
-    place = Place(root=top, home=top, git=(top / ".git").exists())
+    place = _place(home)
     with Store.open(place.database) as store:
         while True:
             store.write_now(lambda tx: hook_pending.renew(tx.connection, _now_ms(tx)))
@@ -43,6 +42,14 @@ def serve(home: str, pause: Callable[[], None]) -> None:
             if store.write_now(lambda tx: hook_pending.release(tx.connection)):
                 return
             pause()
+
+
+def absorb_now(home: str, busy_ms: int) -> None:
+    """Absorb what waits for the project in ``home``; another process that holds the store is waited
+    for so long. Raises the errors of the store."""
+    place = _place(home)
+    with Store.open(place.database, busy_timeout_ms=busy_ms) as store:
+        absorb_all(store, place.state)
 
 
 def absorb_all(store: Store, state: Path) -> int:
@@ -62,6 +69,11 @@ def absorb_all(store: Store, state: Path) -> int:
         done += count
         if not count and not trouble and not paths:
             return done
+
+
+def _place(home: str) -> Place:
+    top = Path(home)
+    return Place(root=top, home=top, git=(top / ".git").exists())
 
 
 def _now_ms(tx: Tx) -> int:

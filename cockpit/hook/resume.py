@@ -5,23 +5,18 @@ Source: seed 004, solution 2 ("Resume Flow").
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from cockpit.hook import logbook, spool
+from cockpit.learn.left_off import left_off
+from cockpit.store import hook_pending, standing
 
-from cockpit.hook import logbook
-from cockpit.hook.absorb import absorb_all
-from cockpit.store import hook_pending, tasks, work_queue
-from cockpit.store.database import Store
-from cockpit.store.errors import StoreBusy
-from cockpit.work.resuming import resume_line
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from cockpit.hook.checkout import Checkout
     from cockpit.hook.payload import Event
-    from cockpit.store.tasks import Task
 
 LONGEST = 4_000
 """Characters of what is told: agents cut longer texts, or keep them in a file."""
@@ -37,14 +32,18 @@ _TRUST = (
 def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
     """The answer to a session's start; None where there is nothing to go on with.
 
-    What the hooks have told so far is absorbed first, so that nothing of it is missing.
+    What agents have told of the work so far is absorbed first, so that nothing of it is missing; mostly
+    that is done already.
     """
-    with Store.open(Path(place.database), busy_timeout_ms=_BUSY_MS) as store:
+    connection = hook_pending.connect(place.database, _BUSY_MS)
+    if hook_pending.unmerged(connection) or spool.files(place.state):
         try:
-            absorb_all(store, Path(place.state))
-        except StoreBusy as error:
+            from cockpit.hook.absorb import absorb_now
+
+            absorb_now(place.home, _BUSY_MS)
+        except Exception as error:
             logbook.note(place.state, f"{event.agent} {event.name}: not absorbed yet: {error}")
-        text = store.read_now(lambda connection: resume_text(connection, event.session))
+    text = resume_text(connection, event.session)
     if not text:
         return None
     said = {"hookEventName": "SessionStart", "additionalContext": text}
@@ -54,19 +53,26 @@ def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
 def resume_text(connection: sqlite3.Connection, session: str) -> str:
     """How the work stands for that session, in at most :data:`LONGEST` characters; '' for no work."""
     active = hook_pending.active(connection, session)
-    if active is not None:
-        return _cut("\n".join([_TRUST, *_task(tasks.load(connection, active))]), LONGEST)
-    under_way = tasks.listed(connection, status="in_progress", limit=_SHOWN)
+    task = None if active is None else standing.of_task(connection, active)
+    if task is not None:
+        return _told(_task(task))
+    under_way = standing.under_way(connection, _SHOWN)
     if under_way:
-        lines = [resume_line(task) for task in under_way]
         how = "Several tasks are in progress; say which one is yours: "
-        return _cut("\n".join([_TRUST, *lines, how + _take_up(under_way[0].task_id)]), LONGEST)
-    ready = work_queue.next_batch(connection, _SHOWN)
+        return _told([*map(_line, under_way), how + _take_up(under_way[0]["task_id"])])
+    ready = standing.ready(connection, _SHOWN)
     if not ready:
         return ""
-    found = tasks.of_ids(connection, [queued.task_id for queued in ready])
-    lines = [f"Ready: {task.task_id} {task.title}" for task in found]
-    return _cut("\n".join([_TRUST, *lines, "To begin: " + _take_up(found[0].task_id)]), LONGEST)
+    lines = [f"Ready: {task_id} {title}" for task_id, title in ready]
+    return _told([*lines, "To begin: " + _take_up(ready[0][0])])
+
+
+def _told(lines: Iterable[str]) -> str:
+    return _cut("\n".join([_TRUST, *lines]), LONGEST)
+
+
+def _line(task: dict[str, Any]) -> str:
+    return left_off(task["task_id"], task["status"], task["wip"])
 
 
 def _take_up(task_id: str) -> str:
@@ -74,14 +80,13 @@ def _take_up(task_id: str) -> str:
     return f"{called}, or `cockpit tasks start {task_id}`."
 
 
-def _task(task: Task) -> list[str]:
-    wip = task.wip or {}
-    lines = [resume_line(task), f"{task.task_id} ({task.status}): {task.title}"]
-    told: Sequence[tuple[str, str]] = (
-        ("Acceptance criteria", task.acceptance_criteria),
-        ("Context", str(wip.get("context", "")) or task.context_summary),
-        ("Handoff notes", task.handoff_notes),
-        ("Blocked", task.blocker),
+def _task(task: dict[str, Any]) -> list[str]:
+    wip = task["wip"]
+    told = (
+        ("Acceptance criteria", task["acceptance_criteria"]),
+        ("Context", str(wip.get("context", "")) or task["context_summary"]),
+        ("Handoff notes", task["handoff_notes"]),
+        ("Blocked", task["blocker"]),
         ("Tests", _tests(wip.get("test_results"))),
         ("Last commit", str(wip.get("last_commit", ""))),
         ("Not committed", "the last changes" if wip.get("uncommitted_changes") else ""),
@@ -89,11 +94,16 @@ def _task(task: Task) -> list[str]:
         ("Decisions", _entries(wip.get("decisions", []), "decision", "reason")),
         ("Last errors", _entries(wip.get("errors", []), "message", "file")),
     )
-    return [*lines, *(f"{name}: {_cut(words, _WORDS)}" for name, words in told if words)]
+    about = f"{task['task_id']} ({task['status']}): {task['title']}"
+    return [
+        _line(task),
+        about,
+        *(f"{name}: {_cut(words, _WORDS)}" for name, words in told if words),
+    ]
 
 
 def _tests(results: Any) -> str:
-    if not isinstance(results, Mapping) or not results.get("ran"):
+    if not isinstance(results, dict) or not results.get("ran"):
         return ""
     counts = [f"{results[name]} {name}" for name in ("passed", "failed") if name in results]
     failing = results.get("failing_test")
@@ -108,7 +118,7 @@ def _files(paths: Sequence[str]) -> str:
 def _entries(entries: Sequence[Any], first: str, second: str) -> str:
     told = []
     for entry in list(entries)[-_SHOWN:]:
-        if isinstance(entry, Mapping):
+        if isinstance(entry, dict):
             about = f" ({entry[second]})" if entry.get(second) else ""
             told.append(f"{entry.get(first, '')}{about}")
     return "; ".join(told)

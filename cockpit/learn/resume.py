@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cockpit.learn.left_off import left_off, one_line
 from cockpit.store.canonical import canonical_json
 from cockpit.store.masking import mask
 from cockpit.store.tasks import Task
 from cockpit.store.wip import newest
 
-_LONGEST = 200
 _ENTRIES = 20
 """Decisions and errors that a session is told, the newest."""
 _FILES = 50
@@ -21,15 +21,12 @@ _FILES = 50
 
 def resume_line(task: Task) -> str:
     """``Resuming T-42 from: testing phase, next: fix failing test``, always one line."""
-    wip = task.wip or {}
-    phase = _line(wip.get("phase"))
-    start = f"{phase} phase" if phase and not phase.endswith("phase") else phase
-    return f"Resuming {task.task_id} from: {start or _status(task)}, next: {_next(wip)}"
+    return left_off(task.task_id, task.status, task.wip or {})
 
 
 def briefing(task: Task) -> str:
     """The task as a session is given it: what is to be done, when it is done, and where it was left."""
-    parts = [f"Task {task.task_id} ({task.task_type}): {_line(task.title)}"]
+    parts = [f"Task {task.task_id} ({task.task_type}): {one_line(task.title)}"]
     if task.description.strip():
         parts.append(task.description.strip())
     if task.acceptance_criteria.strip():
@@ -43,32 +40,9 @@ def briefing(task: Task) -> str:
     return mask("\n\n".join(parts))
 
 
-def _next(wip: Mapping[str, Any]) -> str:
-    if said := _line(wip.get("next_step")):
-        return said
-    results = wip.get("test_results") or {}
-    if failing := _line(results.get("failing_test")):
-        return f"fix {failing}"
-    if results.get("outcome") == "fail" or results.get("failed"):
-        return "fix the failing tests"
-    if wip.get("uncommitted_changes"):
-        count = len(wip.get("files_modified", ()))
-        return f"finish and commit {count} changed file{'' if count == 1 else 's'}"
-    return "see its description" if wip else "begin"
-
-
 def _short(wip: Mapping[str, Any]) -> dict[str, Any]:
     told = newest(wip, _ENTRIES)
     files = told.get("files_modified", [])
     if len(files) > _FILES:
         told["files_modified"] = [*files[:_FILES], f"and {len(files) - _FILES} more"]
     return told
-
-
-def _status(task: Task) -> str:
-    return task.status.replace("_", " ")
-
-
-def _line(value: object) -> str:
-    words = " ".join(str(value or "").split())
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"

@@ -167,6 +167,15 @@ def waiting(connection: sqlite3.Connection, *, urgent: bool = False) -> int:
     return int(row[0])
 
 
+def unmerged(connection: sqlite3.Connection) -> bool:
+    """Whether something waits that may change work in progress."""
+    row = connection.execute(
+        "SELECT 1 FROM hook_pending WHERE attempts<? AND event LIKE 'PostToolUse%' LIMIT 1",
+        (ATTEMPTS,),
+    ).fetchone()
+    return row is not None
+
+
 def left_behind(connection: sqlite3.Connection) -> int:
     """How many events could not be absorbed."""
     row = connection.execute(

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hook_world import SESSIONS, Project, git, recorded
 
-from cockpit.store import journal
+from cockpit.store import journal, standing
 from cockpit.store.database import Store
+from cockpit.store.work_queue import next_batch
 
 
 def context(answer: Any) -> str:
@@ -91,6 +92,15 @@ def test_without_a_task_in_progress_the_agent_is_told_what_is_ready(bare: Projec
     told = context(bare.told("claude", "session_start_startup"))
     assert "Ready: T-1 Expired tokens must fail" in told
     assert "cockpit tasks start T-1" in told
+
+
+def test_what_is_ready_is_what_the_queue_says(bare: Project) -> None:
+    bare.begin(*(f"task {number}" for number in range(1, 9)), started=0)
+    with Store.open(bare.place.database) as store:
+        queued = [one.task_id for one in store.read_now(lambda held: next_batch(held, 5))]
+        ready = store.read_now(lambda held: standing.ready(held, 5))
+    assert len(queued) == 5
+    assert [task_id for task_id, _ in ready] == queued
 
 
 @pytest.mark.parametrize("agent", SESSIONS)
