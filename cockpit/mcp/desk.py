@@ -9,12 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cockpit.access.principals import Caller
 from cockpit.access.scopes import PROPOSE, READ
 from cockpit.loop.settings import RuntimeSettings
-from cockpit.mcp.answers import Answer
 from cockpit.mcp.callers import Guest
 from cockpit.mcp.loop_tools import (
     PacketOf,
@@ -24,7 +23,6 @@ from cockpit.mcp.loop_tools import (
     RequestContext,
     checked,
 )
-from cockpit.mcp.outside import Client, Outside
 from cockpit.mcp.packets import packet_of, paged
 from cockpit.mcp.schema import read_arguments, schema_of
 from cockpit.mcp.thread import EngineThread
@@ -32,6 +30,11 @@ from cockpit.store.clock import stamp
 from cockpit.store.database import Store
 from cockpit.store.place import Place
 from cockpit.work.tool import Tier
+
+if TYPE_CHECKING:
+    from cockpit.loop.engine import Engine
+    from cockpit.mcp.answers import Answer
+    from cockpit.mcp.outside import Outside
 
 TIERS: tuple[Tier, ...] = ("core", "standard", "all")
 
@@ -73,19 +76,28 @@ class Desk:
         """A call of the loop's, or what became of an earlier one."""
         caller = await self.caller(guest)
         caller.require(PROPOSE, "propose anything")
-        seat = self.seat(caller, guest)
         checked(name, asked)
-        if asked.proposal_id:
-            identity = asked.proposal_id
-            answer = await self.engine.do(lambda engine: seat.again(engine, identity, asked.wait_s))
-        else:
-            answer = await self.engine.do(
-                lambda engine: seat.ask(engine, name, asked.call(), asked.wait_s)
-            )
-        return _told(answer, getattr(asked, "offset", 0))
 
-    def seat(self, caller: Caller, guest: Guest) -> Outside:
+        async def there(engine: Engine) -> Answer:
+            seat = self._seat(caller, guest)
+            if asked.proposal_id:
+                return await seat.again(engine, asked.proposal_id, asked.wait_s)
+            return await seat.ask(engine, name, asked.call(), asked.wait_s)
+
+        return _told(await self.engine.do(there), getattr(asked, "offset", 0))
+
+    def session_of(self, caller: Caller, guest: Guest) -> str:
+        """The guest's session, '' before it has proposed anything."""
+        seat = self._seats.get((caller.namespace, guest.name, guest.line))
+        return "" if seat is None else seat.session_id
+
+    def _seat(self, caller: Caller, guest: Guest) -> Outside:
         """The guest's seat at the loop: the same one for every call on the same line."""
+        from cockpit.mcp.outside import (  # with the loop: where it runs, when it does
+            Client,
+            Outside,
+        )
+
         key = (caller.namespace, guest.name, guest.line)
         if key not in self._seats:
             self._seats[key] = Outside(Client(caller.namespace, guest.name))
@@ -93,9 +105,6 @@ class Desk:
 
     async def close(self) -> None:
         """End what runs for clients; what they proposed stays in the queue."""
-        for seat in self._seats.values():
-            if seat.session_id:
-                await self.engine.do(lambda _, seat=seat: seat.leave())  # type: ignore[misc]  # bound now
         await self.engine.close()
 
 
@@ -114,7 +123,7 @@ async def _propose_profile_change(desk: Desk, guest: Guest, asked: ProposeProfil
 async def _packet(desk: Desk, guest: Guest, asked: PacketOf) -> Any:
     caller = await desk.caller(guest)
     caller.require(READ, "read packets")
-    own = desk.seat(caller, guest).session_id
+    own = desk.session_of(caller, guest)
 
     def look(connection: sqlite3.Connection) -> dict[str, Any]:
         return packet_of(connection, asked, own)

@@ -91,12 +91,6 @@ class Outside:
                 self._start(engine)
         return await self._answer(engine, wait_s, proposal_id)
 
-    async def leave(self) -> None:
-        """The client went away: what it proposed stays in the queue."""
-        if self._running is not None and not self._running.done():
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
-
     def _busy(self) -> bool:
         return self._running is not None and not self._running.done()
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from cockpit.loop.settings import RuntimeSettings
-from cockpit.mcp import http, stdio
+from cockpit.mcp import stdio
 from cockpit.mcp.callers import Guest
 from cockpit.mcp.desk import Desk
 from cockpit.mcp.server import made
@@ -34,7 +34,10 @@ async def over_http(
 ) -> None:
     """Serve clients that bring tokens; ``tell`` is called with the address. Raises
     ``CannotListen``."""
+    from cockpit.mcp import http  # with its server, which a client on standard input has no use for
+
     async with _desk(place, settings) as desk:
+        await desk.engine.warm()
         await http.serve(made(desk, TOOLS, tier), desk, host, port, tell)
 
 

@@ -42,6 +42,17 @@ class EngineThread:
 
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(), self._started()))
 
+    async def warm(self) -> None:
+        """Open it before it is needed, with the vocabulary that tokens are counted by: loading that
+        holds up every thread for half a second, once."""
+
+        async def count(_: Engine) -> None:
+            from cockpit.observe.tokens import count_tokens
+
+            count_tokens("Loads the vocabulary.")
+
+        await self.do(count)
+
     async def close(self) -> None:
         """End everything that runs there, then the thread."""
         if self._loop is None or self._thread is None:
