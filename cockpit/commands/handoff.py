@@ -80,7 +80,7 @@ def list_handoffs(limit: int, as_json: bool) -> None:
 
 @handoff.command("set")
 @click.argument("task")
-@click.argument("status", type=click.Choice(handoffs.STATUSES, case_sensitive=False))
+@click.argument("status", metavar="|".join(handoffs.STATUSES))
 @click.argument("summary")
 @click.option(
     "--files", "files", multiple=True, metavar="PATHS", help="What was changed; again for more."

@@ -26,6 +26,7 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 _SHOWN = 10
 _LISTS = ("files_modified", "decisions", "errors")
 _OBJECTS = ("test_results",)
+_RESULTS = ("runner", "ran", "outcome", "counted", "passed", "failed", "skipped", "failing_test")
 
 
 @click.group("wip", short_help="What is under way on a task.")
@@ -165,4 +166,5 @@ def _told(value: Any) -> str:
     if "message" in value:
         where = f"{value['file']}: " if value.get("file") else ""
         return f"{value.get('type', 'error')}: {where}{value['message']}"
-    return ", ".join(f"{name} {_told(one)}" for name, one in value.items() if one != "")
+    names = [*(name for name in _RESULTS if name in value), *sorted(set(value) - set(_RESULTS))]
+    return ", ".join(f"{name} {_told(value[name])}" for name in names if value[name] != "")
