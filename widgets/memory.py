@@ -73,9 +73,9 @@ def _tests(view: WipView) -> list[SheetRow]:
     return rows
 
 
-def _indented(content: Content) -> Content:
+def _indented(content: Content, space: str = "    ") -> Content:
     return Content("\n").join(
-        Content.assemble("    ", part) for part in content.split("\n", allow_blank=True)
+        Content.assemble(space, part) for part in content.split("\n", allow_blank=True)
     )
 
 
@@ -96,5 +96,5 @@ def handoff_rows(view: HandoffView, *, brief: bool = False) -> list[SheetRow]:
         rows += [_GAP, SheetRow(f"Files  {len(view.files):,}")]
         rows += [SheetRow("", line("  ", path)) for path in view.files]
     if view.details is not None:
-        rows += [_GAP, SheetRow("Details"), SheetRow("", block(view.details))]
+        rows += [_GAP, SheetRow("Details"), SheetRow("", _indented(block(view.details), "  "))]
     return rows

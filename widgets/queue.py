@@ -19,6 +19,7 @@ from widgets.tone import CURSOR, DIM, STRONG, line, spread, tone
 from widgets.work_views import QueuedView
 
 _TALL = 2
+_KEY_MOST = 10
 
 
 class QueueList(ScrollView, can_focus=True):
@@ -62,6 +63,7 @@ class QueueList(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._rows = tuple(rows)
         self._empty = empty
+        self._keys = 0
 
     def on_mount(self) -> None:
         self.show(self._rows)
@@ -81,6 +83,7 @@ class QueueList(ScrollView, can_focus=True):
         held = self.at_cursor
         self._rows = tuple(rows)
         keys = [row.key for row in self._rows]
+        self._keys = min(_KEY_MOST, max((len(key) for key in keys), default=0))
         here = min(self.cursor, max(0, len(keys) - 1))
         self.virtual_size = Size(0, max(1, _TALL * len(keys)))
         self.cursor = keys.index(held.key) if held is not None and held.key in keys else here
@@ -139,8 +142,9 @@ class QueueList(ScrollView, can_focus=True):
         if part == 0:
             sign = (row.sign or "·", tone(row.tone))
             left = line(
-                (f"{place + 1:>{digits}} ", DIM), sign, " ", (row.key, STRONG), "  ", row.title
-            )
+                (f"{place + 1:>{digits}} ", DIM), sign, " ", (f"{row.key:<{self._keys}}", STRONG),
+                "  ", row.title,
+            )  # fmt: skip
             drawn = spread(left, line((row.state, tone(row.tone))), width)
         else:
             drawn = line(" " * (digits + 3), (row.why, DIM))

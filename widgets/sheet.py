@@ -18,8 +18,8 @@ _VALUE_LEAST = 4
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One row: a cleaned ``value`` beside a dim ``name``. Without a value the name is a heading; a row
-    with neither is an empty line."""
+    """One row: a cleaned ``value`` beside a dim ``name``. Without a value the name is a heading, without
+    a name the value has the whole width."""
 
     name: str
     value: Content | None = None
@@ -48,7 +48,7 @@ class Sheet(Widget):
         return Content("\n").join(self._lines(self.content_size.width))
 
     def _lines(self, width: int) -> list[Content]:
-        names = [line((row.name, DIM)) for row in self.rows if row.value is not None]
+        names = [line(row.name) for row in self.rows if row.value is not None]
         longest = max((name.cell_length for name in names), default=0)
         column = min(longest, _COLUMN_MOST, max(_VALUE_LEAST, width // 3)) + 2 if longest else 0
         found: list[Content] = []
@@ -56,13 +56,14 @@ class Sheet(Widget):
             if row.value is None:
                 found.append(line((row.name, STRONG)).truncate(max(1, width), ellipsis=True))
                 continue
-            head = line((row.name, DIM)).truncate(max(0, column - 2), ellipsis=True)
-            pieces = [
-                piece
-                for part in row.value.split("\n", allow_blank=True)
-                for piece in part.wrap(max(_VALUE_LEAST, width - column))
-            ]
-            for place, piece in enumerate(pieces or [Content("")]):
-                left = head.pad_right(column - head.cell_length) if place == 0 else " " * column
+            indent = column if row.name else 0
+            head = line((row.name, DIM)).truncate(max(0, indent - 2), ellipsis=True)
+            for place, piece in enumerate(_wrapped(row.value, max(_VALUE_LEAST, width - indent))):
+                left = head.pad_right(indent - head.cell_length) if place == 0 else " " * indent
                 found.append(Content.assemble(left, piece))
         return found
+
+
+def _wrapped(value: Content, width: int) -> list[Content]:
+    lines = value.split("\n", allow_blank=True)
+    return [piece for part in lines for piece in (part.wrap(width) or [Content("")])]

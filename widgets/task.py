@@ -32,11 +32,11 @@ class TaskPanel(VerticalScroll, can_focus=True):
     TaskPanel #task-body { height: auto; layout: vertical; }
     TaskPanel #task-body.-wide { layout: horizontal; }
     TaskPanel #task-asked { height: auto; width: 1fr; }
-    TaskPanel #task-known { height: auto; width: 1fr; }
+    TaskPanel #task-known { height: auto; width: 1fr; margin: 1 0 0 0; }
     TaskPanel .-wide #task-asked { width: 11fr; margin: 0 4 0 0; }
-    TaskPanel .-wide #task-known { width: 9fr; }
+    TaskPanel .-wide #task-known { width: 9fr; margin: 0; }
     TaskPanel .asked-title { height: auto; }
-    TaskPanel Sheet { margin: 0 0 1 0; }
+    TaskPanel #task-asked Sheet, TaskPanel .-later { margin: 1 0 0 0; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("j,down", "scroll_down", "down", show=False),
@@ -70,6 +70,7 @@ class TaskPanel(VerticalScroll, can_focus=True):
 
     async def on_mount(self) -> None:
         self._titles["criteria"].update(line(("Done when", STRONG)))
+        self._titles["criteria"].add_class("-later")
         self._titles["description"].update(line(("Description", STRONG)))
         await self.show(self.view)
 
@@ -101,7 +102,7 @@ def _head(view: TaskView) -> Content:
     rows = [line(*first, "  ", (view.title, STRONG))]
     parts: list[Part] = [(view.status, tone(view.tone))]
     for name, value in view.facts:
-        parts += [("   ", ""), (f"{name} ", DIM), value]
+        parts += ["   ", (f"{name} " if name else "", DIM), value]
     rows.append(line(*parts))
     if view.blocker:
         rows.append(Content.assemble(line(("■ ", BAD)), block(view.blocker, BAD)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cockpit.app.project_kanban import kanban
 from cockpit.app.work_screen import WorkScreen
 from widgets.kanban import Kanban
 from widgets.tone import DIM, STRONG, WARN, Part
@@ -53,9 +52,7 @@ class BoardScreen(WorkScreen):
         self.paint()
 
     def redraw(self) -> None:
-        looking = self.looking
-        view = kanban(self.work, scope=looking.scope, words=looking.words, grouped=looking.grouped)
-        self._kanban.show(view)
+        self._kanban.show(self.looking.kanban(self.work))
 
     def head(self) -> tuple[str, Sequence[Part]]:
         view = self._kanban.view

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import islice
 
 from cockpit.app.project_work import COLUMNS, SETTLED, TaskState, Work
@@ -80,21 +81,45 @@ def _line(work: Work, task: TaskState) -> TaskLineView:
     return TaskLineView(task.task_id, mark, tone, phase, title=task.title, tests=tests, words=words)
 
 
-def kanban(work: Work, *, scope: str = "", words: str = "", grouped: bool = False) -> KanbanView:
-    """The board of the tasks in ``scope`` (an epic's or a story's id; empty: all) that have every one
-    of ``words``; ``grouped`` puts those of a story together, under its name."""
-    typed = words.casefold().split()
-    columns = []
-    for status in COLUMNS:
+@dataclass(slots=True)
+class Looking:
+    """What of the backlog the board shows: the tasks in ``scope`` (an epic's or a story's id; empty:
+    all) that have every one of ``words``; ``grouped`` puts those of a story together, under its name.
+
+    A column is drawn anew only when one of its tasks changed.
+    """
+
+    scope: str = ""
+    words: str = ""
+    grouped: bool = False
+    _columns: dict[str, tuple[object, ColumnView]] = field(default_factory=dict)
+
+    def kanban(self, work: Work) -> KanbanView:
+        """The board."""
+        return KanbanView(
+            tuple(self._column(work, status) for status in COLUMNS),
+            summary(work),
+            scope_words(work, self.scope),
+            self.words,
+        )
+
+    def _column(self, work: Work, status: str) -> ColumnView:
+        now = (work, work.moved[status], work.names, self.scope, self.words, self.grouped)
+        before = self._columns.get(status)
+        if before is None or before[0] != now:
+            before = self._columns[status] = (now, self._drawn(work, status))
+        return before[1]
+
+    def _drawn(self, work: Work, status: str) -> ColumnView:
         tasks: Iterable[TaskState] = work.standing(status).values()
-        if scope:
-            tasks = (each for each in tasks if in_scope(work, each, scope))
+        typed = self.words.casefold().split()
+        if self.scope:
+            tasks = (each for each in tasks if in_scope(work, each, self.scope))
         if typed:
             tasks = (each for each in tasks if all(word in _sought(work, each) for word in typed))
         ordered = _ordered(work, status, tasks)
-        cards = _grouped(work, ordered) if grouped else [_card(work, each) for each in ordered]
-        columns.append(ColumnView(status, TITLES[status], tuple(cards), len(ordered)))
-    return KanbanView(tuple(columns), summary(work), scope_words(work, scope), words)
+        cards = _grouped(work, ordered) if self.grouped else [_card(work, each) for each in ordered]
+        return ColumnView(status, TITLES[status], tuple(cards), len(ordered))
 
 
 def in_scope(work: Work, task: TaskState, scope: str) -> bool:
@@ -177,7 +202,7 @@ def _note(work: Work, task: TaskState) -> tuple[str, Tone]:
         return "needs rework", "warn"
     if task.status in ("in_progress", "review") and task.phase:
         return task.phase, "dim"
-    if task.status == "todo" and (waits := work.waits_for(task)):
+    if task.status == "todo" and task.needs and (waits := work.waits_for(task)):
         return f"waits for {', '.join(waits)}", "dim"
     if task.status == "done" and task.handoff is not None:
         return f"{task.handoff.status} {task.handoff.summary}".strip(), "dim"

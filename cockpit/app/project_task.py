@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cockpit.store.work_queue import Queued
 
 _FATES: dict[str, Tone] = {"PASS": "good", "FAIL": "bad", "BLOCKED": "warn"}
+_CLAIMS = 3
 _RELATIONS = {"blocks": "waits for", "requires": "requires", "relates_to": "relates to"}
 
 
@@ -205,17 +206,22 @@ def handoff_view(task: TaskState, handoff: Handoff | None, *, details: bool = Fa
     )
 
 
-def queued_view(row: Queued) -> QueuedView:
-    """A row of the queue, its place in words."""
-    reasons = [row.priority]
+def queued_view(row: Queued, task: TaskState | None = None) -> QueuedView:
+    """A row of the queue, its place in words; the journal's ``task`` knows what blocks it."""
+    mark, tone, state = _queued(row)
+    reasons = [f"priority {row.priority}"]
     if row.unblocks:
-        reasons.append(f"{row.unblocks} wait" + ("s" if row.unblocks == 1 else "") + " for it")
-    sign_, tone, state = _queued(row)
+        reasons.append(f"{row.unblocks} task{'' if row.unblocks == 1 else 's'} behind it")
+    else:
+        reasons.append("nothing behind it")
     if row.blocked_by:
         reasons.insert(0, f"waits for {', '.join(row.blocked_by)}")
-    if row.claims and row.batch_group != 1:
-        reasons.append(f"touches {', '.join(row.claims[:3])}{' …' if len(row.claims) > 3 else ''}")
-    return QueuedView(row.task_id, row.title, sign_, tone, state, " · ".join(reasons))
+    elif row.status == "blocked" and task is not None and task.blocker:
+        reasons.insert(0, task.blocker)
+    if row.claims:
+        more = " …" if len(row.claims) > _CLAIMS else ""
+        reasons.append(f"touches {', '.join(row.claims[:_CLAIMS])}{more}")
+    return QueuedView(row.task_id, row.title, mark, tone, state, " · ".join(reasons))
 
 
 def _queued(row: Queued) -> tuple[str, Tone, str]:

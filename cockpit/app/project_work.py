@@ -90,8 +90,8 @@ class TaskState:
 
 
 class Work:
-    """Everything the journal has told of the backlog. ``revision`` grows with every change,
-    ``names`` with those of epics and stories, which many cards show."""
+    """Everything the journal has told of the backlog. ``revision`` grows with every change, ``names``
+    with those of epics and stories, which many cards show, ``moved`` with those of one status."""
 
     def __init__(self) -> None:
         self.revision = 0
@@ -100,6 +100,7 @@ class Work:
         self.stories: dict[str, StoryState] = {}
         self.tasks: dict[str, TaskState] = {}
         self.ready: set[str] = set()
+        self.moved: dict[str, int] = dict.fromkeys(_STATUSES, 0)
         self._standing: dict[str, dict[str, TaskState]] = {name: {} for name in _STATUSES}
         self._dependents: dict[str, set[str]] = {}
 
@@ -166,25 +167,28 @@ class Work:
             self._standing["todo"][task_id] = task
             self._settle([task_id])
         task.seq, task.card, task.sought = seq, None, None
+        self.moved[task.status] = self.revision
         return task
 
     def _epic(self, detail: read.Detail) -> None:
         if not (epic_id := read.text(detail, "epic_id")):
             return
         epic = self.epics.setdefault(epic_id, EpicState(epic_id))
+        before = (epic.title, epic.priority)
         for name in ("title", "description", "priority", "status"):
             if name in detail:
                 setattr(epic, name, read.text(detail, name))
-        self.names += 1
+        self.names += before != (epic.title, epic.priority)
 
     def _story(self, detail: read.Detail) -> None:
         if not (story_id := read.text(detail, "story_id")):
             return
         story = self.stories.setdefault(story_id, StoryState(story_id))
+        before = (story.title, story.epic_id)
         for name in ("title", "description", "epic_id", "status"):
             if name in detail:
                 setattr(story, name, read.text(detail, name))
-        self.names += 1
+        self.names += before != (story.title, story.epic_id)
 
     def _change(self, task: TaskState, what: str, row: Row) -> None:
         detail = row.detail
@@ -223,6 +227,7 @@ class Work:
             return
         settled = (task.status in SETTLED) != (status in SETTLED)
         self._standing[task.status].pop(task.task_id, None)
+        self.moved[task.status] = self.moved[status] = self.revision
         task.status, task.moved = status, seq
         self._standing[status][task.task_id] = task
         dependents = self._dependents.get(task.task_id, ()) if settled else ()
@@ -235,6 +240,7 @@ class Work:
             if task is None:
                 continue
             task.card = None
+            self.moved[task.status] = self.revision
             ready = task.status == "todo" and not any(
                 how != "relates_to" and self._open(other) for other, how in task.needs.items()
             )

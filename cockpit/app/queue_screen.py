@@ -55,7 +55,8 @@ class QueueScreen(WorkScreen):
             while self.is_attached and read_at != self._revision:
                 read_at = self._revision
                 rows = await task_reads.queue(cockpit.engine.store)
-                self._list.show([queued_view(row) for row in rows])
+                tasks = self.work.tasks
+                self._list.show([queued_view(row, tasks.get(row.task_id)) for row in rows])
         except CockpitError as error:
             cockpit.tell(str(error))
         finally:

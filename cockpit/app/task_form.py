@@ -130,11 +130,11 @@ def _task_fields(values: Values) -> tuple[FieldView, ...]:
     return (
         field("title", "Title", hint="what is to be done, in a line"),
         field("type", "Type", kind="choice", choices=TASK_TYPES),
-        field("story", "Story", hint="S-12, or empty"),
-        field("estimate", "Estimate", hint="hours"),
-        field("waits_for", "Waits for", hint="T-40, T-41"),
-        field("packages", "Packages", hint="what it will touch: api, web"),
-        field("files", "Files", hint="src/auth.py, tests/test_auth.py"),
+        field("story", "Story", hint="the id of a story, or nothing"),
+        field("estimate", "Estimate", hint="in hours"),
+        field("waits_for", "Waits for", hint="ids of tasks, with commas between"),
+        field("packages", "Packages", hint="what it will touch, with commas between"),
+        field("files", "Files", hint="paths that it will touch, with commas between"),
         field("description", "Description", kind="text"),
         field("criteria", "Done when", kind="text"),
     )
@@ -143,7 +143,7 @@ def _task_fields(values: Values) -> tuple[FieldView, ...]:
 def _story_fields(values: Values) -> tuple[FieldView, ...]:
     return (
         FieldView("title", "Title", values.get("title", ""), hint="what it gives to whom"),
-        FieldView("epic", "Epic", values.get("epic", ""), hint="E-1, or empty"),
+        FieldView("epic", "Epic", values.get("epic", ""), hint="the id of an epic, or nothing"),
         FieldView("description", "Description", values.get("description", ""), kind="text"),
     )
 

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from cockpit.app.dialogs import Ask, PickOne
 from cockpit.app.over import Live
+from cockpit.app.project_kanban import Looking
 from cockpit.app.task_acts import TaskActs
 from widgets.pick import PickRow
 
 if TYPE_CHECKING:
     from cockpit.app.screen import CockpitScreen
     from cockpit.app.task_form import Draft
-
-
-@dataclass(slots=True)
-class Looking:
-    """What of the backlog the board shows: it stays while the program runs."""
-
-    scope: str = ""
-    words: str = ""
-    grouped: bool = False
 
 
 class WorkActs(TaskActs):

@@ -15,6 +15,7 @@ from cockpit.app.queue_screen import QueueScreen
 from cockpit.app.task_memory import HandoffInspector, WipInspector
 from cockpit.app.task_screen import TaskScreen
 from cockpit.store import dependencies, epics, handoffs, journal, stories, tasks, wip, work_activity
+from cockpit.store.actions import Action
 from cockpit.store.clock import CountingIds, SystemClock
 from cockpit.store.database import Store
 from cockpit.work import backlog
@@ -365,9 +366,9 @@ async def test_the_queue_gives_its_reasons_and_follows(filled):
         queue = app.screen
         await until(pilot, lambda: len(queue.body.rows) == 9)
         drawn = text(app)
-        assert "○ T-3  Read the clock once per request" in drawn
+        assert "○ T-3   Read the clock once per request" in drawn
         assert "can start now" in drawn
-        assert "waits for T-5 · P0 · 1 waits for it" in drawn
+        assert "waits for T-5 · priority P0 · 1 task behind it" in drawn
         await pilot.press("s")
         await until(pilot, lambda: load(filled, "T-3").status == "in_progress")
         await until(pilot, lambda: queue.body.rows[0].key == "T-9")
@@ -496,8 +497,23 @@ async def test_ten_thousand_tasks_are_counted_and_only_the_seen_ones_drawn(still
         await until(pilot, lambda: "0/10,000 tasks   10,000 ready" in text(app))
         board = await on_board(pilot, app)
         assert "To do 10,000" in text(app)
+        assert "↓ 9,993 more" in text(app)
         await pilot.press("G")
-        await until(pilot, lambda: "task 9999" in text(app))
+        await until(pilot, lambda: "task 10000" in text(app))
         assert board.task_id == "T-10000"
+        before = board.body.view.columns
+        still.store.write_now(
+            lambda tx: tx.journal(Action.WIP_UPDATED, detail={"task_id": "T-9", "phase": "testing"})
+        )
+        still.store.write_now(
+            lambda tx: tx.journal(
+                Action.TASK_STATUS_CHANGED, detail={"task_id": "T-9", "to": "in_progress"}
+            )
+        )
+        await until(pilot, lambda: "In progress 1" in text(app))
+        after = board.body.view.columns
+        assert [new is old for new, old in zip(after, before, strict=True)] == [
+            False, False, True, True, True,
+        ]  # fmt: skip
         await pilot.press("slash", *"9998", "enter")
-        await until(pilot, lambda: board.task_id == "T-9999")
+        await until(pilot, lambda: board.task_id == "T-9998")

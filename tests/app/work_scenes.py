@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cockpit.store import handoffs, wip
+from cockpit.store.actions import Action
 from cockpit.store.database import Store, Tx
 from cockpit.work import backlog
 
@@ -106,12 +107,14 @@ def _story(tx: Tx) -> None:
 
 
 def many(store: Store, count: int) -> None:
-    """``count`` tasks in one transaction, spread over every column."""
+    """The rows that ``count`` new tasks leave in the journal, of which alone the screen is drawn."""
 
     def step(tx: Tx) -> None:
-        epic = backlog.create_epic(tx, "Bulk", by="person").epic_id
-        home = backlog.create_story(tx, "All of it", epic_id=epic, by="person").story_id
-        for number in range(count):
-            backlog.create_task(tx, f"task {number}", story_id=home, by="person")
+        tx.journal(Action.EPIC_CREATED, detail={"epic_id": "E-1", "title": "Bulk"})
+        home = {"story_id": "S-1", "epic_id": "E-1"}
+        tx.journal(Action.STORY_CREATED, detail={**home, "title": "All of it"})
+        for number in range(1, count + 1):
+            told = {"task_id": f"T-{number}", "title": f"task {number}", "status": "todo", **home}
+            tx.journal(Action.TASK_CREATED, detail=told)
 
     store.write_now(step)
