@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cli import warm
+
 COMMAND = (sys.executable, "-m", "cockpit")
 PATIENCE_S = 90
 
@@ -55,7 +57,6 @@ class Project:
             **kept,
             "HOME": str(home),
             "COCKPIT_CONFIG_DIR": str(self.config),
-            "PYTHONDONTWRITEBYTECODE": "1",
             **self.extra,
         }
 
@@ -71,15 +72,7 @@ class Project:
         self, *words: str, expect: int = 0, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run ``cockpit`` to its end, which must be ``expect``."""
-        done = subprocess.run(
-            [*COMMAND, *words],
-            cwd=self.root,
-            env=self.env,
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE_S,
-        )
+        done = warm.run(words, cwd=self.root, env=self.env, stdin=stdin, patience_s=PATIENCE_S)
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done

@@ -30,24 +30,35 @@ arguments = { status = "done", summary = "too large" }
 """
 
 
-@pytest.fixture
-def asked(tmp_path: Path) -> Project:
+def asking(place: Path) -> Project:
     """A finished session of four waves that asked for a large file in the first three."""
-    root = tmp_path / "project"
+    root = place / "project"
     root.mkdir()
     git(root, "init", "--quiet", "--initial-branch", "main")
     rows = "".join(f"row {number} of the table\n" for number in range(9_000))
     (root / "table.txt").write_text(rows, encoding="utf-8")
     git(root, "add", ".")
     git(root, "commit", "--quiet", "-m", "A table")
-    project = Project(root, tmp_path / "config", {"ORIENTATION_TOKEN_BUDGET": "40000"})
+    project = Project(root, place / "config", {"ORIENTATION_TOKEN_BUDGET": "40000"})
     project.run(
         "run", "look at the table", "--model", project.script(ASKS_TWICE), "--approve", "all"
     )
     return project
 
 
-def test_what_was_shortened_and_asked_for_again_is_a_missed_signal(asked):
+@pytest.fixture
+def asked(tmp_path: Path) -> Project:
+    return asking(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def asked_once(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """For tests that leave it as it is."""
+    return asking(tmp_path_factory.mktemp("asked"))
+
+
+def test_what_was_shortened_and_asked_for_again_is_a_missed_signal(asked_once):
+    asked = asked_once
     listed = asked.json("feedback", "list", "--json")
     assert [row["ordinal"] for row in listed] == [4, 3, 2, 1]
     assert [len(row["missed_signals"]) for row in listed] == [0, 1, 1, 0]
@@ -79,16 +90,17 @@ def test_a_suggestion_is_a_change_that_profile_propose_takes(asked):
     assert made["status"] == "pending"
 
 
-@pytest.mark.parametrize("named", ["last", "last:4", "id"])
-def test_a_persons_word_counts_for_the_wave_that_is_named(asked, named):
+def test_a_persons_word_counts_for_the_wave_that_is_named(asked):
     wave = asked.json("feedback", "list", "--json")[0]["wave_id"]
-    told = asked.run("feedback", wave if named == "id" else named, "bad", "it", "gave", "up")
-    assert told.stdout.startswith(f"{wave}: bad")
-    shown = asked.json("feedback", "show", "--json")
-    assert shown["operator"] == {"verdict": "bad", "words": "it gave up", "by": "person"}
-    assert (shown["regret"], shown["regrets"]) == (True, ["operator"])
-    assert shown["decision_quality_score"] <= 0.25
-    assert "person says bad: it gave up" in asked.run("feedback", "show").stdout
+    for named in ("last", "last:4", wave):
+        words = f"it gave up, says {named}"
+        told = asked.run("feedback", named, "bad", *words.split())
+        assert told.stdout.startswith(f"{wave}: bad")
+        shown = asked.json("feedback", "show", "--json")
+        assert shown["operator"] == {"verdict": "bad", "words": words, "by": "person"}
+        assert (shown["regret"], shown["regrets"]) == (True, ["operator"])
+        assert shown["decision_quality_score"] <= 0.25
+        assert f"person says bad: {words}" in asked.run("feedback", "show").stdout
 
 
 @pytest.mark.parametrize(
@@ -102,12 +114,13 @@ def test_a_persons_word_counts_for_the_wave_that_is_named(asked, named):
         (("last", "good", "--token", "x" * 40), 3),
     ],
 )
-def test_what_names_no_wave_or_no_verdict_changes_nothing(asked, words, code):
-    asked.run("feedback", *words, expect=code)
-    assert asked.json("feedback", "show", "--json")["operator"] is None
+def test_what_names_no_wave_or_no_verdict_changes_nothing(asked_once, words, code):
+    asked_once.run("feedback", *words, expect=code)
+    assert asked_once.json("feedback", "show", "--json")["operator"] is None
 
 
-def test_who_may_not_approve_may_not_judge(asked):
+def test_who_may_not_approve_may_not_judge(asked_once):
+    asked = asked_once
     made: subprocess.CompletedProcess[str] = asked.run(
         "tokens", "issue", "--namespace", "ci", "--scope", "orientation.propose", "--json"
     )

@@ -8,6 +8,7 @@ prints one JSON line of what the world looks like then.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.settings import RuntimeSettings
+from cockpit.observe.tokens import count_tokens
 from cockpit.store import journal, outbox, sessions, waves
 from cockpit.store.place import find_place
 
@@ -89,6 +91,10 @@ def world(root: Path) -> dict[str, object]:
 
 
 def main() -> None:
+    # Loaded once for all children: they are to die in a session, not while they load.
+    count_tokens("loads the vocabulary")
+    for name in ("orient.compile", "orient.columns", "decide.script"):
+        importlib.import_module(f"cockpit.{name}")
     project, user_dir, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     first, last, step = (int(word) for word in sys.argv[4:7])
     for number in range(first, last + 1, step):
