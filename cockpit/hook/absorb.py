@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from cockpit.learn.capture import ToolUse, captured
 from cockpit.store import hook_pending, wip
 from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json
+from cockpit.store.clock import moment
 from cockpit.store.connection import dooms
 from cockpit.store.database import Store, Tx
 from cockpit.store.hook_pending import Told
@@ -29,6 +32,7 @@ AT_ONCE = 200
 """Events of one transaction."""
 _LARGEST_SCRIPT = 200_000
 _LARGEST_PATCH = 50_000
+_FRESH = timedelta(seconds=20)
 
 
 def serve(home: str, pause: Callable[[], None]) -> None:
@@ -176,6 +180,8 @@ def _told(tx: Tx, told: Told) -> dict[str, Any]:
     if told.task_id is None or "arguments" not in body:
         return {}
     patch = captured(_tool_use(body), _reading(body["root"]))
+    if patch.get("uncommitted_changes") is False and "last_commit" not in patch:
+        patch |= _head(body["root"], tx.clock.now() - moment(told.at))
     return wip.validate(patch) if patch else {}
 
 
@@ -208,6 +214,18 @@ def _reading(root: str) -> Any:
             return None
 
     return read
+
+
+def _head(root: str, ago: timedelta) -> dict[str, str]:
+    """The commit that a silent ``git commit`` has just made; nothing once that is no longer certain."""
+    if ago > _FRESH:
+        return {}
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(words, cwd=root, capture_output=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {"last_commit": done.stdout.decode("ascii", "replace").strip()}
 
 
 def _journal(tx: Tx, told: Told, body: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ DEBOUNCE_S = 1.0
 """How long more is waited for; a commit or the end of a turn cuts it short."""
 _LOOK_S = 0.05
 _NICE = 5
+_FILES = 256
 
 
 def main(home: str) -> int:
@@ -40,7 +41,9 @@ def main(home: str) -> int:
 
 
 def _step_back() -> None:
-    """Away from the agent: its terminal's signals are not for us, and its work comes first."""
+    """Away from the agent: its terminal's signals are not for us, its work comes first, and whatever
+    it has open it must be able to close."""
+    os.closerange(3, _FILES)
     try:
         os.setsid()
     except PermissionError:

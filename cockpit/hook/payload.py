@@ -126,6 +126,9 @@ class Event:
             path = self.arguments.get("file_path", self.arguments.get("notebook_path"))
             return {"file_path": path} if isinstance(path, str) and path else None
         if self.tool.endswith(_STATUS) and self.name == "PostToolUse":
+            response = self.payload.get("tool_response")
+            if isinstance(response, dict) and response.get("isError"):
+                return None
             names = ("task_id", "status")
             found = {name: self.arguments.get(name) for name in names}
             return found if all(isinstance(value, str) for value in found.values()) else None

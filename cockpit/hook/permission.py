@@ -144,17 +144,22 @@ def _command_risk(command: str) -> str:
         # The agent's shell would take it apart, so it is as risky as its parts, and no read.
         verdict = worst([judge(("sh", "-c", command))], "medium")
     else:
+        from cockpit.observe.by_reference import is_sensitive
+
         verdict = judge(argv)
+        if any(map(is_sensitive, argv)):
+            return "high"
     if verdict.denied or verdict.network:
         return "high"
     return verdict.risk
 
 
 def _inside(path: Any, event: Event, place: Checkout, *, write: bool = False) -> bool:
-    """Whether a path is a file of the project, and none of its machinery."""
+    """Whether a path is a file of the project, none of its machinery and not there to hold secrets."""
     from pathlib import Path
 
     from cockpit.access.paths import Confined, PathRefused
+    from cockpit.observe.by_reference import is_sensitive
 
     if not isinstance(path, str) or not path:
         return False
@@ -166,4 +171,4 @@ def _inside(path: Any, event: Event, place: Checkout, *, write: bool = False) ->
         Confined(Path(place.root)).inside(relative, write=write)
     except (PathRefused, ValueError):
         return False
-    return not (write and _OF_AGENTS & set(relative.split(os.sep)))
+    return not (is_sensitive(relative) or (write and _OF_AGENTS & set(relative.split(os.sep))))

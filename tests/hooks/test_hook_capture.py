@@ -82,6 +82,17 @@ def test_after_a_compaction_nothing_told_is_missing(project: Project, agent: str
     assert len(told) <= 4_000
 
 
+def test_a_silent_commit_is_the_one_that_is_there(project: Project) -> None:
+    git(project.root, "commit", "-q", "--allow-empty", "-m", "quietly")
+    command = {"command": "git commit -q --allow-empty -m quietly"}
+    silence = {"stdout": "", "stderr": ""}
+    project.told("claude", "post_tool_use_write")
+    project.told("claude", "post_tool_use_commit", tool_input=command, tool_response=silence)
+    wip = project.wip()
+    assert wip["last_commit"] == git(project.root, "rev-parse", "--short", "HEAD")
+    assert wip["uncommitted_changes"] is False
+
+
 def test_without_work_the_agent_is_told_nothing(bare: Project) -> None:
     bare.begin()
     assert bare.told("claude", "session_start_startup") is None

@@ -102,6 +102,21 @@ def test_who_calls_is_found_out(payload: dict[str, Any], agent: str) -> None:
     assert read(json.dumps(told).encode(), "codex").agent == "codex"
 
 
+def test_a_refused_call_takes_up_nothing() -> None:
+    told = {
+        "session_id": "s",
+        "hook_event_name": "PostToolUse",
+        "tool_name": "mcp__cockpit__update_task_status",
+        "tool_input": {"task_id": "T-1", "status": "in_progress"},
+        "tool_response": {"isError": True, "content": []},
+    }
+    assert read(json.dumps(told).encode(), "codex").body() is None
+    told["tool_response"] = {"content": []}
+    kept = read(json.dumps(told).encode(), "codex").body()
+    assert kept is not None
+    assert kept["arguments"] == {"task_id": "T-1", "status": "in_progress"}
+
+
 TAKEN = [
     ({"arguments": {"task_id": "T-2", "status": "in_progress"}}, ("T-2", None)),
     ({"arguments": {"task_id": "T-2", "status": "done"}}, (None, "T-2")),

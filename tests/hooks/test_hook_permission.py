@@ -92,6 +92,8 @@ NEVER: dict[str, tuple[str, dict[str, str]]] = {
     "outside": ("Read", {"file_path": "/etc/passwd"}),
     "outside by dots": ("Write", {"file_path": "../other/x.py", "content": "x"}),
     "a link outside": ("Read", {"file_path": "away/secret"}),
+    "secrets": ("Read", {"file_path": "config/.env"}),
+    "secrets by a command": ("Bash", {"command": "cat config/.env"}),
     "another tool": ("WebFetch", {"url": "https://example.org"}),
     "no path": ("Read", {}),
     "a commit": ("Bash", {"command": "git commit -m x"}),
