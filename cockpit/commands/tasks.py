@@ -105,23 +105,18 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
         return list(zip(rows, explained(connection, rows), strict=True))
 
     found: list[tuple[Queued, dict[str, Any]]] = look(read, empty=[])
-    headings = ("TASK", "GROUP", "PRIORITY", "UNBLOCKS", "TITLE")
+    last = ("SCORE", "WHY") if why else ("TITLE",)
     rows = [
         (
             row.task_id,
             str(row.batch_group) if row.batch_group else "–",
             row.priority,
             str(row.unblocks),
-            row.title,
+            *((f"{row.priority_score:,}", reason["why"]) if why else (row.title,)),
         )
-        for row, _ in found
+        for row, reason in found
     ]
-    if why:
-        headings = (*headings[:-1], "SCORE", "WHY")
-        rows = [
-            (*cells[:-1], f"{row.priority_score:,}", reason["why"])
-            for cells, (row, reason) in zip(rows, found, strict=True)
-        ]
+    headings = ("TASK", "GROUP", "PRIORITY", "UNBLOCKS", *last)
     listing(as_json, [reason for _, reason in found], headings, rows, "The queue is empty.")
 
 

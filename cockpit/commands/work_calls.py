@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -79,7 +80,7 @@ def by_token(tx: Tx, token: str, what: str) -> str:
 
 def words_of(text: str | None) -> str | None:
     """``text``, or standard input for ``-``."""
-    return click.get_text_stream("stdin").read() if text == "-" else text
+    return sys.stdin.read() if text == "-" else text
 
 
 def paged(answer: Any) -> None:

@@ -65,10 +65,9 @@ class Imported:
 
 def exported(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
     """Every line, in an order in which each names only what came before it."""
-    every = {"limit": -1}
     for status in (None, "archived"):
         for epic in sorted(
-            epics.listed(connection, status=status, **every), key=lambda epic: epic.number
+            epics.listed(connection, status=status, limit=-1), key=lambda epic: epic.number
         ):
             yield {
                 "kind": "epic",
@@ -79,7 +78,7 @@ def exported(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
                 "done_at": epic.done_at,
             }
     for status in (None, "archived"):
-        for story in stories.listed(connection, status=status, **every):
+        for story in stories.listed(connection, status=status, limit=-1):
             yield {
                 "kind": "story",
                 "id": story.story_id,
@@ -91,7 +90,7 @@ def exported(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
                 "done_at": story.done_at,
             }
     for status in (None, "archived"):
-        for task in tasks.listed(connection, status=status, **every):
+        for task in tasks.listed(connection, status=status, limit=-1):
             yield {
                 "kind": "task",
                 "id": task.task_id,
@@ -116,7 +115,7 @@ def read_lines(text: Iterable[str]) -> list[tuple[int, dict[str, Any]]]:
 
     Raises :class:`BacklogInvalid`, which names the line.
     """
-    found = []
+    found: list[tuple[int, dict[str, Any]]] = []
     for number, line in enumerate(text, start=1):
         if not line.strip():
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from typing import Any
 
 from cockpit.store.tasks import Task
@@ -11,6 +12,11 @@ from cockpit.work.drafts import BacklogInvalid
 
 _FENCE = "+++"
 _KEYS = ("title", "type", "story", "estimate_hours", "packages", "files", "acceptance_criteria")
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "estimate_hours": (int, float),
+    "packages": (list,),
+    "files": (list,),
+}
 _FIELDS = {"type": "task_type", "story": "story_id"}
 
 
@@ -46,9 +52,7 @@ def read_sheet(text: str) -> dict[str, Any]:
     if strange:
         raise BacklogInvalid(f"A task has no {strange[0]!r}; it has {', '.join(_KEYS)}.")
     for key, value in read.items():
-        wanted = (list,) if key in ("packages", "files") else (str,)
-        wanted = (int, float) if key == "estimate_hours" else wanted
-        if not isinstance(value, wanted) or isinstance(value, bool):
+        if not isinstance(value, _KINDS.get(key, str)) or isinstance(value, bool):
             raise BacklogInvalid(f"{key} holds a value of the wrong kind: {value!r}.")
     description = "\n".join(lines[fences[1] + 1 :]).strip()
     fields = {_FIELDS.get(key, key): value for key, value in read.items()}
