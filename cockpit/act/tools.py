@@ -85,7 +85,8 @@ TOOLS: tuple[ToolDef, ...] = (
             purpose=_text("What you are trying to achieve."),
             question=_text("The question that these items will answer."),
             scope=_texts(
-                "Items: file:PATH[:A-B], search:REGEX [in GLOB], tree:DIR, symbol:NAME, "
+                "Items: file:PATH[:A-B], file:GLOB (all its files: file:src/**/*.py), "
+                "search:REGEX [in GLOB], tree:DIR, symbol:NAME, "
                 "diff:RANGE, log:RANGE, pr:N, issue:N; each may end in ' @outline' or "
                 "' @reference'."
             ),

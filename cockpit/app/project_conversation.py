@@ -276,8 +276,15 @@ class Conversation:
             self._note(row, "↳", f"context by {name}  {_listed(items)}")
         elif row.action == "context.fetched":
             facts, cost = read.number(detail, "facts"), read.number(detail, "tokens")
+            new = read.number(detail, "new") if "new" in detail else facts
             text = f"fetched {facts:,} fact" + ("s" if facts != 1 else "")
-            self._rewrite(slot, row, LineView("↳", text, "dim", f"{tokens(cost)} tok"))
+            if not new and not any(read.text(item, "error") for item in items):
+                text = "already in this session"
+            elif new < facts:
+                text += f", {facts - new:,} of them already in this session"
+            self._rewrite(
+                slot, row, LineView("↳", text, "dim", f"{tokens(cost)} tok" if new else "")
+            )
             for item in items:
                 if error := read.text(item, "error"):
                     self._note(row, "✗", f"{read.text(item, 'item')}: {error}", "warn")

@@ -19,7 +19,7 @@ from cockpit.observe.fanout import JobOutcome
 from cockpit.observe.planner import Candidate
 from cockpit.observe.scope import parse_item
 from cockpit.observe.staleness import Read, stale
-from cockpit.store import jobs, profiles, requests
+from cockpit.store import jobs, packets, profiles, requests
 from cockpit.store.actions import Action
 from cockpit.store.attention import Profile
 from cockpit.store.database import Tx
@@ -37,12 +37,14 @@ class Wanted:
     """What a wave is to read: approved requests, and of what was read ``before`` what has changed.
 
     ``planned`` names what the wave has jobs for already; ``open`` says that these are not counted yet.
+    ``whole`` are the facts that the agent had in full when it asked (None: it asked for nothing).
     """
 
     granted: Sequence[Request]
     before: Sequence[Read]
     planned: frozenset[str]
     open: bool
+    whole: frozenset[str] | None
 
 
 def wanted(connection: sqlite3.Connection, here: Here, before: Sequence[Read]) -> Wanted:
@@ -57,7 +59,19 @@ def wanted(connection: sqlite3.Connection, here: Here, before: Sequence[Read]) -
         ).fetchone()
     )
     granted = requests.in_status(connection, session_id, "approved")
-    return Wanted(granted, before, planned, bool(planned) and not counted)
+    whole = _whole(connection, granted)
+    return Wanted(granted, before, planned, bool(planned) and not counted, whole)
+
+
+def _whole(connection: sqlite3.Connection, granted: Sequence[Request]) -> frozenset[str] | None:
+    """The facts in full in every packet that something was asked from."""
+    found: frozenset[str] | None = None
+    for wave_id in {request.wave_id for request in granted}:
+        stored = packets.find(connection, wave_id)
+        held = stored.packet.rendered() if stored else ()
+        full = frozenset(entry.fact_id for _, entry in held if entry.level == "full")
+        found = full if found is None else found & full
+    return found
 
 
 async def fan(here: Here, wanted: Wanted) -> None:
@@ -78,9 +92,11 @@ async def fan(here: Here, wanted: Wanted) -> None:
         todo = []
     else:
         return
-    rest = await _run(here, todo)
+    wave = here.wave
+    look = Look(here.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now, wanted.whole)
+    rest = await _run(here, look, todo)
     latency = round((here.store.clock.monotonic() - started) * 1000)
-    await here.store.write(_closing(here, wanted.granted, rest, latency))
+    await here.store.write(_closing(here, look, wanted.granted, rest, latency))
 
 
 async def _asked(here: Here, wanted: Wanted) -> list[tuple[str, str]]:
@@ -104,12 +120,12 @@ async def _planned(here: Here, asked: Sequence[tuple[str, str]]) -> list[JobRow]
         for (job, item), each in zip(asked, meant, strict=True)
         for one in each
     ]
-    profile = await here.store.read(lambda connection: _profile(connection, here))
+    profile = await here.store.read(lambda connection: pinned_profile(connection, here))
     most = here.engine.settings.observe.max_jobs
     return planner.plan(candidates, profile.rules, max_jobs=most)
 
 
-def _profile(connection: sqlite3.Connection, here: Here) -> Profile:
+def pinned_profile(connection: sqlite3.Connection, here: Here) -> Profile:
     """The version that was pinned when the wave began."""
     version = here.wave.profile_version
     if version is None:
@@ -117,7 +133,7 @@ def _profile(connection: sqlite3.Connection, here: Here) -> Profile:
     return profiles.load(connection, here.session.profile_id, version)
 
 
-async def _run(here: Here, todo: Sequence[JobRow]) -> list[Ended]:
+async def _run(here: Here, look: Look, todo: Sequence[JobRow]) -> list[Ended]:
     """Run the jobs and write batches of what ended; returns those that are not written yet."""
     if not todo:
         return []
@@ -131,7 +147,7 @@ async def _run(here: Here, todo: Sequence[JobRow]) -> list[Ended]:
             await basket.ready(running)
             if not running.done():
                 batch = basket.take()
-                await here.store.write(_batch(here, batch))
+                await here.store.write(_batch(here, look, batch))
         await running
     finally:
         # Whatever ends this (a cancellation, a full disk), no job outlives it.
@@ -179,22 +195,22 @@ class _Basket:
         return taken
 
 
-def _batch(here: Here, ended: Sequence[Ended]) -> Callable[[Tx], None]:
+def _batch(here: Here, look: Look, ended: Sequence[Ended]) -> Callable[[Tx], None]:
     most = here.engine.settings.observe.max_facts
-    return lambda tx: jobs.end(tx, _look(here), ended, most=most)
+    return lambda tx: jobs.end(tx, look, ended, most=most)
 
 
 def _closing(
-    here: Here, granted: Sequence[Request], rest: Sequence[Ended], latency: int
+    here: Here, look: Look, granted: Sequence[Request], rest: Sequence[Ended], latency: int
 ) -> Callable[[Tx], None]:
     """The last batch, what newer content replaces, the answers, and the count: one transaction."""
 
     def step(tx: Tx) -> None:
         wave_id = here.wave.wave_id
-        _batch(here, rest)(tx)
-        jobs.close(tx, _look(here), most=here.engine.settings.observe.max_facts)
+        _batch(here, look, rest)(tx)
+        jobs.close(tx, look, most=here.engine.settings.observe.max_facts)
         for request in granted:
-            outcomes = jobs.outcomes(tx.connection, wave_id, request.request_id, planner.WORDS)
+            outcomes = jobs.outcomes(tx.connection, look, request.request_id, planner.WORDS)
             requests.fetched(
                 tx, request.request_id, wave_id=wave_id, outcomes=outcomes, latency_ms=latency
             )
@@ -202,8 +218,3 @@ def _closing(
         here.journal(tx, Action.OBSERVATION_JOBS, latency_ms=latency, detail=counted)
 
     return step
-
-
-def _look(here: Here) -> Look:
-    wave = here.wave
-    return Look(here.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now)

@@ -77,6 +77,10 @@ def _standing(
         if provenance is None:
             continue
         path = str(provenance["path"])
+        if provenance.get("by_reference") or provenance.get("level", "full") != "full":
+            # What stands there in full is an outline or the names in it: the lines can be asked for.
+            found[path].append(Standing(0, 0, "", f"{band}, {fact_id}, in outline"))
+            continue
         first, last = provenance["lines"]
         sha = str(provenance["sha256"])
         where, total = f"{band}, {fact_id}", int(provenance.get("total_lines", 0))

@@ -16,13 +16,13 @@ from cockpit.loop.baseline import baseline, task_fact
 from cockpit.loop.decisions import DISCUSS, Verdict, await_verdict
 from cockpit.loop.engine import Here
 from cockpit.loop.exchange import spoken
-from cockpit.loop.fanning import fan, wanted
+from cockpit.loop.fanning import fan, pinned_profile, wanted
 from cockpit.loop.results import exchanges
 from cockpit.observe.fanout import MAX_JOBS
 from cockpit.observe.staleness import Read
-from cockpit.store import facts, jobs, messages, outbox, requests, sessions, waves
+from cockpit.store import facts, jobs, lifting, messages, outbox, requests, sessions, waves
 from cockpit.store.database import Tx
-from cockpit.store.facts import Fact
+from cockpit.store.facts import Fact, Look
 from cockpit.store.requests import Request
 from cockpit.store.waves import Wave
 
@@ -93,7 +93,9 @@ def _ask_automatically(tx: Tx, here: Here, scope: Sequence[str], auto: str, incl
     )
     if included and made.status == "approved":
         # The opening holds it already, fetched whole before the session began.
-        outcomes = [{"item": item, "facts": 0, "tokens": 0, "error": ""} for item in scope]
+        outcomes = [
+            {"item": item, "facts": 0, "new": 0, "tokens": 0, "error": ""} for item in scope
+        ]
         requests.fetched(tx, made.request_id, wave_id=here.wave.wave_id, outcomes=outcomes)
 
 
@@ -191,6 +193,8 @@ def _take_in(tx: Tx, here: Here) -> Wave:
         made.extend(_notices(tx, here, before))
     made.extend(_words(tx, here))
     _record(tx, here, made, job="words")
+    if here.wave.ordinal > 1:
+        lifting.hold(tx, _look(here), lambda: pinned_profile(tx.connection, here))
     (total, new) = tx.execute(
         "SELECT count(*), sum(ordinal=?) FROM session_facts WHERE session_id=?",
         (here.wave.ordinal, here.session.session_id),
@@ -228,6 +232,11 @@ def _words(tx: Tx, here: Here) -> list[Fact]:
         for number, message in enumerate(said)
         if number > 0
     ]
+
+
+def _look(here: Here) -> Look:
+    wave = here.wave
+    return Look(here.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now)
 
 
 def _record(tx: Tx, here: Here, made: Sequence[Fact], *, job: str) -> int:

@@ -96,7 +96,13 @@ def _requested(detail: Mapping[str, Any]) -> str:
 
 def _fetched(detail: Mapping[str, Any]) -> str:
     failed = [item for item in detail["items"] if item.get("error")]
-    line = f"  ↳ {detail['facts']} {_of(int(detail['facts']), 'fact')}, {detail['tokens']:,} tokens"
+    facts = int(detail["facts"])
+    new = int(detail.get("new", facts))
+    line = f"  ↳ {facts} {_of(facts, 'fact')}, {detail['tokens']:,} tokens"
+    if not new and not failed:
+        line = "  ↳ already in this session"
+    elif new < facts:
+        line += f"; {facts - new} of them already in this session"
     return line + "".join(f"\n    ✘ {item['item']}: {item['error']}" for item in failed)
 
 

@@ -85,12 +85,14 @@ def fact_id(source_type: str, source_ref: str, text: str, provenance: Mapping[st
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The wave that looks: its session, its ordinal and its pinned time."""
+    """The wave that looks, at its pinned time. ``whole`` are the facts that stood in full in the packet
+    from which it was asked; what is found again and is not one of them is lifted (None: nothing is)."""
 
     session_id: str
     wave_id: str
     ordinal: int
     pinned_now: str
+    whole: frozenset[str] | None = None
 
 
 Placed = tuple[int, str, Fact]

@@ -16,6 +16,7 @@ from operator import attrgetter
 from cockpit.store import clusters
 from cockpit.store.database import Tx
 from cockpit.store.facts import Fact, Look, Placed, chunks, cleaned, link
+from cockpit.store.lifting import lift, put_back
 
 JOB_PLACES = 1 << 16
 """Places of a wave that one job has; those before the first job's are for what is not fetched."""
@@ -59,6 +60,7 @@ def within(tx: Tx, look: Look, most: int) -> dict[int, int]:
     ).fetchall()
     if not over:
         return {}
+    put_back(tx, look, over[0][1])
     tx.execute(
         "DELETE FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?",
         (*place, over[0][1]),
@@ -89,9 +91,11 @@ def settle(tx: Tx, look: Look) -> None:
 
 
 def _see_again(tx: Tx, look: Look, places: dict[str, Placed]) -> None:
-    """Mark what an earlier wave saw; what a later job of this one had comes to the earlier place."""
+    """Mark what an earlier wave saw, and lift what was granted again; what a later job of this wave
+    had comes to the earlier place."""
     again: list[tuple[int, str, int, int]] = []
     moved: list[tuple[int, str, str, int, int]] = []
+    lifted: dict[str, Placed] = {}
     for marks, chunk in chunks(list(places)):
         for identity, ordinal, position in tx.execute(
             "SELECT fact_id, ordinal, position FROM session_facts WHERE session_id=?"  # noqa: S608 - only question marks
@@ -99,10 +103,13 @@ def _see_again(tx: Tx, look: Look, places: dict[str, Placed]) -> None:
             (look.session_id, *chunk),
         ):
             first, job, _ = places[identity]
-            if ordinal < look.ordinal:
+            if ordinal == look.ordinal:
+                if first < position:
+                    moved.append((first, job, look.session_id, ordinal, position))
+            elif look.whole is None or identity in look.whole:
                 again.append((look.ordinal, look.session_id, ordinal, position))
-            elif first < position:
-                moved.append((first, job, look.session_id, ordinal, position))
+            else:
+                lifted[identity] = places[identity]
     tx.connection.executemany(
         "UPDATE session_facts SET seen_at=? WHERE session_id=? AND ordinal=? AND position=?", again
     )
@@ -110,3 +117,5 @@ def _see_again(tx: Tx, look: Look, places: dict[str, Placed]) -> None:
         "UPDATE session_facts SET position=?, job=? WHERE session_id=? AND ordinal=? AND position=?",
         moved,
     )
+    if lifted:
+        lift(tx, look, lifted)

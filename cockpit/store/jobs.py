@@ -13,7 +13,7 @@ from typing import Any
 from cockpit.store import ingest
 from cockpit.store.database import Tx
 from cockpit.store.facts import Fact, Look
-from cockpit.store.ingest import Found
+from cockpit.store.ingest import JOB_PLACES, Found
 from cockpit.store.masking import mask
 
 PLANNED, REFUSED = "planned", "refused"
@@ -159,21 +159,30 @@ def _cap(tx: Tx, look: Look, most: int) -> None:
 
 
 def outcomes(
-    connection: sqlite3.Connection, wave_id: str, job: str, words: Mapping[str, str]
+    connection: sqlite3.Connection, look: Look, job: str, words: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """What came of each item that was approved for ``job``: the items of ``context.fetched``.
 
-    ``words`` puts the reasons of refusals into words for a model.
+    Of an item's ``facts`` so many are ``new``: the session had the others already, in full in the
+    packet. ``words`` puts the reasons of refusals into words for a model.
     """
+    new: dict[int, int] = dict(
+        connection.execute(
+            f"SELECT position / {JOB_PLACES}, count(*) FROM session_facts WHERE session_id=?"  # noqa: S608 - a whole number
+            f" AND ordinal=? AND position>={JOB_PLACES} GROUP BY 1",
+            (look.session_id, look.ordinal),
+        ).fetchall()
+    )
     found: dict[str, dict[str, Any]] = {}
     errors: dict[str, list[str]] = {}
-    for row in of_wave(connection, wave_id):
+    for row in of_wave(connection, look.wave_id):
         if row.job != job:
             continue
         outcome = found.setdefault(
-            row.asked, {"item": row.asked, "facts": 0, "tokens": 0, "error": ""}
+            row.asked, {"item": row.asked, "facts": 0, "new": 0, "tokens": 0, "error": ""}
         )
         outcome["facts"] += row.facts - row.over
+        outcome["new"] += new.get(row.position, 0)
         outcome["tokens"] += row.tokens
         said = errors.setdefault(row.asked, [])
         if row.status == REFUSED:

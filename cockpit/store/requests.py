@@ -143,6 +143,7 @@ def fetched(
             "request_id": request_id,
             "items": safe,
             "facts": sum(int(outcome.get("facts", 0)) for outcome in outcomes),
+            "new": sum(int(outcome.get("new", 0)) for outcome in outcomes),
             "tokens": sum(int(outcome.get("tokens", 0)) for outcome in outcomes),
         },
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ def test_the_first_facts_of_the_plan_stay_when_there_are_too_many() -> None:
             )
             assert orphans == (5,)
             outcomes = run.store.read_now(
-                lambda c: jobs.outcomes(c, run.look.wave_id, "q-1", {"fact_cap": "past the cap"})
+                lambda c: jobs.outcomes(c, run.look, "q-1", {"fact_cap": "past the cap"})
             )
             assert expected in (None, outcomes)
             expected = outcomes
@@ -220,6 +221,30 @@ def test_the_first_facts_of_the_plan_stay_when_there_are_too_many() -> None:
         (0, "3 facts: past the cap"),
         (0, "3 facts: past the cap"),
     ]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_what_is_granted_again_is_lifted_and_past_the_cap_stays_as_it_was(
+    order: tuple[int, ...],
+) -> None:
+    a, b, c = made("a"), made("b"), made("c")
+    with running() as run:
+        run.find([a, b, c])
+        before, first = run.linked(), run.look.ordinal
+        run.look = replace(run.wave(), whole=frozenset({a.fact_id}))
+        todo = run.plan(3)
+        for at in order:
+            # Two jobs find what stood there; the last is past the cap.
+            run.end(Ended(todo[at], "done", [[a, b], [b], [c]][at]))
+        run.close(most=1)
+        lifted = [one for one in run.linked() if one.ordinal > first]
+        assert [(one.fact_id, one.utility) for one in lifted] == [(b.fact_id, 1_000_000)]
+        live = {one.fact_id: one.ordinal for one in run.linked() if not one.superseded}
+        assert live == {a.fact_id: first, b.fact_id: first + 1, c.fact_id: first}
+        assert run.store.read_now(lambda k: facts.linked(k, run.session_id, first)) == before
+        assert run.summary()["refused"] == {"fact_cap": 1}
+        counts = run.store.read_now(lambda k: jobs.outcomes(k, run.look, "q-1", {}))
+        assert [(one["facts"], one["new"]) for one in counts] == [(2, 1), (1, 0), (0, 0)]
 
 
 def test_near_duplicates_share_a_cluster_and_the_past_does_not_change() -> None:

@@ -1,0 +1,263 @@
+"""Observing through the whole loop: kills, hung and failing sources, refusals, cancellation, and what
+is granted again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from observe_loop import PATIENCE_S, looked, runtime_on, scenario, seen, when
+from observe_world import Project
+
+from cockpit.access.principals import PERSON
+from cockpit.loop import adapting
+from cockpit.loop.outcomes import Outcome
+from cockpit.loop.settings import ObserveLimits
+from cockpit.store.database import Tx
+from cockpit.store.place import find_place
+
+DRIVER = Path(__file__).with_name("observe_kill_driver.py")
+FILES = 420
+"""Some batches of jobs: see BATCH_JOBS."""
+
+HANGING_GH = f"""#!{sys.executable}
+import json, os, pathlib, sys, time
+if sys.argv[1:3] == ["pr", "view"]:
+    print(json.dumps({{"number": 1, "title": "t", "body": "b", "files": [], "additions": 1}}))
+else:
+    place = pathlib.Path(__file__).parent
+    (place / "mine").write_text(str(os.getpid()))
+    (place / "mine").rename(place / "pid")
+    time.sleep(3600)
+"""
+
+
+def many(root: Path) -> Project:
+    project = Project(root).git_init()
+    for number in range(FILES):
+        project.write(f"many/m{number:04}.py", f"def number_{number}():\n    return {number}\n")
+    project.commit("many")
+    return project
+
+
+def drive(root: Path, model: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(DRIVER), str(root), model, *words],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+
+
+def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(tmp_path: Path) -> None:
+    """What had been read is taken away before the session goes on: nothing reads it a second time,
+    and the packets are those of a session that nobody killed."""
+    model = scenario(tmp_path, ["file:many/*.py", "log:HEAD"])
+    project = many(tmp_path / "project")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for clone in (whole, killed):
+        subprocess.run(
+            ["git", "clone", "-q", str(project.root), str(clone)], check=True, capture_output=True
+        )
+    straight = json.loads(drive(whole, model, "run").stdout.splitlines()[1])
+    assert straight["jobs"] == {"done": FILES + 1}
+
+    died = drive(killed, model, "kill")
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    with closing(sqlite3.connect(find_place(killed).database)) as store:
+        done = [
+            str(path)
+            for (path,) in store.execute(
+                "SELECT json_extract(provenance_json,'$.path') FROM observed_facts"
+                " WHERE source_type='file'"
+            )
+        ]
+    assert 0 < len(done) < FILES
+    for path in done:
+        (killed / path).unlink()
+    resumed = drive(killed, model, "run", died.stdout.split()[0])
+    assert resumed.returncode == 0, resumed.stderr
+    after = json.loads(resumed.stdout.splitlines()[1])
+    assert after["jobs"] == {"done": FILES + 1}
+    assert after["digests"][:2] == straight["digests"][:2]
+
+
+@pytest.fixture
+def hanging(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pull request that can be previewed and never be read; gives where the program's id goes."""
+    project.git("remote", "add", "origin", "https://github.com/acme/api.git")
+    program = tmp_path / "hanging" / "gh"
+    program.parent.mkdir()
+    program.write_text(HANGING_GH)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return program.with_name("pid")
+
+
+def runs(pid_file: Path) -> bool:
+    """Whether the program that writes its id there has begun, and is alive."""
+    try:
+        os.kill(int(pid_file.read_text()), 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return True
+
+
+async def test_a_hung_source_delays_only_itself(
+    project: Project, tmp_path: Path, hanging: Path
+) -> None:
+    model = scenario(tmp_path, ["pr:1", "file:README.md", "tree:."])
+    limits = ObserveLimits(job_timeout_s=1.0)
+    async with runtime_on(project.root, observe=limits) as runtime:
+        others = when(runtime.store, lambda n: n.get("done") == 2 and n.get("planned") == 1)
+        sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
+        ended = await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
+        assert ended.result["status"] == "done"
+        assert others.is_set()
+        (_, second) = seen(runtime.store, sid)
+    assert not runs(hanging)
+    assert second.job("pr:1").status == "timed_out"
+    assert second.job("file:README.md").status == second.job("tree:.").status == "done"
+    assert "file:README.md" in second.held and "tree:." in second.held
+    counted = second.journal["observation.jobs"]
+    assert (counted["done"], counted["timed_out"]) == (2, 1)
+    assert "pr:1: could not be read: it took longer than" in second.told()
+
+
+async def test_cancelling_in_the_middle_leaves_nothing_behind_and_the_session_goes_on(
+    project: Project, tmp_path: Path, hanging: Path
+) -> None:
+    model = scenario(tmp_path, ["pr:1", "file:README.md"])
+    async with runtime_on(project.root) as runtime:
+        half = when(runtime.store, lambda n: n.get("done") == 1 and n.get("planned") == 1)
+        sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
+        before = asyncio.all_tasks()
+        running = asyncio.create_task(runtime.run(sid))
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await half.wait()
+                while not runs(hanging):
+                    await asyncio.sleep(0.01)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+        assert not runs(hanging)
+        assert asyncio.all_tasks() <= before
+    program = hanging.with_name("gh")
+    program.write_text(HANGING_GH.replace("time.sleep(3600)", "sys.exit(1)"))
+    async with runtime_on(project.root) as runtime:
+        ended = await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
+        assert ended.result["status"] == "done"
+
+
+async def test_a_source_that_is_switched_off_is_refused_with_its_reason(
+    project: Project, tmp_path: Path
+) -> None:
+    model = scenario(tmp_path, ["search:load", "file:README.md"])
+    change = {
+        "base_profile_version": 1,
+        "effective_waves": 5,
+        "rules": [{"rule_id": "search", "enabled": False}],
+        "reason": "no searches now",
+    }
+    async with runtime_on(project.root) as runtime:
+        settings = runtime.engine.settings
+        sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
+
+        def switch_off(tx: Tx) -> Outcome:
+            adapting.propose(
+                tx, settings, json.dumps(change), PERSON, profile_id="default", proposal_id="p-1"
+            )
+            return adapting.decide(tx, settings, "p-1", "approved", PERSON)
+
+        assert (await runtime.store.write(switch_off)).status == "approved"
+        await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
+        (_, second) = seen(runtime.store, sid)
+    assert (second.job("search:load").status, second.job("search:load").reason) == (
+        "refused",
+        "source_disabled",
+    )
+    assert second.journal["observation.jobs"]["refused"] == {"source_disabled": 1}
+    assert "search:load" not in second.held and "file:README.md" in second.held
+    assert "switched this source off" in second.told()
+
+
+LONG = "".join(
+    f"def reading_{n}(station):\n    return measured(station, {n}) * {n * 7919 % 1013}\n\n\n"
+    for n in range(120)
+)
+
+
+@pytest.mark.parametrize("again", ["file:long.py", "file:lo*.py"])
+async def test_what_is_asked_for_again_comes_in_full(
+    project: Project, tmp_path: Path, again: str
+) -> None:
+    """A packet left it out or shortened it; granted again, the next one has it whole."""
+    project.write("long.py", LONG)
+    for number in range(12):
+        project.write(f"other/o{number:02}.py", LONG.replace("reading", f"other_{number}"))
+    project.commit("long files")
+    others = [f"file:other/o{number:02}.py" for number in range(12)]
+    model = scenario(tmp_path, [*others, "file:long.py"], [again])
+    (_, second, third) = await looked(project.root, model, token_budget=20_000)
+    lost = "file:long.py" not in second.held or second.held["file:long.py"].level != "full"
+    assert lost, "the test needs a packet that has no room for it"
+    held = third.held["file:long.py"]
+    assert (held.level, held.pinned) == ("full", True)
+    fetched = third.journal["context.fetched"]
+    assert (fetched["facts"], fetched["new"]) == (1, 1)
+
+
+async def test_what_is_too_large_is_granted_again_and_breaks_nothing(
+    project: Project, tmp_path: Path
+) -> None:
+    project.write("long.py", LONG * 8)
+    project.commit("long")
+    model = scenario(tmp_path, ["file:long.py"], ["file:long.py"])
+    (_, second, third) = await looked(project.root, model, token_budget=12_000)
+    for wave in (second, third):
+        assert wave.held["file:long.py"].level != "full"
+    assert not third.held["file:long.py"].pinned
+
+
+async def test_what_stands_in_full_already_is_said_to(project: Project, tmp_path: Path) -> None:
+    model = scenario(tmp_path, ["tree:src"], ["tree:src"])
+    (_, second, third) = await looked(project.root, model)
+    assert second.held["tree:src"] == third.held["tree:src"]
+    fetched = third.journal["context.fetched"]
+    assert (fetched["facts"], fetched["new"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "first", "then", "refused"),
+    [
+        (
+            "deploy.env",
+            "TOKEN_A=aaa\nTOKEN_B=bbb\n",
+            "file:deploy.env",
+            "file:deploy.env:1-2",
+            False,
+        ),
+        ("plain.py", LONG, "file:plain.py @outline", "file:plain.py", False),
+        ("plain.py", LONG, "file:plain.py", "file:plain.py:1-20", True),
+    ],
+    ids=["by reference", "an outline", "in full"],
+)
+async def test_only_what_stands_there_line_by_line_makes_a_read_redundant(
+    project: Project, tmp_path: Path, name: str, content: str, first: str, then: str, refused: bool
+) -> None:
+    project.write(name, content)
+    project.commit("one more")
+    model = scenario(tmp_path, [first], [then])
+    (_, second, third) = await looked(project.root, model)
+    assert second.held[first].level == "full"
+    assert ("context.refused" in second.journal) is refused
+    assert (then in third.held) is not refused
