@@ -6,9 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from cockpit.access import tokens
+from cockpit.access.principals import PERSON
+from cockpit.config import load_settings
+from cockpit.loop.ruling import Ruling, rule
+from cockpit.store import journal, proposals
+from cockpit.store.database import Store
+from cockpit.store.place import find_place
 
 COMMAND = (sys.executable, "-m", "cockpit")
 PATIENCE_S = 60
@@ -34,6 +44,13 @@ class Project:
     def database(self) -> Path:
         return self.root / ".cockpit" / "state" / "cockpit.db"
 
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        """The project's store, as another process than the server's opens it."""
+        find_place(self.root).prepare()
+        with Store.open(self.database) as store:
+            yield store
+
     def run(self, *words: str, expect: int = 0) -> str:
         """Run ``cockpit`` to its end, which must be ``expect``; returns its output."""
         done = subprocess.run(
@@ -48,14 +65,58 @@ class Project:
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    def json(self, *words: str) -> Any:
-        """What ``cockpit`` prints, as JSON."""
-        return json.loads(self.run(*words))
+    def decide(self, proposal_id: str, verdict: Ruling = "approved", reason: str = "") -> None:
+        """A person decides."""
+        settings = load_settings(None, env={}).runtime
+        with self.store() as store:
+            store.write_now(
+                lambda tx: rule(tx, settings, proposal_id, verdict, token="", reason=reason)
+            )
+
+    def waiting(self) -> list[str]:
+        """The proposals that nobody has decided."""
+        with self.store() as store:
+            return [one.proposal_id for one in store.read_now(proposals.pending)]
+
+    def actors(self, action: str) -> list[str]:
+        """Who did what the journal calls ``action``, in order; its chain must verify."""
+        with self.store() as store:
+            assert not store.read_now(journal.verify).broken
+            return store.read_now(
+                lambda connection: [
+                    actor
+                    for (actor,) in connection.execute(
+                        "SELECT actor FROM journal WHERE action=? ORDER BY seq", (action,)
+                    )
+                ]
+            )
 
     def token(self, namespace: str, *scopes: str) -> str:
         """A new token of ``namespace``."""
-        named = [word for scope in scopes for word in ("--scope", scope)]
-        return self.run("tokens", "issue", "--namespace", namespace, *named).strip()
+        return self.issued(namespace, *scopes)[1]
+
+    def issued(self, namespace: str, *scopes: str) -> tuple[str, str]:
+        """The id of a new token, and its secret."""
+        with self.store() as store:
+            made, secret = store.write_now(
+                lambda tx: tokens.issue(
+                    tx, namespace=namespace, scopes=frozenset(scopes), by=PERSON
+                )
+            )
+        return made.cap_id, secret
+
+    def revoke(self, cap_id: str) -> None:
+        with self.store() as store:
+            store.write_now(lambda tx: tokens.revoke(tx, cap_id, PERSON))
+
+
+def small(folder: Path) -> Project:
+    """A new project with one file in it."""
+    root = folder / "project"
+    root.mkdir()
+    (root / "shapes.py").write_text("def area(a, b):\n    return a * b\n", encoding="utf-8")
+    subprocess.run(["git", "init", "--quiet", str(root)], check=True)
+    return Project(root)
 
 
 class Wire:

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_world import COMMAND, PATIENCE_S, VERSION, Project
+from mcp_world import COMMAND, PATIENCE_S, VERSION, Project, small
 
 SCOPES = ("work.read", "work.write", "orientation.read", "orientation.propose")
 HELLO = {
@@ -29,7 +29,13 @@ HELLO = {
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """One project, and one server, for all of these."""
+    return small(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="module")
 def address(project: Project) -> Iterator[str]:
     """A server on a free port."""
     process = subprocess.Popen(
@@ -72,15 +78,13 @@ async def test_a_client_with_a_token_works_as_on_standard_input(
             {"purpose": "p", "question": "q", "scope": ["file:shapes.py"], "wait_s": 0},
         )
         told = json.loads(asked.content[0].text)  # type: ignore[union-attr]  # every answer is text
-        project.run("proposals", "approve", told["proposal_id"])
+        project.decide(told["proposal_id"])
         again = await client.call_tool(
             "request_context", {"proposal_id": told["proposal_id"], "wait_s": 60}
         )
         facts = json.loads(again.content[0].text)["facts"]  # type: ignore[union-attr]  # text
     assert "return a * b" in facts[0]["text"]
-    rows = [json.loads(line) for line in project.run("journal", "export").splitlines()]
-    created = [row for row in rows if row["action"] == "task.created"]
-    assert [row["actor"] for row in created] == ["agent/one"]
+    assert project.actors("task.created") == ["agent/one"]
 
 
 async def test_without_a_token_and_with_a_wrong_one_nothing_is_served(
@@ -89,12 +93,9 @@ async def test_without_a_token_and_with_a_wrong_one_nothing_is_served(
     assert (await post(address)).status_code == 401
     assert (await post(address, Authorization="Bearer ckp_wrong")).status_code == 401
     assert (await post(address, Authorization="Basic Zm9vOmJhcg==")).status_code == 401
-    secret = project.token("agent/late", *SCOPES)
+    cap_id, secret = project.issued("agent/late", *SCOPES)
     assert (await post(address, Authorization=f"Bearer {secret}")).status_code == 200
-    (token,) = [
-        one for one in project.json("tokens", "list", "--json") if one["namespace"] == "agent/late"
-    ]
-    project.run("tokens", "revoke", token["cap_id"])
+    project.revoke(cap_id)
     assert (await post(address, Authorization=f"Bearer {secret}")).status_code == 401
 
 
@@ -168,11 +169,9 @@ async def test_two_clients_at_once_are_told_apart(project: Project, address: str
                 made = await client.call_tool("create_task", {"title": f"{name} {number}"})
                 assert not made.is_error
 
-    await asyncio.gather(work("agent/one"), work("agent/two"))
-    rows = [json.loads(line) for line in project.run("journal", "export").splitlines()]
-    made = [row for row in rows if row["action"] == "task.created"]
-    assert sorted(row["actor"] for row in made) == ["agent/one"] * 10 + ["agent/two"] * 10
-    assert project.run("journal", "verify")
+    await asyncio.gather(work("agent/left"), work("agent/right"))
+    made = project.actors("task.created")
+    assert made.count("agent/left") == made.count("agent/right") == 10
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "203.0.113.7"])

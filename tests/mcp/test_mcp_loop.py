@@ -6,19 +6,17 @@ import json
 
 from mcp_world import Project, Wire
 
+from cockpit.store import sessions
+
 QUESTION = {"purpose": "see", "question": "what is area?", "scope": ["file:shapes.py"]}
 NOTES = {"action": "write_file", "arguments": {"path": "notes.md", "content": "# Notes\n"}}
-
-
-def waiting(project: Project) -> list[str]:
-    return [proposal["proposal_id"] for proposal in project.json("proposals", "list", "--json")]
 
 
 def test_a_request_waits_for_a_person_and_brings_what_was_granted(project: Project) -> None:
     with Wire(project).greet() as wire:
         asked = wire.call("request_context", **QUESTION, wait_s=0)
         assert asked["status"] == "pending"
-        assert waiting(project) == [asked["proposal_id"]]
+        assert project.waiting() == [asked["proposal_id"]]
         assert "area" not in json.dumps(asked)
         project.run("proposals", "approve", asked["proposal_id"])
         told = wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=60)
@@ -40,7 +38,7 @@ def test_a_call_that_waits_is_answered_when_the_person_decides(project: Project)
                 "params": {"name": "request_context", "arguments": wait},
             }
         )
-        project.run("proposals", "reject", first["proposal_id"], "--reason", "not that file")
+        project.decide(first["proposal_id"], "rejected", "not that file")
         told = json.loads(wire.line())
     assert told["id"] == "waiting"
     answer = json.loads(told["result"]["content"][0]["text"])
@@ -54,7 +52,7 @@ def test_an_approved_action_is_done_by_cockpit_once(project: Project) -> None:
         asked = wire.call("propose_action", **NOTES, wait_s=0)
         assert asked["status"] == "pending"
         assert not (project.root / "notes.md").exists()
-        project.run("proposals", "approve", asked["proposal_id"])
+        project.decide(asked["proposal_id"])
         told = wire.call("propose_action", proposal_id=asked["proposal_id"], wait_s=60)
     assert told["status"] == "confirmed"
     assert (project.root / "notes.md").read_text(encoding="utf-8") == "# Notes\n"
@@ -65,7 +63,7 @@ def test_one_thing_is_proposed_at_a_time(project: Project) -> None:
         asked = wire.call("request_context", **QUESTION, wait_s=0)
         words = wire.refused("propose_action", **NOTES)
         assert asked["proposal_id"] in words
-        assert waiting(project) == [asked["proposal_id"]]
+        assert project.waiting() == [asked["proposal_id"]]
 
 
 def test_what_was_proposed_survives_the_server(project: Project) -> None:
@@ -73,7 +71,7 @@ def test_what_was_proposed_survives_the_server(project: Project) -> None:
         asked = wire.call("request_context", **QUESTION, wait_s=0)
         wire.process.kill()
         wire.process.wait()
-    project.run("proposals", "approve", asked["proposal_id"])
+    project.decide(asked["proposal_id"])
     with Wire(project).greet("claude-code") as wire:
         told = wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=60)
     assert told["status"] == "approved"
@@ -86,7 +84,7 @@ def test_what_was_approved_after_the_client_left_is_carried_out_by_whoever_conti
     with Wire(project, "--tier", "standard").greet() as wire:
         asked = wire.call("propose_action", **NOTES, wait_s=0)
         assert wire.leave()[0] == 0
-    project.run("proposals", "approve", asked["proposal_id"])
+    project.decide(asked["proposal_id"])
     project.run("run", "--continue", "last")
     assert (project.root / "notes.md").exists()
 
@@ -103,13 +101,11 @@ def test_a_proposal_belongs_to_who_made_it(project: Project) -> None:
 def test_the_client_has_a_session_in_its_own_name(project: Project) -> None:
     with Wire(project).greet("claude-code") as wire:
         wire.call("request_context", **QUESTION, wait_s=0)
-        sessions = project.json("sessions", "list", "--json")
-    assert [one["title"] for one in sessions] == ["claude-code, from outside"]
-    assert sessions[0]["status"] == "waiting"
-    rows = [json.loads(line) for line in project.run("journal", "export").splitlines()]
-    created = [row for row in rows if row["action"] == "session.created"]
-    assert [row["actor"] for row in created] == ["agent/mcp"]
-    assert project.run("journal", "verify")
+        with project.store() as store:
+            known = store.read_now(sessions.recent)
+    assert [one.title for one in known] == ["claude-code, from outside"]
+    assert known[0].status == "waiting"
+    assert project.actors("session.created") == ["agent/mcp"]
 
 
 def test_a_refusal_by_a_guard_is_told_and_proposes_nothing(project: Project) -> None:
@@ -119,7 +115,7 @@ def test_a_refusal_by_a_guard_is_told_and_proposes_nothing(project: Project) -> 
         assert told["status"] == "refused"
         words = wire.refused("propose_action", action="write_file", arguments={"path": "a"})
     assert "content" in words
-    assert waiting(project) == []
+    assert project.waiting() == []
 
 
 def test_a_change_of_attention_is_proposed_like_anything_else(project: Project) -> None:
@@ -135,7 +131,7 @@ def test_a_change_of_attention_is_proposed_like_anything_else(project: Project) 
     with Wire(project, "--tier", "all").greet() as wire:
         asked = wire.call("propose_profile_change", **change, wait_s=0)
         assert asked["status"] == "pending", asked
-        project.run("profile", "approve", asked["proposal_id"])
+        project.decide(asked["proposal_id"])
         told = wire.call("propose_profile_change", proposal_id=asked["proposal_id"], wait_s=60)
         assert told["status"] == "approved"
 
@@ -144,7 +140,7 @@ def test_a_packet_at_three_sizes(project: Project) -> None:
     with Wire(project, "--tier", "standard").greet() as wire:
         assert "No wave has a packet" in wire.refused("get_orientation_packet")
         asked = wire.call("request_context", **QUESTION, wait_s=0)
-        project.run("proposals", "approve", asked["proposal_id"])
+        project.decide(asked["proposal_id"])
         wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=60)
         sizes = [
             wire.answer("get_orientation_packet", fields=fields)[0]
@@ -170,7 +166,7 @@ def test_no_tier_has_a_tool_that_approves(project: Project) -> None:
             wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=0)["status"]
             == "pending"
         )
-    assert waiting(project) == [asked["proposal_id"]]
+    assert project.waiting() == [asked["proposal_id"]]
 
 
 def test_a_token_without_the_scope_proposes_nothing(project: Project) -> None:
@@ -178,4 +174,4 @@ def test_a_token_without_the_scope_proposes_nothing(project: Project) -> None:
     with Wire(project).greet() as wire:
         words = wire.refused("request_context", **QUESTION)
     assert "orientation.propose" in words
-    assert waiting(project) == []
+    assert project.waiting() == []

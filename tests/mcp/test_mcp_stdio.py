@@ -133,15 +133,11 @@ def test_a_token_that_opens_nothing_starts_nothing(project: Project) -> None:
 
 
 def test_a_token_revoked_while_it_serves_opens_nothing_from_then_on(project: Project) -> None:
-    secret = project.token("agent/claude", "work.read", "work.write")
-    (token,) = [
-        one for one in project.json("tokens", "list", "--json") if one["namespace"] != "main"
-    ]
+    cap_id, secret = project.issued("agent/claude", "work.read", "work.write")
     project.extra["COCKPIT_TOKEN"] = secret
     with Wire(project).greet() as wire:
         wire.call("create_task", title="Before")
-        del project.extra["COCKPIT_TOKEN"]
-        project.run("tokens", "revoke", token["cap_id"])
+        project.revoke(cap_id)
         assert "revoked" in wire.refused("create_task", title="After")
         assert "revoked" in wire.refused("get_tasks")
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_world import COMMAND, Project
+
+from cockpit.cli import root
+from cockpit.mcp.toolbox import TOOLS
+
+ROOT = Path(__file__).resolve().parents[2]
 
 CALLS: dict[str, dict[str, Any]] = {
     "create_epic": {"title": "Epic", "priority": "P1"},
@@ -171,3 +180,26 @@ async def test_the_last_task_of_a_story_says_that_it_ended_both(project: Project
         "story_id": "S-1",
         "epic_id": "E-1",
     }
+
+
+@pytest.mark.parametrize("tier", ["core", "standard", "all"])
+def test_the_page_names_the_tools_of_each_tier(tier: str) -> None:
+    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| {tier} |")]
+    named = re.findall(r"`([a-z_]+)`", row)
+    assert named == [tool.name for tool in TOOLS if tool.tier == tier]
+
+
+def test_the_configurations_on_the_page_are_what_they_claim_to_be() -> None:
+    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(json|toml)\n(.*?)```", page, re.DOTALL)
+    read = [json.loads(text) if kind == "json" else tomllib.loads(text) for kind, text in blocks]
+    servers = [one.get("mcpServers") or one["mcp_servers"] for one in read]
+    assert len(servers) == 3
+    assert all(set(one) == {"ohno"} for one in servers)
+    for one in servers:
+        if "command" in one["ohno"]:
+            words = one["ohno"]["args"]
+            command = root.get_command(click.Context(root), words[0])
+            assert command is not None
+            command.make_context(words[0], list(words[1:]))
