@@ -24,7 +24,9 @@ BENCHES = (
     "compile",
     "rivals",
     "adaptation",
+    "capture",
     "hook",
+    "work_queue",
 )
 
 

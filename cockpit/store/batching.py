@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _WILD = re.compile(r"[*?\[{]")
 
@@ -99,9 +100,10 @@ def _claim(path: str) -> str:
     return "" if sound == "." else sound
 
 
-def _above(claim: str) -> list[str]:
+@lru_cache(maxsize=16_384)  # the same few thousand paths, hundreds of times a change
+def _above(claim: str) -> tuple[str, ...]:
     """What the claim lies inside of, the project's root included."""
     if not claim:
-        return []
+        return ()
     parts = claim.split("/")
-    return ["", *("/".join(parts[:length]) for length in range(1, len(parts)))]
+    return ("", *("/".join(parts[:length]) for length in range(1, len(parts))))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from cockpit.store.actions import Action
@@ -229,8 +229,8 @@ def _write_groups(tx: Tx, graph: Graph) -> None:
         (GROUPED,),
     ).fetchall()
     at_work = tx.execute("SELECT task_id, claims FROM work_queue WHERE running=1").fetchall()
-    ready = [(task_id, json.loads(claims)) for task_id, claims, _ in top]
-    busy = [(task_id, json.loads(claims)) for task_id, claims in at_work]
+    ready = _with_claims([(task_id, claims) for task_id, claims, _ in top])
+    busy = _with_claims(at_work)
     groups = grouped(ready, busy, _paths(tx, graph, {task_id for task_id, _, _ in top}, busy))
     known = {task_id: group for task_id, _, group in top}
     stale = tx.execute("SELECT task_id, batch_group FROM work_queue WHERE batch_group>0").fetchall()
@@ -241,6 +241,12 @@ def _write_groups(tx: Tx, graph: Graph) -> None:
         if group != groups.get(task_id, 0)
     ]
     tx.connection.executemany("UPDATE work_queue SET batch_group=? WHERE task_id=?", differing)
+
+
+def _with_claims(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    # Parsed at once: that is several times sooner than one by one.
+    claims = json.loads(f"[{','.join(text for _, text in rows)}]")
+    return [(task_id, held) for (task_id, _), held in zip(rows, claims, strict=True)]
 
 
 def _paths(
