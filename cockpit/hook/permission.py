@@ -8,9 +8,11 @@ Source: design of Act ("deny rules → trust rules → person").
 from __future__ import annotations
 
 import os
+import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from cockpit.hook.checkout import Checkout
@@ -23,7 +25,15 @@ _OF_AGENTS = frozenset((".claude", ".codex", ".mcp.json", ".cockpit"))
 """What tells agents what they may do: a policy over them does not reach there."""
 _OWN = frozenset(("gh", "hub", "cockpit"))
 """Refused to the embedded engine, which has tools of its own for them; an agent outside has not."""
-_DECIDING = frozenset(("proposals", "tokens", "profile"))
+_OUTSIDE = "outside the project"
+"""In the risk table's reasons, for a command that names such a place."""
+_QUIETED = re.compile(r"[0-9&]?>&[0-9]|[0-9&]?>{1,2} ?/dev/null")
+_SIGNS = re.compile(r"[\s'\"=<>|;&(){}`$]+")
+_OF_EVERYBODY = frozenset(
+    ("tasks", "epics", "stories", "wip", "handoff", "journal", "sessions", "packet", "metrics")
+)
+_LOOKS = frozenset(("list", "show", "history", "diff", "changes", "status", "--help", "-h"))
+_WORDS_ONLY = frozenset(("--help", "-h", "--version"))
 
 
 class Ruling:
@@ -106,11 +116,17 @@ def _denied(command: str) -> str:
             continue
         if words == DENIED["cockpit"]:
             place = next((at for at, word in enumerate(argv) if _is_cockpit(word)), len(argv))
-            if argv[place + 1 : place + 2] and argv[place + 1] in _DECIDING:
+            if not _an_agent_may(argv[place + 1 :]):
                 return words
         elif words not in ours and "git_commit" not in words and "script" not in words:
             return words
     return ""
+
+
+def _an_agent_may(words: Sequence[str]) -> bool:
+    """Whether a command of cockpit's is the agent's as well: work on the backlog, and looking."""
+    command, verb = (*words[:2], "", "")[:2]
+    return command in _OF_EVERYBODY | _WORDS_ONLY or verb in _LOOKS
 
 
 def _is_cockpit(word: str) -> bool:
@@ -134,22 +150,22 @@ def _risk(event: Event, place: Checkout) -> str:
 
 def _command_risk(command: str) -> str:
     from cockpit.act.commandline import CommandRefused, split_command
-    from cockpit.act.risk import judge
+    from cockpit.act.risk import judge, worst
+    from cockpit.observe.by_reference import is_sensitive
 
+    words: Sequence[str]
     try:
-        argv = split_command(command)
+        words = split_command(command)
+        verdict = judge(words)
     except CommandRefused:
-        from cockpit.act.risk import worst
-
         # The agent's shell would take it apart, so it is as risky as its parts, and no read.
+        if ">" in _QUIETED.sub(" ", command):
+            return "high"  # it writes somewhere, and the parts do not tell where
+        words = _SIGNS.split(command)
         verdict = worst([judge(("sh", "-c", command))], "medium")
-    else:
-        from cockpit.observe.by_reference import is_sensitive
-
-        verdict = judge(argv)
-        if any(map(is_sensitive, argv)):
-            return "high"
-    if verdict.denied or verdict.network:
+    beyond = verdict.network or any(_OUTSIDE in reason for reason in verdict.reasons)
+    machinery = any(_OF_AGENTS & set(word.split("/")) for word in words)
+    if verdict.denied or beyond or machinery or any(map(is_sensitive, words)):
         return "high"
     return verdict.risk
 

@@ -44,6 +44,9 @@ DENIED = [
     "mkfs.ext4 /dev/sda1",
     "shutdown now",
     "cockpit proposals approve p-1",
+    "cockpit run 'review pr 3' --approve all",
+    "cockpit",
+    "cockpit hook uninstall claude --yes",
     "cd x; .venv/bin/cockpit tokens issue --namespace me --scope orientation.approve",
 ]
 NOT_DENIED = [
@@ -52,6 +55,10 @@ NOT_DENIED = [
     "git commit -m 'sudo is no more'",
     "gh pr view 3",
     "cockpit tasks start T-2",
+    "cockpit proposals list",
+    "cockpit profile show --version 2",
+    "cockpit --version",
+    "cockpit hook status",
     "cockpit wip set T-1 phase=testing",
     "rm -rf node_modules",
     "grep -rn sudo docs",
@@ -80,6 +87,7 @@ WRITES: dict[str, tuple[str, dict[str, str]]] = {
     "a new file": ("Write", {"file_path": "src/b.py", "content": "x"}),
     "an edit": ("Edit", {"file_path": "src/a.py", "old_string": "a", "new_string": "b"}),
     "a medium command": ("Bash", {"command": "mkdir build"}),
+    "tests in a folder": ("Bash", {"command": "cd src && python -m pytest -q 2>&1 | tail -3"}),
     "a pipe of reads": ("Bash", {"command": "git log | head -3"}),
 }
 NEVER: dict[str, tuple[str, dict[str, str]]] = {
@@ -94,6 +102,10 @@ NEVER: dict[str, tuple[str, dict[str, str]]] = {
     "a link outside": ("Read", {"file_path": "away/secret"}),
     "secrets": ("Read", {"file_path": "config/.env"}),
     "secrets by a command": ("Bash", {"command": "cat config/.env"}),
+    "secrets by a pipe": ("Bash", {"command": "cat config/.env | head"}),
+    "a redirection": ("Bash", {"command": "echo x > ~/.bashrc"}),
+    "a place outside": ("Bash", {"command": "cp a.py /etc/a.py"}),
+    "the agent's settings by a command": ("Bash", {"command": "cp a.json .claude/settings.json"}),
     "another tool": ("WebFetch", {"url": "https://example.org"}),
     "no path": ("Read", {}),
     "a commit": ("Bash", {"command": "git commit -m x"}),
