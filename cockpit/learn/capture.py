@@ -111,7 +111,9 @@ def _command(tool: ToolUse, read: Read | None) -> dict[str, Any]:
     code = tool.exit_code if tool.exit_code is not None or not tool.failed else 1
     tests = results_of(simple, tool.output, code)
     wrong = failure(simple, _words(tool), tool.output, code, tests, root=_root(tool))
-    patch = _files(edited(simple, root=_root(tool), failed=wrong is not None, read=read))
+    patch = _files(
+        edited(simple, root=_root(tool), failure=tool.output if wrong else None, read=read)
+    )
     if tests is not None:
         patch["test_results"] = tests.wip()
     commits = [one for one in simple if _commits(one)]

@@ -21,6 +21,8 @@ _PATCHED = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+)|^--- (?:a/)?([^\t\n]+)", re.MU
 _ENVELOPE = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$|^\*\*\* Move to: (.+?)\s*$", re.M
 )
+_FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+), in <module>', re.MULTILINE)
+_NEVER_BEGAN = re.compile(r"command not found|can't open file|SyntaxError:|IndentationError:")
 _GLOB = re.compile(r"[*?$`]")
 
 _REWRITERS: dict[str, tuple[str, ...]] = {
@@ -43,12 +45,12 @@ _LOOK_ONLY = frozenset(["--check", "--diff", "--check-only", "-c"])
 
 
 def edited(
-    simple: Sequence[Simple], *, root: str, failed: bool = False, read: Read | None = None
+    simple: Sequence[Simple], *, root: str, failure: str | None = None, read: Read | None = None
 ) -> list[str]:
     """The files beneath ``root`` that these commands changed, relative to it, without repeats.
 
-    ``failed`` says that the last of them failed: what a program of its own would have written is not
-    counted then.
+    ``failure`` is the output when the last of them failed: of a program only what it had done by then
+    counts, of any other command that failed nothing.
     """
     found: dict[str, None] = {}
     written: dict[str, str] = {}
@@ -58,8 +60,8 @@ def edited(
         return written[path] if path in written else read(path) if read is not None else None
 
     for place, one in enumerate(simple):
-        last = failed and place == len(simple) - 1
-        for path in (*one.writes, *([] if last else _by_program(one, text))):
+        broke = failure if place == len(simple) - 1 else None
+        for path in (*one.writes, *_by_program(one, text, broke)):
             inside = beneath(path, one.cwd, root)
             if inside:
                 found[inside] = None
@@ -90,11 +92,15 @@ def patched(text: str) -> list[str]:
     return [path for path in dict.fromkeys(found) if path != "/dev/null"]
 
 
-def _by_program(one: Simple, read: Read) -> list[str]:
+def _by_program(one: Simple, read: Read, broke: str | None = None) -> list[str]:
     name, words = one.program, one.argv[1:]
     plain = [word for word in words if not word.startswith("-")]
     if _PYTHON.match(name):
-        return python_writes(_program_text(one, "-c", read))
+        if broke is not None and _NEVER_BEGAN.search(broke):
+            return []
+        return python_writes(_program_text(one, "-c", read), _broke_at(one, broke or ""))
+    if broke is not None:
+        return []
     if name in ("node", "deno", "bun"):
         return node_writes(_program_text(one, "-e", read))
     if name in ("sed", "gsed", "perl"):
@@ -120,6 +126,15 @@ def _by_program(one: Simple, read: Read) -> list[str]:
         if not asked or set(asked).intersection(words):
             return [word for word in plain if word not in asked and "." in word]
     return []
+
+
+def _broke_at(one: Simple, told: str) -> int | None:
+    """The line of a Python program at which its own uncaught exception was raised."""
+    names = ["<string>", "<stdin>", *(posixpath.basename(word) for word in one.argv[1:])]
+    for frame in _FRAME.finditer(told):
+        if posixpath.basename(frame[1]) in names:
+            return int(frame[2])
+    return None
 
 
 def _program_text(one: Simple, flag: str, read: Read) -> str:

@@ -32,8 +32,11 @@ def node_writes(code: str) -> list[str]:
     return [path for _, path in _NODE.findall(code[:MOST])]
 
 
-def python_writes(code: str) -> list[str]:
-    """The paths that this Python program writes or removes; none where it does not parse."""
+def python_writes(code: str, before: int | None = None) -> list[str]:
+    """The paths that this Python program writes or removes; none where it does not parse.
+
+    ``before`` is the line at which it broke off: what stands there or below did not happen.
+    """
     if len(code) > MOST or not any(hint in code for hint in _HINTS):
         return []
     import ast  # only here: a hook that meets no program does not wait for it
@@ -43,7 +46,7 @@ def python_writes(code: str) -> list[str]:
         nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.Call)]
         # In the order of the text: a name means what it was given last.
         nodes.sort(key=lambda node: (node.lineno, node.col_offset))
-        return _Reading().paths(nodes)
+        return _Reading().paths([node for node in nodes if not before or node.lineno < before])
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 

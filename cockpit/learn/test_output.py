@@ -25,6 +25,9 @@ _PYTEST = re.compile(
     r"^(?:=+ )?(?P<counts>(?:no tests ran|\d+ [a-z]+)(?:, \d+ [a-z]+)*) in [\d.]+ ?s(?:econds)?\b.*$",
     re.MULTILINE,
 )
+_PYTEST_BROKEN = re.compile(
+    r"^(?:collecting \.\.\. )?ERROR: (?:file or dir|not found|usage|while)", re.M
+)
 _PYTEST_FIRST = (
     re.compile(r"^FAILED (?P<name>\S.*?)(?: - .*)?$", re.MULTILINE),
     re.compile(r"^ERROR (?P<name>[^\s:]\S*(?:::.*?)?)(?: - .*)?$", re.MULTILINE),
@@ -191,13 +194,15 @@ def _pytest(told: str) -> Counts | None:
     counts = ends[-1]["counts"]
     by = {word: int(number) for number, word in _NUMBERED.findall(counts)}
     errors = by.get("error", 0) + by.get("errors", 0)
-    passed, failed = by.get("passed", 0), by.get("failed", 0) + errors
+    passed, failed = by.get("passed", 0) + by.get("xpassed", 0), by.get("failed", 0) + errors
+    skipped = by.get("skipped", 0) + by.get("xfailed", 0)
     return Counts(
-        passed=passed + by.get("xpassed", 0),
+        passed=passed,
         failed=failed,
-        skipped=by.get("skipped", 0) + by.get("xfailed", 0),
+        skipped=skipped,
         first=_first_of("pytest", told) if failed else "",
-        ran=not counts.startswith("no tests"),
+        ran=passed + failed + skipped > 0,
+        broken=_PYTEST_BROKEN.search(told) is not None,
     )
 
 

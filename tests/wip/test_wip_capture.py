@@ -125,8 +125,17 @@ def test_a_script_on_the_disk_is_read_and_one_that_failed_is_not_believed() -> N
         "sub/a.py"
     ]
     assert captured(bash("python fix.py")) == {}
-    failed = captured(bash("python fix.py", "Traceback", 1), scripts.get)
-    assert "files_modified" not in failed
+    two = {f"{ROOT}/fix.py": "open('a.py', 'w').write('')\nx = 1 / 0\nopen('b.py', 'w')"}
+    broke = (
+        "Traceback (most recent call last):\n"
+        f'  File "{ROOT}/fix.py", line 2, in <module>\n    x = 1 / 0\nZeroDivisionError: no\n'
+    )
+    assert captured(bash("python fix.py", broke, 1), two.get)["files_modified"] == ["a.py"]
+    ended = captured(bash("python fix.py", "1 test failed", 1), two.get)
+    assert ended["files_modified"] == ["a.py", "b.py"]
+    for told in ("python: can't open file 'fix.py'", "bash: python: command not found"):
+        assert "files_modified" not in captured(bash("python fix.py", told, 2), two.get)
+    assert "files_modified" not in captured(bash("sed -i s/a/b/ a.py", "sed: no", 1))
 
 
 def test_a_test_run_is_kept_whole_and_what_failed_is_an_error_too() -> None:
