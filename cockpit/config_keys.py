@@ -182,6 +182,16 @@ KEYS: tuple[Key, ...] = (
         project="lower",
     ),
     Key(
+        "work",
+        "answer_tokens",
+        "answer_tokens",
+        _whole(500, 100_000),
+        "a whole number of tokens from 500 to 100000",
+        8_000,
+        "COCKPIT_ANSWER_TOKENS",
+        "the most that one answer about tasks holds; a longer one comes in pages",
+    ),
+    Key(
         "limits",
         "max_waves",
         "limits.max_waves",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from cockpit.commands.project import WrongUse, first_start, here, settings_of
-from cockpit.commands.terminal import say
+from cockpit.commands.terminal import on_terminal, say
 
 if TYPE_CHECKING:
     from cockpit.work.tool import Tier
@@ -57,6 +58,12 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
     if http:
         asyncio.run(over_http(place, settings, cast("Tier", tier), host, port, _tell))
     else:
+        if sys.stdin is None:
+            raise WrongUse("Standard input is closed; a client starts this and speaks to it there.")
+        if on_terminal(sys.stdin):
+            say(
+                "A client starts this and speaks to it on standard input; docs/agents.md tells how."
+            )
         secret = token or os.environ.get(TOKEN, "")
         asyncio.run(over_stdio(place, settings, cast("Tier", tier), secret.strip()))
 

@@ -50,6 +50,7 @@ class RuntimeSettings:
     model: ModelSettings = field(default_factory=ModelSettings)
     policy: str = "ask"
     token_budget: int = DEFAULT_BUDGET
+    answer_tokens: int = 8_000
     limits: Limits = field(default_factory=Limits)
     observe: ObserveLimits = field(default_factory=ObserveLimits)
     adaptation: AdaptationLimits = field(default_factory=AdaptationLimits)

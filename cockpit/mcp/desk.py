@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cockpit.access.principals import Caller
@@ -60,7 +60,8 @@ class Desk:
 
     def __init__(self, store: Store, place: Place, settings: RuntimeSettings) -> None:
         self.store = store
-        self.engine = EngineThread(store, place, settings)
+        self.answer_tokens = settings.answer_tokens
+        self.engine = EngineThread(store, place, unattended(settings))
         self._seats: dict[tuple[str, str, str], Outside] = {}
 
     async def call(self, tool: Tool, guest: Guest, arguments: Mapping[str, Any] | None) -> Any:
@@ -106,6 +107,16 @@ class Desk:
     async def close(self) -> None:
         """End what runs for clients; what they proposed stays in the queue."""
         await self.engine.close()
+
+
+def unattended(settings: RuntimeSettings) -> RuntimeSettings:
+    """The settings under which outside agents work: nothing of theirs passes without a person.
+
+    Whoever starts the server writes its environment, and that is the agent: what would approve by
+    itself is not read from there.
+    """
+    rules = replace(settings.adaptation, auto="never")
+    return replace(settings, policy="ask", adaptation=rules)
 
 
 async def _request_context(desk: Desk, guest: Guest, asked: RequestContext) -> Any:

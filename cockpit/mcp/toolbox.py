@@ -19,13 +19,16 @@ def _served(tool: WorkTool) -> Tool:
     async def run(desk: Desk, guest: Guest, args: Any) -> Any:
         now = stamp(desk.store.clock.now())
 
-        def write(tx: Tx) -> Any:
-            return tool.run(tx, guest.caller(tx.connection, now), args)
+        def answered(where: Tx | sqlite3.Connection, connection: sqlite3.Connection) -> Any:
+            caller = guest.caller(connection, now)
+            session_id = desk.session_of(caller, guest)
+            return tool.run(
+                where, caller, args, session_id=session_id, cap_tokens=desk.answer_tokens
+            )
 
-        def read(connection: sqlite3.Connection) -> Any:
-            return tool.run(connection, guest.caller(connection, now), args)
-
-        return await (desk.store.write(write) if tool.writes else desk.store.read(read))
+        if tool.writes:
+            return await desk.store.write(lambda tx: answered(tx, tx.connection))
+        return await desk.store.read(lambda connection: answered(connection, connection))
 
     return Tool(tool.name, tool.tier, tool.description, tool.parameters, run)
 

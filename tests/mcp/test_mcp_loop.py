@@ -175,3 +175,15 @@ def test_a_token_without_the_scope_proposes_nothing(project: Project) -> None:
         words = wire.refused("request_context", **QUESTION)
     assert "orientation.propose" in words
     assert project.waiting() == []
+
+
+def test_no_environment_and_no_configuration_approves_for_the_agent(project: Project) -> None:
+    config = project.root.parent / "config"
+    config.mkdir()
+    (config / "config.toml").write_text('[approval]\npolicy = "all"\n', encoding="utf-8")
+    project.extra |= {"COCKPIT_APPROVE": "all", "COCKPIT_ADAPTATION_AUTO": "weights"}
+    with Wire(project, "--tier", "standard").greet() as wire:
+        asked = wire.call("propose_action", **NOTES, wait_s=1)
+        assert asked["status"] == "pending"
+    assert project.waiting() == [asked["proposal_id"]]
+    assert not (project.root / "notes.md").exists()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import sqlite3
+import subprocess
+import sys
 
 from mcp_world import Project, Wire
 
@@ -60,6 +62,7 @@ def test_ten_tasks_at_three_sizes(project: Project) -> None:
 
 
 def test_an_answer_never_grows_past_its_cap_and_says_where_it_goes_on(project: Project) -> None:
+    project.extra["COCKPIT_ANSWER_TOKENS"] = "4000"
     with Wire(project).greet() as wire:
         for number in range(30):
             wire.call("create_task", title=f"Task {number}", description="word " * 300)
@@ -67,7 +70,7 @@ def test_an_answer_never_grows_past_its_cap_and_says_where_it_goes_on(project: P
         offset = 0
         while True:
             told = wire.call("get_tasks", fields="standard", offset=offset)
-            assert len(json.dumps(told)) < 40_000
+            assert len(json.dumps(told)) < 8_500
             seen += [task["id"] for task in told["tasks"]]
             if "next_offset" not in told:
                 break
@@ -169,3 +172,47 @@ def test_two_clients_at_once_lose_nothing(project: Project) -> None:
         kept = two.call("get_task", task_id="T-1", fields="full")["wip"]
     assert len({json.dumps(one) for one in kept["decisions"]}) == 50
     assert len(kept["files_modified"]) == 50
+
+
+SERVED = """
+import sys
+from cockpit.cli import main
+code = main(["mcp"])
+heavy = {"textual", "widgets.board", "pydantic_ai", "anthropic", "openai", "numpy", "tiktoken"}
+print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def test_keeping_tasks_loads_neither_screen_nor_model_nor_compiler(project: Project) -> None:
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "a", "version": "1"},
+    }
+    call = {"name": "create_task", "arguments": {"title": "One"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", SERVED],
+        cwd=project.root,
+        env=project.env,
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_without_standard_input_it_says_so(project: Project) -> None:
+    words = f'exec "{sys.executable}" -m cockpit mcp <&-'
+    done = subprocess.run(
+        ["sh", "-c", words], cwd=project.root, env=project.env, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "Standard input is closed" in done.stderr
