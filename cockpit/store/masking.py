@@ -12,10 +12,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
 
 from cockpit.store.suspicion import unsuspicious as unsuspicious
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # A name may end in front of a token: ``tok_ghp_…``.
 _EDGE = r"(?<![A-Za-z0-9])"
@@ -55,7 +58,13 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
         r"\.[A-Za-z0-9_-]{0,4096}",
     ),
 )
-_COMPILED = tuple((kind, hint, re.compile(shape)) for kind, hint, shape in SHAPES)
+
+
+@cache
+def _shape(written: str) -> re.Pattern[str]:
+    """Compiled when a text has its hint: hooks, which an agent waits for, mostly see none."""
+    return re.compile(written)
+
 
 _PEM_BEGIN = re.compile(r"-----BEGIN ((?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?)-----")
 _URL_SECRET = re.compile(
@@ -98,9 +107,9 @@ def mask(text: str) -> str:
 def mask_suspect(text: str) -> str:
     """:func:`mask` without its short cut."""
     masked = mask_key_blocks(safe_text(text))
-    for kind, hint, shape in _COMPILED:
+    for kind, hint, shape in SHAPES:
         if hint in masked:
-            masked = shape.sub(f"{_MASKED}{kind}]", masked)
+            masked = _shape(shape).sub(f"{_MASKED}{kind}]", masked)
     if "://" in masked:
         masked = _URL_SECRET.sub(_mask_url, masked)
     masked = _BEARER.sub(_mask_bearer, masked)
