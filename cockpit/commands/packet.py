@@ -12,9 +12,11 @@ import click
 from cockpit.commands.exits import Exit
 from cockpit.commands.project import choose_session, here, look, open_store
 from cockpit.commands.terminal import listing, say, show, show_json, table
-from cockpit.store import facts, packets, profiles, waves
+from cockpit.store import facts, packets, pins, profiles, waves
+from cockpit.store.database import Tx
 from cockpit.store.errors import NotFound
 from cockpit.store.packets import Packet, Stored
+from cockpit.store.pins import Pinned
 from cockpit.store.waves import Wave
 
 SESSION = click.option("--session", metavar="ID", help="The session; without it, the last one.")
@@ -195,6 +197,40 @@ def diff(session: str | None, wave: int | None, since: int | None, as_json: bool
         ],
         f"Waves {before.ordinal} and {after.ordinal} know the same.",
     )
+
+
+@packet.command()
+@click.argument("fact")
+@SESSION
+@AS_JSON
+def pin(fact: str, session: str | None, as_json: bool) -> None:
+    """Keep FACT (its id, or the name under which it is listed) in every packet from the next wave on."""
+    _keep(pins.pin, fact, session, as_json)
+
+
+@packet.command()
+@click.argument("fact")
+@SESSION
+@AS_JSON
+def unpin(fact: str, session: str | None, as_json: bool) -> None:
+    """Let FACT be chosen or dropped by its worth again, from the next wave on."""
+    _keep(pins.unpin, fact, session, as_json)
+
+
+def _keep(
+    change: Callable[[Tx, str, str], Pinned], fact: str, session: str | None, as_json: bool
+) -> None:
+    def step(tx: Tx) -> Pinned:
+        session_id = choose_session(tx.connection, session)
+        return change(tx, session_id, pins.named(tx.connection, session_id, fact))
+
+    with open_store(here()) as store:
+        made = store.write_now(step)
+    if as_json:
+        show_json(asdict(made))
+        return
+    how = "stays in every packet" if made.pinned else "is chosen by its worth again"
+    show(f"{made.source_ref} {how}, from wave {made.ordinal} on.")
 
 
 def _list(session: str | None, as_json: bool) -> None:

@@ -7,8 +7,9 @@ file systems that do not tell.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import aiosqlite
 
@@ -17,6 +18,10 @@ from cockpit.store.database import Store
 
 SLOW_LOOK_S = 1.0
 BATCH = 1000
+SLICE = 200_000
+"""Characters of JSON that are read at a time: a few milliseconds."""
+_ROW_COST = 1_000
+"""What a row costs beside its detail, in characters."""
 
 
 async def follow(
@@ -36,7 +41,7 @@ async def follow(
         while True:
             changed.clear()
             found = await reader.execute_fetchall(sql, (after, *values))
-            batch = [journal.read_row(tuple(row)) for row in found]
+            batch = await read_rows(found)
             if batch:
                 after = batch[-1].seq
                 yield batch
@@ -47,6 +52,19 @@ async def follow(
                     await changed.wait()
             except TimeoutError:
                 continue  # the slow look: no sign came, read once all the same
+
+
+async def read_rows(found: Iterable[Sequence[Any]]) -> list[journal.Row]:
+    """The rows, read a slice at a time, so that the event loop never waits long for a thousand."""
+    batch: list[journal.Row] = []
+    heard = 0
+    for values in found:
+        heard += _ROW_COST + len(values[-2])
+        if heard > SLICE:
+            heard = 0
+            await asyncio.sleep(0)
+        batch.append(journal.read_row(tuple(values)))
+    return batch
 
 
 @asynccontextmanager

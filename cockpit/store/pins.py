@@ -52,6 +52,24 @@ def standing(connection: sqlite3.Connection, session_id: str) -> frozenset[str]:
     return frozenset(identity for (identity,) in found)
 
 
+def named(connection: sqlite3.Connection, session_id: str, name: str) -> str:
+    """The id of the one fact that a person means by its id or by its source reference.
+
+    Raises :class:`NotFound` where none is called so now, or more than one.
+    """
+    found = connection.execute(
+        "SELECT fact_id FROM session_facts WHERE session_id=:session AND superseded_at IS NULL"
+        " AND (fact_id=:name OR source_ref=:name) ORDER BY fact_id=:name DESC, ordinal, position",
+        {"session": session_id, "name": name},
+    ).fetchall()
+    ids = [str(fact_id) for (fact_id,) in found]
+    if not ids or (len(ids) > 1 and name not in ids):
+        several = f"more than one fact {name}: name one of {', '.join(ids)}"
+        nobody = f"no fact {name} now; `cockpit packet explain` lists those there are"
+        raise NotFound(f"Session {session_id} has {several if ids else nobody}.")
+    return ids[0]
+
+
 def pin(tx: Tx, session_id: str, fact_id: str) -> Pinned:
     """Keep a fact in every packet from the next wave on; one that is pinned stays as it is.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from store_world import begin, opened, python
 from cockpit.store import journal
 from cockpit.store.actions import Action
 from cockpit.store.database import Store, Tx
-from cockpit.store.follow import follow
+from cockpit.store.follow import SLICE, follow, read_rows
 from cockpit.store.journal import Row
 
 
@@ -143,3 +144,31 @@ def test_a_loop_that_closes_in_the_middle_of_following(tmp_path: Path) -> None:
             thread.join()
         assert store.write_now(row) > 0
         assert store.read_now(journal.verify).ok
+
+
+@pytest.mark.parametrize(("count", "chars"), [(1000, 10), (1000, 5_000), (3, 300_000)])
+async def test_many_rows_are_read_in_slices_that_let_others_run(
+    tmp_path: Path, count: int, chars: int
+) -> None:
+    with Store.open(tmp_path / "cockpit.db") as store:
+        detail = {"words": "x" * chars}
+
+        def write(tx: Tx) -> None:
+            for _ in range(count):
+                tx.journal(Action.SESSION_RUNNING, detail=detail)
+
+        after = store.read_now(journal.last_seq)
+        store.write_now(write)
+        sql = f"{journal.SELECT} WHERE seq>? ORDER BY seq"
+        found = store.read_now(lambda c: c.execute(sql, (after,)).fetchall())
+        reading = read_rows(found)
+        pauses = 0
+        try:
+            while True:
+                reading.send(None)
+                pauses += 1
+        except StopIteration as ended:
+            rows = ended.value
+        assert rows == store.read_now(lambda c: journal.rows(c, after=after, limit=count))
+        assert (pauses + 1) * SLICE >= sum(len(json.dumps(row.detail)) for row in rows[:-1])
+        assert pauses >= 2
