@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ from cockpit.loop import attending
 from cockpit.loop.asking import request_id
 from cockpit.loop.exchange import clipped
 from cockpit.loop.results import exchanges
-from cockpit.store import facts, plans, proposals, requests, waves
+from cockpit.observe.scope import ScopeRefused, parse_item
+from cockpit.store import facts, plans, proposals, waves
 from cockpit.store.errors import NotFound
 from cockpit.store.proposals import Proposal
 from cockpit.store.waves import Wave
@@ -96,23 +97,51 @@ def _proposal(
 def _given(
     connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
 ) -> tuple[Given, ...]:
-    """The facts that a granted request brought, or found again, in the wave after it."""
+    """The facts that a granted request brought, or found again, in the wave after it.
+
+    Where the request was turned back because they stand in the session already, these: what was
+    granted once is told again to an agent that has lost it.
+    """
     if call["name"] != "request_context":
         return ()
     identity = request_id(str(call["key"]))
-    known = connection.execute(
-        "SELECT 1 FROM context_requests WHERE request_id=? AND status='fetched'", (identity,)
+    row = connection.execute(
+        "SELECT status FROM context_requests WHERE request_id=?", (identity,)
     ).fetchone()
-    if known is None:
-        return ()
-    request = requests.load(connection, identity)
-    found = [
-        str(fact_id)
-        for (fact_id,) in connection.execute(
-            "SELECT fact_id FROM session_facts WHERE session_id=?"
-            " AND (job=? OR seen_at=?) ORDER BY ordinal, position",
-            (wave.session_id, request.request_id, wave.ordinal + 1),
+    if row is None:
+        found = _standing(connection, wave.session_id, call["arguments"].get("scope", ()))
+    elif row[0] == "fetched":
+        found = _ids(
+            connection,
+            "(job=? OR seen_at=?)",
+            (wave.session_id, identity, wave.ordinal + 1),
         )
-    ]
+    else:
+        found = []
     words = facts.texts(connection, found)
     return tuple(Given(words[fact].source_ref, words[fact].full) for fact in found)
+
+
+def _standing(connection: sqlite3.Connection, session_id: str, scope: Sequence[str]) -> list[str]:
+    """The facts of these items that the session holds now."""
+    try:
+        named = [str(parse_item(item)) for item in scope]
+    except ScopeRefused:
+        return []
+    marks = ",".join("?" * len(named))
+    return _ids(
+        connection,
+        f"superseded_at IS NULL AND source_ref IN ({marks})",
+        (session_id, *named),
+    )
+
+
+def _ids(connection: sqlite3.Connection, term: str, values: Sequence[Any]) -> list[str]:
+    return [
+        str(fact_id)
+        for (fact_id,) in connection.execute(
+            f"SELECT fact_id FROM session_facts WHERE session_id=? AND {term}"  # noqa: S608 - our own terms
+            " ORDER BY ordinal, position",
+            tuple(values),
+        )
+    ]

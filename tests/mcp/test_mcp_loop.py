@@ -26,6 +26,30 @@ def test_a_request_waits_for_a_person_and_brings_what_was_granted(project: Proje
     ]
 
 
+def test_what_was_granted_once_is_told_again_without_a_person(project: Project) -> None:
+    with Wire(project).greet() as wire:
+        asked = wire.call("request_context", **QUESTION, wait_s=0)
+        project.decide(asked["proposal_id"])
+        first = wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=60)
+        again = wire.call("request_context", **QUESTION, wait_s=60)
+        assert again["status"] == "refused"
+        assert again["facts"] == first["facts"]
+        other = {**QUESTION, "scope": ["file:missing.py"]}
+        assert "facts" not in wire.call("request_context", **other, wait_s=0)
+    assert project.waiting() == []
+
+
+def test_a_narrowed_request_brings_what_is_left_of_it(project: Project) -> None:
+    (project.root / "secret.py").write_text("CODE = 1\n", encoding="utf-8")
+    wide = {**QUESTION, "scope": ["file:shapes.py", "file:secret.py"]}
+    with Wire(project).greet() as wire:
+        asked = wire.call("request_context", **wide, wait_s=0)
+        project.run("proposals", "approve", asked["proposal_id"], "--item", "file:shapes.py")
+        told = wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=60)
+    assert told["status"] == "narrowed"
+    assert [fact["source"] for fact in told["facts"]] == ["file:shapes.py"]
+
+
 def test_a_call_that_waits_is_answered_when_the_person_decides(project: Project) -> None:
     with Wire(project).greet() as wire:
         first = wire.call("request_context", **QUESTION, wait_s=0)
