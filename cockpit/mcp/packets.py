@@ -12,9 +12,8 @@ from cockpit.store.errors import NotFound
 from cockpit.store.packets import Entry, Stored
 from cockpit.work.responses import page
 
-READ_TOKENS = 32_000
-"""The most that one answer holds of what was read, by the cautious count of
-:func:`~cockpit.work.responses.tokens_at_most`: half as many of a model's."""
+READ_TOKENS = 16_000
+"""The most that one answer holds of what was read."""
 
 
 def packet_of(connection: sqlite3.Connection, asked: PacketOf, own: str) -> dict[str, Any]:

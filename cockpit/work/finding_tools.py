@@ -84,7 +84,7 @@ def _get_task(asked: Asked, args: GetTask) -> dict[str, Any]:
 def _get_next_task(asked: Asked, _: Nothing) -> dict[str, Any]:
     found = work_queue.next_batch(asked.connection, 1)
     if not found:
-        return {"task": None, "ready": 0}
+        return {"task": None, **_none_to_begin(asked)}
     task = tasks.load(asked.connection, found[0].task_id)
     return {"task": fitted(render_task(task, "standard"), asked.cap_tokens - 10)}
 
@@ -93,8 +93,17 @@ def _get_next_batch(asked: Asked, args: GetNextBatch) -> dict[str, Any]:
     size = 3 if args.batch_size is None and args.limit is None else args.batch_size or args.limit
     found = work_queue.next_batch(asked.connection, listed(size or 1))
     items = [{"id": one.task_id, "title": one.title, "status": one.status} for one in found]
+    if not items:
+        return {"tasks": [], **_none_to_begin(asked)}
     ready = work_queue.ready_count(asked.connection)
     return {**page(items, asked.cap_tokens - 10), "ready": ready}
+
+
+def _none_to_begin(asked: Asked) -> dict[str, Any]:
+    """Nothing is ready, or what is ready touches what the tasks of ``held_by`` are changing now."""
+    ready = work_queue.ready_count(asked.connection)
+    busy = [one.task_id for one in work_queue.running(asked.connection)[:10]] if ready else []
+    return {"ready": ready, **({"held_by": busy} if busy else {})}
 
 
 def _get_blocked_tasks(asked: Asked, _: Nothing) -> dict[str, Any]:

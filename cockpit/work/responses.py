@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
+from cockpit.observe.tokens import count_tokens
 from cockpit.store.epics import Epic
 from cockpit.store.stories import Story
 from cockpit.store.tasks import Task
@@ -25,6 +26,8 @@ ANSWER_TOKENS = 8_000
 
 _LEAST_ENTRIES = 1
 _LEAST_TEXT = 40
+_AROUND = 40
+"""Tokens of a page around its items."""
 _MEMBERS = 20
 """Members of an object that is cut, at least: more than any of ours has."""
 
@@ -100,13 +103,26 @@ def render_epic(epic: Epic, fields: str = "minimal") -> dict[str, Any]:
     }
 
 
-def tokens_at_most(value: Any) -> int:
-    """A bound of the tokens of a JSON value, told without a tokenizer: one for every two bytes.
+def within(value: Any, cap_tokens: int) -> bool:
+    """Whether the JSON value has at most so many tokens.
 
-    What people and programs write takes three to four bytes a token, identifiers and numbers two.
+    A token has a byte at least, so that what is short is not counted: that would load a vocabulary.
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return (len(text.encode("utf-8", "replace")) + 1) // 2
+    text = _text(value)
+    return len(text.encode("utf-8", "replace")) <= cap_tokens or count_tokens(text) <= cap_tokens
+
+
+def _short(items: Sequence[Mapping[str, Any]], most: int) -> bool:
+    """Whether the items together have fewer bytes than ``most``; stops where they have not."""
+    for item in items:
+        most -= len(_text(item).encode("utf-8", "replace")) + 1
+        if most < 0:
+            return False
+    return True
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def page(
@@ -123,17 +139,27 @@ def page(
     ``more`` says how many and ``next_offset`` where they begin. One item that is too long alone is
     shortened, and says so.
     """
-    room = cap_tokens - tokens_at_most({name: [], "more": 10**6, "next_offset": 10**6})
-    taken: list[Mapping[str, Any]] = []
+    found = offset + len(items) if total is None else total
+
+    def answer(taken: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        end = offset + len(taken)
+        left = max(0, found - end)
+        return {name: list(taken), **({"more": left, "next_offset": end} if left else {})}
+
+    if _short(items, cap_tokens - _AROUND):
+        return answer(items)
+    room, many = cap_tokens - _AROUND, 0
     for item in items:
-        tokens = tokens_at_most(item)
-        if taken and tokens > room:
+        room -= count_tokens(_text(item)) + 1
+        if room < 0:
             break
-        taken.append(item if tokens <= room else fitted(item, room))
-        room -= tokens + 1
-    end = offset + len(taken)
-    more = max(0, (offset + len(items) if total is None else total) - end)
-    return {name: taken, **({"more": more, "next_offset": end} if more else {})}
+        many += 1
+    # A tokenizer may cut two items apart otherwise than each alone: rarely, and by a token or two.
+    while many > 1 and not within(answer(items[:many]), cap_tokens):
+        many -= 1
+    if many:
+        return answer(items[:many])
+    return answer([fitted(items[0], cap_tokens - _AROUND)])
 
 
 def fitted(body: Mapping[str, Any], cap_tokens: int = ANSWER_TOKENS) -> dict[str, Any]:
@@ -143,7 +169,7 @@ def fitted(body: Mapping[str, Any], cap_tokens: int = ANSWER_TOKENS) -> dict[str
     """
     entries, letters = 10_000, 1_000_000
     told, left_out = dict(body), dict[str, int]()
-    while tokens_at_most({**told, "left_out": left_out}) > cap_tokens:
+    while not within({**told, "left_out": left_out} if left_out else told, cap_tokens):
         if entries <= _LEAST_ENTRIES and letters <= _LEAST_TEXT:
             break
         entries, letters = max(_LEAST_ENTRIES, entries // 2), max(_LEAST_TEXT, letters // 2)
