@@ -235,7 +235,7 @@ def _drawn(columns: dict[str, Any]) -> str:
     paper = StringIO()
     console = Console(file=paper, width=get_terminal_size((100, 24)).columns, color_system=None)
     console.print(drawn)
-    return "\n".join(line.rstrip() for line in paper.getvalue().strip("\n").splitlines())
+    return "\n".join(line.rstrip() for line in paper.getvalue().splitlines()).strip("\n")
 
 
 def _words(status: str) -> str:
