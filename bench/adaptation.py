@@ -33,6 +33,7 @@ from cockpit.loop.settings import AdaptationLimits, RuntimeSettings
 from cockpit.orient.columns import read as columns
 from cockpit.orient.compile import compile_packet
 from cockpit.orient.envelope import AGENTS
+from cockpit.orient.guard import CRITICAL
 from cockpit.store import facts, feedback, packets, plans, profiles, proposals, requests, waves
 from cockpit.store import sessions as stored
 from cockpit.store.attention import BANDS, WEIGHT_ONE, Band, Predicate, Profile, Rule
@@ -301,7 +302,7 @@ class Player:
     def _suggest(self, tx: Tx, wave: Wave) -> None:
         """Hand in the first suggestion, as the session's agent; the guard and the policy decide."""
         profile = profiles.current(tx.connection, PROFILE)
-        found = suggestions(tx.connection, profile, AGENTS)
+        found = suggestions(tx.connection, profile, AGENTS, CRITICAL)
         if found and profile.horizon_waves == 0:
             propose(
                 tx,

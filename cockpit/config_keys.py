@@ -269,6 +269,17 @@ KEYS: tuple[Key, ...] = (
         project="higher",
     ),
     Key(
+        "adaptation",
+        "min_judged_waves",
+        "adaptation.min_judged_waves",
+        _whole(1, 1_000),
+        "a whole number from 1 to 1000",
+        3,
+        "COCKPIT_MIN_JUDGED_WAVES",
+        "how many waves must have been judged under an adaptation, and before it, to keep it",
+        project="higher",
+    ),
+    Key(
         "screen",
         "theme",
         "",

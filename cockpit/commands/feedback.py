@@ -140,9 +140,11 @@ def list_feedback(session: str | None, limit: int, as_json: bool) -> None:
 @feedback.command()
 @click.option("--profile", "profile_id", default="", metavar="ID", help="For that profile.")
 def suggest(profile_id: str) -> None:
-    """Print a change for `cockpit profile propose`: more weight for what was missed."""
+    """Print a change for `cockpit profile propose`: more weight for what was missed, less for what
+    held its room."""
     from cockpit.learn.suggest import suggestions
     from cockpit.orient.envelope import AGENTS
+    from cockpit.orient.guard import CAPABILITY, CRITICAL
 
     named = profile_id or profiles.first(settings_of(here()).runtime.token_budget).profile_id
 
@@ -150,7 +152,8 @@ def suggest(profile_id: str) -> None:
         if not profiles.history(connection, named):
             raise NotFound(f"There is no profile {named} here yet; the first session makes it.")
         # Within the narrowest envelope: whoever hands it in stays inside their own.
-        return suggestions(connection, profiles.current(connection, named), AGENTS)
+        current = profiles.current(connection, named)
+        return suggestions(connection, current, AGENTS, (*CRITICAL, *CAPABILITY))
 
     found = look(read)
     if not found:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from cockpit.learn.outcomes import Outcomes
 from cockpit.learn.regret import tests_after
@@ -94,14 +95,24 @@ def score(
     return None if measured is None else round(measured, _DIGITS)
 
 
-def measured(connection: sqlite3.Connection, profile_id: str, version: int) -> float | None:
-    """The mean score of the waves that ran under a profile's version; None where none was scored."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The mean score, 0 to 1, of the waves under a profile's version that could be judged, and how
+    many these are."""
+
+    mean: float
+    waves: int
+
+
+def measured(connection: sqlite3.Connection, profile_id: str, version: int) -> Measured | None:
+    """How the waves did that ran under a profile's version; None where none was scored."""
     scores = [
         found.judged.score
         for found in feedback.of_version(connection, profile_id, version)
         if found.judged.score is not None
     ]
-    return _mean(scores)
+    mean = _mean(scores)
+    return None if mean is None else Measured(mean, len(scores))
 
 
 def _mean(values: list[float]) -> float | None:

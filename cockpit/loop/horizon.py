@@ -13,6 +13,7 @@ from typing import Any
 
 from cockpit.access.principals import Caller
 from cockpit.access.scopes import APPROVE
+from cockpit.learn.quality import Measured
 from cockpit.loop.adapting import admin_of, settle
 from cockpit.loop.outcomes import ChangeNotMade, actor_of
 from cockpit.loop.settings import RuntimeSettings
@@ -25,9 +26,8 @@ from cockpit.store.attention import Profile
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition
 
-Measure = Callable[[sqlite3.Connection, str, int], float | None]
-"""The mean decision quality, 0 to 1, of the waves that ran under (profile id, version); None where
-too little was measured."""
+Measure = Callable[[sqlite3.Connection, str, int], Measured | None]
+"""The decision quality of the waves that ran under (profile id, version); None where none was judged."""
 
 PROMOTED_BY = "policy:promote_if_better"
 
@@ -42,7 +42,7 @@ class Pinned:
     waves_left: int | None
 
 
-def unmeasured(connection: sqlite3.Connection, profile_id: str, version: int) -> float | None:
+def unmeasured(connection: sqlite3.Connection, profile_id: str, version: int) -> Measured | None:
     """No quality is known: a horizon's end always goes back."""
     return None
 
@@ -108,11 +108,16 @@ def roll_back(
 def _end(tx: Tx, settings: RuntimeSettings, running: Adaptation, measure: Measure) -> None:
     now = profiles.load(tx.connection, running.profile_id, running.version)
     base = profiles.load(tx.connection, running.profile_id, running.base_version)
-    quality, before = (
+    policy = settings.adaptation
+    found = [
         measure(tx.connection, running.profile_id, version)
         for version in (running.version, running.base_version)
-    )
-    stays = promotes(settings.adaptation.at_horizon, quality, before)
+    ]
+    quality, before = (each.mean if each else None for each in found)
+    judged, judged_before = (each.waves if each else 0 for each in found)
+    # Few waves tell more of chance than of the version.
+    enough = min(judged, judged_before) >= policy.min_judged_waves
+    stays = enough and promotes(policy.at_horizon, quality, before)
     adaptations.end(tx, running, "promoted" if stays else "reverted")
     _next(
         tx,
@@ -128,6 +133,8 @@ def _end(tx: Tx, settings: RuntimeSettings, running: Adaptation, measure: Measur
             "waves_begun": running.waves_begun,
             "quality": quality,
             "base_quality": before,
+            "judged_waves": judged,
+            "base_judged_waves": judged_before,
         },
     )
 

@@ -35,12 +35,14 @@ class ObserveLimits:
 @dataclass(frozen=True, slots=True)
 class AdaptationLimits:
     """RFC-003 §10.3–10.4: what passes without a person, what happens at a horizon's end, the longest
-    horizon in waves, and the least floors as a part of the shipped ones."""
+    horizon in waves, the least floors as a part of the shipped ones, and how many waves must have been
+    judged under a version, and under the one before it, to compare them."""
 
     auto: Literal["never", "weights"] = "never"
     at_horizon: Literal["revert", "promote_if_better"] = "revert"
     max_waves: int = 50
     floor_percent: int = 100
+    min_judged_waves: int = 3
 
 
 @dataclass(frozen=True, slots=True)

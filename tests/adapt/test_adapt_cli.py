@@ -274,6 +274,7 @@ def test_a_project_may_only_tighten(run, project):
         'at_horizon = "promote_if_better"',
         "max_waves = 51",
         "floor_percent = 99",
+        "min_judged_waves = 2",
     ):
         config.write_text(f"[adaptation]\n{line}\n")
         done = run("profile", "show", expect=2)

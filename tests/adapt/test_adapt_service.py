@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cockpit.access.principals import PERSON, Caller, agent
 from cockpit.access.scopes import ADMIN, APPROVE, PROPOSE, NotAllowed
+from cockpit.learn.quality import Measured
 from cockpit.loop import adapting
 from cockpit.loop.outcomes import ChangeNotMade, Origin
 from cockpit.orient.portable import document, imported
@@ -214,18 +215,20 @@ def test_rolled_back_by_hand_at_any_time(at_desk):
 @pytest.mark.parametrize(
     ("quality", "how", "same_as"),
     [
-        ({1: 0.5, 2: 0.9}, "promoted", 2),
-        ({1: 0.9, 2: 0.5}, "reverted", 1),
-        ({2: 0.9}, "reverted", 1),
+        ({1: (0.5, 4), 2: (0.9, 4)}, "promoted", 2),
+        ({1: (0.9, 4), 2: (0.5, 4)}, "reverted", 1),
+        ({1: (0.5, 3), 2: (0.9, 4)}, "reverted", 1),
+        ({1: (0.5, 4), 2: (0.9, 3)}, "reverted", 1),
+        ({2: (0.9, 4)}, "reverted", 1),
         ({}, "reverted", 1),
     ],
 )
 def test_what_was_better_stays_when_policy_says_so(at_desk, quality, how, same_as):
-    desk = at_desk(at_horizon="promote_if_better")
+    desk = at_desk(at_horizon="promote_if_better", min_judged_waves=4)
     desk.decide(desk.propose(desk.payload(effective_waves=1)).proposal_id)
 
     def measure(connection, profile_id, version):
-        return quality.get(version)
+        return Measured(*quality[version]) if version in quality else None
 
     assert desk.begin(measure).version == 2
     assert desk.begin(measure).version == 3

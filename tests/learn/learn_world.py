@@ -92,8 +92,8 @@ class World:
 
         return self.store.write_now(step)
 
-    def decide(self, wave: Wave, *calls: tuple[str, str]) -> None:
-        """Commit a plan of (name, error) calls and go on to acting."""
+    def decide(self, wave: Wave, *calls: tuple[str, str], text: str = "") -> None:
+        """Commit a plan of ``text`` and (name, error) calls and go on to acting."""
         listed = [
             {
                 "call_id": f"call-{wave.ordinal}-{place}",
@@ -111,7 +111,7 @@ class World:
                 tx,
                 wave_id=wave.wave_id,
                 session_id=wave.session_id,
-                text="",
+                text=text,
                 calls=listed,
                 stop="end",
             )

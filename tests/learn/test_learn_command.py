@@ -172,7 +172,8 @@ def test_measured_quality_decides_at_the_horizon(tmp_path, before, during, how):
     root = tmp_path / "project"
     root.mkdir()
     git(root, "init", "--quiet")
-    project = Project(root, tmp_path / "config", {"COCKPIT_AT_HORIZON": "promote_if_better"})
+    policy = {"COCKPIT_AT_HORIZON": "promote_if_better", "COCKPIT_MIN_JUDGED_WAVES": "1"}
+    project = Project(root, tmp_path / "config", policy)
 
     def run(scenario: str) -> None:
         project.run("run", "look around", "--model", project.script(scenario), "--approve", "all")

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cockpit.learn import quality
+from cockpit.learn.quality import Measured
 from cockpit.store.feedback import Operator
 
 GOOD, BAD = Operator("good", "", "person"), Operator("bad", "", "person")
@@ -157,6 +158,6 @@ def test_measured_is_the_mean_of_the_newest_rows_of_a_versions_waves(world, stor
     world.end(first)  # approvals 0 of weight 3, signals 1 of weight 2
     second = world.begin()
     world.end(second)
-    assert store.read_now(lambda c: quality.measured(c, profile, 1)) == 0.7
+    assert store.read_now(lambda c: quality.measured(c, profile, 1)) == Measured(0.7, 2)
     assert store.read_now(lambda c: quality.measured(c, profile, 2)) is None
     assert store.read_now(lambda c: quality.measured(c, "other", 1)) is None

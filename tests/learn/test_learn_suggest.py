@@ -10,7 +10,7 @@ from learn_world import World, fact
 
 from cockpit.learn.suggest import suggestions
 from cockpit.orient.envelope import AGENTS
-from cockpit.orient.guard import admin_policy, judge
+from cockpit.orient.guard import CAPABILITY, CRITICAL, admin_policy, judge
 from cockpit.orient.payload import parse
 from cockpit.store import profiles
 from cockpit.store.attention import Predicate, Rule
@@ -30,7 +30,7 @@ def missing(world: World, *refs: str) -> None:
 def suggested(world: World, profile=None):
     def read(connection):
         current = profile or profiles.current(connection, world.session.profile_id)
-        return suggestions(connection, current, AGENTS)
+        return suggestions(connection, current, AGENTS, (*CRITICAL, *CAPABILITY))
 
     return world.store.read_now(read)
 
@@ -120,3 +120,86 @@ def test_what_another_version_dropped_says_nothing_of_this_one(small):
     assert suggested(world) != []
     world.store.write_now(lambda tx: profiles.insert_version(tx, replace(base, version=2)))
     assert suggested(world) == []
+
+
+def crowded(world: World, number: int, source: str = "log", text: str = "see use.py") -> None:
+    """A wave that missed a file, while facts of ``source`` held the band's room."""
+    held = [
+        fact(
+            source, f"{source}:{number}.{n}", 400, utility=900_000, provenance={"path": f"p{n}.md"}
+        )
+        for n in range(14)
+    ]
+    used = fact("symbol", f"symbol:use{number}", 50, utility=990_000, provenance={"path": "use.py"})
+    wave = world.begin([*held, used, fact("file", f"file:{number}.py", BIG)])
+    world.decide(wave, ("request_context", ""), text=text)
+    world.ask(wave, f"file:{number}.py")
+    world.end(wave)
+
+
+def test_what_held_the_room_of_what_was_missed_is_to_weigh_a_quarter_less(small):
+    world = small(BUDGET)
+    crowded(world, 1)
+    crowded(world, 2)
+    world.end(world.begin())
+    found = suggested(world)
+    assert [weights(payload) for payload in found] == [
+        {"file": 1.5, "log": 0.6},
+        {"file": 1.5},
+        {"log": 0.6},
+    ]
+    assert "Held the room of what was missed, and served nothing: log in 2" in found[0]["reason"]
+    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    admin = admin_policy(BUDGET, horizon_max=50, floor_percent=100)
+    for payload in found:
+        assert judge(parse(json.dumps(payload)), base, admin, AGENTS, "agent/s-1") == ()
+
+
+@pytest.mark.parametrize("source", [*CRITICAL, *CAPABILITY])
+def test_what_is_critical_never_goes_down(small, source):
+    world = small(BUDGET)
+    crowded(world, 1, source)
+    crowded(world, 2, source)
+    world.end(world.begin())
+    assert [weights(payload) for payload in suggested(world)] == [{"file": 1.5}]
+
+
+@pytest.mark.parametrize(
+    "third",
+    [
+        lambda world: missing(world, "log:other"),
+        lambda world: crowded(world, 3, text="p3.md says so"),
+    ],
+    ids=["missed", "named by a decision"],
+)
+def test_what_was_of_use_once_does_not_go_down(small, third):
+    world = small(BUDGET)
+    crowded(world, 1)
+    crowded(world, 2)
+    third(world)
+    world.end(world.begin())
+    assert [weights(payload) for payload in suggested(world)] == [{"file": 1.5}]
+
+
+@pytest.mark.parametrize("text", ["", "I think that all is well."])
+def test_a_decision_that_names_nothing_says_nothing(small, text):
+    world = small(BUDGET)
+    crowded(world, 1, text=text)
+    crowded(world, 2, text=text)
+    world.end(world.begin())
+    assert [weights(payload) for payload in suggested(world)] == [{"file": 1.5}]
+
+
+@pytest.mark.parametrize(("weight", "after"), [(300, 0.25), (250, None), (100, None)])
+def test_no_step_down_leads_out_of_the_envelope(small, weight, after):
+    world = small(BUDGET)
+    crowded(world, 1)
+    crowded(world, 2)
+    world.end(world.begin())
+    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    rules = tuple(
+        replace(rule, priority_weight=weight) if rule.source_type == "log" else rule
+        for rule in base.rules
+    )
+    (first, *_) = suggested(world, replace(base, rules=rules))
+    assert weights(first).get("log") == after
