@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from widgets.tone import BAD, DIM, GOOD, STRONG, Part, line, spread, tone
-from widgets.work_views import CardView, TaskLineView, TestsView
+from widgets.work_views import CardView, ResultsView, TaskLineView
 
 CARD_LINES = 4
 """Lines of a card with room: its id, its title, a note, and an empty one; one more lets titles wrap."""
@@ -15,7 +15,7 @@ _TITLE_MOST = 44
 _WIDE = 100
 
 
-def tests(view: TestsView | None) -> list[Part]:
+def tests(view: ResultsView | None) -> list[Part]:
     """Tests as people count them: ``12✓ 1✗``; a bare sign where nothing was counted."""
     if view is None or not view.ran:
         return []

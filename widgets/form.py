@@ -39,7 +39,8 @@ class Choice(Widget, can_focus=True):
     def action_turn(self, step: int) -> None:
         """Choose the next word, or the one before."""
         if self._choices:
-            here = self._choices.index(self.value)
+            known = self.value in self._choices
+            here = self._choices.index(self.value) if known else -max(step, 0)
             self.value = self._choices[(here + step) % len(self._choices)]
 
     def on_focus(self) -> None:
@@ -96,10 +97,12 @@ class Form(VerticalScroll, can_focus=False):
     def __init__(self, view: FormView) -> None:
         super().__init__()
         self.view = view
-        self._fields = {each.name: _widget(each) for each in view.fields}
-        self._first = {name: _value(widget) for name, widget in self._fields.items()}
+        self._fields: dict[str, Widget] = {}
+        self._first: Mapping[str, str] = {}
 
     def compose(self) -> ComposeResult:
+        self._fields = {each.name: _widget(each) for each in self.view.fields}
+        self._first = self.values
         for each in self.view.fields:
             with Horizontal(classes="row -text" if each.kind == "text" else "row"):
                 yield Static(line((each.label, DIM)), classes="label")

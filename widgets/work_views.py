@@ -12,7 +12,7 @@ Tone = Literal["dim", "good", "bad", "warn", "accent", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
-class TestsView:
+class ResultsView:
     """How the tests of a task stood when they last ran; counts are None where only that is known."""
 
     passed: int | None = None
@@ -33,7 +33,7 @@ class TaskLineView:
     tone: Tone
     phase: str
     title: str = ""
-    tests: TestsView | None = None
+    tests: ResultsView | None = None
     words: str = ""
 
 
@@ -49,7 +49,7 @@ class CardView:
     mark: str = ""
     note: str = ""
     note_tone: Tone = "dim"
-    tests: TestsView | None = None
+    tests: ResultsView | None = None
     heading: str = ""
 
 
@@ -103,7 +103,7 @@ class WipView:
     phase: str = ""
     next_step: str = ""
     context: str = ""
-    tests: TestsView | None = None
+    tests: ResultsView | None = None
     last_commit: str = ""
     uncommitted: bool | None = None
     files: tuple[str, ...] = ()

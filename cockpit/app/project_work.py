@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from cockpit.app import detail as read
 from cockpit.store.journal import Row
-from widgets.work_views import CardView, TestsView
+from widgets.work_views import CardView, ResultsView
 
 COLUMNS = ("todo", "in_progress", "review", "blocked", "done")
 """The statuses that are columns of the board, in their order."""
 
 SETTLED = ("done", "archived")
-PREFIXES = ("task.", "story.", "epic.", "wip.", "handoff.")
+PREFIXES = ("task.", "story.", "epic.", "wip.", "handoff.", "queue.")
 DEFAULT_PRIORITY = "P2"
 
 _STATUSES = (*COLUMNS, "archived")
@@ -77,7 +77,7 @@ class TaskState:
     moved: int = 0
     phase: str = ""
     next_step: str = ""
-    tests: TestsView | None = None
+    tests: ResultsView | None = None
     files: int = 0
     uncommitted: bool = False
     wip_at: str = ""
@@ -265,13 +265,13 @@ class Work:
         task.wip_at = row.at
 
 
-def tests_of(results: read.Detail) -> TestsView:
+def tests_of(results: read.Detail) -> ResultsView:
     """Test results as the seed writes them: ``ran``, ``passed``, ``failed``, ``failing_test``."""
     counts = {
         name: read.number(results, name) if isinstance(results.get(name), int | float) else None
         for name in ("passed", "failed")
     }
-    return TestsView(
+    return ResultsView(
         passed=counts["passed"],
         failed=counts["failed"],
         first_failing=read.text(results, "failing_test"),

@@ -1,0 +1,199 @@
+"""The backlog's fold: total over any rows, right about real ones, and what it says matches the store."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+import work_scenes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.app.project_kanban import Looking, lines, summary
+from cockpit.app.project_task import task_view
+from cockpit.app.project_work import COLUMNS, Work, number_in
+from cockpit.app.projection import State
+from cockpit.store import dependencies, epics, journal, stories, tasks, work_queue
+from cockpit.store.actions import Action
+from cockpit.store.errors import CockpitError
+from cockpit.store.journal import Row
+from cockpit.work import backlog
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.just(10**40) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+IDS = st.sampled_from(["T-1", "T-2", "S-1", "E-1", "T-9999999999999", "", "x"])
+STATUS = st.sampled_from([*COLUMNS, "archived", "open"])
+FIELDS = (
+    "task_id", "story_id", "epic_id", "title", "status", "from", "to", "notes", "blocker", "type",
+    "description", "acceptance_criteria", "priority", "needs_rework", "progress_percent",
+    "depends_on_task_id", "dependency_type", "patch", "phase", "next_step", "test_results",
+    "files", "files_count", "uncommitted_changes", "summary", "task_ids",
+)  # fmt: skip
+DETAIL = st.dictionaries(st.sampled_from(FIELDS), JSON | IDS | STATUS, max_size=9)
+ACTIONS = st.sampled_from(
+    [str(action) for action in Action if str(action).split(".")[0] in
+     ("task", "story", "epic", "wip", "handoff", "queue", "agent")]
+)  # fmt: skip
+
+
+def row(seq: int, action: str, detail: object, session: str = "") -> Row:
+    return Row(
+        seq, "2026-01-01T12:00:00.000000Z", "t", session, "", "", "", None, "agent", action, "ok",
+        None, "", detail, "",
+    )  # fmt: skip
+
+
+@st.composite
+def histories(draw) -> list[Row]:
+    drawn = draw(st.lists(st.tuples(ACTIONS, st.sampled_from(["", "s-1"]), DETAIL), max_size=40))
+    return [row(seq, action, detail, by) for seq, (action, by, detail) in enumerate(drawn, 1)]
+
+
+def everything(work: Work) -> object:
+    boards = [
+        Looking(scope, words, grouped).kanban(work)
+        for scope, words, grouped in (
+            ("", "", False),
+            ("", "", True),
+            ("E-1", "", False),
+            ("", "t", True),
+        )
+    ]
+    return [boards, lines(work), summary(work), [task_view(work, t) for t in work.tasks.values()]]
+
+
+@given(histories())
+@settings(max_examples=150, deadline=None)
+def test_no_row_stops_the_fold_and_counts_add_up(rows):
+    state = State().fold(rows)
+    everything(state.work)
+    standing = [task for name in (*COLUMNS, "archived") for task in state.work.standing(name)]
+    assert sorted(standing) == sorted(state.work.tasks)
+    assert state.work.ready <= set(state.work.standing("todo"))
+    assert state.sessions == {}
+
+
+@given(histories(), st.lists(st.integers(0, 40), max_size=4))
+@settings(max_examples=75, deadline=None)
+def test_batches_looking_and_rows_seen_twice_change_nothing(rows, cuts):
+    whole, parts, looking = State().fold(rows), State(), Looking()
+    edges = sorted({0, len(rows), *(min(cut, len(rows)) for cut in cuts)})
+    for start, end in itertools.pairwise(edges):
+        parts.fold(rows[start:end])
+        looking.kanban(parts.work)
+        everything(parts.work)
+    parts.fold(rows)
+    assert repr(everything(parts.work)) == repr(everything(whole.work))
+    # What was kept from look to look is what a first look sees.
+    assert looking.kanban(parts.work) == Looking().kanban(whole.work)
+
+
+def folded(store) -> Work:
+    state, after = State(), 0
+    while batch := store.read_now(lambda c, after=after: journal.rows(c, after=after)):
+        state.fold(batch)
+        after = batch[-1].seq
+    return state.work
+
+
+def compare(store) -> None:
+    """Everything that the fold says of tasks, stories and epics is what the tables say."""
+    work = folded(store)
+    stored = store.read_now(lambda c: tasks.listed(c, limit=10_000))
+    stored += store.read_now(lambda c: tasks.listed(c, status="archived", limit=10_000))
+    assert {task.task_id for task in stored} == set(work.tasks)
+    queued = {each.task_id: each for each in store.read_now(lambda c: work_queue.why(c, limit=999))}
+    for task in stored:
+        mine = work.tasks[task.task_id]
+        assert (mine.status, mine.title, mine.type, mine.blocker, mine.rework) == (
+            task.status, task.title, task.task_type, task.blocker, task.needs_rework,
+        )  # fmt: skip
+        assert (mine.story_id or None, work.priority(mine)) == (task.story_id, task.priority)
+        assert mine.description == task.description
+        needs = store.read_now(lambda c, t=task: dependencies.of_task(c, t.task_id))
+        assert mine.needs == {each.depends_on_task_id: each.dependency_type for each in needs}
+        if task.status == "todo":
+            assert (task.task_id in work.ready) == queued[task.task_id].ready
+            assert work.waits_for(mine) == sorted(queued[task.task_id].blocked_by, key=number_in)
+    for story in store.read_now(lambda c: stories.listed(c)):
+        assert work.stories[story.story_id].status == story.status
+    for epic in store.read_now(lambda c: epics.listed(c)):
+        assert (work.epics[epic.epic_id].status, work.epics[epic.epic_id].priority) == (
+            epic.status, epic.priority,
+        )  # fmt: skip
+
+
+def test_the_fold_says_what_the_tables_say(still):
+    work_scenes.story(still.store)
+    compare(still.store)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_any_operations_the_fold_says_what_the_tables_say(still, seed):
+    work_scenes.story(still.store)
+    choose = random.Random(seed)
+
+    def task() -> str:
+        return f"T-{choose.randint(1, 12)}"
+
+    def operation(tx) -> None:
+        match choose.randrange(8):
+            case 0:
+                backlog.set_status(
+                    tx, task(), choose.choice([*COLUMNS, "archived"]), "why", by="agent"
+                )
+            case 1:
+                backlog.block(tx, task(), "a reason", by="agent")
+            case 2:
+                backlog.resolve_blocker(tx, task(), by="agent")
+            case 3:
+                backlog.reopen(tx, task(), by="agent")
+            case 4:
+                how = choose.choice(dependencies.TYPES)
+                backlog.add_dependency(tx, task(), task(), how, by="agent")
+            case 5:
+                backlog.remove_dependency(tx, task(), task(), by="agent")
+            case 6:
+                changes = {"title": f"other {choose.random()}", "story_id": choose.choice(["S-1", "S-3", ""]),
+                           "needs_rework": choose.random() < 0.5}  # fmt: skip
+                backlog.update_task(tx, task(), changes, by="agent")
+            case _:
+                backlog.update_epic(
+                    tx, f"E-{choose.randint(1, 2)}", {"priority": f"P{choose.randint(0, 3)}"},
+                    by="agent",
+                )  # fmt: skip
+
+    still.store.write_now(lambda tx: backlog.create_task(tx, "eleventh", by="agent"))
+    for _ in range(120):
+        try:
+            still.store.write_now(operation)
+        except CockpitError:
+            continue  # not every step is possible everywhere; then nothing was written
+    compare(still.store)
+
+
+def test_agents_from_outside_are_no_sessions_of_ours():
+    state = State().fold(
+        [
+            row(1, "agent.session_started", {"agent_session": "a"}, "outside"),
+            row(2, "wip.updated", {"task_id": "T-1", "phase": "testing"}, "outside"),
+        ]
+    )
+    assert state.sessions == {}
+    assert lines(state.work)[0].phase == "testing"
+
+
+def test_a_story_that_only_changes_its_status_leaves_the_cards_as_they_are():
+    work = Work()
+    work.apply(row(1, "story.created", {"story_id": "S-1", "title": "one", "status": "todo"}))
+    work.apply(row(2, "task.created", {"task_id": "T-1", "title": "a", "story_id": "S-1"}))
+    looking = Looking()
+    before = looking.kanban(work).columns
+    work.apply(row(3, "story.changed", {"story_id": "S-1", "title": "one", "status": "done"}))
+    assert looking.kanban(work).columns[0] is before[0]
+    work.apply(row(4, "story.changed", {"story_id": "S-1", "title": "two"}))
+    assert looking.kanban(work).columns[0].cards[0].note == "S-1 two"

@@ -1,0 +1,135 @@
+"""The backlog's widgets are as readable as the others: WCAG 4.5:1, in each theme."""
+
+from typing import Any
+
+import pytest
+from test_contrast import TONES, weak
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, Vertical
+
+import themes
+from widgets.board import Board
+from widgets.form import Form
+from widgets.headline import Headline
+from widgets.kanban import Kanban
+from widgets.memory import handoff_rows, wip_rows
+from widgets.queue import QueueList
+from widgets.sheet import Sheet
+from widgets.task import TaskPanel
+from widgets.views import BoardView
+from widgets.work_views import (
+    CardView,
+    ColumnView,
+    ErrorView,
+    FieldView,
+    FormView,
+    HandoffView,
+    HappeningView,
+    KanbanView,
+    LinkView,
+    QueuedView,
+    ResultsView,
+    TaskLineView,
+    TaskView,
+    WipView,
+)
+
+TESTS = ResultsView(12, 1, "first")
+WIP = WipView(
+    "T-1", "title", "now", "testing", "next", "context", TESTS, "a1b2", True, ("file",),
+    (("what", "why"),), (ErrorView("kind", "place", "message"),),
+)  # fmt: skip
+HANDOFF = HandoffView("T-1", "title", "FAIL", "bad", "summary", ("file",), "now", True, "details")
+HAPPENING = HappeningView("now", "✗", "bad", "quality", "words", "agent")
+
+
+class Gallery(App[None]):
+    """All widgets of the backlog at once, each with everything that it can show."""
+
+    CSS_PATH = themes.STYLESHEET
+    CSS = "Kanban { height: 30; } Board { height: 12; } QueueList { height: 1fr; }"
+
+    def __init__(self, theme: str) -> None:
+        super().__init__()
+        for each in themes.THEMES:
+            self.register_theme(each)
+        self.theme = theme
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return themes.fallbacks(self.current_theme)
+
+    def compose(self) -> ComposeResult:
+        yield Headline()
+        with Horizontal():
+            with Vertical():
+                yield Kanban()
+                yield Board()
+                yield QueueList()
+            with Vertical():
+                yield TaskPanel(
+                    TaskView(
+                        "T-1",
+                        "title",
+                        "▶",
+                        "warn",
+                        "in progress",
+                        (("story", "S-1"),),
+                        "words",
+                        "words",
+                        "blocked",
+                        (LinkView("T-2", "waits for", "○", "good", "title"),),
+                        WIP,
+                        HANDOFF,
+                        (HAPPENING,),
+                        (HAPPENING,),
+                    )
+                )
+            with Vertical():
+                yield Sheet([*wip_rows(WIP), *handoff_rows(HANDOFF)])
+                yield Form(
+                    FormView(
+                        "form",
+                        (
+                            FieldView("a", "Title", "value"),
+                            FieldView("b", "Empty", hint="a hint"),
+                            FieldView("c", "Type", "x", "choice", choices=("x", "y")),
+                            FieldView("d", "Words", "words\nwords", "text"),
+                        ),
+                    )
+                )
+
+    def on_mount(self) -> None:
+        self.query_one(Headline).show("Board", [("words", "$tone-dim")], 2)
+        cards = tuple(
+            CardView(f"T-{tone}", "title", "▶", tone, "P1", "note", tone, TESTS) for tone in TONES
+        )
+        heading = CardView("#", "epic", heading="story")
+        columns = tuple(ColumnView(str(n), "To do", (heading, *cards), 5) for n in range(3))
+        self.query_one(Kanban).show(KanbanView(columns))
+        lines = tuple(
+            TaskLineView(f"T-{tone}", "▶", tone, "testing", "title", TESTS, "next")
+            for tone in TONES
+        )
+        self.query_one(Board).show(BoardView("sessions", (), "tasks", lines))
+        self.query_one(QueueList).show(
+            [
+                QueuedView(f"{tone}{n}", "title", "○", tone, "can start", "why")
+                for tone in TONES
+                for n in range(6)
+            ]
+        )
+        self.query_one(Kanban).focus()
+
+
+@pytest.mark.parametrize("name", [theme.name for theme in themes.THEMES])
+async def test_every_word_of_the_backlog_stands_out(name: str) -> None:
+    app: Any = Gallery(name)
+    async with app.run_test(size=(240, 110)) as pilot:
+        for _ in range(3):
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+        assert app.screen.focused is not None
+        found = weak(app)
+        await pilot.press("tab", "tab", "tab", "tab")
+        await pilot.pause()
+        assert found | weak(app) == set()

@@ -1,0 +1,53 @@
+"""The form: fields one after the other, hostile text kept out, untouched fields left alone."""
+
+from typing import Any
+
+from widgets.form import Form
+from widgets.work_views import FieldView, FormView
+
+VIEW = FormView(
+    "A task",
+    (
+        FieldView("title", "Title", "old\x1b[2J title", hint="in a line"),
+        FieldView("type", "Type", "bug", "choice", choices=("feature", "bug", "chore")),
+        FieldView("text", "Description", "one\r\ntwo", "text"),
+    ),
+)
+
+
+async def test_keys_fill_it_in(stage: Any) -> None:
+    form = Form(VIEW)
+    async with stage(form) as pilot:
+        assert form.changed == {}
+        await pilot.press("end", "!", "enter", "right", "enter", *"zero ")
+        assert form.changed == {"title": "old title!", "type": "chore", "text": "zero one\ntwo"}
+        await pilot.press("shift+tab", "left", "left", "left")
+        assert form.values["type"] == "chore"
+        await pilot.press("right", "space")
+        assert form.values["type"] == "bug"
+        assert "type" not in form.changed
+
+
+async def test_what_is_pasted_is_cleaned(stage: Any) -> None:
+    from textual.events import Paste
+
+    form = Form(VIEW)
+    async with stage(form) as pilot:
+        pilot.app.post_message(Paste("a\x1b]0;x\x07b\u202e"))
+        await pilot.pause()
+        await pilot.press("tab", "tab")
+        pilot.app.post_message(Paste("c\x9b2Jd\u200b\ne"))
+        await pilot.pause()
+        await pilot.pause()
+        assert form.values["title"] == "old titleab"
+        assert form.values["text"] == "cd\neone\ntwo"
+
+
+async def test_it_is_filled_from_outside(stage: Any) -> None:
+    form = Form(VIEW)
+    async with stage(form) as pilot:
+        form.fill({"title": "x\ny", "text": "a\x00b", "type": "other", "nothing": "z"})
+        await pilot.pause()
+        assert form.values == {"title": "x y", "type": "other", "text": "ab"}
+        await pilot.press("tab", "right")
+        assert form.values["type"] in ("feature", "bug", "chore")

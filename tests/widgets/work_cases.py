@@ -1,0 +1,122 @@
+"""The backlog's widgets, filled with one text wherever a view takes text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.widget import Widget
+
+from widgets.form import Form
+from widgets.headline import Headline
+from widgets.kanban import Kanban
+from widgets.memory import handoff_rows, wip_rows
+from widgets.queue import QueueList
+from widgets.sheet import Sheet
+from widgets.task import TaskPanel
+from widgets.work_views import (
+    CardView,
+    ColumnView,
+    ErrorView,
+    FieldView,
+    FormView,
+    HandoffView,
+    HappeningView,
+    KanbanView,
+    LinkView,
+    QueuedView,
+    ResultsView,
+    TaskLineView,
+    TaskView,
+    WipView,
+)
+
+Made = tuple[Widget, Callable[[], None]]
+
+
+def tests(text: str) -> ResultsView:
+    return ResultsView(12, 1, text)
+
+
+def task_lines(text: str) -> tuple[TaskLineView, ...]:
+    return (
+        TaskLineView(text, text[:1], "warn", text, text, tests(text), text),
+        TaskLineView("T-2", "■", "bad", "blocked", text),
+    )
+
+
+def headline(text: str) -> Made:
+    made = Headline()
+    return made, lambda: made.show(text, [(text, "bold"), text], 3)
+
+
+def kanban(text: str) -> Made:
+    made = Kanban()
+    cards = (
+        CardView("#", text, heading=text),
+        CardView(text, text, text[:1], "bad", text, text, "warn", tests(text)),
+        CardView("T-2", text),
+    )
+    columns = tuple(ColumnView(f"c{n}", text, cards, 2) for n in range(5))
+
+    def fill() -> None:
+        made.show(KanbanView(columns, text, text, text))
+        made.focus()
+
+    return made, fill
+
+
+def wip(text: str) -> WipView:
+    return WipView(
+        text, text, text, text, text, text, tests(text), text, True, (text,), ((text, text),),
+        (ErrorView(text, text, text),),
+    )  # fmt: skip
+
+
+def handoff(text: str) -> HandoffView:
+    return HandoffView(text, text, text, "bad", text, (text,), text, True, text)
+
+
+def memory(text: str) -> Made:
+    made = Sheet()
+    rows = [*wip_rows(wip(text)), *handoff_rows(handoff(text))]
+    return made, lambda: made.show(rows)
+
+
+def task(text: str) -> Made:
+    happening = HappeningView(text, text[:1], "bad", text, text, text)
+    view = TaskView(
+        text, text, text[:1], "warn", text, ((text, text), ("", text)), text, text, text,
+        (LinkView(text, text, text[:1], "good", text),), wip(text), handoff(text), (happening,),
+        (happening,),
+    )  # fmt: skip
+    return TaskPanel(view), lambda: None
+
+
+def queue(text: str) -> Made:
+    made = QueueList(empty=text)
+    rows = [QueuedView(text, text, text[:1], "good", text, text), QueuedView("T-2", text)]
+    return made, lambda: made.show(rows)
+
+
+def form(text: str) -> Made:
+    made = Form(
+        FormView(
+            text,
+            (
+                FieldView("a", text, text, hint=text),
+                FieldView("b", text, text, "choice", text, (text, "other")),
+                FieldView("c", text, text, "text", text),
+            ),
+        )
+    )
+    return made, lambda: made.fill({"a": text, "b": text, "c": text})
+
+
+WORK_WIDGETS = {
+    "headline": headline,
+    "kanban": kanban,
+    "memory": memory,
+    "task": task,
+    "queue": queue,
+    "form": form,
+}
