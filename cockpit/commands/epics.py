@@ -93,13 +93,14 @@ def list_epics(as_json: bool, **arguments: Any) -> None:
 
 @epics.command("show")
 @click.argument("epic")
+@FIELDS
 @AS_JSON
-def show_epic(epic: str, as_json: bool) -> None:
+def show_epic(epic: str, fields: str | None, as_json: bool) -> None:
     """Show EPIC and its stories."""
-    found = ask("get_epic", epic_id=epic)
     if as_json:
-        show_json(found)
+        show_json(ask("get_epic", epic_id=epic, fields=fields or "standard"))
         return
+    found = ask("get_epic", epic_id=epic)
     show(
         f"{found['id']}  {found['title']}\n{found['status'].replace('_', ' ')} · {found['priority']}"
     )

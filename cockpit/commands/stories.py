@@ -77,13 +77,14 @@ def list_stories(as_json: bool, **arguments: Any) -> None:
 
 @stories.command("show")
 @click.argument("story")
+@FIELDS
 @AS_JSON
-def show_story(story: str, as_json: bool) -> None:
+def show_story(story: str, fields: str | None, as_json: bool) -> None:
     """Show STORY and its tasks."""
-    found = ask("get_story", story_id=story)
     if as_json:
-        show_json(found)
+        show_json(ask("get_story", story_id=story, fields=fields or "standard"))
         return
+    found = ask("get_story", story_id=story)
     belongs = f" · {found['epic']}" if found["epic"] else ""
     show(f"{found['id']}  {found['title']}\n{found['status'].replace('_', ' ')}{belongs}")
     if found["description"]:

@@ -10,7 +10,17 @@ import click
 from cockpit.commands import tasks_change, tasks_files
 from cockpit.commands.project import look
 from cockpit.commands.terminal import listing, say, show, show_json, table
-from cockpit.commands.work_calls import AS_JSON, FIELDS, LIMIT, OFFSET, PRIORITY, STATUS, ask, paged
+from cockpit.commands.work_calls import (
+    AS_JSON,
+    FIELDS,
+    LIMIT,
+    OFFSET,
+    PRIORITY,
+    STATUS,
+    UNCAPPED,
+    ask,
+    paged,
+)
 
 if TYPE_CHECKING:
     from cockpit.store.tasks import Task
@@ -38,9 +48,18 @@ for _command in (*tasks_change.COMMANDS, *tasks_files.COMMANDS):
 @LIMIT
 @OFFSET
 @AS_JSON
-def list_tasks(as_json: bool, fields: str | None, **terms: Any) -> None:
+def list_tasks(
+    as_json: bool, fields: str | None, limit: int, offset: int, **terms: str | None
+) -> None:
     """List tasks, the oldest first; archived ones only with --status archived."""
-    answer = ask("get_tasks", {"tasks": []}, **_named(terms), fields=fields or "minimal")
+
+    def read(connection: sqlite3.Connection) -> dict[str, Any]:
+        from cockpit.work.finding_tools import tasks_like
+
+        known = _named(connection, terms)
+        return tasks_like(connection, known, limit, offset, fields or "minimal", UNCAPPED)
+
+    answer = look(read, empty={"tasks": []})
     found = answer["tasks"]
     more = [name for name in ("type", "story", "priority") if found and name in found[0]]
     listing(
@@ -56,9 +75,7 @@ def list_tasks(as_json: bool, fields: str | None, **terms: Any) -> None:
             )
             for one in found
         ],
-        _NONE
-        if not any(terms[name] for name in ("status", "priority", "story_id", "epic_id"))
-        else "No task is like that.",
+        "No task is like that." if any(terms.values()) else _NONE,
     )
     paged(answer)
 
@@ -77,13 +94,19 @@ def show_task(task: str, fields: str | None, as_json: bool) -> None:
 
 @tasks.command("next")
 @click.option("--limit", type=click.IntRange(1, 50), default=3, show_default=True)
+@FIELDS
 @AS_JSON
-def next_tasks(limit: int, as_json: bool) -> None:
+def next_tasks(limit: int, fields: str | None, as_json: bool) -> None:
     """List the tasks to begin now: they can all be worked on at once."""
-    answer = ask("get_next_batch", {"tasks": [], "ready": 0}, limit=limit)
+    empty = {"tasks": [], "ready": 0}
+    answer = ask("get_next_batch", empty, limit=limit, fields=fields or "minimal")
     found = answer["tasks"]
     rows = [(one["id"], one["title"]) for one in found]
-    listing(as_json, found, ("TASK", "TITLE"), rows, "No task is ready.")
+    nothing = "No task can be begun now."
+    listing(as_json, found, ("TASK", "TITLE"), rows, nothing)
+    if not found and not as_json and "held_by" in answer:
+        busy = ", ".join(answer["held_by"])
+        say(f"{answer['ready']} could begin, but touch what is changed now by {busy}.")
     if found and not as_json:
         say(f"{answer['ready']} ready in all; `cockpit tasks queue --why` says why in this order.")
 
@@ -123,11 +146,16 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
 @tasks.command()
 @click.option("--all", "everything", is_flag=True, help="With what is done.")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
+@FIELDS
 @AS_JSON
-def board(everything: bool, limit: int, as_json: bool) -> None:
+def board(everything: bool, limit: int, fields: str | None, as_json: bool) -> None:
     """Draw the board: a column for each status."""
     answer = ask(
-        "get_kanban_board", {"columns": {}}, include_done=everything, limit_per_column=limit
+        "get_kanban_board",
+        {"columns": {}},
+        include_done=everything,
+        limit_per_column=limit,
+        fields=fields or "minimal",
     )
     if as_json:
         show_json(answer)
@@ -137,14 +165,16 @@ def board(everything: bool, limit: int, as_json: bool) -> None:
         show(_drawn(answer["columns"]))
 
 
-def _named(terms: dict[str, Any]) -> dict[str, Any]:
-    """The ids among the terms as the store has them: a listing looks nothing up."""
-    from cockpit.store.numbering import EPIC, STORY, read_id
+def _named(connection: sqlite3.Connection, terms: dict[str, str | None]) -> dict[str, str | None]:
+    """The terms with the ids as the store has them. Raises ``NotFound``."""
+    from cockpit.store import epics, stories
 
-    for name, kind in (("story_id", STORY), ("epic_id", EPIC)):
-        if terms[name]:
-            terms[name] = read_id(kind, terms[name])
-    return terms
+    found = dict(terms)
+    if found["story_id"]:
+        found["story_id"] = stories.load(connection, found["story_id"]).story_id
+    if found["epic_id"]:
+        found["epic_id"] = epics.load(connection, found["epic_id"]).epic_id
+    return found
 
 
 def _told(connection: sqlite3.Connection, named: str) -> str:

@@ -43,7 +43,8 @@ def add(tx: Tx, task_id: str, activity_type: str, description: str, *, by: str) 
     """Note what happened on an existing task; journals ``task.activity``."""
     made = tx.execute(
         "INSERT INTO task_activity(task_id, activity_type, description, actor, created_at)"
-        " VALUES (?,?,?,?,?) RETURNING *",
+        " VALUES (?,?,?,?,?)"
+        " RETURNING activity_id, task_id, activity_type, description, actor, created_at",
         (task_id, activity_type, mask(description), by, tx.now()),
     ).fetchone()
     activity = Activity(*made)
@@ -62,7 +63,8 @@ def add(tx: Tx, task_id: str, activity_type: str, description: str, *, by: str) 
 def of_task(connection: sqlite3.Connection, task_id: str, limit: int = 50) -> list[Activity]:
     """What happened on the task, the newest first."""
     found = connection.execute(
-        "SELECT * FROM task_activity WHERE task_id=? ORDER BY activity_id DESC LIMIT ?",
+        "SELECT activity_id, task_id, activity_type, description, actor, created_at"
+        " FROM task_activity WHERE task_id=? ORDER BY activity_id DESC LIMIT ?",
         (task_id, limit),
     )
     return [Activity(*row) for row in found]
@@ -98,7 +100,8 @@ def record_failure(
     ).fetchone()
     made = tx.execute(
         "INSERT INTO task_failures(task_id, failure_type, reason, attempt, actor, created_at)"
-        " VALUES (?,?,?,?,?,?) RETURNING *",
+        " VALUES (?,?,?,?,?,?)"
+        " RETURNING failure_id, task_id, failure_type, reason, attempt, actor, created_at",
         (task_id, failure_type, mask(reason), attempt or last + 1, by, tx.now()),
     ).fetchone()
     failure = Failure(*made)
@@ -118,6 +121,8 @@ def record_failure(
 def failures(connection: sqlite3.Connection, task_id: str) -> list[Failure]:
     """The failures of a task, the newest first."""
     found = connection.execute(
-        "SELECT * FROM task_failures WHERE task_id=? ORDER BY failure_id DESC", (task_id,)
+        "SELECT failure_id, task_id, failure_type, reason, attempt, actor, created_at"
+        " FROM task_failures WHERE task_id=? ORDER BY failure_id DESC",
+        (task_id,),
     )
     return [Failure(*row) for row in found]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,13 +29,21 @@ class OfTask:
 
 
 @dataclass(frozen=True, slots=True)
+class GetNextTask:
+    fields: Fields = "standard"
+
+
+@dataclass(frozen=True, slots=True)
+class GetBlockedTasks:
+    fields: Fields = "minimal"
+
+
+@dataclass(frozen=True, slots=True)
 class GetTasks:
     status: Status | None = None
     priority: Priority | None = None
     story_status: Status | None = None
     epic_status: Status | None = None
-    story_id: str | None = None
-    epic_id: str | None = None
     limit: int = 50
     offset: int = 0
     fields: Fields = "minimal"
@@ -49,12 +59,14 @@ class GetTask:
 class GetNextBatch:
     batch_size: int | None = None
     limit: int | None = None
+    fields: Fields = "minimal"
 
 
 @dataclass(frozen=True, slots=True)
 class GetKanbanBoard:
     include_done: bool = False
     limit_per_column: int = 20
+    fields: Fields = "minimal"
 
 
 def _get_tasks(asked: Asked, args: GetTasks) -> dict[str, Any]:
@@ -63,17 +75,25 @@ def _get_tasks(asked: Asked, args: GetTasks) -> dict[str, Any]:
         "priority": args.priority,
         "story_status": args.story_status,
         "epic_status": args.epic_status,
-        "story_id": args.story_id,
-        "epic_id": args.epic_id,
     }
-    limit, offset = listed(args.limit), max(0, args.offset)
-    found = tasks.listed(asked.connection, limit=limit, offset=offset, **terms)
-    return page(
-        each(render_task, found, args.fields),
-        asked.cap_tokens,
-        offset=offset,
-        total=tasks.count(asked.connection, **terms),
+    return tasks_like(
+        asked.connection, terms, args.limit, args.offset, args.fields, asked.cap_tokens
     )
+
+
+def tasks_like(
+    connection: sqlite3.Connection,
+    terms: Mapping[str, Any],
+    limit: int,
+    offset: int,
+    fields: str,
+    cap_tokens: int,
+) -> dict[str, Any]:
+    """A page of the tasks that :func:`cockpit.store.tasks.count` counts by these ``terms``."""
+    start = max(0, offset)
+    found = tasks.listed(connection, limit=listed(limit), offset=start, **terms)
+    total = tasks.count(connection, **terms)
+    return page(each(render_task, found, fields), cap_tokens, offset=start, total=total)
 
 
 def _get_task(asked: Asked, args: GetTask) -> dict[str, Any]:
@@ -81,18 +101,19 @@ def _get_task(asked: Asked, args: GetTask) -> dict[str, Any]:
     return fitted(told, asked.cap_tokens)
 
 
-def _get_next_task(asked: Asked, _: Nothing) -> dict[str, Any]:
+def _get_next_task(asked: Asked, args: GetNextTask) -> dict[str, Any]:
     found = work_queue.next_batch(asked.connection, 1)
     if not found:
         return {"task": None, **_none_to_begin(asked)}
     task = tasks.load(asked.connection, found[0].task_id)
-    return {"task": fitted(render_task(task, "standard"), asked.cap_tokens - 10)}
+    return {"task": fitted(render_task(task, args.fields), asked.cap_tokens - 10)}
 
 
 def _get_next_batch(asked: Asked, args: GetNextBatch) -> dict[str, Any]:
     size = 3 if args.batch_size is None and args.limit is None else args.batch_size or args.limit
     found = work_queue.next_batch(asked.connection, listed(size or 1))
-    items = [{"id": one.task_id, "title": one.title, "status": one.status} for one in found]
+    named = tasks.of_ids(asked.connection, [one.task_id for one in found])
+    items = each(render_task, named, args.fields)
     if not items:
         return {"tasks": [], **_none_to_begin(asked)}
     ready = work_queue.ready_count(asked.connection)
@@ -106,9 +127,9 @@ def _none_to_begin(asked: Asked) -> dict[str, Any]:
     return {"ready": ready, **({"held_by": busy} if busy else {})}
 
 
-def _get_blocked_tasks(asked: Asked, _: Nothing) -> dict[str, Any]:
+def _get_blocked_tasks(asked: Asked, args: GetBlockedTasks) -> dict[str, Any]:
     found = tasks.listed(asked.connection, status="blocked", limit=MOST_LISTED)
-    items = [{**render_task(task), "blocker": task.blocker} for task in found]
+    items = [{**render_task(task, args.fields), "blocker": task.blocker} for task in found]
     total = tasks.count(asked.connection, status="blocked")
     return page(items, asked.cap_tokens, total=total)
 
@@ -127,7 +148,7 @@ def _get_kanban_board(asked: Asked, args: GetKanbanBoard) -> dict[str, Any]:
         found = tasks.listed(asked.connection, status=status, limit=limit)
         told[status] = {
             "count": total,
-            **page(each(render_task, found, "minimal"), room, total=total),
+            **page(each(render_task, found, args.fields), room, total=total),
         }
     return {"columns": told}
 
@@ -163,12 +184,12 @@ def listed(number: int) -> int:
 FINDING_TOOLS: tuple[WorkTool, ...] = (
     WorkTool("get_tasks", "core", False, "List tasks.", GetTasks, _get_tasks),
     WorkTool("get_task", "core", False, "One task.", GetTask, _get_task),
-    WorkTool("get_next_task", "standard", False, "The one to begin.", Nothing, _get_next_task),
+    WorkTool("get_next_task", "standard", False, "The one to begin.", GetNextTask, _get_next_task),
     WorkTool(
         "get_next_batch",
         "core",
         False,
-        "Tasks to begin now, side by side.",
+        "Tasks to begin now.",
         GetNextBatch,
         _get_next_batch,
     ),
@@ -177,7 +198,7 @@ FINDING_TOOLS: tuple[WorkTool, ...] = (
         "standard",
         False,
         "What is blocked, by what.",
-        Nothing,
+        GetBlockedTasks,
         _get_blocked_tasks,
     ),
     WorkTool(

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cockpit.store import epics, handoffs, stories, tasks, wip
-from cockpit.work.finding_tools import Nothing
-from cockpit.work.responses import fitted
+from cockpit.work.responses import Fields, fitted
 from cockpit.work.resuming import session_context
 from cockpit.work.tool import Asked, WorkTool
 
 
 @dataclass(frozen=True, slots=True)
+class GetSessionContext:
+    fields: Fields = "minimal"
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateTaskWip:
     task_id: str
-    wip_data: Mapping[str, Any] = field(
-        metadata={"description": f"merged in; keys {', '.join(wip.KEYS)}"}
-    )
+    wip_data: Mapping[str, Any] = field(metadata={"description": f"keys {', '.join(wip.KEYS)}"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,8 @@ class OfEpic:
     epic_id: str
 
 
-def _get_session_context(asked: Asked, _: Nothing) -> dict[str, Any]:
-    return fitted(session_context(asked.connection), asked.cap_tokens)
+def _get_session_context(asked: Asked, args: GetSessionContext) -> dict[str, Any]:
+    return fitted(session_context(asked.connection, args.fields), asked.cap_tokens)
 
 
 def _update_task_wip(asked: Asked, args: UpdateTaskWip) -> dict[str, Any]:
@@ -91,8 +93,8 @@ MEMORY_TOOLS: tuple[WorkTool, ...] = (
         "get_session_context",
         "core",
         False,
-        "Start here: what to resume, what is next.",
-        Nothing,
+        "Start here.",
+        GetSessionContext,
         _get_session_context,
     ),
     WorkTool(

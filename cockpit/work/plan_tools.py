@@ -33,6 +33,7 @@ class CreateStory:
 @dataclass(frozen=True, slots=True)
 class GetStory:
     story_id: str
+    fields: Fields = "standard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class CreateEpic:
 @dataclass(frozen=True, slots=True)
 class GetEpic:
     epic_id: str
+    fields: Fields = "standard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def _get_story(asked: Asked, args: GetStory) -> dict[str, Any]:
     story = stories.load(asked.connection, args.story_id)
     found = tasks.listed(asked.connection, story_id=story.story_id, limit=MOST_LISTED)
     total = tasks.count(asked.connection, story_id=story.story_id)
-    told = fitted(render_story(story, "standard"), asked.cap_tokens // 2)
+    told = fitted(render_story(story, args.fields), asked.cap_tokens // 2)
     return {**told, **page(each(render_task, found, "minimal"), asked.cap_tokens // 2, total=total)}
 
 
@@ -130,7 +132,7 @@ def _create_epic(asked: Asked, args: CreateEpic) -> dict[str, Any]:
 def _get_epic(asked: Asked, args: GetEpic) -> dict[str, Any]:
     epic = epics.load(asked.connection, args.epic_id)
     found = stories.listed(asked.connection, epic_id=epic.epic_id, limit=MOST_LISTED)
-    told = fitted(render_epic(epic, "standard"), asked.cap_tokens // 2)
+    told = fitted(render_epic(epic, args.fields), asked.cap_tokens // 2)
     items = each(render_story, found, "minimal")
     return {**told, **page(items, asked.cap_tokens // 2, name="stories")}
 

@@ -70,7 +70,7 @@ def test_an_answer_never_grows_past_its_cap_and_says_where_it_goes_on(project: P
         offset = 0
         while True:
             told = wire.call("get_tasks", fields="standard", offset=offset)
-            assert len(json.dumps(told)) < 8_500
+            assert count_tokens(json.dumps(told, separators=(",", ":"))) <= 4_000
             seen += [task["id"] for task in told["tasks"]]
             if "next_offset" not in told:
                 break
@@ -176,6 +176,7 @@ def test_two_clients_at_once_lose_nothing(project: Project) -> None:
 
 SERVED = """
 import sys
+from cockpit.observe.tokens import count_tokens
 from cockpit.cli import main
 code = main(["mcp"])
 heavy = {"textual", "widgets.board", "pydantic_ai", "anthropic", "openai", "numpy", "tiktoken"}

@@ -91,17 +91,8 @@ def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
     assert "T-1 → T-2 → T-1" in err
     assert terminal.out("tasks", "start", "1") == "T-1 is in progress\n"
     board = terminal.out("tasks", "board")
-    assert board.splitlines()[0].split() == [
-        "todo",
-        "1",
-        "in",
-        "progress",
-        "1",
-        "review",
-        "0",
-        "blocked",
-        "0",
-    ]
+    heading = " ".join(board.splitlines()[0].split())
+    assert heading == "todo 1 in progress 1 review 0 blocked 0"
     terminal.run("tasks", "block", "1", "no", "key")
     assert "Blocked by\nno key" in terminal.out("tasks", "show", "1")
     assert terminal.out("tasks", "unblock", "1") == "T-1 is in progress\n"
