@@ -18,9 +18,7 @@ patches that it applies, are read through it."""
 
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*$")
 _PATCHED = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+)|^--- (?:a/)?([^\t\n]+)", re.MULTILINE)
-_ENVELOPE = re.compile(
-    r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$|^\*\*\* Move to: (.+?)\s*$", re.M
-)
+_ENVELOPE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.M)
 _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+), in <module>', re.MULTILINE)
 _NEVER_BEGAN = re.compile(r"command not found|can't open file|SyntaxError:|IndentationError:")
 _GLOB = re.compile(r"[*?$`]")
@@ -86,7 +84,7 @@ def beneath(path: str, cwd: str, root: str) -> str:
 
 def patched(text: str) -> list[str]:
     """The files that a patch (a diff, or an agent's ``*** Begin Patch``) changes."""
-    found = [first or second for first, second in _ENVELOPE.findall(text)]
+    found = [(first or second).strip() for first, second in _ENVELOPE.findall(text)]
     if "*** Begin Patch" not in text:
         found += [new or old for new, old in _PATCHED.findall(text)]
     return [path for path in dict.fromkeys(found) if path != "/dev/null"]

@@ -15,6 +15,7 @@ from cockpit.learn.test_output import TestResults, masked, plain
 
 _MESSAGE = 400
 _COMMAND = 200
+_LINES = 2_000
 
 _ANSWERS = frozenset(
     ["grep", "egrep", "fgrep", "rg", "ag", "ack", "diff", "cmp", "test", "[", "[[", "which", "type"]
@@ -39,13 +40,10 @@ _TELLERS |= {"set", "mkdir", "sleep", "tee", "cp", "mv", "rm", "touch"}
 """Programs whose output is of other things."""
 _GIT_ANSWERS = frozenset(["grep", "--exit-code", "--quiet"])
 _TRACE = re.compile(r"^Traceback \(most recent call last\):", re.MULTILINE)
-_RAISED = re.compile(
-    r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Failure|DoesNotExist|"
-    r"Configured|NotReady|Invalid\w*|[A-Z]\w+))(?:: (?P<words>.*))?$"
-)
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"<>\n]+)", line (?P<line>\d+)', re.MULTILINE)
+_RAISED = re.compile(r"([A-Za-z_][\w.]*)(?:: .*)?$")
+_FRAME = re.compile(r'^[ \t]*File "(?P<file>[^"<>\n]+)", line (?P<line>\d+)', re.MULTILINE)
 _PLACE = re.compile(
-    r"^\s*(?:-->\s*)?(?P<file>[\w./@+-]+\.[A-Za-z]{1,5})[:(](?P<line>\d+)\b", re.MULTILINE
+    r"^[ \t]*(?:-->[ \t]*)?(?P<file>[\w./@+-]+\.[A-Za-z]{1,5})[:(](?P<line>\d+)\b", re.MULTILINE
 )
 _SIGNS = (
     ("command_not_found", re.compile(r"^.{0,80}(?:command not found|: not found)\s*$")),
@@ -88,8 +86,9 @@ def failure(
     if trace is not None:
         kind, message = trace
         return _entry(kind, message, _place(told, root), command)
+    lines = _lines(told)
     for kind, sign in _SIGNS:
-        line = next((line for line in told.splitlines() if sign.search(line)), "")
+        line = next((line for line in lines if sign.search(line)), "")
         if line:
             return _entry(kind, line, _place(told, root), command)
     code = f"exit code {exit_code}" if exit_code else "failed"
@@ -134,7 +133,7 @@ def _tells_failure(hidden: Sequence[Simple], told: str) -> bool:
     if _TRACE.search(told) and _traceback(told) is not None:
         return True
     signs = [sign for kind, sign in _SIGNS if kind in _SURE]
-    return any(sign.search(line) for line in told.splitlines() for sign in signs)
+    return any(sign.search(line) for line in _lines(told) for sign in signs)
 
 
 def _traceback(told: str) -> tuple[str, str] | None:
@@ -146,9 +145,9 @@ def _traceback(told: str) -> tuple[str, str] | None:
         if line[:1] in (" ", "\t", ""):
             continue
         raised = _RAISED.match(line)
-        if raised:
-            return _snake(raised["kind"].rpartition(".")[2]), line
-        return None
+        name = raised[1].rpartition(".")[2] if raised else ""
+        # What is printed after a traceback stands at the edge as well: an exception is a class.
+        return (_snake(name), line) if name[:1].isupper() or name.endswith("error") else None
     return None
 
 
@@ -172,6 +171,11 @@ def _entry(kind: str, message: str, file: str, command: str) -> dict[str, str]:
     # Of a script only the beginning: it is to be recognised, not run again.
     made["command"] = " ".join(command.split())[:_COMMAND]
     return made
+
+
+def _lines(told: str) -> list[str]:
+    """What says something, of very much the end: there a failure is told."""
+    return [line for line in told.splitlines() if line and not line.isspace()][-_LINES:]
 
 
 def _last(told: str) -> str:

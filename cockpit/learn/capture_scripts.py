@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MOST = 100_000
 """The longest program that is read, in characters."""
 _DEEPEST = 20
+_NAME = "<captured>"
 
 _WRITES = frozenset("wax+")
 _METHODS = frozenset(["write_text", "write_bytes", "touch", "unlink"])
@@ -40,9 +41,12 @@ def python_writes(code: str, before: int | None = None) -> list[str]:
     if len(code) > MOST or not any(hint in code for hint in _HINTS):
         return []
     import ast  # only here: a hook that meets no program does not wait for it
+    import warnings
 
+    # An agent's backslashes are no news for whoever looks at the terminal.
+    warnings.filterwarnings("ignore", module=_NAME)
     try:
-        tree = ast.parse(code)
+        tree = ast.parse(code, _NAME)
         nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.Call)]
         # In the order of the text: a name means what it was given last.
         nodes.sort(key=lambda node: (node.lineno, node.col_offset))

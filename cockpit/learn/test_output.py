@@ -16,9 +16,10 @@ from cockpit.learn.shell import Simple, commands
 from cockpit.learn.test_results import Counts
 from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
 
-_MOST = 400_000
+_MOST = 200_000
 """Characters of output that are looked at: the first and the last half."""
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r(?=\n)")
+_LONGEST_LINE = 1_000
 _LONGEST_NAME = 300
 
 _PYTEST = re.compile(
@@ -32,25 +33,25 @@ _PYTEST_FIRST = (
     re.compile(r"^FAILED (?P<name>\S.*?)(?: - .*)?$", re.MULTILINE),
     re.compile(r"^ERROR (?P<name>[^\s:]\S*(?:::.*?)?)(?: - .*)?$", re.MULTILINE),
     re.compile(r"^(?:\[gw\d+\] \[ *\d+%\] )?(?:FAILED|ERROR) (?P<name>\S+)", re.MULTILINE),
-    re.compile(r"^(?P<name>\S+::\S.*?)\s+(?:FAILED|ERROR)\b", re.MULTILINE),
+    re.compile(r"^(?P<name>[^\s:]+::\S.*?)[ \t]+(?:FAILED|ERROR)\b", re.MULTILINE),
     re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(?P<name>\S.*?) _{3,}$", re.MULTILINE),
 )
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 _RAN = re.compile(
-    r"^Ran \d+ tests? in [\d.]+s\s*$|^=+ \d+ (?:passed|failed|error)[a-z0-9, ]* in [\d.]+s.*=+$",
+    r"^Ran \d+ tests? in [\d.]+s[ \t]*$|^=+ \d+ (?:passed|failed|error)[a-z0-9, ]* in [\d.]+s.*$",
     re.MULTILINE,
 )
-_UNITTEST_END = re.compile(r"^(OK|FAILED|NO TESTS RAN)(?: \((.*)\))?\s*$", re.MULTILINE)
+_UNITTEST_END = re.compile(r"^(OK|FAILED|NO TESTS RAN)(?: \((.*)\))?[ \t]*$", re.MULTILINE)
 _UNITTEST_FIRST = re.compile(r"^(?:FAIL|ERROR): (\S+)(?: \((.+?)\))?", re.MULTILINE)
-_JEST = re.compile(r"^Tests:\s+(.*\d+ total.*)$", re.MULTILINE)
-_JEST_SUITES = re.compile(r"^Test Suites:\s+(?:(\d+) failed)?", re.MULTILINE)
-_JEST_FILE = re.compile(r"^\s*FAIL\s+(\S+)", re.MULTILINE)
-_JEST_FIRST = re.compile(r"^\s*● (?!Test suite failed|Console)(.+?)\s*$", re.MULTILINE)
-_VITEST = re.compile(r"^\s*Tests\s+(.*\(\d+\)|no tests.*)$", re.MULTILINE)
-_VITEST_FIRST = re.compile(r"^\s*FAIL\s+(\S.*?)\s*$", re.MULTILINE)
+_JEST = re.compile(r"^Tests:[ \t]+(.*\d+ total.*)$", re.MULTILINE)
+_JEST_SUITES = re.compile(r"^Test Suites:[ \t]+(?:(\d+) failed)?", re.MULTILINE)
+_JEST_FILE = re.compile(r"^[ \t]*FAIL[ \t]+(\S+)", re.MULTILINE)
+_JEST_FIRST = re.compile(r"^[ \t]*● (?!Test suite failed|Console)(.+)$", re.MULTILINE)
+_VITEST = re.compile(r"^[ \t]*Tests[ \t]+(.*\(\d+\)|no tests.*)$", re.MULTILINE)
+_VITEST_FIRST = re.compile(r"^[ \t]*FAIL[ \t]+(\S.*)$", re.MULTILINE)
 _NODE = re.compile(r"^[#ℹ] (tests|pass|fail|cancelled|skipped|todo) (\d+)$", re.MULTILINE)
-_NODE_FIRST = re.compile(r"^\s*(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?\s*$", re.MULTILINE)
-_NODE_PLACE = re.compile(r"^(?:\s+location: '(.+):\d+'|test at (.+):\d+)$", re.MULTILINE)
+_NODE_FIRST = re.compile(r"^[ \t]*(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?[ \t]*$", re.MULTILINE)
+_NODE_PLACE = re.compile(r"^(?:[ \t]+location: '(.+):\d+'|test at (.+):\d+)$", re.MULTILINE)
 _CARGO = re.compile(
     r"^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE
 )
@@ -146,10 +147,10 @@ def _by_their_words(simple: Sequence[Simple], told: str) -> list[tuple[Simple, s
 
 
 def plain(output: str) -> str:
-    """Output without colours, and of a very long one the beginning and the end."""
+    """Output without colours, and of a very long one the beginning and the end; no line is long."""
     if len(output) > _MOST:
         output = f"{output[: _MOST // 2]}\n{output[-_MOST // 2 :]}"
-    return _ESCAPE.sub("", output)
+    return "\n".join(line[:_LONGEST_LINE] for line in _ESCAPE.sub("", output).split("\n"))
 
 
 def masked(simple: Sequence[Simple], one: Simple) -> bool:
@@ -255,7 +256,11 @@ def _jest(told: str) -> Counts | None:
     broken = bool(suites and suites[1])
     file, first = _JEST_FILE.search(told), _JEST_FIRST.search(told)
     where = file[1] if file else ""
-    name = f"{where}: {first[1]}" if first and where else where or (first[1] if first else "")
+    name = (
+        f"{where}: {first[1].strip()}"
+        if first and where
+        else where or (first[1].strip() if first else "")
+    )
     return Counts(
         passed=by.get("passed", 0),
         failed=by.get("failed", 0),
@@ -276,7 +281,7 @@ def _vitest(told: str) -> Counts | None:
         passed=by.get("passed", 0),
         failed=by.get("failed", 0),
         skipped=by.get("skipped", 0) + by.get("todo", 0),
-        first=first[1] if first else "",
+        first=first[1].strip() if first else "",
         ran=bool(by),
         broken=bool(first),
     )

@@ -8,8 +8,8 @@ import re
 from cockpit.learn.test_results import Counts
 
 _CASE = re.compile(r"^( *)--- (PASS|FAIL|SKIP): (\S+) \(", re.MULTILINE)
-_PACKAGE = re.compile(r"^(ok|FAIL)\s+(\S+)\s+(\(cached\)|[\d.]+s|\[[a-z ]+\])", re.MULTILINE)
-_NO_TESTS = re.compile(r"^(?:\?\s+\S+\s+\[no test files\])$", re.MULTILINE)
+_PACKAGE = re.compile(r"^(ok|FAIL)[ \t]+(\S+)[ \t]+(\(cached\)|[\d.]+s|\[[a-z ]+\])", re.MULTILINE)
+_NO_TESTS = re.compile(r"^(?:\?[ \t]+\S+[ \t]+\[no test files\])$", re.MULTILINE)
 
 
 def read(told: str) -> Counts | None:
