@@ -10,6 +10,8 @@ import sys
 
 from mcp_world import Project, Wire
 
+from cockpit.observe.tokens import count_tokens
+
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "scripted", "version": "1"},
@@ -176,7 +178,6 @@ def test_two_clients_at_once_lose_nothing(project: Project) -> None:
 
 SERVED = """
 import sys
-from cockpit.observe.tokens import count_tokens
 from cockpit.cli import main
 code = main(["mcp"])
 heavy = {"textual", "widgets.board", "pydantic_ai", "anthropic", "openai", "numpy", "tiktoken"}
