@@ -176,7 +176,8 @@ async def test_a_flood_of_turns_below_a_reader_freezes_without_a_jump(stage: Any
         seen = [row[:70] for row in pilot.app.rows[1:-1]]
         for number in range(150):
             pane.upsert(TurnView(f"new{number}", "agent", "later words"))
-            await pilot.pause()
+            if number % 5 == 0:
+                await pilot.pause()
         await settled(pilot)
         assert len(live(pilot)) < 100
         assert [row[:70] for row in pilot.app.rows[1:-1]] == seen
