@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from adapt_world import BUDGET
 
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.settings import RuntimeSettings
+from cockpit.observe.tokens import count_tokens
 from cockpit.store import adaptations, journal, profiles, sessions, waves
 from cockpit.store.database import Store
 from cockpit.store.place import find_place
@@ -80,6 +82,10 @@ def world(root: Path) -> dict[str, object]:
 
 
 def main() -> None:
+    # Loaded once for all children: they are to die in a session, not while they load.
+    count_tokens("loads the vocabulary")
+    for name in ("orient.compile", "orient.columns", "decide.script"):
+        importlib.import_module(f"cockpit.{name}")
     project, user_dir, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     first, last, step = (int(word) for word in sys.argv[4:7])
     for number in range(first, last + 1, step):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -232,17 +231,17 @@ def cockpit(
     root: Path, *words: str, expect: int = 0, stdin: str = "", **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Run ``cockpit`` in ``root`` to its end, which must be ``expect``."""
+    from cli import warm
+
     kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     home = root.parent / "home"
     home.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "cockpit", *words],
+    done = warm.run(
+        words,
         cwd=root,
         env={**kept, "HOME": str(home), "COCKPIT_CONFIG_DIR": str(root.parent / "config"), **env},
-        input=stdin,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
+        stdin=stdin,
+        patience_s=PATIENCE_S,
     )
     assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
