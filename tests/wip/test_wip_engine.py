@@ -10,6 +10,13 @@ from typing import Any
 import pytest
 from cli.cli_world import Project, git
 
+from cockpit.loop.capturing import capture
+from cockpit.loop.engine import Here
+from cockpit.loop.runtime import open_runtime
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.store import outbox, sessions, waves, wip
+from cockpit.store.place import find_place
+
 WORKS = """
 [[turn]]
 text = "I look at it."
@@ -136,6 +143,31 @@ def test_a_session_on_a_task_is_told_what_it_is_and_where_it_was_left(project):
     ):
         assert words in text
     assert rows(project, "session.created")[0]["detail"]["title"] == "Make add add"
+
+
+async def test_a_wave_that_is_taken_up_again_captures_nothing_twice(project):
+    """A process may die between an action's receipt and what is kept of it: it is captured then."""
+    words = ("--task", "T-1", "--model", project.script(WORKS), "--approve", "all")
+    project.run("run", "fix calc so that it adds", *words)
+    before = wip_of(project)
+    place = find_place(project.root)
+    async with open_runtime(place, RuntimeSettings()) as runtime:
+        store, engine = runtime.store, runtime.engine
+        (session,) = store.read_now(sessions.recent)
+
+        async def again() -> None:
+            for wave in store.read_now(lambda found: waves.of_session(found, session.session_id)):
+                here = Here(engine, session, wave)
+                done = store.read_now(lambda found, at=wave: outbox.of_wave(found, at.wave_id))
+                for action in done:
+                    await capture(here, action)
+
+        await again()
+        assert store.read_now(lambda found: wip.load(found, "T-1")) == before
+        # As if nothing had been kept: all of it comes back from the receipts.
+        await store.write(lambda tx: tx.execute("UPDATE tasks SET work_in_progress=NULL"))
+        await again()
+        assert store.read_now(lambda found: wip.load(found, "T-1")) == before
 
 
 def test_without_a_task_nothing_is_captured(project):
