@@ -14,10 +14,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
+from widgets.card_views import TaskLineView
 from widgets.cards import line_columns, task_line
 from widgets.tone import CURSOR, DIM, STRONG, line, tone
 from widgets.views import BoardView, WorkRowView
-from widgets.work_views import TaskLineView
 
 _TITLE_MOST = 36
 _STATE_MOST = 22

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from widgets.card_views import CardView, ResultsView, TaskLineView
 from widgets.tone import BAD, DIM, GOOD, STRONG, Part, line, spread, tone
-from widgets.work_views import CardView, ResultsView, TaskLineView
 
 CARD_LINES = 4
 """Lines of a card with room: its id, its title, a note, and an empty one; one more lets titles wrap."""

@@ -13,9 +13,9 @@ from textual.strip import Strip
 from textual.visual import Visual
 from textual.widget import Widget
 
+from widgets.card_views import CardView, ColumnView, KanbanView
 from widgets.cards import CARD_LINES, draw_card
 from widgets.tone import ACCENT, CURSOR, DIM, RULE, STRONG, WARN, Part, line, spread
-from widgets.work_views import CardView, ColumnView, KanbanView
 
 COLUMN_CELLS = 22
 """A column is at least this wide: where not all fit, those around the cursor are seen."""
@@ -88,6 +88,14 @@ class Kanban(Widget, can_focus=True):
             return None
         cards = columns[self.spot.column].cards
         return cards[self.spot.card] if self.spot.card < len(cards) else None
+
+    def turn_to(self, key: str) -> None:
+        """Put the cursor on a card, if it is on the board."""
+        for column, each in enumerate(self.view.columns):
+            for place, card in enumerate(each.cards):
+                if card.key == key and not card.heading:
+                    self.spot = Spot(column, place)
+                    return
 
     def watch_view(self, old: KanbanView, view: KanbanView) -> None:
         held = _card(old, self.spot)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from widgets.work_views import TaskLineView
+from widgets.card_views import TaskLineView
 
 Phase = Literal["created", "observe", "orient", "decide", "act", "learn", "done", "failed"]
 Risk = Literal["low", "medium", "high"]

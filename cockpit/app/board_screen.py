@@ -24,6 +24,7 @@ class BoardScreen(WorkScreen):
         super().__init__(main)
         self._kanban = Kanban()
         self.looking = main.acts.looking
+        self._held = self.looking.task_id
 
     @property
     def body(self) -> Kanban:
@@ -52,7 +53,10 @@ class BoardScreen(WorkScreen):
         self.paint()
 
     def redraw(self) -> None:
+        first = not self._kanban.view.columns
         self._kanban.show(self.looking.kanban(self.work))
+        if first:
+            self._kanban.turn_to(self._held)
 
     def head(self) -> tuple[str, Sequence[Part]]:
         view = self._kanban.view
@@ -83,6 +87,7 @@ class BoardScreen(WorkScreen):
 
     def on_kanban_moved(self) -> None:
         """Other keys are valid."""
+        self.looking.task_id = self.task_id or self.looking.task_id
         self.words()
 
     def on_kanban_opened(self, event: Kanban.Opened) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from cockpit.app.project_work import COLUMNS, SETTLED, TaskState, Work
-from widgets.work_views import CardView, ColumnView, KanbanView, TaskLineView, Tone
+from widgets.card_views import CardView, ColumnView, KanbanView, TaskLineView, Tone
 
 TITLES = {
     "todo": "To do",
@@ -86,12 +86,13 @@ class Looking:
     """What of the backlog the board shows: the tasks in ``scope`` (an epic's or a story's id; empty:
     all) that have every one of ``words``; ``grouped`` puts those of a story together, under its name.
 
-    A column is drawn anew only when one of its tasks changed.
+    ``task_id`` is where the cursor was. A column is drawn anew only when one of its tasks changed.
     """
 
     scope: str = ""
     words: str = ""
     grouped: bool = False
+    task_id: str = ""
     _columns: dict[str, tuple[object, ColumnView]] = field(default_factory=dict)
 
     def kanban(self, work: Work) -> KanbanView:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cockpit.app import detail as read
 from cockpit.app.project_kanban import TITLES, sign
 from cockpit.app.project_work import TaskState, Work, tests_of
+from widgets.card_views import Tone
 from widgets.work_views import (
     ErrorView,
     HandoffView,
@@ -16,7 +17,6 @@ from widgets.work_views import (
     LinkView,
     QueuedView,
     TaskView,
-    Tone,
     WipView,
 )
 

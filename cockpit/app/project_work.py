@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from cockpit.app import detail as read
 from cockpit.store.journal import Row
-from widgets.work_views import CardView, ResultsView
+from widgets.card_views import CardView, ResultsView
 
 COLUMNS = ("todo", "in_progress", "review", "blocked", "done")
 """The statuses that are columns of the board, in their order."""

@@ -54,7 +54,7 @@ def change_task(work: Work, task: Task) -> Draft:
             "title": task.title,
             "type": task.task_type,
             "story": task.story_id or "",
-            "estimate": f"{task.estimate_hours:g}" if task.estimate_hours else "",
+            "estimate_hours": f"{task.estimate_hours:g}" if task.estimate_hours else "",
             "waits_for": ", ".join(needs),
             "packages": ", ".join(task.packages),
             "files": ", ".join(task.files),
@@ -131,7 +131,7 @@ def _task_fields(values: Values) -> tuple[FieldView, ...]:
         field("title", "Title", hint="what is to be done, in a line"),
         field("type", "Type", kind="choice", choices=TASK_TYPES),
         field("story", "Story", hint="the id of a story, or nothing"),
-        field("estimate", "Estimate", hint="in hours"),
+        field("estimate_hours", "Estimate", hint="in hours"),
         field("waits_for", "Waits for", hint="ids of tasks, with commas between"),
         field("packages", "Packages", hint="what it will touch, with commas between"),
         field("files", "Files", hint="paths that it will touch, with commas between"),
@@ -165,7 +165,7 @@ def _task_values(values: Values) -> dict[str, Any]:
     for name, text in values.items():
         if name in ("packages", "files"):
             read[name] = tuple(part.strip() for part in text.split(",") if part.strip())
-        elif name == "estimate":
+        elif name == "estimate_hours":
             read["estimate_hours"] = _hours(text)
         elif name != "waits_for":
             read[names.get(name, name)] = text.strip() if name == "story" else text

@@ -132,6 +132,8 @@ async def test_arrows_and_letters_walk_over_the_board(filled):
         ]  # fmt: skip
         await pilot.press("ctrl+t")
         await until(pilot, lambda: app.screen is app._main)
+        board = await on_board(pilot, app)
+        assert board.task_id == "T-8"  # where one was
 
 
 async def test_keys_start_finish_block_unblock_and_reopen(filled):

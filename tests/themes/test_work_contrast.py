@@ -9,6 +9,7 @@ from textual.containers import Horizontal, Vertical
 
 import themes
 from widgets.board import Board
+from widgets.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
 from widgets.form import Form
 from widgets.headline import Headline
 from widgets.kanban import Kanban
@@ -18,18 +19,13 @@ from widgets.sheet import Sheet
 from widgets.task import TaskPanel
 from widgets.views import BoardView
 from widgets.work_views import (
-    CardView,
-    ColumnView,
     ErrorView,
     FieldView,
     FormView,
     HandoffView,
     HappeningView,
-    KanbanView,
     LinkView,
     QueuedView,
-    ResultsView,
-    TaskLineView,
     TaskView,
     WipView,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from textual.widget import Widget
 
+from widgets.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
 from widgets.form import Form
 from widgets.headline import Headline
 from widgets.kanban import Kanban
@@ -14,18 +15,13 @@ from widgets.queue import QueueList
 from widgets.sheet import Sheet
 from widgets.task import TaskPanel
 from widgets.work_views import (
-    CardView,
-    ColumnView,
     ErrorView,
     FieldView,
     FormView,
     HandoffView,
     HappeningView,
-    KanbanView,
     LinkView,
     QueuedView,
-    ResultsView,
-    TaskLineView,
     TaskView,
     WipView,
 )
