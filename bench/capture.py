@@ -4,15 +4,16 @@ The commands are those of recorded runs of mini-swe-agent on real bug reports (S
 MIT, © 2025 Kilian A. Lieret and Carlos E. Jimenez): the folder that ``COCKPIT_BENCH_DATA`` names holds
 them under ``agent-traces``, a file a run, a line an action. Without it there is nothing to measure.
 
-``data/capture-labels.jsonl`` labels every fifth action of all of them from the first on, and every fifth
-from the third on; each was read with its output and, where it ran a script, with that. ``edits`` are
-the files of the project that the action changed (build products and bytecode aside), ``tests`` says
-that it ran tests: a runner, however begun, or a program named as tests are; ``error`` that a program
-in it failed, whether or not the exit code of the whole told; a search without a hit and an exception
-that a program caught itself have not failed.
+``data/capture-labels.jsonl`` labels every fifth action of all of them, every fifth from the third on,
+and of every fifth from the fifth on those that did more than read; each was read with its output and,
+where it ran a script, with that. ``edits`` are the files of the project that the action changed (build
+products and bytecode aside), ``tests`` says that it ran tests: a runner, however begun, or a program
+named as tests are; ``error`` that a program in it failed, whether or not the exit code of the whole
+told; a search without a hit and an exception that a program caught itself have not failed.
 
-The rules were made with the first half in view. Of the second, before its faults were mended, 0.95 of
-the edits, all test runs and 0.97 of the errors were found, and nothing that was none.
+The rules were made with the first part in view. Of the second, unseen, they found 0.95 of the edits, all
+test runs and 0.97 of the errors; its faults were mended, and of the third, unseen then, they found all
+edits and errors and 0.97 of the test runs. Nothing was told in either that was not so.
 """
 
 from __future__ import annotations
