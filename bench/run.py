@@ -22,6 +22,7 @@ BENCHES = (
     "wave",
     "fan_out",
     "compile",
+    "keypress",
     "rivals",
     "adaptation",
     "capture",

@@ -35,7 +35,7 @@ _ONE = 1_000_000
 _WORTH_CELLS = 6
 _TOKEN_CELLS = 6
 _LEVEL_CELLS = 9
-_WHY_MOST = 28
+_WHY_MOST = 56
 _SOURCE_LEAST = 16
 _ORIGIN_LEAST = 18
 _GAP = "  "
@@ -117,9 +117,10 @@ class FactList(ScrollView, can_focus=True):
         """The row under the cursor."""
         return self._rows[self._shown[self.cursor]] if self.cursor < len(self._shown) else None
 
-    def show(self, rows: Sequence[FactView]) -> None:
-        """Replace the rows; filter and order stay."""
+    def show(self, rows: Sequence[FactView], *, empty: str = "") -> None:
+        """Replace the rows, and with ``empty`` the words for none; filter and order stay."""
         self._rows, self._words = list(rows), None
+        self._empty = empty or self._empty
         self._arrange()
 
     def filter(self, typed: str) -> None:
@@ -267,7 +268,10 @@ class _Columns:
     @classmethod
     def fit(cls, width: int, why: int, *, worth: bool) -> _Columns:
         worth_cells = _WORTH_CELLS + 2 if worth else 0
-        room = width - 4 - worth_cells - _TOKEN_CELLS - 2 - why - 2
+        room = width - 4 - worth_cells - _TOKEN_CELLS - 2
+        # Why is said in full before a level, and before a source in full.
+        why = max(3, min(why, room - 2 - _SOURCE_LEAST))
+        room -= why + 2
         level = _LEVEL_CELLS
         if room - level - 2 < _SOURCE_LEAST:
             level = 0

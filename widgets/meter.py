@@ -25,9 +25,10 @@ _USED_CELLS = 6
 class BandMeter(Widget, can_focus=True):
     """Draw a :class:`MeterView`: one line per band, every bar on the same scale.
 
-    A bar shows used tokens in the band's colour, dots up to the band's ceiling, a bold mark at its
-    floor and a thin one at its ceiling; ``▲`` after the numeral says that the band is full. Narrow
-    panes lose the bar first, then the range.
+    A bar shows used tokens in the band's colour, dots up to the band's ceiling, and three marks: a
+    bold one at its floor, a broken one at its target and a thin one at its ceiling, each in a cell of
+    its own while there are three; ``▲`` after the numeral says that the band is full. Narrow panes
+    lose the bar first, then the range.
     """
 
     DEFAULT_CSS = """
@@ -176,8 +177,14 @@ class _Columns:
                 cells.append(("│", RULE))
             else:
                 cells.append((" ", ""))
+        floor = min(self.bar - 1, _scaled(row.floor, self.scale, self.bar))
+        if row.floor > 0 and floor == ceiling - 1 > 0 and row.ceiling > row.floor:
+            floor -= 1
+        least = floor + 1 if row.floor > 0 else 0
+        if row.floor < row.target < row.ceiling and least < ceiling - 1:
+            target = _scaled(row.target, self.scale, self.bar)
+            cells[max(least, min(target, ceiling - 2))] = ("╎", STRONG)
         if row.floor > 0:
-            floor = min(self.bar - 1, _scaled(row.floor, self.scale, self.bar))
             cells[floor] = ("┃", STRONG)
         return _runs(cells)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _DRAFT_S = 0.5
 _TELL_S = 8.0
+_GIVE_WAY_S = 0.001
 
 
 def _commands() -> type[Provider]:
@@ -77,6 +79,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         self.failed: CockpitError | None = None
         self._actions, self._wrong_keys = remapped(keys or {})
         self._tasks: set[asyncio.Task[None]] = set()
+        self._model = ""
         self._draft = ""
         self._saved = ""
         self._draft_due = False
@@ -113,13 +116,24 @@ class CockpitApp(App[int], inherit_bindings=False):
     def _first_frame(self) -> None:
         gc.freeze()  # what the start made stays: no collection looks at it again
         gc.enable()
+        # A thread that compiles gives way to a key five times sooner than it would by itself.
+        sys.setswitchinterval(_GIVE_WAY_S)
         self.do(self.feed.run())
+        self.do(self._name_model())
         if self._after_first_frame is not None:
             self.do(self._behind(self._after_first_frame()))
         if self._first_words:
             self.say(self._first_words)
         elif self._resumed:
             self.do(self.runs.resume(self._resumed))
+
+    async def _name_model(self) -> None:
+        """Learn what a new session would think with; the header says it before there is one."""
+        try:
+            self._model = await self.engine.default_model()
+        except CockpitError:
+            return  # the first words will say what is wrong with it
+        self._changed()
 
     async def _behind(self, first: Coroutine[Any, Any, None]) -> None:
         """What is done behind the first frame; without it there is no going on."""
@@ -155,6 +169,7 @@ class CockpitApp(App[int], inherit_bindings=False):
             since=since,
             front=front,
             project=place.home.name,
+            model=self._model,
         )
 
     def _changed(self) -> None:

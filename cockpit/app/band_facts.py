@@ -31,8 +31,8 @@ _DIGEST_CELLS = 8
 _DIGEST_LEAST = 16
 
 
-def band_rows(told: Explanation, band: str) -> list[FactView]:
-    """The facts of ``band`` in order of time."""
+def band_rows(told: Explanation) -> list[FactView]:
+    """The facts that were asked about, in order of time."""
     return [
         FactView(
             fact.fact_id,
@@ -45,7 +45,6 @@ def band_rows(told: Explanation, band: str) -> list[FactView]:
             pinned=fact.fact_id in told.pinned,
         )
         for fact in told.facts
-        if fact.band == band
     ]
 
 
@@ -186,16 +185,15 @@ class BandFacts(FactDialog):
     FATES = ("kept", "shortened", "dropped")
     KEYS = "⏎ read · p pin · / filter · u t o sort · esc back"
 
-    def __init__(
-        self, engine: Engine, told: Explanation, band: str, rows: Sequence[FactView]
-    ) -> None:
-        super().__init__(
-            engine,
-            told.session_id,
-            rows,
-            title=f"{band} · wave {told.ordinal} · packet {told.digest[:8]}",
-            empty="No fact has come for this band.",
-        )
+    def __init__(self, engine: Engine, session_id: str, band: str) -> None:
+        super().__init__(engine, session_id, title=band, empty="The facts are being read.")
+        self._band = band
+
+    def tell(self, told: Explanation, rows: Sequence[FactView]) -> None:
+        """List the band's facts; what was typed meanwhile filters them."""
+        self.title = f"{self._band} · wave {told.ordinal} · packet {told.digest[:8]}"
+        self.list.show(rows, empty="No fact has come for this band.")
+        self.tell_head()
 
 
 class ReadFact(Dialog[None]):

@@ -35,6 +35,10 @@ class Engine(Protocol):
         """Make a session of the person's words; returns its id."""
         ...
 
+    async def default_model(self) -> str:
+        """The full name of the model that a new session would get."""
+        ...
+
     async def run(self, session_id: str, *, interactive: bool | None = None) -> object:
         """Drive waves until the session is done or waits for words. Cancelling interrupts it."""
         ...
@@ -59,8 +63,11 @@ class Engine(Protocol):
         """Propose the person's version instead; returns the new proposal's id."""
         ...
 
-    async def explain(self, session_id: str, ordinal: int | None = None) -> Explanation:
-        """The verdicts on the facts of a wave, by default of the newest that has a packet."""
+    async def explain(
+        self, session_id: str, ordinal: int | None = None, *, band: str = ""
+    ) -> Explanation:
+        """The verdicts on the facts of a wave, by default of the newest that has a packet, or on those
+        of one band."""
         ...
 
     async def packet_diff(self, session_id: str, before: int, after: int) -> Difference:

@@ -20,13 +20,19 @@ class PacketActs(OverScreen):
         from cockpit.app.band_facts import BandFacts, band_rows
 
         cockpit = self._cockpit
+        # The list stands at once, and its rows come when they are read.
+        dialog = BandFacts(cockpit.engine, cockpit.followed, band)
+        await cockpit.push_screen(dialog)
         try:
-            told = await cockpit.engine.explain(cockpit.followed)
-            rows = await asyncio.to_thread(band_rows, told, band)
+            told = await cockpit.engine.explain(cockpit.followed, band=band)
+            rows = await asyncio.to_thread(band_rows, told)
         except CockpitError as error:
             cockpit.tell(str(error))
+            if dialog.is_current:
+                dialog.dismiss(None)
             return
-        cockpit.push_screen(BandFacts(cockpit.engine, told, band, rows))
+        if dialog.is_attached:
+            dialog.tell(told, rows)
 
     def packet_diff(self) -> None:
         """What changed in the packet between two waves; at first the newest two."""

@@ -62,14 +62,13 @@ def diff_rows(found: Difference) -> list[FactView]:
 
 
 def _was(each: Changed) -> str:
-    parts = []
-    if each.band_before != each.band_after:
-        parts.append(f"was in {each.band_before}")
+    moved = each.band_before != each.band_after
+    parts = [f"{each.band_after} from {each.band_before}" if moved else each.band_after]
     if each.before.level != each.after.level:
         parts.append(f"was {each.before.level}")
     if each.before.pinned != each.after.pinned:
-        parts.append("now pinned" if each.after.pinned else "no longer pinned")
-    return f"{each.band_after}, {', '.join(parts)}"
+        parts.append("now pinned" if each.after.pinned else "unpinned")
+    return ", ".join(parts)
 
 
 class PacketDiffScreen(FactDialog):

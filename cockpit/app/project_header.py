@@ -124,10 +124,13 @@ class SessionState:
             self.cost_usd = (self.cost_usd or 0.0) + cost
 
 
-def header(session: SessionState | None, *, pending: int, project: str, branch: str) -> HeaderView:
-    """The header for ``session``, or for the project alone before there is one."""
+def header(
+    session: SessionState | None, *, pending: int, project: str, branch: str, model: str = ""
+) -> HeaderView:
+    """The header for ``session``, or before there is one for the project and the ``model`` that a new
+    session would get."""
     if session is None:
-        return HeaderView(project=project, branch=branch, pending=pending)
+        return HeaderView(project=project, branch=branch, pending=pending, model=_short(model))
     return HeaderView(
         project=session.project or project,
         branch=session.branch or branch,

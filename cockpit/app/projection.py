@@ -92,13 +92,18 @@ class State:
         front: str = "",
         project: str = "",
         branch: str = "",
+        model: str = "",
     ) -> Views:
         """The screen that follows ``session_id``, with the proposal ``front`` in front."""
         talk = self._conversations.get(session_id)
         pending = self.queue.pending
         return Views(
             header=header(
-                self.sessions.get(session_id), pending=len(pending), project=project, branch=branch
+                self.sessions.get(session_id),
+                pending=len(pending),
+                project=project,
+                branch=branch,
+                model=model,
             ),
             turns=talk.changed(since) if talk is not None else (),
             revision=talk.revision if talk is not None else 0,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The verdicts on all facts that a wave had. ``pinned`` are the facts that the next wave keeps."""
+    """The verdicts on the facts that a wave had. ``pinned`` are the facts that the next wave keeps."""
 
     session_id: str
     ordinal: int
@@ -54,9 +54,10 @@ class Words:
 
 
 def explained(
-    connection: sqlite3.Connection, session_id: str, ordinal: int | None = None
+    connection: sqlite3.Connection, session_id: str, ordinal: int | None = None, *, band: str = ""
 ) -> Explanation:
-    """Why each fact of a wave was kept, shortened or dropped; without ``ordinal`` of the newest packet.
+    """Why each fact of a wave was kept, shortened or dropped; without ``ordinal`` of the newest packet,
+    with ``band`` of that band's facts alone.
 
     Raises :class:`NotFound` where that wave has no packet.
     """
@@ -67,7 +68,7 @@ def explained(
     made = stored.packet
     profile = profiles.load(connection, made.profile_id, made.profile_version)
     known = columns.read(connection, session_id, made.ordinal)
-    told = explain(known, profile, made.ordinal, algorithm=made.algorithm)
+    told = explain(known, profile, made.ordinal, algorithm=made.algorithm, band=band)
     return Explanation(
         session_id, made.ordinal, stored.digest, told, pins.standing(connection, session_id)
     )

@@ -202,9 +202,13 @@ class Runtime:
         """
         return await self.store.write(lambda tx: spoken(tx, wave_id, verdict, words))
 
-    async def explain(self, session_id: str, ordinal: int | None = None) -> looking.Explanation:
+    async def explain(
+        self, session_id: str, ordinal: int | None = None, *, band: str = ""
+    ) -> looking.Explanation:
         """Why each fact of a wave was kept, shortened or dropped; of the newest packet without one."""
-        return await self.store.read(lambda found: looking.explained(found, session_id, ordinal))
+        return await self.store.read(
+            lambda found: looking.explained(found, session_id, ordinal, band=band)
+        )
 
     async def packet_diff(self, session_id: str, before: int, after: int) -> looking.Difference:
         """What changed in the packet between two waves of a session."""

@@ -31,6 +31,10 @@ Flags = NDArray[np.bool_]
 NEVER = np.int64(1) << 40
 """Tokens of a detail level that a fact does not have: it fits nowhere."""
 
+_PART = 16_384
+"""Letters, or strings, that are worked on in one go."""
+
+_NONE = np.empty(0, np.int64)
 _BAND_CODES = {name: code for code, name in enumerate(BANDS)}
 
 
@@ -138,7 +142,14 @@ def read(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Colum
 
 
 def _numbers(text: str) -> Ints:
-    return np.fromstring(text, np.int64, sep=",") if text else np.empty(0, np.int64)
+    # Between two parts another thread may run: whoever types does not wait for 50,000 numbers.
+    parts, begin = [_NONE], 0
+    while begin < len(text):
+        end = text.find(",", begin + _PART)
+        end = len(text) if end < 0 else end
+        parts.append(np.fromstring(text[begin:end], np.int64, sep=","))
+        begin = end + 1
+    return np.concatenate(parts)
 
 
 def _columns(
@@ -203,7 +214,11 @@ def _shorter(tokens: Ints, fuller: Ints) -> Ints:
 
 def _coded(values: list[str]) -> tuple[dict[str, int], Ints]:
     names = {name: code for code, name in enumerate(dict.fromkeys(values))}
-    return names, np.fromiter(map(names.__getitem__, values), np.int64, len(values))
+    parts = [_NONE]
+    for begin in range(0, len(values), _PART):
+        part = values[begin : begin + _PART]
+        parts.append(np.fromiter(map(names.__getitem__, part), np.int64, len(part)))
+    return names, np.concatenate(parts)
 
 
 def _in_order(columns: Columns) -> Columns:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from cockpit.orient.columns import Columns
 from cockpit.orient.compile import ALGORITHM, selection
 from cockpit.orient.select import KEPT, NO_REASON
@@ -48,30 +50,41 @@ def explain(
     ordinal: int,
     *,
     algorithm: str = ALGORITHM,
+    band: str = "",
 ) -> tuple[Explained, ...]:
-    """A verdict for every fact, in order of time. Raises as ``compile_packet`` does."""
+    """A verdict for every fact, or every one of ``band``, in order of time.
+
+    Raises as ``compile_packet`` does, and ``ValueError`` for an unknown band.
+    """
     chosen = selection(candidates, profile, ordinal, algorithm=algorithm)
     columns = chosen.columns
+    asked = columns.band == BANDS.index(band) if band else np.ones(len(columns), np.bool_)
+    at = np.flatnonzero(asked)
     told: list[Explained] = []
-    for i, (level, kept_for, dropped_for) in enumerate(
-        zip(
-            chosen.level.tolist(),
-            chosen.kept_for.tolist(),
-            chosen.dropped_for.tolist(),
-            strict=True,
-        )
+    for i, fact_band, kind, wave, score, full, taken, level, kept_for, dropped_for in zip(
+        at.tolist(),
+        columns.band[at].tolist(),
+        columns.source_type[at].tolist(),
+        columns.ordinal[at].tolist(),
+        chosen.score[at].tolist(),
+        columns.full[at].tolist(),
+        chosen.tokens[at].tolist(),
+        chosen.level[at].tolist(),
+        chosen.kept_for[at].tolist(),
+        chosen.dropped_for[at].tolist(),
+        strict=True,
     ):
         dropped = dropped_for != NO_REASON
         verdict: Verdict = "dropped" if dropped else "shortened" if level else "kept"
         told.append(
             Explained(
                 columns.fact_ids[i],
-                BANDS[columns.band[i]],
-                columns.types[columns.source_type[i]],
+                BANDS[fact_band],
+                columns.types[kind],
                 columns.refs[i],
-                int(columns.ordinal[i]),
-                int(chosen.score[i]),
-                int(columns.full[i] if dropped else chosen.tokens[i]),
+                wave,
+                score,
+                full if dropped else taken,
                 verdict,
                 "" if dropped else LEVELS[level],
                 REASONS[dropped_for] if dropped else KEPT[kept_for],

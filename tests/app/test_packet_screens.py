@@ -29,7 +29,9 @@ async def opened(pilot, app, scene, band="situational"):
     screen = await settled(pilot)
     screen.acts.facts(band)
     await until(pilot, lambda: isinstance(app.screen, BandFacts))
-    return app.screen
+    dialog = app.screen
+    await until(pilot, lambda: dialog.list.rows)
+    return dialog
 
 
 async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene):
@@ -52,6 +54,30 @@ async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene)
         await until(pilot, lambda: "return 42" in text(app))
         await pilot.press("escape", "escape", "escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
+
+
+async def test_the_list_stands_before_its_rows_are_read(still, scene):
+    compiled(scene, fact(0))
+    app = CockpitApp(still)
+    async with app.run_test(size=(140, 30)) as pilot:
+        app.attach(scene.session_id)
+        await settled(pilot)
+        dialog = BandFacts(still, scene.session_id, "exploration")
+        await app.push_screen(dialog)
+        await until(pilot, lambda: "The facts are being read." in text(app))
+        dialog.tell(await still.explain(scene.session_id, band="exploration"), [])
+        await until(pilot, lambda: "No fact has come for this band." in text(app))
+
+
+async def test_without_a_packet_the_list_says_so_and_goes(still, scene):
+    app = CockpitApp(still)
+    async with app.run_test(size=(140, 30), notifications=True) as pilot:
+        app.attach(scene.session_id)
+        screen = await settled(pilot)
+        screen.acts.facts("situational")
+        await until(pilot, lambda: len(app._notifications) == 1)
+        assert "no packet yet" in next(iter(app._notifications)).message
+        assert len(app.screen_stack) == 1
 
 
 async def test_a_pin_holds_from_the_next_wave_and_the_past_stays(still, scene):

@@ -8,6 +8,7 @@ from app_world import calm, look, settled, until
 from packet_scenes import compiled, done, fact
 
 import themes
+from cockpit.app.band_facts import BandFacts
 from cockpit.app.application import CockpitApp
 from cockpit.app.replay import ReplayApp
 from cockpit.store import journal, pins
@@ -229,15 +230,17 @@ def known(scene):
 def test_facts_of_a_band(picture, scene):
     async def then(pilot, screen):
         screen.acts.facts("situational")
-        await until(pilot, lambda: len(pilot.app.screen_stack) > 1)
+        await until(pilot, lambda: isinstance(pilot.app.screen, BandFacts))
+        await until(pilot, lambda: pilot.app.screen.list.rows)
         await pilot.press("u", "u", "j")
         await calm(pilot)
 
     assert picture(known(scene), then=then)
 
 
-def test_packet_diff(picture, scene):
-    assert picture(known(scene), keys=("f8",))
+@pytest.mark.parametrize("size", [WIDE, (80, 24)])
+def test_packet_diff(picture, scene, size):
+    assert picture(known(scene), size=size, keys=("f8",))
 
 
 @pytest.mark.parametrize("size", [WIDE, (80, 24)])

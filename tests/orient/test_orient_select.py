@@ -252,6 +252,8 @@ def test_every_fact_is_explained_in_order_of_time() -> None:
     ]
     assert [line.tokens for line in told] == [100, 100, 100, 100, 90, 100, 100]
     assert told[4].source_ref == "made:long"
+    one = explain(facts, profile(rooms), 1, band="objectives")
+    assert one == tuple(line for line in told if line.band == "objectives") == told[:1]
 
 
 def test_a_crowd_of_thousands_does_not_hide_what_stands_behind_it() -> None:

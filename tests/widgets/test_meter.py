@@ -52,6 +52,29 @@ async def test_all_bars_share_one_scale(stage: Any) -> None:
     assert used["reserve"] == 0
 
 
+async def test_floor_target_and_ceiling_each_have_a_mark(stage: Any) -> None:
+    rows = await drawn(stage, 90)
+    for each in BANDS:
+        bar = row(rows, each.name)
+        marks = [bar.find("┃"), bar.find("╎"), bar.rfind("│")]
+        if each.used < each.ceiling:
+            assert -1 < marks[0] < marks[1] < marks[2]
+        else:
+            assert -1 < marks[0] < marks[1] < bar.rfind("█")
+    same = BandView("same", 10, 5_000, 5_000, 9_000)
+    bar = row(await drawn(stage, 90, MeterView((same,), 10, 9_000)), "same")
+    assert "┃" in bar and "╎" not in bar and "│" in bar
+
+
+@pytest.mark.parametrize("width", range(44, 60))
+async def test_marks_of_a_small_band_do_not_cover_each_other(stage: Any, width: int) -> None:
+    rows = await drawn(stage, width)
+    reserve = row(rows, "reserve")
+    if "│" in reserve and reserve.index("│") - reserve.index("┃") > 1:
+        assert "╎" in reserve
+    assert ("┃" in reserve) == ("┃" in row(rows, "situational"))
+
+
 async def test_the_columns_are_aligned(stage: Any) -> None:
     rows = await drawn(stage, 90)
     ends = {row(rows, band.name).index("–") for band in BANDS if band.floor >= 10_000}
