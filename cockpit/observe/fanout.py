@@ -24,7 +24,8 @@ MAX_FACTS = 50_000
 """``MAX_FACTS_PER_WAVE``."""
 
 JOB_TIMEOUT_S = 60.0
-_GRACE_S = 2.0
+GRACE_S = 2.0
+"""How long a job that was told to end may take to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,18 @@ async def fan_out(
     limit: int = MAX_CONCURRENT,
     per_source: Mapping[str, int] | None = None,
     timeout_s: float = JOB_TIMEOUT_S,
+    grace_s: float = GRACE_S,
 ) -> list[JobOutcome[T]]:
     """Run ``jobs``; returns their outcomes in the order of the jobs. Limits as :func:`run_jobs`."""
     ended: list[JobOutcome[T] | None] = [None] * len(jobs)
-    await run_jobs(jobs, ended.__setitem__, limit=limit, per_source=per_source, timeout_s=timeout_s)
+    await run_jobs(
+        jobs,
+        ended.__setitem__,
+        limit=limit,
+        per_source=per_source,
+        timeout_s=timeout_s,
+        grace_s=grace_s,
+    )
     return [outcome for outcome in ended if outcome is not None]
 
 
@@ -68,11 +77,13 @@ async def run_jobs(
     limit: int = MAX_CONCURRENT,
     per_source: Mapping[str, int] | None = None,
     timeout_s: float = JOB_TIMEOUT_S,
+    grace_s: float = GRACE_S,
 ) -> None:
     """Run ``jobs``, at most ``limit`` at once and ``per_source[source]`` of a source.
 
     ``settle`` is called with a job's index and outcome as each ends, once; the outcome is not kept.
-    Each job has ``timeout_s`` seconds. Cancelling ends every running job before it returns. Raises
+    Each job has ``timeout_s`` seconds, and ``grace_s`` more to end when told to; then it is given up.
+    Cancelling ends every running job before it returns, as far as it ends in that time. Raises
     ``ValueError`` for more than :data:`MAX_JOBS` jobs and for limits below 1.
     """
     if len(jobs) > MAX_JOBS:
@@ -80,7 +91,7 @@ async def run_jobs(
     quotas = dict(per_source or {})
     if limit < 1 or any(quota < 1 for quota in quotas.values()):
         raise ValueError("limits must be at least 1")
-    await _Pool(jobs, settle, limit, quotas, timeout_s).run()
+    await _Pool(jobs, settle, limit, quotas, timeout_s, grace_s).run()
 
 
 class _Pool(Generic[T]):
@@ -93,11 +104,13 @@ class _Pool(Generic[T]):
         limit: int,
         quotas: dict[str, int],
         timeout_s: float,
+        grace_s: float,
     ) -> None:
         self.jobs = jobs
         self.settle = settle
         self.limit = limit
         self.timeout_s = timeout_s
+        self.grace_s = grace_s
         self.ended = bytearray(len(jobs))
         self.left = len(jobs)
         self.waiting: dict[str, deque[int]] = {}
@@ -200,7 +213,7 @@ class _Pool(Generic[T]):
             now = asyncio.get_running_loop().time()
             for task, doing in list(self.workers.items()):
                 over = now - doing[1] - self.timeout_s if doing is not None else -1.0
-                if doing is not None and over > _GRACE_S:
+                if doing is not None and over > self.grace_s:
                     self._give_up(task, doing[0], now - doing[1])
                 elif over >= 0 and task not in self.late:
                     self.late.add(task)
@@ -219,4 +232,4 @@ class _Pool(Generic[T]):
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=_GRACE_S)
+            await asyncio.wait(tasks, timeout=self.grace_s)

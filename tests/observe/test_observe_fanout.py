@@ -99,7 +99,7 @@ async def test_a_job_that_ignores_its_end_is_left_behind() -> None:
 
     bench = Bench()
     jobs = [Job("stubborn", "x", stubborn), *(bench.job("good", str(n)) for n in range(50))]
-    running = asyncio.create_task(fan_out(jobs, limit=2, timeout_s=0.05))
+    running = asyncio.create_task(fan_out(jobs, limit=2, timeout_s=0.05, grace_s=0.05))
     outcomes = await running
     released.set()
     assert statuses(outcomes) == ["timed_out"] + ["done"] * 50

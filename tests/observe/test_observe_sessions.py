@@ -48,29 +48,26 @@ def many(root: Path) -> Project:
     return project
 
 
-def drive(root: Path, model: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(DRIVER), str(root), model, *words],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
-
-
-def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(tmp_path: Path) -> None:
+async def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(
+    tmp_path: Path,
+) -> None:
     """What had been read is taken away before the session goes on: nothing reads it a second time,
     and the packets are those of a session that nobody killed."""
     model = scenario(tmp_path, ["file:many/*.py", "log:HEAD"])
     project = many(tmp_path / "project")
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    for clone in (whole, killed):
-        subprocess.run(
-            ["git", "clone", "-q", str(project.root), str(clone)], check=True, capture_output=True
-        )
-    straight = json.loads(drive(whole, model, "run").stdout.splitlines()[1])
-    assert straight["jobs"] == {"done": FILES + 1}
+    killed = tmp_path / "killed"
+    subprocess.run(
+        ["git", "clone", "-q", str(project.root), str(killed)], check=True, capture_output=True
+    )
+    straight = await looked(project.root, model)
+    assert [row.status for row in straight[1].jobs] == ["done"] * (FILES + 1)
 
-    died = drive(killed, model, "kill")
+    died = subprocess.run(
+        [sys.executable, str(DRIVER), str(killed), model],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
     assert died.returncode == -signal.SIGKILL, died.stderr
     with closing(sqlite3.connect(find_place(killed).database)) as store:
         done = [
@@ -83,11 +80,13 @@ def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(tmp_path: 
     assert 0 < len(done) < FILES
     for path in done:
         (killed / path).unlink()
-    resumed = drive(killed, model, "run", died.stdout.split()[0])
-    assert resumed.returncode == 0, resumed.stderr
-    after = json.loads(resumed.stdout.splitlines()[1])
-    assert after["jobs"] == {"done": FILES + 1}
-    assert after["digests"][:2] == straight["digests"][:2]
+    async with runtime_on(killed) as runtime:
+        session_id = died.stdout.strip()
+        ended = await asyncio.wait_for(runtime.run(session_id), PATIENCE_S)
+        assert ended.result["status"] == "done"
+        after = seen(runtime.store, session_id)
+    assert [row.status for row in after[1].jobs] == ["done"] * (FILES + 1)
+    assert [wave.digest for wave in after] == [wave.digest for wave in straight]
 
 
 @pytest.fixture
