@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 
 from widgets.cards import tests
 from widgets.sheet import SheetRow
 from widgets.tone import BAD, DIM, STRONG, WARN, Part, block, line, tone
 from widgets.work_views import HandoffView, WipView
+
+LISTED_MOST = 100
+"""Entries of a list that are shown; how many more there are is said."""
+READ_MOST = 20_000
+"""Characters of a text that are shown, likewise."""
 
 _GAP = SheetRow("", Content(""))
 
@@ -42,16 +49,17 @@ def wip_rows(view: WipView, *, brief: bool = False) -> list[SheetRow]:
     if view.updated:
         add("updated", (view.updated, DIM))
     if view.files:
-        rows += [_GAP, SheetRow(f"Files  {len(view.files):,}")]
-        rows += [SheetRow("", line("  ", path)) for path in view.files]
+        rows += _files(view.files)
     if view.decisions:
         rows += [_GAP, SheetRow(f"Decisions  {len(view.decisions):,}")]
-        for what, why in view.decisions:
+        rows += _more(len(view.decisions), "earlier")
+        for what, why in view.decisions[-LISTED_MOST:]:
             reason: list[Part] = [("  because ", DIM), why] if why else []
             rows.append(SheetRow("", line("  ", what, *reason)))
     if view.errors:
         rows += [_GAP, SheetRow(f"Errors  {len(view.errors):,}")]
-        for error in view.errors:
+        rows += _more(len(view.errors), "earlier")
+        for error in view.errors[-LISTED_MOST:]:
             where: list[Part] = [(f"  {error.place}", STRONG)] if error.place else []
             head = line("  ", (error.kind or "error", BAD), *where)
             rows.append(SheetRow("", head))
@@ -93,8 +101,22 @@ def handoff_rows(view: HandoffView, *, brief: bool = False) -> list[SheetRow]:
             rows.append(SheetRow("files", line(f"{len(view.files):,} changed")))
         return rows
     if view.files:
-        rows += [_GAP, SheetRow(f"Files  {len(view.files):,}")]
-        rows += [SheetRow("", line("  ", path)) for path in view.files]
+        rows += _files(view.files)
     if view.details is not None:
-        rows += [_GAP, SheetRow("Details"), SheetRow("", _indented(block(view.details), "  "))]
+        shown, left = view.details[:READ_MOST], len(view.details) - READ_MOST
+        rows += [_GAP, SheetRow("Details"), SheetRow("", _indented(block(shown), "  "))]
+        if left > 0:
+            words = f"! {left:,} more characters: `cockpit handoff show {view.task} --details`"
+            rows.append(SheetRow("", line((words, WARN))))
     return rows
+
+
+def _files(paths: Sequence[str]) -> list[SheetRow]:
+    rows = [_GAP, SheetRow(f"Files  {len(paths):,}")]
+    rows += [SheetRow("", line("  ", path)) for path in paths[:LISTED_MOST]]
+    return rows + _more(len(paths), "more")
+
+
+def _more(count: int, word: str) -> list[SheetRow]:
+    left = count - LISTED_MOST
+    return [SheetRow("", line((f"  … {left:,} {word}", DIM)))] if left > 0 else []

@@ -35,6 +35,7 @@ class Sheet(Widget):
     def __init__(self, rows: Sequence[SheetRow] = (), *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.set_reactive(Sheet.rows, tuple(rows))
+        self._laid_out: tuple[tuple[SheetRow, ...], int, list[Content]] | None = None
 
     def show(self, rows: Sequence[SheetRow]) -> None:
         """Draw ``rows``; without any the sheet takes no room."""
@@ -48,6 +49,12 @@ class Sheet(Widget):
         return Content("\n").join(self._lines(self.content_size.width))
 
     def _lines(self, width: int) -> list[Content]:
+        kept = self._laid_out
+        if kept is None or kept[0] is not self.rows or kept[1] != width:
+            kept = self._laid_out = (self.rows, width, self._lay_out(width))
+        return kept[2]
+
+    def _lay_out(self, width: int) -> list[Content]:
         names = [line(row.name) for row in self.rows if row.value is not None]
         longest = max((name.cell_length for name in names), default=0)
         column = min(longest, _COLUMN_MOST, max(_VALUE_LEAST, width // 3)) + 2 if longest else 0

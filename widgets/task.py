@@ -11,8 +11,9 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from widgets.clean import clean
 from widgets.markdown import SafeMarkdown
-from widgets.memory import handoff_rows, wip_rows
+from widgets.memory import READ_MOST, handoff_rows, wip_rows
 from widgets.sheet import Sheet, SheetRow
 from widgets.tone import BAD, DIM, STRONG, Part, block, line, tone
 from widgets.work_views import HappeningView, LinkView, TaskView
@@ -81,8 +82,8 @@ class TaskPanel(VerticalScroll, can_focus=True):
     async def show(self, view: TaskView) -> None:
         """Draw ``view``; the place one has scrolled to stays."""
         self.view = view
-        if not self.is_mounted:
-            return
+        if not self._head.is_attached:
+            return  # it is drawn when it is there
         self._head.update(_head(view))
         texts = {
             "description": view.description.strip() or "*No description.*",
@@ -92,7 +93,7 @@ class TaskPanel(VerticalScroll, can_focus=True):
             self._titles[name].display = self._words[name].display = bool(text)
             if text != self._shown[name]:
                 self._shown[name] = text
-                await self._words[name].update(text)
+                await self._words[name].update(clean(_cut(text)))
         self._known.show(_known(view))
         self._happened.show(_happened(view))
 
@@ -107,6 +108,12 @@ def _head(view: TaskView) -> Content:
     if view.blocker:
         rows.append(Content.assemble(line(("■ ", BAD)), block(view.blocker, BAD)))
     return Content("\n").join(rows)
+
+
+def _cut(text: str) -> str:
+    left = len(text) - READ_MOST
+    more = f"\n\n**… {left:,} more characters: e shows all.**" if left > 0 else ""
+    return text[:READ_MOST] + more
 
 
 def _known(view: TaskView) -> list[SheetRow]:

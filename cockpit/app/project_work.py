@@ -206,6 +206,7 @@ class Work:
                 if "status" in detail:
                     self._stand(task, read.text(detail, "status"), row.seq)
             case "status_changed":
+                task.title = task.title or read.text(detail, "title")
                 status = read.text(detail, "to") or task.status
                 notes = read.text(detail, "blocker") or read.text(detail, "notes")
                 task.blocker = notes if status == "blocked" else ""
