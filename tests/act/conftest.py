@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from act_world import install_gh, make_project, plant_wave
+from act_sandbox import CONFINES
+from act_world import environment, install_gh, make_project, plant_wave
 
 from cockpit.act.ground import ActGround, stand_on
 from cockpit.act.outbox import Dispatcher
 from cockpit.store.clock import CountingIds, FixedClock
 from cockpit.store.database import Store
+
+collect_ignore = [] if CONFINES else ["test_act_confined.py"]
 
 
 @pytest.fixture
@@ -47,3 +52,24 @@ def ids(store: Store, project: Path) -> tuple[str, str]:
 @pytest.fixture
 def dispatcher(store: Store, ground: ActGround) -> Dispatcher:
     return Dispatcher(store, ground)
+
+
+@pytest.fixture
+async def confined(project: Path) -> ActGround:
+    # The interpreter of these tests is on the PATH, as a project's own is: so it is seen inside.
+    given = environment()
+    path = f"{Path(sys.executable).parent}:{given.get('PATH', '')}"
+    ground = await stand_on(project, environment={**given, "PATH": path})
+    assert ground.sandbox.works
+    return ground
+
+
+@pytest.fixture
+async def plain(project: Path, tmp_path: Path) -> ActGround:
+    """Everything that these tests need is on the PATH, and no bubblewrap."""
+    (tmp_path / "without").mkdir()
+    for name in ("git", "prlimit", "sh"):
+        if (found := shutil.which(name)) is not None:
+            (tmp_path / "without" / name).symlink_to(found)
+    path = f"{Path(sys.executable).parent}:{tmp_path / 'without'}"
+    return await stand_on(project, environment={**environment(), "PATH": path})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import signal
@@ -75,26 +74,6 @@ async def test_killed_between_dispatch_and_receipt(
         "run": lambda: (root / "ran").exists() == (moment == "after"),
     }
     assert effects[kind]()
-
-
-async def test_a_command_dies_with_its_killed_cockpit(
-    store: Store, ids: Ids, ground: ActGround
-) -> None:
-    assert ground.sandbox.works
-    script = (
-        "import fcntl, signal\n"
-        "file = open('held', 'w'); fcntl.flock(file, fcntl.LOCK_EX); open('began', 'w'); signal.pause()"
-    )
-    proposal = await show(ground, "run", argv=["python", "-c", script], reason="r")
-    queue(store, ids, "run", proposal.payload)
-    victim = start_victim(store, ground.root, ids[1], "race")
-    victim_goes(victim)
-    await appears(ground.root / "began")
-    victim.kill()
-    victim.communicate()
-    with (ground.root / "held").open() as file:
-        await asyncio.wait_for(asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX), 60)
-    assert (await Dispatcher(store, ground).recover(ids[0]))[0].phase == "uncertain"
 
 
 async def test_a_commit_whose_hook_outlives_the_cockpit_is_uncertain(

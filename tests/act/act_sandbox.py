@@ -1,0 +1,26 @@
+"""Commands as the ``run`` tool runs them, with bubblewrap and without."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from act_world import show
+
+from cockpit.act.adapters import ADAPTERS, Outcome
+from cockpit.act.ground import ActGround
+from cockpit.act.sandbox import detect
+
+RUN = ADAPTERS["run"]
+CONFINES = asyncio.run(detect(os.environ)).works
+"""Whether this machine has a bubblewrap that works. Without one the other half of the tests is what
+a person gets there."""
+
+
+async def run(ground: ActGround, *argv: str, timeout_s: int = 60) -> Outcome:
+    proposal = await show(ground, "run", argv=list(argv), reason="r", timeout_s=timeout_s)
+    return await RUN.perform(proposal.payload, "k", ground)
+
+
+def said(outcome: Outcome) -> str:
+    return str(outcome.detail["stdout"]) + str(outcome.detail["stderr"])

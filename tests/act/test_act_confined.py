@@ -1,0 +1,155 @@
+"""What a command cannot do inside a real bubblewrap. Collected where there is one that works."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from act_sandbox import RUN, run, said
+from act_world import environment, git, queue, show
+from test_act_crash import Ids, appears, start_victim, victim_goes
+
+from cockpit.act.ground import ActGround, stand_on
+from cockpit.act.outbox import Dispatcher
+from cockpit.store.database import Store
+
+
+async def test_home_network_tmp_and_system_are_out_of_reach(project: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id").write_text("private")
+    secret_tmp = Path("/tmp") / f"cockpit-test-{os.getpid()}"
+    secret_tmp.write_text("other people's")
+    mine = Path("/tmp") / f"cockpit-mine-{os.getpid()}"
+    ground = await stand_on(project, environment={**environment(), "HOME": str(home)})
+    try:
+        script = (
+            "import os, socket, pathlib\n"
+            f"print(os.path.exists({str(home / '.ssh')!r}), os.path.exists({str(secret_tmp)!r}))\n"
+            "print(os.listdir('/run') if os.path.isdir('/run') else [])\n"
+            "for place in ('/etc/x', '/usr/x'):\n"
+            "    try: open(place, 'w'); print('written')\n"
+            "    except OSError: print('refused')\n"
+            "try: socket.create_connection(('192.0.2.1', 80), 5); print('connected')\n"
+            "except OSError as e: print('no network')\n"
+            f"pathlib.Path({str(mine)!r}).write_text('x'); print(os.environ['TMPDIR'])\n"
+        )
+        outcome = await run(ground, "python", "-c", script)
+    finally:
+        secret_tmp.unlink()
+    assert said(outcome).splitlines() == [
+        "False False", "[]", "refused", "refused", "no network", "/tmp",
+    ]  # fmt: skip
+    assert not mine.exists()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo evil >> .git/config",
+        "git config core.fsmonitor ./evil",
+        "echo evil > .git/hooks/pre-commit",
+        "mv .git .away",
+        "rm -rf .git/hooks && mkdir .git/hooks",
+        "mkdir -p .cockpit/state && echo x > .cockpit/state/cockpit.db",
+        "mkdir evil && echo ../evil > .git/commondir",
+        "echo '[core]' > .git/config.worktree",
+        "rm -rf .git/hooks; ln -s ../evil .git/hooks",
+    ],
+)
+async def test_git_and_cockpit_cannot_be_redirected(confined: ActGround, script: str) -> None:
+    root = confined.root
+    (root / ".cockpit/state").mkdir(parents=True)
+    (root / ".cockpit/state/cockpit.db").write_text("the store")
+    (root / ".git/hooks").mkdir(exist_ok=True)
+    config = (root / ".git/config").read_text()
+    hooks = sorted(path.name for path in (root / ".git/hooks").iterdir())
+    await run(confined, "python", "-c", f"import os; os.system({script!r})")
+    assert (root / ".git/config").read_text() == config
+    assert sorted(path.name for path in (root / ".git/hooks").iterdir()) == hooks
+    assert (root / ".cockpit/state/cockpit.db").read_text() == "the store"
+    assert not (root / ".git/commondir").exists() and not (root / ".git/config.worktree").exists()
+    assert git(root, "log", "--format=%s") == "Begin\n"
+
+
+async def test_what_was_planted_is_a_failure_that_says_so(confined: ActGround) -> None:
+    shutil.rmtree(confined.root / ".git/hooks", ignore_errors=True)
+    script = "import pathlib; p = pathlib.Path('.git/hooks'); p.mkdir(); (p / 'x').write_text('x')"
+    outcome = await run(confined, "python", "-c", script)
+    assert (outcome.failure, outcome.detail["removed"]) == ("permanent", [".git/hooks"])
+    assert not (confined.root / ".git/hooks").exists()
+
+
+async def test_a_linked_worktree_works_and_its_main_checkout_is_read_only(
+    confined: ActGround, tmp_path: Path
+) -> None:
+    tree = tmp_path / "tree"
+    git(confined.root, "worktree", "add", "-q", "-b", "side", str(tree))
+    (confined.root / ".cockpit/state").mkdir(parents=True)
+    (confined.root / ".cockpit/state/cockpit.db").write_text("the store")
+    ground = await stand_on(tree)
+    (tree / "app.py").write_text("changed\n")
+    assert (await run(ground, "git", "add", "app.py")).status == "success"
+    assert git(tree, "diff", "--cached", "--name-only") == "app.py\n"
+    script = (
+        "import pathlib, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    try: print(pathlib.Path(name).read_text()[:9]); pathlib.Path(name).write_text('x')\n"
+        "    except OSError: print('refused')\n"
+    )
+    main = confined.root
+    names = [f"{main}/.cockpit/state/cockpit.db", f"{main}/.git/config", f"{tree}/.git"]
+    outcome = await run(ground, "python", "-c", script, *names)
+    assert said(outcome).count("refused") == 3
+    assert "the store" not in said(outcome)
+    assert (main / ".cockpit/state/cockpit.db").read_text() == "the store"
+    assert (tree / ".git").read_text().startswith("gitdir: ")
+
+
+async def test_nothing_outlives_a_command(confined: ActGround) -> None:
+    held = confined.root / "held"
+    child = (
+        "import fcntl, os, signal\n"
+        "file = open('held', 'w'); fcntl.flock(file, fcntl.LOCK_EX)\n"
+        "os.write(1, b'held'); os.close(1); signal.pause()\n"
+    )
+    script = (
+        "import subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}], stdout=subprocess.PIPE,"
+        " stderr=subprocess.DEVNULL, start_new_session=True)\n"
+        "print(child.stdout.read())\n"
+    )
+    outcome = await run(confined, "python", "-c", script)
+    assert said(outcome) == "b'held'\n"
+    with held.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while the child lives
+
+
+async def test_shown_confined_never_runs_unconfined(confined: ActGround, plain: ActGround) -> None:
+    proposal = await show(confined, "run", argv=["touch", "made"], reason="r")
+    outcome = await RUN.perform(proposal.payload, "k", plain)
+    assert outcome.failure == "conflict"
+    assert not (plain.root / "made").exists()
+
+
+async def test_a_command_dies_with_its_killed_cockpit(
+    store: Store, ids: Ids, confined: ActGround
+) -> None:
+    script = (
+        "import fcntl, signal\n"
+        "file = open('held', 'w'); fcntl.flock(file, fcntl.LOCK_EX); open('began', 'w'); signal.pause()"
+    )
+    proposal = await show(confined, "run", argv=["python", "-c", script], reason="r")
+    queue(store, ids, "run", proposal.payload)
+    victim = start_victim(store, confined.root, ids[1], "race")
+    victim_goes(victim)
+    await appears(confined.root / "began")
+    victim.kill()
+    victim.communicate()
+    with (confined.root / "held").open() as file:
+        await asyncio.wait_for(asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX), 60)
+    assert (await Dispatcher(store, confined).recover(ids[0]))[0].phase == "uncertain"
