@@ -15,15 +15,20 @@ from cockpit.store.errors import CockpitError, NotFound
 TYPES = ("blocks", "requires", "relates_to")
 
 
+_NAMED = 12
+"""Tasks of a cycle that its message names; longer ones are shortened in the middle."""
+
+
 class Cycle(CockpitError):
     """The dependency would make tasks wait for each other; ``path`` names them, the first one twice."""
 
     code = "cycle"
 
     def __init__(self, path: tuple[str, ...]) -> None:
+        shown = path if len(path) <= _NAMED else (*path[: _NAMED - 2], "…", *path[-2:])
         super().__init__(
-            f"That would be a cycle: {' → '.join(path)} (each waits for the next). Remove one of"
-            f" these first, or write --type relates_to: that makes nobody wait."
+            f"That would be a cycle: {' → '.join(shown)} (each waits for the next). Remove one of"
+            f" these first, or make it relates_to, which makes nobody wait."
         )
         self.path = path
 
@@ -131,25 +136,45 @@ def listed(connection: sqlite3.Connection) -> list[Dependency]:
     ]
 
 
+_FOLLOWING = {
+    True: (
+        "SELECT depends_on_task_id FROM task_dependencies"
+        " WHERE task_id=? AND dependency_type <> 'relates_to' ORDER BY depends_on_task_id"
+    ),
+    False: (
+        "SELECT task_id FROM task_dependencies"
+        " WHERE depends_on_task_id=? AND dependency_type <> 'relates_to' ORDER BY task_id"
+    ),
+}
+"""What a task waits for, and what waits for it."""
+
+
 def _path(connection: sqlite3.Connection, start: str, end: str) -> tuple[str, ...]:
-    """The shortest way from ``start`` to ``end`` along what each waits for; empty: there is none."""
-    came_from: dict[str, str] = {start: ""}
-    level = [start]
-    while level and end not in came_from:
+    """A way from ``start`` to ``end`` along what each waits for; empty: there is none.
+
+    Looked for from both ends, on the side that was walked less: a new task, which nothing waits for
+    yet, is at the end of no way, however long the chain before it is.
+    """
+    came: dict[bool, dict[str, str]] = {True: {start: ""}, False: {end: ""}}
+    edges = {True: [start], False: [end]}
+    while edges[True] and edges[False]:
+        ahead = len(came[True]) <= len(came[False])
         following = []
-        for task_id in level:
-            for (other,) in connection.execute(
-                "SELECT depends_on_task_id FROM task_dependencies"
-                " WHERE task_id=? AND dependency_type <> 'relates_to' ORDER BY depends_on_task_id",
-                (task_id,),
-            ):
-                if other not in came_from:
-                    came_from[other] = task_id
-                    following.append(other)
-        level = following
-    if end not in came_from:
-        return ()
-    path = [end]
-    while came_from[path[-1]]:
-        path.append(came_from[path[-1]])
-    return tuple(reversed(path))
+        for task_id in edges[ahead]:
+            for (other,) in connection.execute(_FOLLOWING[ahead], (task_id,)):
+                if other in came[ahead]:
+                    continue
+                came[ahead][other] = task_id
+                if other in came[not ahead]:
+                    return (*reversed(_steps(came[True], other)), *_steps(came[False], other)[1:])
+                following.append(other)
+        edges[ahead] = following
+    return ()
+
+
+def _steps(came: dict[str, str], last: str) -> list[str]:
+    """From ``last`` back to where the search began."""
+    steps = [last]
+    while came[steps[-1]]:
+        steps.append(came[steps[-1]])
+    return steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 
 import pytest
@@ -209,6 +210,17 @@ def test_a_cycle_is_refused_and_named(work: Backlog) -> None:
     work.depend(second, first, "relates_to")
     with pytest.raises(Cycle):
         work.depend(second, first, "blocks")
+
+
+def test_a_long_cycle_is_named_by_its_ends(work: Backlog) -> None:
+    chain = [work.task() for _ in range(20)]
+    for before, after in itertools.pairwise(chain):
+        work.depend(after, before)
+    with pytest.raises(
+        Cycle, match=f"{chain[0]} → {chain[-1]} → .* … → {chain[1]} → {chain[0]}"
+    ) as refused:
+        work.depend(chain[0], chain[-1])
+    assert refused.value.path == (chain[0], *reversed(chain))
 
 
 def test_a_dependency_that_is_not_there_cannot_be_removed(work: Backlog) -> None:
