@@ -22,6 +22,11 @@ from cockpit import __version__
 COMMANDS = {
     "run": ("cockpit.commands.run:run", "Work on a task without the screen."),
     "review": ("cockpit.commands.run:review", "Review a pull request, a branch or a range."),
+    "work": (
+        "cockpit.commands.work:work",
+        "Do a task of the backlog: implement, test, fix, review, merge.",
+    ),
+    "worktrees": ("cockpit.commands.worktrees:worktrees", "Where tasks are worked on."),
     "proposals": ("cockpit.commands.proposals:proposals", "What waits for a decision."),
     "sessions": ("cockpit.commands.sessions:sessions", "What was worked on."),
     "tasks": ("cockpit.commands.tasks:tasks", "What is to be done, and how it stands."),

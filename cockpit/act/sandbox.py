@@ -128,12 +128,17 @@ def _options(root: Path, environment: Mapping[str, str], network: bool) -> list[
         options += ["--ro-bind", str(system), str(system)]
     for place in readable_places(root, environment, hidden):
         options += ["--ro-bind", str(place), str(place)]
-    options += ["--bind", str(root), str(root)]
     git = git_places(root)
+    # A task's working tree stands in the state directory: what hides that must not hide the tree.
+    around = [place for place in git.states if root.is_relative_to(place)]
+    for place in around:
+        options += ["--tmpfs", str(place)]
+    options += ["--bind", str(root), str(root)]
     for place, writable in git.mounts:
         options += ["--bind" if writable else "--ro-bind", str(place), str(place)]
     for place in git.states:
-        options += ["--tmpfs", str(place)]
+        if place not in around:
+            options += ["--tmpfs", str(place)]
     options += ["--chdir", str(root), "--setenv", "TMPDIR", "/tmp"]  # noqa: S108 - it is private
     if home.is_dir():
         options += ["--setenv", "HOME", str(home)]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cockpit.act.guards import GuardState, check, standard_guards
+from cockpit.act.guards import ActionGuard, GuardState, check, standard_guards
 from cockpit.act.outbox import Dispatcher
+from cockpit.act.protected import TestsGuard
 from cockpit.act.shown import Shown, shown
 from cockpit.act.tools import Call, parse_call
 from cockpit.loop import asking, attending, doubt
@@ -98,7 +99,7 @@ async def _approve(here: Here, call: Mapping[str, Any], action: Outgoing) -> str
     """Guard, show and decide a planned action. '' when it is queued, else what became of it."""
     read = parse_call(call["name"], canonical_json(call["arguments"]))
     state: GuardState = await here.store.read(lambda connection: guard_state(connection, here))
-    refusal = check(standard_guards(here.engine.ground.confined), read, state)
+    refusal = check(_guards(here), read, state)
     if refusal is not None:
         await here.store.write(_refuse(here, action, refusal.guard, refusal.message))
         return "refused"
@@ -113,6 +114,15 @@ async def _approve(here: Here, call: Mapping[str, Any], action: Outgoing) -> str
         await here.store.write(lambda tx: outbox.drop(tx, action.action_id, verdict.told))
         return verdict.status
     return ""
+
+
+def _guards(here: Here) -> tuple[ActionGuard, ...]:
+    """What this session's calls are checked by: its role may add to what holds for all."""
+    confined = here.engine.ground.confined
+    role = here.engine.role(here.session.role)
+    if role is None or not role.protects_tests:
+        return standard_guards(confined)
+    return (TestsGuard(confined), *standard_guards(confined))
 
 
 async def _decided(here: Here, read: Call, seen: Shown, action: Outgoing) -> Verdict:

@@ -192,17 +192,18 @@ def _prompt(connection: Any, here: Here, packet: Packet | None) -> Prompt:
 
 
 def offered(here: Here) -> Sequence[ToolSpec]:
-    """The tools that this session's task type allows: a type that only reads has no actions."""
+    """The tools that this session's task type and role allow: a type that only reads has no actions."""
     kind = here.engine.types.get(here.session.task_type)
-    return _offered(kind is not None and kind.reads_only)
+    role = here.engine.role(here.session.role)
+    return _offered(kind is not None and kind.reads_only, None if role is None else role.tools)
 
 
 @cache
-def _offered(reads_only: bool) -> Sequence[ToolSpec]:
+def _offered(reads_only: bool, allowed: tuple[str, ...] | None) -> Sequence[ToolSpec]:
     return tuple(
         ToolSpec(tool.name, tool.description, tool.parameters)
         for tool in TOOLS
-        if not (reads_only and tool.name in ACTIONS)
+        if not (reads_only and tool.name in ACTIONS) and (allowed is None or tool.name in allowed)
     )
 
 

@@ -11,6 +11,7 @@ from cockpit.act.ground import ActGround
 from cockpit.decide.choose import choose_model
 from cockpit.decide.model import Model
 from cockpit.loop.pulse import Pulse
+from cockpit.loop.roles import NOBODY, Role, load_roles
 from cockpit.loop.settings import RuntimeSettings
 from cockpit.loop.task_types import TaskType
 from cockpit.store.actions import Action
@@ -35,6 +36,7 @@ class Engine:
     pulse: Pulse
     repo: str | None
     models: dict[str | None, Model] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=dict)
 
     def model(self, name: str | None) -> Model:
         """The model of that name, or the default; the same one as long as the runtime is open.
@@ -51,6 +53,18 @@ class Engine:
                 sleep=self.store.clock.sleep,
             )
         return known
+
+    def role(self, name: str) -> Role | None:
+        """The role of that name, None for a session without one. One that nobody knows can only end.
+
+        Roles come from the main checkout: what is changed in a task's own tree gives no rights.
+        Raises ``RoleInvalid``.
+        """
+        if not name:
+            return None
+        if not self.roles:
+            self.roles.update(load_roles(self.place.home, self.settings.user_dir))
+        return self.roles.get(name, NOBODY)
 
 
 @dataclass(frozen=True, slots=True)

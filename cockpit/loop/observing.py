@@ -254,7 +254,12 @@ def _record(tx: Tx, here: Here, made: Sequence[Fact], *, job: str) -> int:
 def _tools(here: Here) -> list[Any]:
     kind = here.engine.types.get(here.session.task_type)
     reads_only = kind is not None and kind.reads_only
-    return [tool for tool in TOOLS if not (reads_only and tool.name in ACTIONS)]
+    role = here.engine.role(here.session.role)
+    return [
+        tool
+        for tool in TOOLS
+        if not (reads_only and tool.name in ACTIONS) and (role is None or tool.name in role.tools)
+    ]
 
 
 def _opening(connection: Any, wave: Wave) -> dict[str, Any]:

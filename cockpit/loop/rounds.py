@@ -215,6 +215,10 @@ def _limited(tx: Tx, session: Session, last: Wave | None) -> bool:
         why = f"The limit of {most} waves is reached."
     elif cost is not None and session.cost_usd is not None and session.cost_usd >= cost:
         why = f"The limit of ${cost:.2f} is reached (${session.cost_usd:.2f} spent)."
+    elif (tokens := session.limits.get("max_tokens")) is not None and tokens <= (
+        spent := session.input_tokens + session.output_tokens
+    ):
+        why = f"The limit of {tokens:,} tokens is reached ({spent:,} spent)."
     if not why:
         return False
     detail = {"status": "limit", "summary": f"{why} The work is kept; continue with a higher one."}

@@ -55,8 +55,8 @@ _SELECT = (
 def steps(connection: sqlite3.Connection, task_id: str) -> list[Step]:
     """The steps of the task's newest run, in order; none before the first."""
     found = connection.execute(
-        f"{_SELECT} WHERE task_id=? AND run=(SELECT max(run) FROM task_runs WHERE task_id=?)"
-        " ORDER BY position",
+        f"{_SELECT} WHERE task_id=?"  # noqa: S608 - fixed columns
+        " AND run=(SELECT max(run) FROM task_runs WHERE task_id=?) ORDER BY position",
         (task_id, task_id),
     )
     return [_read(row) for row in found]

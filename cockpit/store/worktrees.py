@@ -141,5 +141,6 @@ def listed(connection: sqlite3.Connection, *, removed: bool = False) -> list[Wor
 
 
 def _read(row: tuple[Any, ...]) -> Worktree:
-    *first, conflicts, created_at, updated_at = row
-    return Worktree(*first, tuple(json.loads(conflicts)), created_at, updated_at)
+    values = list(row)
+    values[8] = tuple(json.loads(values[8]))
+    return Worktree(*values)

@@ -1,0 +1,66 @@
+"""What doing a task needs: where it happens, how it is decided, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.store.database import Store
+from cockpit.store.place import Place
+from cockpit.work.boundaries import BeforeDecay
+
+EMBEDDED = "embedded"
+"""The runner that is cockpit's own engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkSettings:
+    """``[work]``: how often failing tests are mended after an implementation, whether at all, and
+    the command that runs them (None: it is detected)."""
+
+    max_test_retries: int = 3
+    auto_fix: bool = True
+    test_command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One chain session's place of work. ``place`` is the person's checkout; ``chain_branch`` what
+    tasks begin from and are merged into; ``approve`` the approval policy of the roles' sessions.
+
+    ``stop``: the step that is under way is finished, and no other begun. ``before_decay`` sees the
+    handoffs of what a task completes while they are whole.
+    """
+
+    store: Store
+    place: Place
+    settings: RuntimeSettings
+    chain_id: str
+    ordinal: int
+    chain_branch: str
+    approve: str
+    model: str | None = None
+    runner: str = EMBEDDED
+    work: WorkSettings = field(default_factory=WorkSettings)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    before_decay: BeforeDecay | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """How a task stands after :func:`~cockpit.work.doing.do_task`.
+
+    ``status`` is ``done``, ``blocked`` or ``interrupted`` (it is taken up again where it stands);
+    ``summary`` is its handoff's. ``tokens`` and ``cost_usd`` were spent in this call;
+    ``dropped_share`` (0 to 1) is the largest share of utility that a packet of it had to leave out.
+    """
+
+    task_id: str
+    status: str
+    summary: str
+    tokens: int = 0
+    dropped_share: float = 0.0
+    cost_usd: float = 0.0
+    merged_commit: str | None = None
+    reason: str = ""

@@ -1,0 +1,50 @@
+"""What a fixer starts from, which tasks get one, and what it may not leave changed.
+
+Source: seed 004, solution 8; design of work, "Doing a task".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from cockpit.act.protected import is_test
+from cockpit.work.trees import changed_files, put_files_back, uncommitted
+
+AUTO_FIX = frozenset(["bug", "feature", "chore", "api", "test", "refactor", "implement"])
+"""The types of task whose failing tests are mended; for the others a failure is a finding."""
+MOST_NAMED = 12
+
+_PATH = re.compile(
+    r"(?<![\w./-])((?:\.{0,2}/)?(?:[\w.@+-]+/)*[\w.@+-]+\.[A-Za-z][A-Za-z0-9]{0,7})\b"
+)
+
+
+def mends(task_type: str, auto_fix: bool) -> bool:
+    """Whether failing tests of such a task are given to a fixer."""
+    return auto_fix and task_type in AUTO_FIX
+
+
+def named_files(failure: str, root: Path, changed: Iterable[str]) -> tuple[str, ...]:
+    """The project's files that ``failure`` names, in its order, then those ``changed`` so far."""
+    found: dict[str, None] = {}
+    for match in _PATH.finditer(failure):
+        path = match[1].removeprefix(f"{root}/").removeprefix("./")
+        if not path.startswith(("/", "..")) and (root / path).is_file():
+            found[path] = None
+    for path in changed:
+        if (root / path).is_file():
+            found[path] = None
+    return tuple(found)[:MOST_NAMED]
+
+
+async def restore_tests(root: Path, before: str) -> tuple[str, ...]:
+    """Put back the tests that differ from the commit ``before``, committed or not; returns them.
+
+    A call that names a test was refused already; this finds what a command did.
+    """
+    touched = {*await changed_files(root, before), *await uncommitted(root)}
+    protected = tuple(sorted(path for path in touched if is_test(path)))
+    await put_files_back(root, before, protected)
+    return protected

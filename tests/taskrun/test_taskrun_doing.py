@@ -1,0 +1,226 @@
+"""Whole tasks, from their implementer to the merge, with scripted roles, real git and real tests."""
+
+from __future__ import annotations
+
+from taskrun.taskrun_world import AT_ONCE, PASSES, SOURCE, World, edit, finish, git, turn
+
+
+async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) -> None:
+    task_id = world.task()
+    head = git(world.root, "rev-parse", "HEAD")
+    (world.root / "mine.txt").write_text("uncommitted", encoding="utf-8")
+
+    ended = await world.do(AT_ONCE, task_id)
+
+    assert (ended.status, ended.reason) == ("done", "")
+    assert world.steps(task_id) == [
+        ("implement", "done"),
+        ("test", "passed"),
+        ("spec_review", "PASS"),
+        ("quality_review", "PASS"),
+        ("merge", "merged"),
+        ("done", "PASS"),
+    ]
+    assert world.show("calc.py").endswith("return a + b")
+    assert ended.merged_commit == git(world.root, "rev-parse", "cockpit/ch-1")
+    assert world.read(task_id).status == "done"
+    handoff = world.handoff(task_id)
+    assert (handoff.status, handoff.files_changed) == ("PASS", ("calc.py",))
+    assert "add adds." in handoff.summary
+    # Of the person's checkout nothing changed.
+    assert (world.root / "calc.py").read_text(encoding="utf-8") == SOURCE
+    assert git(world.root, "rev-parse", "HEAD") == head
+    assert git(world.root, "status", "--porcelain") == "?? mine.txt"
+    (made, _) = world.rows("worktree.created")
+    assert made.detail["unseen_changes"] == 1
+    assert not (world.place.state / "worktrees" / task_id).exists()
+    assert ended.tokens > 0
+
+
+async def test_the_roles_have_sessions_of_their_own(world: World) -> None:
+    task_id = world.task()
+    await world.do(AT_ONCE, task_id)
+    made = world.rows("session.created")
+    assert [row.detail["role"] for row in made] == [
+        "implementer",
+        "spec_reviewer",
+        "quality_reviewer",
+    ]
+    assert {row.detail["task_id"] for row in made} == {task_id}
+
+
+async def test_failing_tests_are_mended_by_the_fixer(world: World) -> None:
+    scenario = (
+        edit("implementer", "a - b", "a * b")
+        + finish("implementer", "add multiplies.", when='called = ["edit_file"]')
+        + edit("fixer, try 1", "a * b", "a / b")
+        + finish("fixer, try 1", "Divided.", when='called = ["edit_file"]')
+        + edit("fixer, try 2", "a / b", "a + b")
+        + finish("fixer, try 2", "Added.", when='called = ["edit_file"]')
+        + PASSES
+    )
+    task_id = world.task()
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "done"
+    assert [step for step, _ in world.steps(task_id)][:6] == [
+        "implement",
+        "test",
+        "fix",
+        "test",
+        "fix",
+        "test",
+    ]
+    assert "2 tries" in ended.summary
+    assert world.show("calc.py").endswith("return a + b")
+
+
+async def test_a_task_that_stays_red_is_blocked_with_everything_kept(world: World) -> None:
+    scenario = (
+        edit("implementer", "a - b", "a * b")
+        + finish("implementer", "Done.", when='called = ["edit_file"]')
+        + finish("fixer", "I changed nothing.")
+        + PASSES
+    )
+    task_id = world.task()
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    assert [step for step, _ in world.steps(task_id)].count("fix") == 3
+    assert "after 3 tries" in ended.reason
+    assert world.handoff(task_id).status == "FAIL"
+    assert "test_add" in (world.handoff(task_id).full_details or "")
+    assert world.read(task_id).blocker == ended.reason
+    tree = world.tree(task_id)
+    assert tree.status == "kept"
+    assert "a * b" in world.show("calc.py", tree.branch)
+    assert "a - b" in world.show("calc.py")
+
+
+async def test_a_spike_is_not_mended(world: World) -> None:
+    scenario = finish("implementer", "Looked.") + PASSES
+    task_id = world.task(task_type="spike")
+    ended = await world.do(scenario, task_id)
+    assert (ended.status, world.steps(task_id)[-2]) == ("blocked", ("test", "failed"))
+
+
+async def test_a_fixer_cannot_write_delete_or_commandeer_a_test(world: World) -> None:
+    sneaky = "import pathlib; pathlib.Path('test_calc.py').write_text('')"
+    scenario = (
+        finish("implementer", "Done.")
+        + edit("fixer", "3)", "-1)", path="test_calc.py")
+        + turn("fixer", "run", 'argv = ["rm", "test_calc.py"], reason = "x"', when="wave_from = 2")
+        + turn(
+            "fixer",
+            "run",
+            f'argv = ["python3", "-c", "{sneaky}"], reason = "x"',
+            when="wave_from = 3",
+        )
+        + finish("fixer", "Green now.", when="wave_from = 4")
+        + PASSES
+    )
+    task_id = world.task()
+    world.work = type(world.work)(max_test_retries=1)
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    refused = [row.detail["guard"] for row in world.rows("action.refused")]
+    assert refused == ["protected_test", "protected_test"]
+    (restored,) = world.rows("role.restored")
+    assert restored.detail["paths"] == ["test_calc.py"]
+    assert "assertEqual(add(1, 2), 3)" in world.show("test_calc.py", world.tree(task_id).branch)
+
+
+async def test_a_reviewer_sends_it_back_once(world: World) -> None:
+    back = finish("spec reviewer", "VERDICT: FAIL\ncalc.py:1 has no docstring.")
+    again = (
+        edit("implementer", "a - b", "a + b")
+        + finish("implementer", "add adds.", when='called = ["edit_file"]')
+        + edit(
+            "implementer", "return a + b", "return b + a", when='contains = ["no docstring"]'
+        ).replace(
+            'contains = ["Your role: implementer"], contains = ["no docstring"]',
+            'contains = ["Your role: implementer", "no docstring"]',
+        )
+        + finish("implementer", "Done again.", when='called = ["edit_file"]').replace(
+            'contains = ["Your role: implementer"]',
+            'contains = ["Your role: implementer", "no docstring"]',
+        )
+    )
+    task_id = world.task()
+    ended = await world.do(
+        again + back + PASSES.split("[[turn]]")[2].join(["[[turn]]", ""]), task_id
+    )
+    assert ended.status == "blocked"
+    assert [step for step, _ in world.steps(task_id)] == [
+        "implement",
+        "test",
+        "spec_review",
+        "implement",
+        "test",
+        "spec_review",
+        "blocked",
+    ]
+    assert "failed again after rework" in ended.reason
+    assert world.read(task_id).needs_rework
+    failed = [row.detail["failure_type"] for row in world.rows("task.failed")]
+    assert failed == ["spec", "spec"]
+
+
+async def test_a_verdict_that_cannot_be_read_is_a_fail(world: World) -> None:
+    scenario = (
+        edit("implementer", "a - b", "a + b")
+        + finish("implementer", "add adds.", when='called = ["edit_file"]')
+        + finish("spec reviewer", "Looks good to me, ship it.")
+    )
+    task_id = world.task()
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    assert world.steps(task_id)[2] == ("spec_review", "FAIL")
+
+
+async def test_two_tasks_that_change_the_same_line_conflict(world: World) -> None:
+    one, other = world.task("Add"), world.task("Add otherwise")
+    desk = world.desk(AT_ONCE)
+    otherwise = AT_ONCE.replace('new = "a + b"', 'new = "b + a"')
+    halted = world.desk(otherwise)
+    # The second one begins before the first is merged.
+    from cockpit.work.doing import do_task
+    from cockpit.work.worktrees import chain_tree, task_tree
+
+    await chain_tree(world.store, world.place, desk.chain_branch)
+    await task_tree(
+        world.store, world.place, other, chain_id="ch-1", chain_branch=desk.chain_branch
+    )
+    world.desk(AT_ONCE)
+    assert (await do_task(desk, one)).status == "done"
+    world.desk(otherwise)
+    ended = await do_task(halted, other)
+    assert ended.status == "blocked"
+    assert "calc.py" in ended.reason
+    tree = world.tree(other)
+    assert (tree.status, tree.conflicts) == ("conflict", ("calc.py",))
+    assert "b + a" in world.show("calc.py", tree.branch)
+    assert world.show("calc.py").endswith("return a + b")
+    chain = world.place.state / "worktrees" / "ch-1"
+    assert git(chain, "status", "--porcelain") == ""
+
+
+async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
+    task_id = world.task()
+    desk = world.desk(AT_ONCE)
+    desk.stop.set()
+    from cockpit.work.doing import do_task
+
+    assert (await do_task(desk, task_id)).status == "interrupted"
+    ended = await world.do(AT_ONCE, task_id, ordinal=2)
+    assert ended.status == "done"
+    again = await world.do(AT_ONCE, task_id, ordinal=3)
+    assert (again.status, again.merged_commit, again.tokens) == ("done", ended.merged_commit, 0)
+
+
+async def test_a_model_that_cannot_be_reached_blocks_the_task_at_last(world: World) -> None:
+    scenario = '[[turn]]\ntext = "x"\nerror = { code = "network" }\n'
+    task_id = world.task()
+    for _ in range(2):
+        assert (await world.do(scenario, task_id)).status == "interrupted"
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    assert world.handoff(task_id).status == "BLOCKED"
