@@ -8,8 +8,8 @@ from app_world import calm, look, settled, until
 from packet_scenes import compiled, done, fact
 
 import themes
-from cockpit.app.band_facts import BandFacts
 from cockpit.app.application import CockpitApp
+from cockpit.app.band_facts import BandFacts
 from cockpit.app.replay import ReplayApp
 from cockpit.store import journal, pins
 from cockpit.store.actions import Action
