@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_textual_snapshot
+from app_git import git
 
 from cockpit.act.ground import stand_on
 from cockpit.loop.engine import Engine
@@ -42,17 +42,6 @@ class Pictures(pytest_textual_snapshot.SVGImageExtension):
 
 
 pytest_textual_snapshot.SVGImageExtension = Pictures
-
-
-def git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *arguments],
-        cwd=root,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 
 import pytest
+from app_git import git
 from app_world import screen_of, settled, until
-from conftest import git
 
 from cockpit.app.application import CockpitApp
 from cockpit.decide.choose import ModelSettings

@@ -14,7 +14,7 @@ from cockpit.decide.choose import ModelSettings
 from cockpit.decide.model import Done, ModelError, ModelEvent, Retrying, TextDelta, ToolCall
 
 if TYPE_CHECKING:
-    from conftest import Talk
+    from models_talk import Talk
 
 WHOLE = Say(
     "One two three.",

@@ -3,17 +3,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import KEYS
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback.replies import Refuse
+from models_talk import KEYS
 from prompts import PLAIN
 
 from cockpit.decide.endpoint import Endpoint
 from cockpit.decide.model import ModelError
 
 if TYPE_CHECKING:
-    from conftest import Talk
+    from models_talk import Talk
 
 VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",

@@ -13,7 +13,7 @@ from cockpit.decide.failure import Failure, wait_before
 from cockpit.decide.model import ModelError, Retrying
 
 if TYPE_CHECKING:
-    from conftest import Talk
+    from models_talk import Talk
 
 LIMITED = Refuse(429, "slow down", kind="rate_limit_error", code="rate_limit_exceeded")
 

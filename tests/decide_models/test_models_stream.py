@@ -9,7 +9,7 @@ from prompts import PLAIN, text_in
 from cockpit.decide.model import Done, ModelError, TextDelta, ToolCall
 
 if TYPE_CHECKING:
-    from conftest import Talk
+    from models_talk import Talk
 
 CALL = Use("finish", {"status": "done", "ü": "ß"}, call_id="call_7")
 

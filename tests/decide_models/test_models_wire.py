@@ -4,14 +4,14 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from conftest import KEYS
 from loopback.replies import Say
+from models_talk import KEYS
 from prompts import EXCHANGE, PLAIN
 
 from cockpit.decide.model import Prompt, PromptCall, PromptMessage
 
 if TYPE_CHECKING:
-    from conftest import Talk
+    from models_talk import Talk
 
 
 async def sent(talk: Talk, prompt: Prompt) -> dict[str, Any]:

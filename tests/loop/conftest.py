@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from loop_calc import CALC, TEST, git
 
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.settings import Limits, RuntimeSettings
 from cockpit.store.place import find_place
-
-CALC = "def add(a, b):\n    return a - b\n"
-TEST = (
-    "import unittest\n\nfrom calc import add\n\n\n"
-    "class Adding(unittest.TestCase):\n"
-    "    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
-)
-
-
-def git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *arguments],
-        cwd=root,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout
 
 
 @pytest.fixture

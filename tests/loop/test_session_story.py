@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from conftest import CALC, git
+from loop_calc import CALC, git
 
 from cockpit.loop.settings import Limits
 from cockpit.store import journal, outbox, proposals, sessions, waves
