@@ -59,7 +59,7 @@ def list_tasks(
         known = _named(connection, terms)
         return tasks_like(connection, known, limit, offset, fields or "minimal", UNCAPPED)
 
-    answer = look(read, empty={"tasks": []})
+    answer: dict[str, Any] = look(read, empty={"tasks": []})
     found = answer["tasks"]
     more = [name for name in ("type", "story", "priority") if found and name in found[0]]
     listing(

@@ -106,7 +106,7 @@ def insert(
 def change(tx: Tx, epic: Epic, changes: Mapping[str, Any], *, by: str) -> Epic:
     """``epic`` with these fields changed, journalled as ``epic.changed``; unchanged, nothing is."""
     now = tx.now()
-    sound = {
+    sound: dict[str, Any] = {
         name: mask(value) if name in ("title", "description") else value
         for name, value in changes.items()
     }

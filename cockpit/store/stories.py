@@ -102,7 +102,7 @@ def insert(
 def change(tx: Tx, story: Story, changes: Mapping[str, Any], *, by: str) -> Story:
     """``story`` with these fields changed, journalled as ``story.changed``; unchanged, nothing is."""
     now = tx.now()
-    sound = {
+    sound: dict[str, Any] = {
         name: mask(value) if name in ("title", "description") else value
         for name, value in changes.items()
     }

@@ -246,7 +246,7 @@ def blank(title: str) -> Task:
     )
 
 
-def _masked(task: Task) -> dict[str, str]:
+def _masked(task: Task) -> dict[str, Any]:
     return {name: mask(getattr(task, name)) for name in _WORDS}
 
 
@@ -256,13 +256,13 @@ def _values(task: Task) -> tuple[Any, ...]:
 
 
 def _read(row: tuple[Any, ...]) -> Task:
-    *before, needs_rework, source, packages, files, wip = row[:20]
-    return Task(
-        *before,
+    columns = list(row)
+    needs_rework, source, packages, files, wip = columns[15:20]
+    columns[15:20] = (
         bool(needs_rework),
         source,
         tuple(json.loads(packages)),
         tuple(json.loads(files)),
         None if wip is None else json.loads(wip),
-        *row[20:],
     )
+    return Task(*columns)

@@ -12,6 +12,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cockpit.store.actions import Action
 from cockpit.store.batching import claims_of, grouped
@@ -287,11 +288,8 @@ def _tell(tx: Tx) -> None:
     )
 
 
-def _read(row: tuple[object, ...]) -> Queued:
-    *told, blocked_by, claims, ready = row
-    return Queued(
-        *told,  # type: ignore[arg-type]  # columns are typed by the schema
-        tuple(json.loads(str(blocked_by))),
-        tuple(json.loads(str(claims))),
-        bool(ready),
-    )
+def _read(row: tuple[Any, ...]) -> Queued:
+    columns = list(row)
+    blocked_by, claims, ready = columns[-3:]
+    columns[-3:] = (tuple(json.loads(blocked_by)), tuple(json.loads(claims)), bool(ready))
+    return Queued(*columns)
