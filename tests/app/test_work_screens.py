@@ -21,7 +21,7 @@ from cockpit.store.database import Store
 from cockpit.work import backlog
 
 WIDE = (150, 42)
-SIZES = [(80, 24), (100, 30), (150, 42), (200, 50)]
+SIZES = [(20, 6), (40, 12), (300, 80), (80, 24), (100, 30), (200, 50), WIDE]
 
 
 def text(app) -> str:
@@ -479,16 +479,21 @@ async def test_a_story_is_written_and_moved_and_an_epic_gets_another_priority(fi
 # Sizes and numbers
 
 
-@pytest.mark.parametrize("size", [*SIZES, (20, 6), (40, 12), (300, 80)])
-async def test_any_size_draws_every_screen(filled, size):
+async def test_every_screen_draws_at_any_size(filled):
     app = CockpitApp(filled)
-    async with app.run_test(size=size) as pilot:
-        await on_board(pilot, app)
-        for keys in (("l", "enter"), ("escape", "w"), ("escape", "f"), ("escape", "r"),
-                     ("escape", "n"), ("escape", "t", "j", "j", "l", "G", "pageup")):  # fmt: skip
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await to_card(pilot, board, "T-2")
+        for keys in ((), ("enter",), ("escape", "w"), ("escape", "f"), ("escape", "r"),
+                     ("escape", "e"), ("escape", "t")):  # fmt: skip
             await pilot.press(*keys)
             await settled(pilot)
-        assert app.screen.body.view.columns
+            for size in SIZES:
+                await pilot.resize_terminal(*size)
+                await until(pilot, lambda size=size: app.screen.size == size)
+                assert len(text(app).split("\n")) == size[1]
+            assert "T-2" in text(app)
+        assert board.task_id == "T-2"
 
 
 async def test_ten_thousand_tasks_are_counted_and_only_the_seen_ones_drawn(still):
