@@ -14,6 +14,7 @@ from typing import Any
 from cockpit.access.programs import ProgramMissing
 from cockpit.act.commandline import CommandRefused
 from cockpit.decide.model import ModelError
+from cockpit.loop.task_types import load_task_types
 from cockpit.store import handoffs, task_runs, tasks, wip, worktrees
 from cockpit.store.actions import Action
 from cockpit.store.database import Tx
@@ -22,15 +23,17 @@ from cockpit.store.task_runs import ENDS, Step
 from cockpit.store.tasks import Task
 from cockpit.store.worktrees import Worktree
 from cockpit.work import backlog, spending
+from cockpit.work.concluding import conclude
 from cockpit.work.desk import Desk, TaskOutcome, WorkSettings
-from cockpit.work.fixing import mends, restore_tests
+from cockpit.work.drafts import BacklogInvalid
+from cockpit.work.fixing import restore_tests
 from cockpit.work.merging import merge
 from cockpit.work.playing import Played, Stage, play
-from cockpit.work.steps import Next, details_of, next_step, summary_of
+from cockpit.work.steps import next_step
 from cockpit.work.testing import run_tests
 from cockpit.work.trees import WorktreeTrouble, changed_files, commit_all, commit_of, put_back
 from cockpit.work.verdict import parse_verdict
-from cockpit.work.worktrees import chain_tree, take_down, task_tree
+from cockpit.work.worktrees import chain_tree, task_tree
 
 __all__ = ["Desk", "TaskOutcome", "WorkSettings", "do_task"]
 
@@ -96,23 +99,32 @@ class _Doing:
         self._stage = stage
         self._task_id = task_id
         self._run = 1
+        self._standing: Worktree | None = None
 
     async def through(self) -> _Ended:
         """Step after step, to the end of the task or until it has to rest."""
         task = self._task()
         if task.status == "done":
             return self._done_before(task)
+        if task.status == "archived":
+            raise BacklogInvalid(
+                f"{task.task_id} is archived; `cockpit tasks reopen` brings it back."
+            )
         taken = self._desk.store.read_now(lambda found: task_runs.steps(found, self._task_id))
         if taken:
             over = taken[-1].step in ENDS and not taken[-1].open
             self._run = taken[-1].run + over
-        work = self._desk.work
-        fixes = mends(task.task_type, work.auto_fix)
         while True:
             steps = self._steps()
-            coming = next_step(steps, mends=fixes, most_fixes=work.max_test_retries)
+            red = bool(steps) and steps[-1].outcome == "failed"
+            coming = next_step(
+                steps,
+                mends=red and self._mends(task),
+                most_fixes=self._desk.work.max_test_retries,
+            )
             if coming.step in ENDS:
-                return await self._end(coming, steps)
+                concluded = await conclude(self._desk, self._task(), self._run, coming, steps)
+                return _Ended(coming.step, *concluded, coming.reason)
             if self._desk.stop.is_set():
                 return _Ended("interrupted", f"stopped before: {coming.step}", reason="drained")
             step = await self._desk.store.write(lambda tx, name=coming.step: self._enter(tx, name))  # type: ignore[misc]  # a default keeps the loop's value
@@ -123,6 +135,12 @@ class _Doing:
             except (CockpitError, ModelError) as error:
                 if not await self._trouble(step, error):
                     return _Ended("interrupted", str(error), reason=error.code)
+
+    def _mends(self, task: Task) -> bool:
+        """Whether failing tests of such a task are given to a fixer, or are a finding."""
+        types = load_task_types(self._desk.place.home, self._desk.settings.user_dir)
+        kind = types.get(task.task_type)
+        return self._desk.work.auto_fix and kind is not None and kind.auto_fix
 
     def _task(self) -> Task:
         return self._desk.store.read_now(lambda found: tasks.load(found, self._task_id))
@@ -159,14 +177,16 @@ class _Doing:
 
     async def _tree(self) -> Worktree:
         desk = self._desk
-        await chain_tree(desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id)
-        return await task_tree(
-            desk.store,
-            desk.place,
-            self._task_id,
-            chain_id=desk.chain_id,
-            chain_branch=desk.chain_branch,
-        )
+        if self._standing is None:
+            await chain_tree(desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id)
+            self._standing = await task_tree(
+                desk.store,
+                desk.place,
+                self._task_id,
+                chain_id=desk.chain_id,
+                chain_branch=desk.chain_branch,
+            )
+        return self._standing
 
     async def _play(self, step: Step, steps: list[Step], tree: Worktree) -> Played:
         return await play(self._desk, self._stage, tree, self._task(), step, steps)
@@ -302,39 +322,3 @@ class _Doing:
         return _Ended(
             "done", given.summary if given else task.title, tree.merged_commit if tree else None
         )
-
-    async def _end(self, coming: Next, steps: list[Step]) -> _Ended:
-        """The task's end: handoff, status and tree, in one transaction."""
-        desk = self._desk
-        tree = desk.store.read_now(lambda found: worktrees.find(found, self._task_id))
-        done = coming.step == "done"
-        if done and tree is not None:
-            # Before the task is done: whoever takes it up after a crash removes the tree then.
-            await take_down(desk.store, desk.place, tree.name)
-        summary = summary_of(steps, self._task().title) if done else coming.reason
-        summary = summary[: handoffs.MOST_SUMMARY]
-        files = list(steps[-1].detail.get("files", ())) if done else []
-        if not done and tree is not None and await commit_of(Path(desk.place.home), tree.branch):
-            files = list(await changed_files(desk.place.home, tree.base_commit, tree.branch))
-
-        def ended(tx: Tx) -> None:
-            where: dict[str, Any] = {"chain_id": desk.chain_id, "ordinal": desk.ordinal}
-            last = task_runs.begin(tx, self._task_id, self._run, coming.step, **where)
-            task_runs.end(tx, last, coming.handoff, summary=summary)
-            handoffs.set_handoff(
-                tx, self._task_id, coming.handoff, summary, files, details_of(steps), by=_BY
-            )
-            if not done and tree is not None and tree.status == "active":
-                worktrees.enter(tx, tree.name, "kept")
-            backlog.set_status(
-                tx,
-                self._task_id,
-                coming.step,
-                None if done else coming.reason,
-                by=_BY,
-                before_decay=desk.before_decay,
-            )
-
-        await desk.store.write(ended)
-        commit = steps[-1].detail.get("commit") if done else None
-        return _Ended(coming.step, summary, commit, coming.reason)

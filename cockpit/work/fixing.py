@@ -1,4 +1,4 @@
-"""What a fixer starts from, which tasks get one, and what it may not leave changed.
+"""What a fixer starts from, and what it may not leave changed.
 
 Source: seed 004, solution 8; design of work, "Doing a task".
 """
@@ -12,18 +12,12 @@ from pathlib import Path
 from cockpit.act.protected import is_test
 from cockpit.work.trees import changed_files, put_files_back, uncommitted
 
-AUTO_FIX = frozenset(["bug", "feature", "chore", "api", "test", "refactor", "implement"])
-"""The types of task whose failing tests are mended; for the others a failure is a finding."""
 MOST_NAMED = 12
+"""The files that a fixer is given."""
 
 _PATH = re.compile(
     r"(?<![\w./-])((?:\.{0,2}/)?(?:[\w.@+-]+/)*[\w.@+-]+\.[A-Za-z][A-Za-z0-9]{0,7})\b"
 )
-
-
-def mends(task_type: str, auto_fix: bool) -> bool:
-    """Whether failing tests of such a task are given to a fixer."""
-    return auto_fix and task_type in AUTO_FIX
 
 
 def named_files(failure: str, root: Path, changed: Iterable[str]) -> tuple[str, ...]:

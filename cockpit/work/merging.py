@@ -6,6 +6,7 @@ first. A conflict changes nothing. Source: design of work, "Doing a task".
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from cockpit.work.trees import (
     one_at_a_time,
     tried,
 )
+
+_ORPHAN_POLLS = 40
+_ORPHAN_POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,11 @@ async def _undo_cut_off(where: Path) -> None:
     lock, head = (where / line for line in told.splitlines())
     if not (lock.exists() or head.exists()):
         return
+    # A git whose cockpit was killed may be at its end still.
+    for _ in range(_ORPHAN_POLLS):
+        if not lock.exists():
+            break
+        await asyncio.sleep(_ORPHAN_POLL_S)
     lock.unlink(missing_ok=True)
     await git(where, "reset", "--quiet", "--hard", "HEAD")
     await git(where, "clean", "--quiet", "--force", "-d")

@@ -110,7 +110,10 @@ async def _assignment(
     steps: Sequence[Step],
 ) -> Assignment:
     root = Path(tree.path)
-    changed = await changed_files(root, tree.base_commit)
+    wants = {"changed_files", "named_files"} & set(
+        role.context
+    ) or "{changed_files}" in role.template
+    changed = await changed_files(root, tree.base_commit) if wants else ()
     failure = _last(steps, "test", "output") or _last(steps, "test", "summary")
     kind = runtime.engine.types.get(task.task_type) or runtime.engine.types["implement"]
     values = {
@@ -125,7 +128,7 @@ async def _assignment(
         "base": tree.base_commit[:10],
         "branch": tree.branch,
         "changed_files": "\n".join(changed),
-        "diff": await _diff(root, tree.base_commit),
+        "diff": await _diff(root, tree.base_commit) if "{diff}" in role.template else "",
         "failure": _fenced(failure),
         "tests": _last(steps, "test", "summary") or "No tests were run.",
         "findings": _findings(steps),
