@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import Literal
 
 from cockpit.act.commandline import nested_commands, readable
@@ -121,6 +122,8 @@ def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
 
 def _listed(program: str, rest: tuple[str, ...]) -> Verdict:
     network = program in NETWORKED
+    if program == "dd" and any(map(_device, rest)):
+        return Verdict("high", denied="It writes to a device.")
     if program in HIGH:
         return Verdict("high", (HIGH[program],), network=network)
     if program in SUBCOMMANDS:
@@ -137,8 +140,6 @@ def _listed(program: str, rest: tuple[str, ...]) -> Verdict:
     if program in {"chmod", "chown"}:
         deep = any(w == "--recursive" or re.match(r"^-[a-zA-Z]*R", w) for w in rest)
         return Verdict("high" if deep else "medium", ("it changes permissions",))
-    if program == "dd" and any(word.startswith("of=/dev/") for word in rest):
-        return Verdict("high", denied="It writes to a device.")
     if program == "ruff":
         writes = (rest[:1] != ("check",) and "--check" not in rest) or "--fix" in rest
         return Verdict("medium", ("it rewrites files",)) if writes else Verdict("low")
@@ -147,6 +148,18 @@ def _listed(program: str, rest: tuple[str, ...]) -> Verdict:
     if program in MEDIUM:
         return Verdict("medium", (MEDIUM[program],))
     return Verdict("medium", (f"{program!r} is not in the table of known programs",))
+
+
+def _device(word: str) -> bool:
+    """Whether ``dd`` is told to write to a device; what goes to ``/dev/null`` is lost on nobody."""
+    name, _, path = word.partition("=")
+    place = normpath("/" + path.lstrip("/"))
+    return (
+        name == "of"
+        and path.startswith("/")
+        and place.startswith("/dev/")
+        and place not in ("/dev/null", "/dev/stdout", "/dev/stderr")
+    )
 
 
 def _wrapped(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:

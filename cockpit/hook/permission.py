@@ -94,7 +94,7 @@ def denied(command: str) -> str:
     for sign in "/\\\"'`$(){};&|<>=\n\t":
         pieces = pieces.replace(sign, " ")
     words = {word.casefold().removesuffix(".exe") for word in pieces.split()}
-    if not (words & names or any(word.startswith("mkfs") for word in words)):
+    if not (words & names or "dd" in words or any(word.startswith("mkfs") for word in words)):
         return ""
     # Somewhere in it is a word of the table: only now is it worth what reading it takes.
     return _denied(command)

@@ -105,6 +105,7 @@ DANGEROUS = [
     "docker run x",
     "find . -delete",
     "dd if=/dev/zero of=x",
+    "dd if=x of=/dev/null",
     "chmod -R 777 .",
     "cat .git/config",
     "cp x .GIT/hooks/pre-commit",
@@ -117,6 +118,8 @@ DENIED = [
     "gh pr merge 3",
     "cockpit proposals approve p-1",
     "git commit -m x",
+    "dd if=x of=/dev/sda",
+    "dd of=//dev/../dev/nvme0n1 bs=1M",
 ]
 WRAPPERS = [
     "{}",
