@@ -99,15 +99,17 @@ def look(read: Callable[[sqlite3.Connection], T], *, empty: T | None = None) -> 
 def choose_session(connection: sqlite3.Connection, named: str | None) -> str:
     """The id of the session that ``named`` is, or begins; None or ``last`` is the newest.
 
+    That of an agent from outside is chosen by its id alone: cockpit cannot go on with it.
+
     Raises :class:`NotFound` where there is none, :class:`WrongUse` where several begin so.
     """
     from cockpit.store import sessions
 
     if named is None or named == "last":
-        newest = sessions.recent(connection, 1)
-        if not newest:
+        newest = sessions.last(connection)
+        if newest is None:
             raise NotFound("There is no session yet; start one with `cockpit run TASK`.")
-        return newest[0].session_id
+        return newest.session_id
     found = [
         str(identity)
         for (identity,) in connection.execute(

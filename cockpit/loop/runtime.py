@@ -257,9 +257,8 @@ class Runtime:
         return self.engine.model(None).name
 
     async def last_session(self) -> Session | None:
-        """The session that changed last, or None in a new project."""
-        found = await self.store.read(lambda connection: sessions.recent(connection, 1))
-        return found[0] if found else None
+        """The session of its own that changed last, or None in a new project."""
+        return await self.store.read(sessions.last)
 
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
         """Completions for the prompt: ``/`` task commands, ``@`` files of the project."""

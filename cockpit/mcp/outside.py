@@ -25,7 +25,6 @@ from cockpit.store.database import Tx
 from cockpit.store.errors import CockpitError, NotFound
 from cockpit.store.sessions import Session
 
-TASK_TYPE = "outside"
 CALLED = "outside.called"
 
 
@@ -126,7 +125,7 @@ class Outside:
         session = sessions.load(connection, session_id) if session_id else None
         if (
             session is None
-            or session.task_type != TASK_TYPE
+            or session.task_type != sessions.OUTSIDE
             or session.target.get("namespace") != self.client.namespace
         ):
             raise NotFound(f"{proposal_id} is not a proposal of {self.client.namespace}.")
@@ -148,7 +147,7 @@ def _created(tx: Tx, engine: Engine, client: Client, model: str) -> Session:
     settings, words = engine.settings, f"{client.name} works here from outside and asks over MCP."
     made = sessions.create(
         tx,
-        task_type=TASK_TYPE,
+        task_type=sessions.OUTSIDE,
         title=f"{client.name}, from outside",
         words=words,
         target={"client": client.name, "namespace": client.namespace},

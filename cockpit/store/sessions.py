@@ -22,6 +22,8 @@ from cockpit.store.masking import mask, mask_value
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")
 POLICIES = ("ask", "trusted", "reads", "all")
 LEASE_S = 60.0
+OUTSIDE = "outside"
+"""The task type of a session whose agent cockpit does not drive: it goes on when that agent calls."""
 CHANGEABLE = ("policy", "model", "task_type", "title", "target", "limits", "rev", "interactive")
 
 _ENTERED = {
@@ -239,6 +241,14 @@ def recent(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
     """The newest sessions first, by their last change."""
     found = connection.execute(f"{_SELECT} ORDER BY updated_at DESC LIMIT ?", (limit,))
     return [_read(row) for row in found]
+
+
+def last(connection: sqlite3.Connection) -> Session | None:
+    """The session that changed last, of those that cockpit drives itself."""
+    row = connection.execute(
+        f"{_SELECT} WHERE task_type<>? ORDER BY updated_at DESC LIMIT 1", (OUTSIDE,)
+    ).fetchone()
+    return None if row is None else _read(row)
 
 
 def own(tx: Tx, session_id: str) -> str:
