@@ -286,7 +286,7 @@ def note(task: str, words: tuple[str, ...], kind: str, token: str) -> None:
 @_ONE
 @click.argument("kind", type=click.Choice(["spec", "quality", "implementation"]))
 @click.argument("reason", nargs=-1, required=True)
-@click.option("--attempt", type=click.IntRange(min=1), help="Default: the one after the last.")
+@click.option("--attempt", type=click.IntRange(1, 1000), help="Default: the one after the last.")
 @TOKEN
 def fail(task: str, kind: str, reason: tuple[str, ...], attempt: int | None, token: str) -> None:
     """An attempt at TASK failed at its spec, its quality or its implementation."""

@@ -23,7 +23,7 @@ FIELDS = click.option(
     help="How much of each: minimal is id, title and status.",
 )
 LIMIT = click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
-OFFSET = click.option("--offset", type=click.IntRange(0), default=0, help="Skip so many.")
+OFFSET = click.option("--offset", type=click.IntRange(0, 2**31), default=0, help="Skip so many.")
 STATUS = click.option("--status", type=click.Choice(STATUSES), help="Only these.")
 PRIORITY = click.option(
     "--priority", type=click.Choice(["P0", "P1", "P2", "P3"], case_sensitive=False)

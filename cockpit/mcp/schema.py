@@ -16,6 +16,8 @@ from cockpit.store.errors import CockpitError
 
 T = TypeVar("T")
 
+_MOST = 2**53
+"""Beyond it a number is not the same in every language, and none of ours is that large."""
 _PLAIN: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -50,6 +52,9 @@ def read_arguments(tool: str, record: type[T], arguments: Mapping[str, Any] | No
     missing = [name for name in _needed(record) if name not in given]
     if missing:
         raise WrongArguments(f"{tool} needs {', '.join(map(repr, missing))}. {takes}")
+    huge = [name for name in names if type(given.get(name)) is int and abs(given[name]) > _MOST]
+    if huge:
+        raise WrongArguments(f"{tool}: {huge[0]} is beyond any number that can be meant. {takes}")
     try:
         return msgspec.convert(given, record, strict=True)
     except msgspec.ValidationError as error:

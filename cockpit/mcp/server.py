@@ -30,6 +30,8 @@ INSTRUCTIONS = (
     "you propose, a person decides. Begin with get_session_context."
 )
 _NAME = 40
+_WORDS = 2_000
+"""Characters of an error: it may quote what it refuses, and that may be of any length."""
 
 
 def made(desk: Desk, tools: Sequence[Tool], tier: Tier, secret: str = "") -> Server[Any]:
@@ -95,6 +97,8 @@ def _line(ctx: ServerRequestContext[Any]) -> str:
 
 
 def _failed(words: str) -> types.CallToolResult:
+    if len(words) > _WORDS:
+        words = f"{words[: _WORDS // 2]} … {words[-_WORDS // 2 :]}"
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=mask(words))], is_error=True
     )

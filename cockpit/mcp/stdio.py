@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import threading
 from typing import Any, cast
 
@@ -11,6 +13,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
 _READ_AHEAD = 64
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Lines:
@@ -43,9 +46,22 @@ class Lines:
                 self._room.acquire()
                 if loop.is_closed():
                     return
-                loop.call_soon_threadsafe(self._lines.put_nowait, line)
+                loop.call_soon_threadsafe(self._lines.put_nowait, _whole(line))
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._lines.put_nowait, None)
+
+
+def _whole(line: str) -> str:
+    r"""The line without halves of a character: ``"\ud83d"``, as a client writes a text that was cut
+    inside an emoji. The SDK's reader takes no such line, and its call would never be answered."""
+    if not _HALF.search(line):
+        return line
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return line
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode("utf-8") + "\n"
 
 
 async def serve(server: Server[Any]) -> None:

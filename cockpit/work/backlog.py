@@ -301,8 +301,8 @@ def record_failure(
 ) -> Failure:
     """Note that an attempt at a task failed: at the spec, the quality or the implementation."""
     drafts.one_of("The type of failure", failure_type, work_activity.FAILURE_TYPES)
-    if attempt is not None and attempt < 1:
-        raise BacklogInvalid(f"Attempts are counted from 1; this says {attempt}.")
+    if attempt is not None:
+        drafts.attempt(attempt)
     task = tasks.load(tx.connection, task_id)
     words = drafts.text("The reason", reason)
     return work_activity.record_failure(tx, task.task_id, failure_type, words, attempt, by=by)

@@ -28,6 +28,7 @@ LONGEST_TEXT = 60_000
 MOST_PATHS = 500
 _LONGEST_PATH = 1_000
 _MOST_HOURS = 10_000.0
+_MOST_ATTEMPTS = 1_000
 
 
 class BacklogInvalid(CockpitError):
@@ -94,6 +95,13 @@ def percent(value: int) -> int:
     """Progress, 0 to 100."""
     if not 0 <= value <= 100:
         raise BacklogInvalid(f"Progress is {value} percent; it can be 0 to 100.")
+    return value
+
+
+def attempt(value: int) -> int:
+    """Which attempt it was, from 1."""
+    if not 1 <= value <= _MOST_ATTEMPTS:
+        raise BacklogInvalid(f"Attempts are counted from 1 to {_MOST_ATTEMPTS}; this says {value}.")
     return value
 
 

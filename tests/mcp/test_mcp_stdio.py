@@ -30,6 +30,21 @@ def test_the_core_tools_cost_little_in_either_version_of_the_protocol(project: P
     assert len(modern) <= 4_000
 
 
+def test_a_half_of_a_character_is_answered_like_any_other(project: Project) -> None:
+    with Wire(project).greet() as wire:
+        made = wire.call("create_task", title="cut \ud83d")
+        assert made["title"] == "cut ?"
+        assert wire.call("create_task", title="whole \U0001f600")["title"] == "whole \U0001f600"
+        assert wire.call("create_task", title="said \\ud83d")["title"] == "said \\ud83d"
+
+
+def test_an_error_quotes_no_more_than_tells_what_is_wrong(project: Project) -> None:
+    with Wire(project).greet() as wire:
+        words = wire.refused("get_tasks", fields="x" * 1_000_000)
+        assert len(words) < 2_100
+        assert "It takes: status" in words
+
+
 def test_every_tier_holds_the_smaller_one(project: Project) -> None:
     found = []
     for tier in ("core", "standard", "all"):

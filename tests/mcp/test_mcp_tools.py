@@ -85,6 +85,13 @@ WRONG: dict[str, dict[str, Any]] = {
     "update_task_wip": {"task_id": "T-1", "wip_data": {"mood": "fine"}},
     "set_task_handoff": {"task_id": "T-1", "status": "MAYBE", "summary": "?"},
     "get_tasks": {"limit": 0},
+    "list_stories": {"offset": 10**30},
+    "record_task_failure": {
+        "task_id": "T-1",
+        "failure_type": "spec",
+        "reason": "again",
+        "attempt": 2**40,
+    },
     "create_task": {"title": "Task", "story_id": "S-77"},
     "add_dependency": {"task_id": "T-1", "depends_on_task_id": "T-1"},
     "update_task_progress": {"task_id": "T-1", "progress_percent": 140},
