@@ -83,9 +83,10 @@ async def _do(store: Store, place: Place, settings: Settings, task_id: str) -> T
 
     unseen = await uncommitted(place.root)
     if unseen:
+        count = "1 file" if len(unseen) == 1 else f"{len(unseen)} files"
         say(
-            f"{len(unseen)} files in your checkout are not committed; the task does not see these "
-            "changes, and they are not touched."
+            f"{count} in your checkout {'is' if len(unseen) == 1 else 'are'} not committed; the task "
+            "does not see these changes, and they are not touched."
         )
     desk = Desk(
         store=store,

@@ -192,12 +192,10 @@ async def _stand(place: Place, tree: Worktree) -> None:
         )
     await asyncio.to_thread(_move_aside, path)
     exists = await commit_of(place.home, f"refs/heads/{tree.branch}") is not None
-    new = [] if exists else ["-b", tree.branch]
+    new = [] if exists else ["--no-track", "-b", tree.branch]
     start = tree.branch if exists else tree.base_commit
     # Forced: git still lists the tree that a crash or a person took away from this very path.
-    await git(
-        place.home, "worktree", "add", "--quiet", "--force", "--no-track", *new, str(path), start
-    )
+    await git(place.home, "worktree", "add", "--quiet", "--force", *new, str(path), start)
 
 
 async def _stands(path: Path, branch: str) -> bool:

@@ -27,24 +27,27 @@ TEST = (
 )
 
 
-def turn(role: str, name: str, arguments: str, *, when: str = "", text: str = "") -> str:
-    """A turn of a scenario: that role calls that tool, when these further conditions hold."""
+def turn(role: str, name: str, arguments: str, *, when: str = "", said: str = "") -> str:
+    """A turn of a scenario: that role calls that tool, when these further conditions hold; ``said``
+    stands in what it reads."""
+    contains = ", ".join(f'"{text}"' for text in (f"Your role: {role}", said) if text)
     more = f", {when}" if when else ""
     return (
-        f'[[turn]]\nwhen = {{ contains = ["Your role: {role}"]{more} }}\ntext = "{text}"\n'
+        f"[[turn]]\nwhen = {{ contains = [{contains}]{more} }}\n"
         f'[[turn.call]]\nname = "{name}"\narguments = {{ {arguments} }}\n'
     )
 
 
-def finish(role: str, summary: str, *, status: str = "done", when: str = "") -> str:
+def finish(role: str, summary: str, *, status: str = "done", when: str = "", said: str = "") -> str:
     """A turn in which that role finishes."""
     told = summary.replace("\n", "\\n")
-    return turn(role, "finish", f'status = "{status}", summary = "{told}"', when=when)
+    arguments = f'status = "{status}", summary = "{told}"'
+    return turn(role, "finish", arguments, when=when, said=said)
 
 
-def edit(role: str, old: str, new: str, *, path: str = "calc.py", when: str = "") -> str:
+def edit(role: str, old: str, new: str, *, path: str = "calc.py", said: str = "") -> str:
     """A turn in which that role edits a file."""
-    return turn(role, "edit_file", f'path = "{path}", old = "{old}", new = "{new}"', when=when)
+    return turn(role, "edit_file", f'path = "{path}", old = "{old}", new = "{new}"', said=said)
 
 
 PASSES = finish("spec reviewer", "VERDICT: PASS\nAll there.") + finish(

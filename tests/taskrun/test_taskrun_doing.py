@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from taskrun.taskrun_world import AT_ONCE, PASSES, SOURCE, World, edit, finish, git, turn
+import asyncio
+
+from taskrun.taskrun_world import (
+    AT_ONCE,
+    BRANCH,
+    PASSES,
+    SOURCE,
+    World,
+    edit,
+    finish,
+    git,
+    turn,
+)
+
+from cockpit.work.doing import WorkSettings, do_task
+from cockpit.work.worktrees import chain_tree, task_tree
 
 
 async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) -> None:
@@ -129,37 +144,25 @@ async def test_a_fixer_cannot_write_delete_or_commandeer_a_test(world: World) ->
 
 
 async def test_a_reviewer_sends_it_back_once(world: World) -> None:
-    back = finish("spec reviewer", "VERDICT: FAIL\ncalc.py:1 has no docstring.")
-    again = (
+    found = "has no docstring"
+    scenario = (
         edit("implementer", "a - b", "a + b")
         + finish("implementer", "add adds.", when='called = ["edit_file"]')
-        + edit(
-            "implementer", "return a + b", "return b + a", when='contains = ["no docstring"]'
-        ).replace(
-            'contains = ["Your role: implementer"], contains = ["no docstring"]',
-            'contains = ["Your role: implementer", "no docstring"]',
-        )
-        + finish("implementer", "Done again.", when='called = ["edit_file"]').replace(
-            'contains = ["Your role: implementer"]',
-            'contains = ["Your role: implementer", "no docstring"]',
-        )
+        + edit("implementer", "return a + b", "return b + a", said=found)
+        + finish("implementer", "Done again.", when='called = ["edit_file"]', said=found)
+        + finish("spec reviewer", f"VERDICT: FAIL\ncalc.py:1 {found}.")
     )
     task_id = world.task()
-    ended = await world.do(
-        again + back + PASSES.split("[[turn]]")[2].join(["[[turn]]", ""]), task_id
-    )
+    ended = await world.do(scenario, task_id)
     assert ended.status == "blocked"
     assert [step for step, _ in world.steps(task_id)] == [
-        "implement",
-        "test",
-        "spec_review",
-        "implement",
-        "test",
-        "spec_review",
+        *("implement", "test", "spec_review"),
+        *("implement", "test", "spec_review"),
         "blocked",
     ]
     assert "failed again after rework" in ended.reason
     assert world.read(task_id).needs_rework
+    assert world.show("calc.py", world.tree(task_id).branch).endswith("return b + a")
     failed = [row.detail["failure_type"] for row in world.rows("task.failed")]
     assert failed == ["spec", "spec"]
 
@@ -178,37 +181,47 @@ async def test_a_verdict_that_cannot_be_read_is_a_fail(world: World) -> None:
 
 async def test_two_tasks_that_change_the_same_line_conflict(world: World) -> None:
     one, other = world.task("Add"), world.task("Add otherwise")
-    desk = world.desk(AT_ONCE)
-    otherwise = AT_ONCE.replace('new = "a + b"', 'new = "b + a"')
-    halted = world.desk(otherwise)
-    # The second one begins before the first is merged.
-    from cockpit.work.doing import do_task
-    from cockpit.work.worktrees import chain_tree, task_tree
-
-    await chain_tree(world.store, world.place, desk.chain_branch)
-    await task_tree(
-        world.store, world.place, other, chain_id="ch-1", chain_branch=desk.chain_branch
-    )
-    world.desk(AT_ONCE)
-    assert (await do_task(desk, one)).status == "done"
-    world.desk(otherwise)
-    ended = await do_task(halted, other)
+    # The second one is begun before the first is merged.
+    await chain_tree(world.store, world.place, BRANCH)
+    await task_tree(world.store, world.place, other, chain_id="ch-1", chain_branch=BRANCH)
+    assert (await world.do(AT_ONCE, one)).status == "done"
+    ended = await world.do(AT_ONCE.replace('new = "a + b"', 'new = "b + a"'), other)
     assert ended.status == "blocked"
     assert "calc.py" in ended.reason
     tree = world.tree(other)
     assert (tree.status, tree.conflicts) == ("conflict", ("calc.py",))
     assert "b + a" in world.show("calc.py", tree.branch)
     assert world.show("calc.py").endswith("return a + b")
+    assert world.handoff(other).files_changed == ("calc.py",)
     chain = world.place.state / "worktrees" / "ch-1"
     assert git(chain, "status", "--porcelain") == ""
+
+
+async def test_tasks_at_the_same_time_are_merged_one_after_the_other(world: World) -> None:
+    ids = [world.task(f"Note {name}", task_type="docs", files=[]) for name in "abcd"]
+    scenario = "".join(
+        turn(
+            "implementer",
+            "write_file",
+            f'path = "{name}.md", content = "{name}"',
+            said=f"Note {name}",
+        )
+        for name in "abcd"
+    )
+    scenario += finish("implementer", "Noted.", when='called = ["write_file"]') + PASSES
+    desk = world.desk(scenario, work=WorkSettings(test_command="true"))
+    ended = await asyncio.gather(*(do_task(desk, task_id) for task_id in ids))
+    assert [one.status for one in ended] == ["done"] * 4
+    assert len({one.merged_commit for one in ended}) == 4
+    assert {f"{name}.md" for name in "abcd"} <= set(
+        git(world.root, "ls-tree", "--name-only", BRANCH).split()
+    )
 
 
 async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
     task_id = world.task()
     desk = world.desk(AT_ONCE)
     desk.stop.set()
-    from cockpit.work.doing import do_task
-
     assert (await do_task(desk, task_id)).status == "interrupted"
     ended = await world.do(AT_ONCE, task_id, ordinal=2)
     assert ended.status == "done"

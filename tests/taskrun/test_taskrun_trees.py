@@ -1,0 +1,178 @@
+"""Working trees in real repositories, in every state that a crash or a person leaves them in."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from taskrun.taskrun_world import AT_ONCE, BRANCH, World, finish, git
+
+from cockpit.store import worktrees as rows
+from cockpit.store.place import find_place
+from cockpit.store.worktrees import Worktree
+from cockpit.work import backlog
+from cockpit.work.trees import WorktreeTrouble, commit_all
+from cockpit.work.worktrees import chain_tree, clean, head_of, task_tree
+
+
+async def tree_of(world: World, task_id: str) -> Worktree:
+    await chain_tree(world.store, world.place, BRANCH, chain_id="ch-1")
+    return await task_tree(world.store, world.place, task_id, chain_id="ch-1", chain_branch=BRANCH)
+
+
+async def test_it_is_made_once_and_found_again(world: World) -> None:
+    task_id = world.task()
+    made = await tree_of(world, task_id)
+    assert (made.branch, Path(made.path).name) == (f"cockpit/{task_id}", task_id)
+    assert find_place(Path(made.path)).home == world.root
+    (Path(made.path) / "calc.py").write_text("changed", encoding="utf-8")
+    again = await tree_of(world, task_id)
+    assert again == made
+    assert (Path(made.path) / "calc.py").read_text(encoding="utf-8") == "changed"
+    assert len(world.rows("worktree.created")) == 2
+
+
+async def test_a_detached_head_is_begun_from(world: World) -> None:
+    git(world.root, "checkout", "--quiet", "--detach")
+    made = await tree_of(world, world.task())
+    assert made.base_commit == git(world.root, "rev-parse", "HEAD")
+
+
+async def test_a_branch_name_that_is_taken_gets_a_number(world: World) -> None:
+    task_id = world.task()
+    git(world.root, "branch", f"cockpit/{task_id}")
+    assert (await tree_of(world, task_id)).branch == f"cockpit/{task_id}-2"
+
+
+async def test_what_is_in_the_way_is_moved_aside(world: World) -> None:
+    task_id = world.task()
+    path = world.place.state / "worktrees" / task_id
+    path.mkdir(parents=True)
+    (path / "mine.txt").write_text("somebody's", encoding="utf-8")
+    await tree_of(world, task_id)
+    aside = path.with_name(f"{task_id}.left-1")
+    assert (aside / "mine.txt").read_text(encoding="utf-8") == "somebody's"
+
+
+async def test_a_tree_that_was_deleted_is_made_again_from_its_branch(world: World) -> None:
+    task_id = world.task()
+    made = await tree_of(world, task_id)
+    (Path(made.path) / "new.py").write_text("x = 1\n", encoding="utf-8")
+    assert await commit_all(Path(made.path), "new") == ("new.py",)
+    shutil.rmtree(made.path)
+    again = await tree_of(world, task_id)
+    assert (Path(again.path) / "new.py").exists()
+    assert again.branch == made.branch
+
+
+async def test_a_branch_that_the_person_looks_at_is_not_taken_from_them(world: World) -> None:
+    task_id = world.task()
+    made = await tree_of(world, task_id)
+    git(world.root, "worktree", "remove", "--force", made.path)
+    git(world.root, "checkout", "--quiet", made.branch)
+    with pytest.raises(WorktreeTrouble, match="is checked out in"):
+        await tree_of(world, task_id)
+
+
+async def test_many_at_once_get_one_each(world: World) -> None:
+    ids = [world.task(f"task {number}") for number in range(6)]
+    made = await asyncio.gather(*(tree_of(world, task_id) for task_id in ids))
+    assert len({tree.path for tree in made}) == 6
+    assert git(world.root, "worktree", "list").count("\n") == 7
+
+
+async def test_without_git_or_a_commit_it_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(WorktreeTrouble, match="git init"):
+        await head_of(find_place(tmp_path))
+    git(tmp_path, "init", "--quiet")
+    with pytest.raises(WorktreeTrouble, match="no commit yet"):
+        await head_of(find_place(tmp_path))
+
+
+async def test_a_submodule_that_is_absent_hinders_nothing(world: World) -> None:
+    other = world.folder / "other"
+    shutil.copytree(world.root, other, ignore=shutil.ignore_patterns(".cockpit"))
+    allow = ("-c", "protocol.file.allow=always")
+    git(world.root, *allow, "submodule", "--quiet", "add", str(other), "vendor")
+    git(world.root, "commit", "--quiet", "-m", "Add vendor")
+    task_id = world.task()
+    assert (await world.do(AT_ONCE, task_id)).status == "done"
+    assert "vendor" in git(world.root, "ls-tree", BRANCH)
+
+
+async def test_what_programs_leave_behind_is_not_committed(world: World) -> None:
+    made = await tree_of(world, world.task())
+    root = Path(made.path)
+    for name in ("__pycache__/calc.pyc", "node_modules/a/index.js", "kept.txt"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x", encoding="utf-8")
+    assert await commit_all(root, "kept") == ("kept.txt",)
+    assert await commit_all(root, "again") == ()
+
+
+async def test_hooks_signatures_and_a_missing_identity_stop_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = world.root / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+    git(world.root, "config", "--unset", "user.name")
+    git(world.root, "config", "--unset", "user.email")
+    git(world.root, "config", "user.useConfigOnly", "true")
+    git(world.root, "config", "commit.gpgSign", "true")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    made = await tree_of(world, world.task())
+    (Path(made.path) / "new.txt").write_text("x", encoding="utf-8")
+    assert await commit_all(Path(made.path), "kept") == ("new.txt",)
+    assert git(Path(made.path), "log", "-1", "--format=%an") == "cockpit"
+
+
+async def test_clean_removes_what_is_merged_and_says_what_it_keeps(world: World) -> None:
+    done, blocked, going = world.task("one"), world.task("two"), world.task("three")
+    await world.do(AT_ONCE, done)
+    stuck = finish("implementer", "I cannot.", status="blocked")
+    assert (await world.do(stuck, blocked)).status == "blocked"
+    await tree_of(world, going)
+    (Path(world.tree(blocked).path) / "half.py").write_text("x", encoding="utf-8")
+
+    cleaned = await clean(world.store, world.place)
+    assert cleaned.removed == (done,)
+    kept = dict(cleaned.kept)
+    assert set(kept) == {"ch-1", blocked, going}
+    assert "uncommitted work" in kept[blocked]
+    assert "git merge cockpit/ch-1" in kept["ch-1"]
+    assert f"cockpit/{done}" not in git(world.root, "branch", "--list")
+    assert world.show("calc.py").endswith("a + b")
+
+    git(world.root, "merge", "--quiet", BRANCH)
+    cleaned = await clean(world.store, world.place, everything=True)
+    assert set(cleaned.removed) == {"ch-1", blocked}
+    assert [name for name, _ in cleaned.kept] == [going]
+    assert not Path(world.tree(blocked).path).exists()
+
+
+async def test_a_branch_whose_commits_are_nowhere_else_outlives_its_tree(world: World) -> None:
+    task_id = world.task()
+    stuck = finish("implementer", "I cannot.", status="blocked")
+    await world.do(stuck, task_id)
+    tree = world.tree(task_id)
+    (Path(tree.path) / "half.py").write_text("x", encoding="utf-8")
+    await commit_all(Path(tree.path), "half")
+    cleaned = await clean(world.store, world.place, everything=True)
+    assert task_id in cleaned.removed
+    assert git(world.root, "show", f"{tree.branch}:half.py") == "x"
+
+
+async def test_a_blocked_task_that_can_go_on_begins_a_new_run_in_its_tree(world: World) -> None:
+    task_id = world.task()
+    stuck = finish("implementer", "I cannot.", status="blocked")
+    assert (await world.do(stuck, task_id)).status == "blocked"
+    path = world.tree(task_id).path
+    world.store.write_now(lambda tx: backlog.resolve_blocker(tx, task_id, by="person"))
+    ended = await world.do(AT_ONCE, task_id)
+    assert ended.status == "done"
+    assert len(world.rows("task.run.started")) == 2
+    assert world.tree(task_id).path == path
+    assert world.store.read_now(rows.listed)[1].status == "merged"
