@@ -202,7 +202,11 @@ def _told(connection: sqlite3.Connection, named: str) -> str:
     ]
     if waits:
         parts.append(table(("DEPENDS ON", "TYPE", "STATUS", "TITLE"), waits))
-    behind = dependencies.dependents(connection, task.task_id)
+    behind = [
+        one
+        for one in dependencies.dependents(connection, task.task_id)
+        if one.dependency_type != "relates_to"
+    ]
     if behind:
         parts.append(f"Unblocks {', '.join(one.task_id for one in behind)}")
     if task.packages or task.files:

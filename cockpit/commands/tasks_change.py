@@ -16,6 +16,7 @@ from cockpit.commands.work_calls import (
     ask,
     by_token,
     change,
+    change_each,
     words_of,
     written,
 )
@@ -158,10 +159,11 @@ def done(tasks: tuple[str, ...], notes: str | None, token: str, as_json: bool) -
 def _stand(
     tasks: tuple[str, ...], status: str, notes: str | None, token: str, as_json: bool
 ) -> None:
-    found = [
-        change("update_task_status", token, task_id=task, status=status, notes=notes)
-        for task in tasks
-    ]
+    found = change_each(
+        "update_task_status",
+        token,
+        [{"task_id": task, "status": status, "notes": notes} for task in tasks],
+    )
     if as_json:
         show_json(found)
         return
@@ -250,7 +252,10 @@ def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json:
         show_json(found)
         return
     rows = [("depends on", one) for one in found["depends_on"]]
-    rows += [("unblocks", one) for one in found["dependents"]]
+    rows += [
+        ("depends on it" if one["type"] == "relates_to" else "unblocks", one)
+        for one in found["dependents"]
+    ]
     listing(
         False,
         [one for _, one in rows],

@@ -105,7 +105,7 @@ def _read(source: str) -> dict[str, Any]:
         raise WrongUse(f"{source} cannot be read: {error}") from error
     try:
         read = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WrongUse(
             f"{'What came in' if source == '-' else source} is no JSON: {error}."
         ) from error
@@ -134,7 +134,7 @@ def _put(patch: dict[str, Any], change: str) -> None:
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -13,6 +13,7 @@ from cockpit.store.epics import STATUSES
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping, Sequence
 
     from cockpit.store.database import Tx
 
@@ -49,15 +50,24 @@ def ask(name: str, empty: Any = None, **arguments: Any) -> Any:
 
 def change(name: str, token: str, **arguments: Any) -> Any:
     """What a tool that writes answers, called by the holder of ``token`` or the person."""
+    return change_each(name, token, [arguments])[0]
+
+
+def change_each(name: str, token: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """What a tool that writes answers to each of ``calls``: all of them happen, or none."""
     from cockpit.work.work_tools import named
 
     tool = named(name)
 
-    def step(tx: Tx) -> Any:
+    def step(tx: Tx) -> list[Any]:
         caller = calling(tx, token)
-        return tool.run(tx, caller, tool.parameters(**arguments), cap_tokens=UNCAPPED)
+        return [
+            tool.run(tx, caller, tool.parameters(**arguments), cap_tokens=UNCAPPED)
+            for arguments in calls
+        ]
 
-    return written(step)
+    found: list[Any] = written(step)
+    return found
 
 
 def written(step: Any) -> Any:

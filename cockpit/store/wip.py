@@ -89,7 +89,10 @@ def validate(wip_data: Any) -> dict[str, Any]:
             key: value for key, value in patch["test_results"].items() if value is not None
         }
     patch = _sound(patch)
-    size = len(canonical_json(patch).encode())
+    try:
+        size = len(canonical_json(patch).encode())
+    except ValueError as error:
+        raise WipInvalid("Numbers in work in progress are finite; JSON has no others.") from error
     if size > MOST_BYTES:
         raise WipInvalid(
             f"This patch is {size:,} bytes long and may be {MOST_BYTES:,}: send what changed, not all."

@@ -74,6 +74,8 @@ def text(what: str, words: str) -> str:
 
 def paths(what: str, given: Sequence[str]) -> tuple[str, ...]:
     """Packages or files: each once, sorted."""
+    if isinstance(given, str) or not all(isinstance(path, str) for path in given):
+        raise BacklogInvalid(f"{what} are a list of words, not {str(given)[:40]!r}.")
     found = tuple(sorted({path.strip() for path in given if path.strip()}))
     if len(found) > MOST_PATHS:
         raise BacklogInvalid(

@@ -87,8 +87,11 @@ async def open_issues(
         )
         raise IssuesUnread(f"gh did not list the issues: {why}")
     try:
-        return [_issue(one) for one in json.loads(done.text)]
-    except (ValueError, KeyError, TypeError) as error:
+        listed = json.loads(done.text)
+        if not isinstance(listed, list):
+            raise TypeError(f"a JSON {type(listed).__name__}")
+        return [_issue(one) for one in listed]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IssuesUnread(f"gh wrote something that is no list of issues: {error}") from error
 
 

@@ -17,7 +17,7 @@ from cockpit.store import dependencies, epics, stories, tasks, wip, work_queue
 from cockpit.store.clock import moment
 from cockpit.store.database import Tx
 from cockpit.store.errors import CockpitError
-from cockpit.store.numbering import EPIC, STORY, TASK, Kind, number_of, read_id
+from cockpit.store.numbering import EPIC, MOST, STORY, TASK, Kind, number_of, read_id
 from cockpit.work import drafts
 from cockpit.work.backlog import EPIC_FIELDS
 from cockpit.work.boundaries import Boundaries, decay, epic_as_its_stories, story_as_its_tasks
@@ -46,6 +46,10 @@ _KEYS = {
     "task": {"id", "story", "packages", "files", "wip", *_TASK_WORDS, *_TIMES},
     "dependency": {"task", "depends_on", "type"},
 }
+
+
+HIGHEST = MOST // 10
+"""The highest number that a file can give: far more can come after it than ever will."""
 
 
 @dataclass(slots=True)
@@ -259,7 +263,14 @@ class _Taking:
         """The number in the line's id; None for a line without one."""
         if line.get("id") is None:
             return None
-        return number_of(read_id(kind, str(line["id"])))
+        identity = read_id(kind, str(line["id"]))
+        number = number_of(identity)
+        if number > HIGHEST and not self._there(kind, number):
+            raise BacklogInvalid(
+                f"{identity} is too high for a new {kind.word}: those to come are numbered after it."
+                f" Give it a number up to {HIGHEST:,}, or none."
+            )
+        return number
 
     def _there(self, kind: Kind, number: int) -> bool:
         found = self.tx.execute(f"SELECT 1 FROM {kind.table} WHERE number=?", (number,))  # noqa: S608

@@ -47,6 +47,13 @@ def test_what_is_set_is_merged_and_shown(project):
     assert (told["task_id"], told["wip"]["next_step"]) == ("T-1", "fix test_b")
 
 
+def test_json_that_is_too_deep_to_read_is_refused(project):
+    deep = '{"context": ' * 20_000
+    assert (
+        "is no JSON" in project.run("wip", "set", "T-1", "--json", "-", stdin=deep, expect=2).stderr
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
@@ -55,6 +62,7 @@ def test_what_is_set_is_merged_and_shown(project):
         (("wip", "set", "T-1", "stage=testing"), 2, "has no stage; it has phase"),
         (("wip", "set", "T-1", "--json", "nowhere.json"), 2, "cannot be read"),
         (("wip", "set", "T-9", "phase=x"), 2, "There is no task T-9"),
+        (("wip", "set", "T-1", "test_results.failed=NaN"), 2, "finite"),
         (("wip", "show", "T-9"), 2, "There is no task T-9"),
         (("handoff", "show", "T-1"), 2, "T-1 has no handoff yet"),
         (("handoff", "set", "T-1", "OK", "done"), 2, "PASS, FAIL or BLOCKED, not 'OK'"),

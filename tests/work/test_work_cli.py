@@ -139,6 +139,22 @@ def test_what_happened_is_kept(terminal: Terminal) -> None:
     assert terminal.json("tasks", "list", "--status", "archived")[0]["id"] == "T-1"
 
 
+def test_several_tasks_are_finished_together_or_not_at_all(terminal: Terminal) -> None:
+    for title in ("One", "Two", "Three"):
+        terminal.run("tasks", "add", title)
+    terminal.run("tasks", "done", "1", "99", expect=2)
+    assert {one["status"] for one in terminal.json("tasks", "list")} == {"todo"}
+    assert terminal.out("tasks", "done", "1", "2") == "T-1 is done\nT-2 is done\n"
+
+
+def test_what_is_only_related_unblocks_nothing(terminal: Terminal) -> None:
+    terminal.run("tasks", "add", "One")
+    terminal.run("tasks", "add", "Two")
+    terminal.run("tasks", "dep", "T-2", "T-1", "--type", "relates_to")
+    assert "Unblocks" not in terminal.out("tasks", "show", "T-1")
+    assert "depends on it  T-2" in terminal.out("tasks", "dep", "T-1")
+
+
 def test_pages_say_where_they_go_on(terminal: Terminal) -> None:
     lines = [json.dumps({"kind": "task", "title": f"Task {number}"}) for number in range(5)]
     assert terminal.out("tasks", "import", "-", stdin="\n".join(lines)).startswith("5 created")
@@ -215,9 +231,10 @@ def test_issues_of_another_repository_are_asked_for_by_name(
     assert out == "2 created, 0 changed, 0 unchanged\n"
     _, err = terminal.run("tasks", "import", "github", expect=1)
     assert "gh did not list the issues" in err
-    gh.answer(ASKED, "no json")
-    _, err = terminal.run("tasks", "import", "github", expect=1)
-    assert "no list of issues" in err
+    for answer in ("no json", "{}", "[" * 100_000, json.dumps([{**ISSUES[0], "labels": ["bug"]}])):
+        gh.answer(ASKED, answer)
+        _, err = terminal.run("tasks", "import", "github", expect=1)
+        assert "no list of issues" in err
 
 
 def test_an_agents_token_writes_and_is_named(terminal: Terminal) -> None:
