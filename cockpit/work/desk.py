@@ -27,7 +27,8 @@ class WorkSettings:
 @dataclass(frozen=True, slots=True)
 class Desk:
     """One chain session's place of work. ``place`` is the person's checkout; ``chain_branch`` what
-    tasks begin from and are merged into; ``approve`` the approval policy of the roles' sessions.
+    tasks begin from and are merged into; ``approve`` the approval policy of the roles' sessions;
+    ``runner`` who runs them (None: :data:`EMBEDDED`).
 
     ``stop``: the step that is under way is finished, and no other begun. ``before_decay`` sees the
     handoffs of what a task completes while they are whole.
@@ -41,7 +42,7 @@ class Desk:
     chain_branch: str
     approve: str
     model: str | None = None
-    runner: str = EMBEDDED
+    runner: str | None = None
     work: WorkSettings = field(default_factory=WorkSettings)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     before_decay: BeforeDecay | None = None

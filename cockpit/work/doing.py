@@ -159,6 +159,10 @@ class _Doing:
             step = task_runs.begin(tx, self._task_id, self._run, name, **where)
         status, phase, following = _STANDS[name]
         backlog.set_status(tx, self._task_id, status, by=_BY)
+        known_wip = tasks.load(tx.connection, self._task_id).wip or {}
+        failing = str(known_wip.get("test_results", {}).get("failing_test", ""))
+        if name == "fix" and failing:
+            following = f"fix failing test {failing}"
         wip.update(tx, self._task_id, {"phase": phase, "next_step": following}, by=_BY)
         return step
 

@@ -75,7 +75,7 @@ async def play(
 
     Raises ``ModelError``, ``Stale`` when another process runs it, and other ``CockpitError``.
     """
-    if desk.runner != EMBEDDED:
+    if (desk.runner or EMBEDDED) != EMBEDDED:
         raise WorktreeTrouble(f"There is no runner {desk.runner!r} here; use {EMBEDDED!r}.")
     runtime = await stage.runtime(tree)
     session_id = step.session_id

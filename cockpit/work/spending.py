@@ -24,7 +24,10 @@ def spent(connection: sqlite3.Connection, task_id: str) -> tuple[int, float]:
 
 
 def dropped_share(connection: sqlite3.Connection, session_ids: Sequence[str]) -> float:
-    """The largest share of utility (0 to 1) that the newest packet of any of these left out."""
+    """The largest share of utility (0 to 1) that the newest packet of any of these left out.
+
+    A fact that was shortened counts by the part of its tokens that is there.
+    """
     return max((_share(connection, session_id) for session_id in session_ids), default=0.0)
 
 
@@ -36,12 +39,16 @@ def _share(connection: sqlite3.Connection, session_id: str) -> float:
     ).fetchone()
     if row is None:
         return 0.0
-    kept = {entry.fact_id for _, entry in packet_from_body(json.loads(row[0])).rendered()}
+    kept = {
+        entry.fact_id: entry.tokens for _, entry in packet_from_body(json.loads(row[0])).rendered()
+    }
     known = connection.execute(
-        "SELECT fact_id, utility FROM session_facts WHERE session_id=? AND ordinal<=?"
+        "SELECT fact_id, utility, tokens_full FROM session_facts WHERE session_id=? AND ordinal<=?"
         " AND (superseded_at IS NULL OR superseded_at>?)",
         (session_id, row[1], row[1]),
     ).fetchall()
-    total = sum(utility for _, utility in known)
-    lost = sum(utility for fact_id, utility in known if fact_id not in kept)
-    return lost / total if total else 0.0
+    total = sum(utility for _, utility, _ in known)
+    held = sum(
+        utility * min(1.0, kept.get(fact_id, 0) / max(1, full)) for fact_id, utility, full in known
+    )
+    return round(1.0 - held / total, 6) if total else 0.0

@@ -16,6 +16,7 @@ from taskrun.taskrun_world import (
     turn,
 )
 
+from cockpit.loop.settings import RuntimeSettings
 from cockpit.work.doing import WorkSettings, do_task
 from cockpit.work.worktrees import chain_tree, task_tree
 
@@ -237,3 +238,53 @@ async def test_a_model_that_cannot_be_reached_blocks_the_task_at_last(world: Wor
     ended = await world.do(scenario, task_id)
     assert ended.status == "blocked"
     assert world.handoff(task_id).status == "BLOCKED"
+
+
+async def test_a_task_that_is_cancelled_is_taken_up_in_its_session(world: World) -> None:
+    task_id = world.task()
+    slow = AT_ONCE.replace("[[turn.call]]", 'text = "a b c"\npace = 30\n[[turn.call]]', 1)
+    running = asyncio.ensure_future(do_task(world.desk(slow), task_id))
+    while not world.rows("model.called"):
+        await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert running.cancelled()
+    assert world.steps(task_id) == [("implement", None)]
+    ended = await world.do(AT_ONCE, task_id)
+    assert ended.status == "done"
+    roles = [row.detail["role"] for row in world.rows("session.created")]
+    assert roles.count("implementer") == 1
+
+
+async def test_a_role_that_spends_its_tokens_is_blocked(world: World) -> None:
+    folder = world.folder / "config" / "roles"
+    folder.mkdir(parents=True)
+    (folder / "i.md").write_text(
+        '+++\nname = "implementer"\nmax_tokens = 10\n+++\n', encoding="utf-8"
+    )
+    ended = await world.do(AT_ONCE, world.task())
+    assert ended.status == "blocked"
+    assert "The limit of 10 tokens is reached" in ended.reason
+
+
+async def test_what_had_no_room_is_measured(world: World) -> None:
+    (world.root / "long.py").write_text("value = 12345 + 67890\n" * 4_000, encoding="utf-8")
+    git(world.root, "add", ".")
+    git(world.root, "commit", "--quiet", "-m", "Add long")
+    task_id = world.task(files=["calc.py", "long.py"])
+    settings = RuntimeSettings(user_dir=world.folder / "config", token_budget=9_000)
+    ended = await world.do(AT_ONCE, task_id, settings=settings)
+    assert ended.status == "done"
+    assert 0 < ended.dropped_share < 1
+
+
+async def test_work_in_progress_says_where_a_task_stands(world: World) -> None:
+    task_id = world.task()
+    await world.do(
+        finish("implementer", "Done.") + finish("fixer", "No.", status="blocked"), task_id
+    )
+    said = [row.detail["phase"] for row in world.rows("wip.updated")]
+    assert list(dict.fromkeys(said)) == ["implementing", "testing", "fixing"]
+    known = world.read(task_id).wip or {}
+    assert known["next_step"] == "fix failing test test_calc.Adding.test_add"
+    assert known["test_results"]["failed"] == 1

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from taskrun.taskrun_world import AT_ONCE, BRANCH, World, finish, git
 
+from cockpit.access.programs import run_program
+from cockpit.act.ground import stand_on
 from cockpit.store import worktrees as rows
 from cockpit.store.place import find_place
 from cockpit.store.worktrees import Worktree
@@ -176,3 +179,21 @@ async def test_a_blocked_task_that_can_go_on_begins_a_new_run_in_its_tree(world:
     assert len(world.rows("task.run.started")) == 2
     assert world.tree(task_id).path == path
     assert world.store.read_now(rows.listed)[1].status == "merged"
+
+
+async def test_what_runs_in_a_tree_moves_no_branch_of_the_person(world: World) -> None:
+    made = await tree_of(world, world.task())
+    ground = await stand_on(Path(made.path), environment=dict(os.environ))
+    head = git(world.root, "rev-parse", "main")
+    other = git(world.root, "commit-tree", "-m", "other", f"{head}^{{tree}}")
+
+    async def confined(*words: str) -> bool:
+        argv = ground.sandbox.wrapped(words, ground.root, ground.environment)
+        env = {**ground.environment, "HOME": str(world.folder)}
+        return (await run_program(argv, cwd=ground.root, timeout_s=60, env=env)).ok
+
+    assert await confined("git", "commit", "--quiet", "--allow-empty", "-m", "mine")
+    assert git(world.root, "log", "-1", "--format=%s", made.branch) == "mine"
+    moved = await confined("git", "update-ref", "refs/heads/main", other)
+    assert moved != ground.sandbox.works
+    assert not ground.sandbox.works or git(world.root, "rev-parse", "main") == head
