@@ -206,7 +206,9 @@ class Scene:
         return self
 
     def fetched(self, proposal_id: str = "p-context") -> Scene:
-        outcomes = [{"item": i, "facts": 4, "new": 4, "tokens": t, "error": ""} for i, t, _, _ in ITEMS]
+        outcomes = [
+            {"item": i, "facts": 4, "new": 4, "tokens": t, "error": ""} for i, t, _, _ in ITEMS
+        ]
         self.store.write_now(
             lambda tx: requests.fetched(
                 tx, f"r-{proposal_id}", wave_id=self.wave_id, outcomes=outcomes
