@@ -89,18 +89,32 @@ def status(as_json: bool) -> None:
     scopes += [("claude", "user"), ("codex", "project"), ("codex", "user")]
     found: list[dict[str, Any]] = []
     for agent, scope in scopes:
-        settings = _settings(agent, scope)
-        events = registration.installed(settings)
-        found.append({"agent": agent, "scope": scope, "path": str(settings.path), "events": events})
+        path, events, wrong = registration.place_of(agent, scope, place.root, os.environ), [], ""
+        try:
+            settings = _settings(agent, scope)
+            path, events = settings.path, registration.installed(settings)
+        except registration.SettingsInvalid as error:
+            wrong = str(error)
+        known = {"agent": agent, "scope": scope, "path": str(path), "events": events}
+        found.append({**known, "error": wrong} if wrong else known)
     waiting, stuck = _waiting()
     log = _log(place.state)
     if as_json:
         show_json({"installed": found, "waiting": waiting, "left_behind": stuck, "log": log})
         return
     rows = [
-        (one["agent"], one["scope"], ", ".join(one["events"]) or "–", one["path"]) for one in found
+        (
+            one["agent"],
+            one["scope"],
+            "?" if "error" in one else ", ".join(one["events"]) or "–",
+            one["path"],
+        )
+        for one in found
     ]
     show(table(("AGENT", "SCOPE", "EVENTS", "FILE"), rows))
+    for one in found:
+        if "error" in one:
+            say(one["error"])
     say(f"{waiting} events wait to be absorbed, {stuck} could not be.")
     for line in log:
         say(line)

@@ -145,14 +145,41 @@ def with_ours(settings: Settings, program: str) -> str:
 
 
 def without_ours(settings: Settings) -> str | None:
-    """The file's text without our hooks; None when nothing else is in it."""
+    """The file's text without our hooks: what it was before, to the letter, where it says the same
+    again. None when nothing else is in it and nothing was there before."""
     body = _without(settings.body)
+    before = _text_before(settings.path)
+    if before is not None and _said(before) == _bare(body):
+        return before
     return _written(body, settings.before) if body else None
 
 
 def backup_of(path: Path) -> Path:
     """Where the text from before is kept."""
     return path.with_name(f"{path.name}.before-cockpit")
+
+
+def _text_before(path: Path) -> str | None:
+    try:
+        return backup_of(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None  # it was never there, or is no copy of ours
+
+
+def _said(text: str) -> Any:
+    try:
+        body = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
+        return None
+    return _bare(body) if isinstance(body, dict) else None
+
+
+def _bare(body: Mapping[str, Any]) -> dict[str, Any]:
+    """``body`` without events that have no hooks."""
+    kept, hooks = dict(body), body.get("hooks")
+    if isinstance(hooks, dict):
+        kept["hooks"] = {event: groups for event, groups in hooks.items() if groups}
+    return kept if kept.get("hooks") else {key: kept[key] for key in kept if key != "hooks"}
 
 
 def write(settings: Settings, text: str | None) -> Path | None:

@@ -209,3 +209,27 @@ def test_putting_in_and_taking_out_is_nothing(tmp_path: Path) -> None:
         assert left is not None
         assert {**json.loads(left), "hooks": None} == {**body, "hooks": None}
         assert json.loads(left).get("hooks", {}) == body.get("hooks", {})
+
+
+@pytest.mark.parametrize("text", ['{"hooks":{}}', '{"a": [1, 2], "hooks": {"Stop": []}}', ""])
+def test_undone_it_is_to_the_letter_what_it_was(project: Project, text: str) -> None:
+    path = project.root / ".codex" / "hooks.json"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    project.cockpit("hook", "install", "codex", "--yes")
+    assert path.read_text(encoding="utf-8") != text
+    project.cockpit("hook", "uninstall", "codex", "--yes")
+    assert path.read_text(encoding="utf-8") == text
+    assert [one.name for one in path.parent.iterdir()] == ["hooks.json"]
+
+
+def test_one_file_that_cannot_be_read_hides_no_other(project: Project) -> None:
+    project.cockpit("hook", "install", "codex", "--yes")
+    path = project.root / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text("no json", encoding="utf-8")
+    told = json.loads(project.cockpit("hook", "status", "--json").stdout)["installed"]
+    found = {(one["agent"], one["scope"]): one for one in told}
+    assert "is not JSON" in found["claude", "project"]["error"]
+    assert "PostToolUse" in found["codex", "project"]["events"]
+    assert "is not JSON" in project.cockpit("hook", "status").stderr
