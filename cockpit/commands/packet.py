@@ -107,13 +107,21 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
 @packet.command()
 @SESSION
 @WAVE
+@click.option("--all", "everything", is_flag=True, help="Every packet of every session.")
 @AS_JSON
 @click.pass_context
-def verify(ctx: click.Context, /, session: str | None, wave: int | None, as_json: bool) -> None:
+def verify(
+    ctx: click.Context, /, session: str | None, wave: int | None, everything: bool, as_json: bool
+) -> None:
     """Compile again from the stored facts and compare; without --wave, every packet of a session."""
     from cockpit.orient.verify import verify as verified
 
+    if everything and (session is not None or wave is not None):
+        raise click.UsageError("--all is every packet: it goes with neither --session nor --wave.")
+
     def read(connection: sqlite3.Connection) -> list[str]:
+        if everything:
+            return packets.all_waves(connection)
         session_id = choose_session(connection, session)
         if wave is not None:
             return [_pick(connection, session, wave)[0].wave_id]
@@ -137,7 +145,7 @@ def verify(ctx: click.Context, /, session: str | None, wave: int | None, as_json
     for outcome in outcomes if not as_json else ():
         show(f"{'ok    ' if outcome.ok else 'broken'}  {outcome.wave_id}  {outcome.words}")
     if not outcomes:
-        say("The session has no packet yet.")
+        say(f"The {'project' if everything else 'session'} has no packet yet.")
     if not all(outcome.ok for outcome in outcomes):
         ctx.exit(Exit.FAILED)
 

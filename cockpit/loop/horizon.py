@@ -25,6 +25,7 @@ from cockpit.store.adaptations import Adaptation
 from cockpit.store.attention import Profile
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition
+from cockpit.store.waves import Wave
 
 Measure = Callable[[sqlite3.Connection, str, int], Measured | None]
 """The decision quality of the waves that ran under (profile id, version); None where none was judged."""
@@ -48,9 +49,13 @@ def unmeasured(connection: sqlite3.Connection, profile_id: str, version: int) ->
 
 
 def begin(
-    tx: Tx, settings: RuntimeSettings, profile_id: str, measure: Measure = unmeasured
+    tx: Tx,
+    settings: RuntimeSettings,
+    profile_id: str,
+    measure: Measure = unmeasured,
+    wave: Wave | None = None,
 ) -> Pinned:
-    """The version to pin for a wave that begins now, counted.
+    """The version to pin for ``wave``, which begins now, counted; the journal names it when it ends one.
 
     Changes decided elsewhere are carried over first, and an adaptation whose waves have all begun
     ends: the next version is what was there before it, or, promoted, itself.
@@ -58,7 +63,7 @@ def begin(
     settle(tx, settings)
     running = adaptations.running(tx.connection, profile_id)
     if running is not None and running.waves_left == 0:
-        _end(tx, settings, running, measure)
+        _end(tx, settings, running, measure, wave)
         running = None
     version = profiles.current(tx.connection, profile_id).version
     if running is None:
@@ -105,7 +110,13 @@ def roll_back(
     )
 
 
-def _end(tx: Tx, settings: RuntimeSettings, running: Adaptation, measure: Measure) -> None:
+def _end(
+    tx: Tx,
+    settings: RuntimeSettings,
+    running: Adaptation,
+    measure: Measure,
+    wave: Wave | None,
+) -> None:
     now = profiles.load(tx.connection, running.profile_id, running.version)
     base = profiles.load(tx.connection, running.profile_id, running.base_version)
     policy = settings.adaptation
@@ -136,6 +147,7 @@ def _end(tx: Tx, settings: RuntimeSettings, running: Adaptation, measure: Measur
             "judged_waves": judged,
             "base_judged_waves": judged_before,
         },
+        wave=wave,
     )
 
 
@@ -148,12 +160,15 @@ def _next(
     updated_by: str,
     actor: str,
     detail: dict[str, Any],
+    wave: Wave | None = None,
 ) -> Profile:
     stored = profiles.insert_version(tx, again(content, now.version, updated_by=updated_by))
     adaptations.link_base(tx, stored.profile_id, stored.version, content.version)
     tx.journal(
         action,
         actor=actor,
+        session_id=wave.session_id if wave else "",
+        wave_id=wave.wave_id if wave else "",
         profile_id=stored.profile_id,
         profile_version=stored.version,
         detail={

@@ -114,14 +114,14 @@ def record(
     error_code: str = "",
     detail: dict[str, Any] | None = None,
 ) -> None:
-    """A row of the journal about a change."""
+    """A row of the journal about a change; its version is the one that it starts from, until applied."""
     tx.journal(
         action,
         actor=actor,
         session_id=origin.session_id,
         wave_id=origin.wave_id,
         profile_id=kept.profile_id,
-        profile_version=profile_version,
+        profile_version=kept.base_version if profile_version is None else profile_version,
         result=result,
         error_code=error_code,
         detail={**adaptations.detail(kept), **(detail or {})},

@@ -172,7 +172,7 @@ def _turn(tx: Tx, session_id: str, settings: RuntimeSettings) -> tuple[Session, 
 def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
     """Enter ``observing`` with the profile's version pinned for the whole wave (RFC-003 §10.2)."""
     session = sessions.load(tx.connection, wave.session_id)
-    pinned = horizon.begin(tx, settings, session.profile_id, measured)
+    pinned = horizon.begin(tx, settings, session.profile_id, measured, wave)
     detail = {} if pinned.waves_left is None else {"waves_left": pinned.waves_left}
     return waves.advance(
         tx, wave.wave_id, "observing", profile_version=pinned.version, detail=detail

@@ -24,6 +24,7 @@ from cockpit.store.connection import BUSY_TIMEOUT_MS, connect, translated
 from cockpit.store.errors import StoreError
 from cockpit.store.masking import mask_value, safe_text, unsuspicious
 from cockpit.store.migrate import migrate
+from cockpit.store.tracing import Trace
 from cockpit.store.writer import Writer
 
 T = TypeVar("T")
@@ -68,8 +69,14 @@ class Tx:
         error_code: str = "",
         detail: Mapping[str, Any] | None = None,
     ) -> int:
-        """Append a row in this transaction; secrets in ``detail`` are masked. Returns its seq."""
+        """Append a row in this transaction; secrets in ``detail`` are masked. Returns its seq.
+
+        The trace, packet and profile are those of the wave where they are not given.
+        """
         provisional = action is Action.MESSAGE_DELTA
+        about = Trace(trace_id, packet_id, profile_id, profile_version)
+        if not provisional:
+            about = about.filled(self.connection, session_id, wave_id)
         write = self.tail.append_provisional if provisional else self.tail.append
         body = dict(detail or {})
         told = canonical_json(body)
@@ -78,12 +85,12 @@ class Tx:
         return write(
             (
                 self.now(),
-                safe_text(trace_id),
+                safe_text(about.trace_id),
                 safe_text(session_id),
                 safe_text(wave_id),
-                safe_text(packet_id),
-                safe_text(profile_id),
-                profile_version,
+                safe_text(about.packet_id),
+                safe_text(about.profile_id),
+                about.profile_version,
                 safe_text(actor),
                 str(action),
                 result,

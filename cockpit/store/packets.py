@@ -306,3 +306,12 @@ def for_session(connection: sqlite3.Connection, session_id: str) -> list[Stored]
         (session_id,),
     )
     return [Stored(*row) for row in found]
+
+
+def all_waves(connection: sqlite3.Connection) -> list[str]:
+    """The ids of every wave that has a packet, in order of its session and its place there."""
+    found = connection.execute(
+        "SELECT wave_id FROM orientation_packets JOIN wave_runs USING (wave_id)"
+        " JOIN sessions s USING (session_id) ORDER BY s.created_at, session_id, ordinal"
+    )
+    return [wave_id for (wave_id,) in found]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from adapt_world import cockpit, runtime_on, seen, settings_of, weather_scenario
 
 from cockpit.loop.settings import Limits
 from cockpit.store import journal, profiles, sessions
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "adaptation.md"
+ROUNDED_TO = 50
+"""What the page's tokens are rounded to."""
 
 HELD = 3
 ROUNDS = 7
@@ -66,9 +72,26 @@ async def test_packets_shift_for_so_many_waves_and_return(project, tmp_path):
         "orientation.profile.applied",
         "orientation.profile.reverted",
     ]
+    ended = next(row for row in rows if row.action == "orientation.profile.reverted")
+    begun = next(row for row in rows if row.seq > ended.seq and row.action == "wave.started")
+    assert (ended.wave_id, ended.trace_id) == (begun.wave_id, begun.trace_id)
+    assert begun.detail["ordinal"] == 2 + HELD + 1
     left = [row.detail.get("waves_left") for row in rows if row.action == "wave.started"]
     assert left == [None, None, 2, 1, 0, None, None]
     assert verdict.ok
+
+
+async def test_the_page_tells_what_the_waves_knew(project, tmp_path):
+    _, _, waves, _ = await watched(project, tmp_path)
+    row = re.compile(r"^\| (\d) \| version (\d) \| ([\d,]+) \| ([\d,]+) \|", re.MULTILINE)
+    told = [
+        tuple(int(number.replace(",", "")) for number in found)
+        for found in row.findall(PAGE.read_text("utf-8"))
+    ]
+    assert [line[:2] for line in told] == [(wave.ordinal, wave.version) for wave in waves[1:]]
+    for wave, (_, _, from_bulletins, from_stations) in zip(waves[1:], told, strict=True):
+        assert abs(wave.tokens["search"] - from_bulletins) <= ROUNDED_TO, wave
+        assert abs(wave.tokens["file"] - from_stations) <= ROUNDED_TO, wave
 
 
 async def test_every_packet_of_the_shift_recompiles_to_its_digest(project, tmp_path):

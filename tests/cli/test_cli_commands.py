@@ -105,6 +105,22 @@ def test_a_changed_fact_is_found_by_replay(played: Project) -> None:
     connection.close()
     outcome = played.json("packet", "verify", "--wave", "2", "--json", expect=1)
     assert [one["ok"] for one in outcome] == [False]
+    whole = played.json("packet", "verify", "--all", "--json", expect=1)
+    assert [one["ok"] for one in whole].count(False) == len(whole)
+
+
+def test_every_packet_of_the_project_is_verified(played: Project) -> None:
+    played.run("run", REVIEW, "--model", played.script(), "--approve", "all")
+    listed = played.json("sessions", "list", "--json")
+    verified = played.json("packet", "verify", "--all", "--json")
+    assert all(one["ok"] for one in verified)
+    by_session = {one["wave_id"].rpartition("-w")[0] for one in verified}
+    assert by_session == {session["session_id"] for session in listed}
+    assert len(listed) == 2
+    told = played.run("journal", "export").stdout.count("orientation.packet.replay_verified")
+    assert told == len(verified)
+    for words in (["--wave", "1"], ["--session", listed[0]["session_id"]]):
+        played.run("packet", "verify", "--all", *words, expect=2)
 
 
 def test_profiles_before_and_after_the_first_session(project: Project) -> None:

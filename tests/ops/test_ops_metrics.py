@@ -57,6 +57,19 @@ def test_a_run_is_logged_row_by_row_and_counted_by_the_rfcs_names(
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert all(set(FIELDS) <= set(line) for line in lines)
     assert [line["seq"] for line in lines] == sorted(line["seq"] for line in lines)
+    waves = [line for line in lines if line["wave_id"]]
+    assert {line["trace_id"] for line in waves} == {waves[0]["trace_id"]} != {""}
+    of_session = [line for line in lines if line["session_id"] == waves[0]["session_id"]]
+    assert {line["trace_id"] for line in of_session} == {waves[0]["trace_id"]}
+    compiled = {
+        line["wave_id"]: line for line in lines if line["action"] == "orientation.packet.compiled"
+    }
+    later = [line for line in waves if line["seq"] >= compiled[line["wave_id"]]["seq"]]
+    assert {"action.confirmed", "plan.committed"} <= {line["action"] for line in later}
+    for line in later:
+        of = compiled[line["wave_id"]]
+        for name in ("packet_id", "profile_id", "profile_version"):
+            assert line[name] == of[name], (line["action"], name)
     actions = [line["action"] for line in lines]
     assert "orientation.packet.compiled" in actions
     assert actions[-1] == "session.completed"
