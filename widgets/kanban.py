@@ -142,6 +142,7 @@ class Kanban(Widget, can_focus=True):
     def on_resize(self) -> None:
         """More or fewer cards and columns are seen."""
         self._follow()
+        self.refresh()
 
     # Moving
 

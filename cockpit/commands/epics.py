@@ -16,6 +16,7 @@ from cockpit.commands.work_calls import (
     LIMIT,
     OFFSET,
     PRIORITY,
+    STANDING,
     STATUS,
     ask,
     by_token,
@@ -118,7 +119,7 @@ def show_epic(epic: str, fields: str | None, as_json: bool) -> None:
 @click.option("--title", metavar="TEXT")
 @PRIORITY
 @DESCRIPTION
-@STATUS
+@STANDING
 @TOKEN
 @AS_JSON
 def edit(epic: str, token: str, as_json: bool, **fields: Any) -> None:

@@ -15,6 +15,7 @@ from cockpit.commands.work_calls import (
     FIELDS,
     LIMIT,
     OFFSET,
+    STANDING,
     STATUS,
     ask,
     by_token,
@@ -101,7 +102,7 @@ def show_story(story: str, fields: str | None, as_json: bool) -> None:
 @click.option("--title", metavar="TEXT")
 @_EPIC
 @DESCRIPTION
-@STATUS
+@STANDING
 @TOKEN
 @AS_JSON
 def edit(story: str, token: str, as_json: bool, **fields: Any) -> None:

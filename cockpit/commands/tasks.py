@@ -140,7 +140,8 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
         for row, reason in found
     ]
     headings = ("TASK", "GROUP", "PRIORITY", "UNBLOCKS", *last)
-    listing(as_json, [reason for _, reason in found], headings, rows, "The queue is empty.")
+    nothing = "The queue ends before that." if offset else "The queue is empty."
+    listing(as_json, [reason for _, reason in found], headings, rows, nothing)
 
 
 @tasks.command()

@@ -26,6 +26,7 @@ FIELDS = click.option(
 LIMIT = click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
 OFFSET = click.option("--offset", type=click.IntRange(0, 2**31), default=0, help="Skip so many.")
 STATUS = click.option("--status", type=click.Choice(STATUSES), help="Only these.")
+STANDING = click.option("--status", type=click.Choice(STATUSES), help="How it stands.")
 PRIORITY = click.option(
     "--priority", type=click.Choice(["P0", "P1", "P2", "P3"], case_sensitive=False)
 )

@@ -61,6 +61,18 @@ async def test_narrow_screens_show_the_columns_around_the_cursor(
         assert (f"‹ {5 - seen} more" in pilot.app.drawn) == (seen < 5)
 
 
+async def test_a_cursor_put_on_the_last_column_before_there_is_a_size_leaves_no_room_unused(
+    stage: Any,
+) -> None:
+    kanban = Kanban()
+    kanban.show(board(1, 1, 1, 1, 1))
+    kanban.turn_to("T-40000")
+    async with stage(kanban, size=(80, 24)) as pilot:
+        assert kanban.spot == Spot(4, 0)
+        for name in NAMES[2:]:
+            assert name in pilot.app.rows[0]
+
+
 async def test_a_long_column_scrolls_and_tells_what_is_above_and_below(stage: Any) -> None:
     kanban = Kanban()
     async with stage(kanban, size=(80, 24)) as pilot:
