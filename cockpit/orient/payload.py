@@ -112,7 +112,11 @@ def read_object(text: str | bytes) -> dict[str, Any]:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
         value = json.loads(
-            text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite
+            text,
+            object_pairs_hook=_once,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_short,
         )
         # What cannot be encoded cannot be stored, shown or digested.
         canonical_json(value).encode("utf-8")
@@ -147,6 +151,13 @@ def _finite(word: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{word[:40]} is too large a number")
     return value
+
+
+def _short(word: str) -> int:
+    # Python's own limit tells the reader to change the interpreter.
+    if len(word) > 40:
+        raise ValueError(f"{word[:40]}… is too large a number")
+    return int(word)
 
 
 def _bands(value: Any) -> tuple[BandChange, ...]:

@@ -31,6 +31,8 @@ class Trace:
 
         What is given stays; a profile that is given is never mixed with the wave's.
         """
+        if self.trace_id and self.packet_id and self.profile_id and self.profile_version:
+            return self
         known = _known(connection, session_id, wave_id)
         version = self.profile_version
         if version is None and self.profile_id in ("", known.profile_id):

@@ -103,6 +103,14 @@ def test_what_is_refused_and_with_which_code(name):
     assert str(refused.value)
 
 
+def test_a_number_that_is_too_long_is_named_for_a_person():
+    payload, _ = REFUSED["a number of 10,000 digits"]
+    with pytest.raises(ChangeRefused) as refused:
+        parse(payload)
+    assert "9999… is too large a number" in str(refused.value)
+    assert "sys." not in str(refused.value)
+
+
 def test_bytes_that_are_no_text_are_refused():
     with pytest.raises(ChangeRefused):
         parse(b"\xff\xfe{}")

@@ -81,6 +81,29 @@ def test_a_floor_that_nobody_fills_stays_empty() -> None:
     assert used(packet) == {**dict.fromkeys(used(packet), 0), "situational": 700}
 
 
+@pytest.mark.parametrize(("size", "held"), [(100, 100), (200, 0)])
+def test_a_floor_that_whole_facts_cannot_fill_is_room_that_nobody_gets(
+    size: int, held: int
+) -> None:
+    rooms = {"situational": (150, 150, 150), "objectives": (0, 900, 900)}
+    lumps = many(3, tokens=size)
+    packet = compile_packet([*lumps, *many(9, "objectives")], profile(rooms, total=500), 1)
+    assert (used(packet)["situational"], used(packet)["objectives"]) == (held, 300)
+    assert dict(packet.drops)["band_ceiling"] == 3 - held // size
+
+
+def test_a_sources_cap_gives_way_to_a_floor_that_nobody_else_fills() -> None:
+    rooms = {"situational": (900, 900, 900), "objectives": (0, 900, 900)}
+    crowd = many(20, ref="log:all")
+    others = [fact(f"other-{i}", utility=1_000, position=100 + i) for i in range(2)]
+    worth = many(9, "objectives", utility=990_000)
+    packet = compile_packet([*crowd, *others, *worth], profile(rooms), 1)
+    assert (used(packet)["situational"], used(packet)["objectives"]) == (900, 100)
+    ids = {name for name, _ in kept(packet, "situational")}
+    assert {one.fact_id for one in others} <= ids
+    assert dict(packet.drops)["source_cap"] == 13
+
+
 def test_targets_come_before_worth_and_worth_before_nothing() -> None:
     rooms = {"situational": (0, 400, 1_000), "exploration": (0, 400, 1_000)}
     facts = [
