@@ -23,6 +23,7 @@ from cockpit.commands.terminal import (
 )
 from cockpit.config import Settings
 from cockpit.loop.report import session_document
+from cockpit.loop.rounds import SessionPruned
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.story import Storyteller
 from cockpit.store import journal, sessions
@@ -108,7 +109,8 @@ async def _drive(
     elif ending.error is not None:
         told = explain(ending.error)
         code = Exit.FAILED if ended.status == "failed" else told
-    if code not in (Exit.DONE, Exit.REFUSED):
+    # A pruned session cannot go on as it is: its error has said what would mend that.
+    if code not in (Exit.DONE, Exit.REFUSED) and not isinstance(ending.error, SessionPruned):
         say(
             f"Go on with `cockpit run --continue {session_id}`, or on the screen: cockpit -r {session_id}"
         )
