@@ -46,6 +46,7 @@ COMMANDS = {
         "cockpit.commands.mcp:mcp",
         "Serve outside agents over the Model Context Protocol.",
     ),
+    "serve": ("cockpit.commands.serve:serve", "Serve profiles, packets and feedback over HTTP."),
     "hook": ("cockpit.commands.hook:hook", "Keep work in progress of agents from outside."),
     "init": ("cockpit.commands.init:init", "Write commented templates into .cockpit."),
     "doctor": ("cockpit.commands.doctor:doctor", "What is missing, and how to mend it."),

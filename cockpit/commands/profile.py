@@ -207,7 +207,7 @@ def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, An
             return None
         if version is not None:
             return load(connection, name, version), None
-        return current(connection, name), _running(connection, name)
+        return current(connection, name), adaptations.progress(connection, name)
 
     found = look(read) if here().database.exists() else None
     if found is not None:
@@ -215,19 +215,6 @@ def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, An
     if name != shipped.profile_id or version not in (None, 1):
         raise NotFound(f"There is no profile {name} here; `cockpit profile history` lists.")
     return shipped, None
-
-
-def _running(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] | None:
-    found = adaptations.running(connection, profile_id)
-    if found is None:
-        return None
-    return {
-        "proposal_id": found.proposal_id,
-        "base_version": found.base_version,
-        "horizon_waves": found.horizon_waves,
-        "waves_begun": found.waves_begun,
-        "waves_left": found.waves_left,
-    }
 
 
 def _first() -> Profile:

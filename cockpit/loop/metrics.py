@@ -65,12 +65,21 @@ class Metrics:
         self.regret = Counter(
             "decision_regret_total", "Decisions that were later taken back.", **keep
         )
+        self._after = 0
         self._takers: Mapping[str, Callable[[Row], None]] = {
             Action.PACKET_COMPILED: self._compiled,
             Action.WAVE_FAILED: self._failed,
             "observation.jobs": self._observed,
             "feedback.recorded": self._felt,
         }
+
+    def catch_up(self, connection: sqlite3.Connection) -> Metrics:
+        """Fold in what the journal has gained since the last time."""
+        while rows := journal.rows(connection, after=self._after, limit=BATCH):
+            for row in rows:
+                self.take(row)
+                self._after = row.seq
+        return self
 
     def take(self, row: Row) -> None:
         """Fold one row in."""
@@ -113,9 +122,4 @@ class Metrics:
 
 def measured(connection: sqlite3.Connection) -> Metrics:
     """The metrics of the whole journal."""
-    metrics, after = Metrics(), 0
-    while rows := journal.rows(connection, after=after, limit=BATCH):
-        for row in rows:
-            metrics.take(row)
-        after = rows[-1].seq
-    return metrics
+    return Metrics().catch_up(connection)

@@ -194,6 +194,20 @@ def running(connection: sqlite3.Connection, profile_id: str) -> Adaptation | Non
     return Adaptation(*row) if row else None
 
 
+def progress(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] | None:
+    """The adaptation that runs for a profile as a JSON value, or None."""
+    found = running(connection, profile_id)
+    if found is None:
+        return None
+    return {
+        "proposal_id": found.proposal_id,
+        "base_version": found.base_version,
+        "horizon_waves": found.horizon_waves,
+        "waves_begun": found.waves_begun,
+        "waves_left": found.waves_left,
+    }
+
+
 def of_version(connection: sqlite3.Connection, profile_id: str, version: int) -> Adaptation:
     """The adaptation that ``version`` is. Raises :class:`NotFound`."""
     row = connection.execute(

@@ -134,6 +134,14 @@ def test_a_hook_call_loads_little_more_than_nothing(event: str, tmp_path: Path) 
     assert ours <= {f"cockpit.store.{name}" for name in light}
 
 
+def test_serving_over_http_loads_neither_screen_nor_sdk_nor_mcp(tmp_path: Path) -> None:
+    modules = loaded_by("import cockpit.commands.serve\nimport cockpit.api.serving", tmp_path)
+    assert "fastapi" in modules
+    assert heavy(modules, (*SCREEN, *SDKS, "numpy", "mcp", "prometheus_client")) == set()
+    lazy = loaded_by("import cockpit.commands.serve", tmp_path)
+    assert heavy(lazy, ("fastapi", "starlette", "uvicorn", "cockpit.api")) == set()
+
+
 SCENARIO = """
 [[turn]]
 text = "Nothing to do here."

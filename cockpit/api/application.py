@@ -1,0 +1,86 @@
+"""The application: the routes, their errors as problem documents, and the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from cockpit import __version__
+from cockpit.api import numbers, orientation
+from cockpit.api.bodies import PROBLEM
+from cockpit.api.callers import At
+from cockpit.api.problems import MEDIA_TYPE, of_error, problem
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.store.database import Store
+from cockpit.store.errors import CockpitError
+
+DOCUMENT = "/openapi.json"
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "A problem document; its code says what is wrong.",
+        "content": {MEDIA_TYPE: {"schema": PROBLEM}},
+    }
+}
+
+
+def application(store: Store, settings: RuntimeSettings) -> FastAPI:
+    """The routes over ``store``, without the gate before them (:mod:`cockpit.api.gate`)."""
+    app = FastAPI(
+        title="cockpit",
+        version=__version__,
+        summary="Orientation profiles, packets and feedback of one project.",
+        # The pages that show it load scripts from elsewhere, and the document wants a token.
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        responses=_PROBLEMS,
+        redirect_slashes=False,
+    )
+    app.state.store = store
+    app.state.settings = settings
+    app.state.numbers = numbers.Numbers()
+    app.include_router(orientation.router)
+    app.include_router(numbers.router)
+
+    @app.get(DOCUMENT, include_in_schema=False)
+    async def openapi(at: At) -> JSONResponse:
+        await at.read(lambda connection, caller: None)
+        return JSONResponse(app.openapi())
+
+    app.exception_handler(CockpitError)(_told)
+    app.exception_handler(RequestValidationError)(_misread)
+    app.exception_handler(HTTPException)(_unrouted)
+    app.exception_handler(Exception)(_unforeseen)
+    return app
+
+
+async def _told(request: Request, error: CockpitError) -> Response:
+    return of_error(error)
+
+
+async def _misread(request: Request, error: RequestValidationError) -> Response:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return problem("usage", f"{where}: {first['msg']}.")
+
+
+async def _unrouted(request: Request, error: HTTPException) -> Response:
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        words = f"{request.method} is not what this address takes; it takes {headers.get('Allow')}."
+        return problem("method_not_allowed", words, headers=headers)
+    if error.status_code == 404:
+        return problem("not_found", f"There is no {request.url.path} here.", headers=headers)
+    return problem("usage", str(error.detail), headers=headers)
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    return problem(
+        "error",
+        f"Something unforeseen happened ({type(error).__name__}). The server's log has the details.",
+    )

@@ -1,0 +1,62 @@
+"""Who calls over HTTP: the holder of a token, looked up in the transaction that acts on it.
+
+A body's claims count for nothing: the namespace is the token's. Source: RFC-003 §11.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from cockpit.access.principals import Caller
+from cockpit.access.tokens import TokenRefused, holder
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.store.clock import stamp
+from cockpit.store.database import Store, Tx
+
+T = TypeVar("T")
+
+BEARER = HTTPBearer(auto_error=False, description="A token of `cockpit tokens issue`.")
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Where one request is served: the store, on which ``secret`` says who calls."""
+
+    store: Store
+    settings: RuntimeSettings
+    secret: str
+
+    async def read(self, look: Callable[[sqlite3.Connection, Caller], T]) -> T:
+        """Read on a reader's thread, as the caller. Raises ``TokenRefused``."""
+        now = stamp(self.store.clock.now())
+        return await self.store.read(
+            lambda connection: look(connection, holder(connection, self.secret, now))
+        )
+
+    async def write(self, step: Callable[[Tx, Caller], T]) -> T:
+        """Write in one durable transaction, as the caller. Raises ``TokenRefused``."""
+        return await self.store.write(
+            lambda tx: step(tx, holder(tx.connection, self.secret, tx.now()))
+        )
+
+
+def _counter(
+    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
+) -> Counter:
+    secret = given.credentials.strip() if given is not None else ""
+    if not secret:
+        raise TokenRefused(
+            "Send Authorization: Bearer TOKEN; `cockpit tokens issue` makes one.",
+            code="token_missing",
+        )
+    return Counter(request.app.state.store, request.app.state.settings, secret)
+
+
+At = Annotated[Counter, Depends(_counter)]
+"""The counter of a request. Without a token there is none."""

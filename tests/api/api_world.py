@@ -1,0 +1,164 @@
+"""``cockpit serve`` as a process of its own, and the clients that hold tokens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from learn.learn_world import World, fact
+
+from cockpit.access import tokens
+from cockpit.access.principals import PERSON
+from cockpit.loop.horizon import roll_back
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.store import journal, profiles
+from cockpit.store.adaptations import ChangeProposal, changes
+from cockpit.store.database import Store
+from cockpit.store.place import find_place
+
+COMMAND = (sys.executable, "-m", "cockpit")
+PATIENCE_S = 60
+READ, PROPOSE = "orientation.read", "orientation.propose"
+APPROVE, ADMIN = "orientation.approve", "orientation.admin"
+API = "/api/orientation"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project with a wave that was judged, and a store that is opened beside the server's."""
+
+    root: Path
+    store: Store
+
+    @property
+    def env(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        home = self.root.parent / "home"
+        home.mkdir(exist_ok=True)
+        return {**kept, "HOME": str(home), "COCKPIT_CONFIG_DIR": str(home / "config")}
+
+    def issued(
+        self, namespace: str, *scopes: str, expires_s: float | None = None
+    ) -> tuple[str, str]:
+        """The id of a new token, and its secret."""
+        made, secret = self.store.write_now(
+            lambda tx: tokens.issue(
+                tx,
+                namespace=namespace,
+                scopes=frozenset(scopes),
+                by=PERSON,
+                expires_s=expires_s,
+            )
+        )
+        return made.cap_id, secret
+
+    def bearer(self, namespace: str, *scopes: str) -> dict[str, str]:
+        """The header of a new token."""
+        return {"Authorization": f"Bearer {self.issued(namespace, *scopes)[1]}"}
+
+    def change(self, **fields: Any) -> dict[str, Any]:
+        """A change of weights from the current version, with ``fields`` on top."""
+        name = profiles.first(150_000).profile_id
+        current = self.store.read_now(lambda c: profiles.current(c, name))
+        return {
+            "base_profile_version": current.version,
+            "effective_waves": 3,
+            "rules": [{"rule_id": "search", "priority_weight": 2.5}],
+            "reason": "a storm",
+        } | fields
+
+    def changes(self) -> list[ChangeProposal]:
+        """What was proposed, the newest first."""
+        return self.store.read_now(changes)
+
+    def recorded(self, action: str) -> list[tuple[str, str]]:
+        """The actors and error codes of the journal's rows of that action; its chain must verify."""
+        assert not self.store.read_now(journal.verify).broken
+        return self.store.read_now(
+            lambda connection: connection.execute(
+                "SELECT actor, error_code FROM journal WHERE action=? ORDER BY seq", (action,)
+            ).fetchall()
+        )
+
+
+@contextmanager
+def project(folder: Path) -> Iterator[Project]:
+    """A new project."""
+    root = folder / "project"
+    root.mkdir()
+    subprocess.run(["git", "init", "--quiet", str(root)], check=True)
+    place = find_place(root)
+    place.prepare()
+    with Store.open(place.database) as store:
+        yield Project(root, store)
+
+
+def back(at: Project) -> None:
+    """End the adaptation that runs: the next change may begin."""
+    name = profiles.first(150_000).profile_id
+    at.store.write_now(lambda tx: roll_back(tx, RuntimeSettings(), name, PERSON))
+
+
+def judged_wave(store: Store) -> tuple[str, str]:
+    """A wave that knew one file and has ended, and one that has only begun."""
+    world = World(store)
+    wave = world.begin([fact("file", "shapes.py")])
+    world.decide(wave)
+    world.end(wave)
+    return wave.wave_id, world.begin().wave_id
+
+
+@contextmanager
+def served(project: Project, *words: str) -> Iterator[str]:
+    """A server on a free port: its address."""
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--port", "0", *words],
+        cwd=project.root,
+        env=project.env,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        told = next(line for line in process.stderr if "Listening" in line)
+        yield told.split()[2].rstrip(";")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert "Traceback" not in rest, rest
+
+
+def raw(address: str, request: bytes) -> tuple[int, str]:
+    """What a request that no client would write is answered."""
+    host, _, port = address.removeprefix("http://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as line:
+        line.sendall(request)
+        answer = b""
+        while chunk := line.recv(65_536):
+            answer += chunk
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body.decode()
+
+
+def told(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
+    """The problem document of an answer, which must be of that status and code."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["cache-control"] == "no-store"
+    body: dict[str, Any] = answer.json()
+    assert (body["status"], body["code"]) == (status, code), body
+    assert body["type"].endswith(f":{code}")
+    assert body["title"]
+    assert body["detail"]
+    return body

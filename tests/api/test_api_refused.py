@@ -1,0 +1,297 @@
+"""What the server refuses, and that nothing is done by it: RFC-003 §11, §16.1; the adversarial list."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from api_world import API, APPROVE, PROPOSE, READ, Project, raw, told
+
+from cockpit.access import tokens
+from cockpit.access.listening import Address
+from cockpit.access.principals import PERSON
+from cockpit.api.application import application
+from cockpit.api.gate import Gate
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.store import proposals
+from cockpit.store import waves as wave_runs
+from cockpit.store.database import Store, Tx
+
+JSON = {"Content-Type": "application/json"}
+GUARDED = (
+    ("GET", f"{API}/profile/current", READ),
+    ("POST", f"{API}/proposals", PROPOSE),
+    ("POST", f"{API}/proposals/p-none/approve", APPROVE),
+    ("POST", f"{API}/proposals/p-none/reject", APPROVE),
+    ("GET", f"{API}/packets/w-none", READ),
+    ("GET", f"{API}/feedback/w-none", READ),
+    ("GET", "/metrics", READ),
+)
+EVERYTHING = (READ, PROPOSE, APPROVE, "orientation.admin")
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), GUARDED)
+def test_without_a_token_that_opens_it_nothing_is_served(
+    at: Project, http: httpx2.Client, method: str, path: str, scope: str
+) -> None:
+    before = len(at.changes())
+    missing = http.request(method, path)
+    told(missing, 401, "token_missing")
+    assert missing.headers["www-authenticate"] == "Bearer"
+    for given in ("Basic Zm9vOmJhcg==", "Bearer", "ckp_x"):
+        told(http.request(method, path, headers={"Authorization": given}), 401, "token_missing")
+    for given in ("Bearer ckp_wrong", f"Bearer {'x' * 5_000}"):
+        wrong = http.request(method, path, headers={"Authorization": given})
+        told(wrong, 401, "token_unknown")
+        assert 'error="invalid_token"' in wrong.headers["www-authenticate"]
+    cap_id, secret = at.issued("ci", scope)
+    at.store.write_now(lambda tx: tokens.revoke(tx, cap_id, PERSON))
+    revoked = http.request(method, path, headers={"Authorization": f"Bearer {secret}"})
+    assert secret not in json.dumps(told(revoked, 401, "token_revoked"))
+    _, late = at.issued("ci", scope, expires_s=0)
+    told(
+        http.request(method, path, headers={"Authorization": f"Bearer {late}"}),
+        401,
+        "token_expired",
+    )
+    others = at.bearer("ci", *(name for name in EVERYTHING if name != scope))
+    lacking = http.request(method, path, headers=others)
+    assert scope in told(lacking, 403, "not_allowed")["detail"]
+    assert len(at.changes()) == before
+
+
+def test_the_document_wants_a_token_too(at: Project, http: httpx2.Client) -> None:
+    told(http.get("/openapi.json"), 401, "token_missing")
+    wrong = {"Authorization": "Bearer ckp_wrong"}
+    told(http.get("/openapi.json", headers=wrong), 401, "token_unknown")
+
+
+def test_the_namespace_is_the_tokens_whatever_a_body_says(at: Project, http: httpx2.Client) -> None:
+    bearer = at.bearer("agent/one", PROPOSE)
+    for field in ("namespace", "requested_by"):
+        spoofed = http.post(f"{API}/proposals", json=at.change(**{field: "main"}), headers=bearer)
+        body = told(spoofed, 403, "namespace_spoofed")
+        kept = at.changes()[0]
+        assert (kept.proposal_id, kept.requested_by) == (body["proposal_id"], "agent/one")
+        assert (kept.status, kept.rejection_code) == ("rejected", "namespace_spoofed")
+    own = http.post(f"{API}/proposals", json=at.change(namespace="agent/one"), headers=bearer)
+    assert own.status_code == 201, own.text
+    lead = at.bearer("lead", APPROVE)
+    for field in ("namespace", "approved_by", "decided_by"):
+        claimed = http.post(
+            f"{API}/proposals/{own.json()['proposal_id']}/approve",
+            json={field: "main"},
+            headers=lead,
+        )
+        told(claimed, 400, "malformed")
+    assert at.changes()[0].status == "pending"
+
+
+BAD = {
+    "no JSON": b"{",
+    "not UTF-8": b'{"reason": "\xff"}',
+    "a list": b"[]",
+    "NaN": b'{"base_profile_version": NaN, "effective_waves": 3}',
+    "infinite": b'{"base_profile_version": 1, "effective_waves": 1e999}',
+    "huge": b'{"base_profile_version": 1, "effective_waves": ' + b"9" * 50 + b"}",
+    "negative": b'{"base_profile_version": 1, "effective_waves": -3}',
+    "twice": b'{"base_profile_version": 1, "base_profile_version": 1, "effective_waves": 3}',
+    "deep": b'{"bands": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+    "lone surrogate": b'{"reason": "\\ud800"}',
+    "long": b'{"reason": "' + b"x" * 300_000 + b'"}',
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("body", BAD.values(), ids=BAD)
+def test_a_body_that_is_not_plainly_right_changes_nothing(
+    at: Project, http: httpx2.Client, body: bytes
+) -> None:
+    headers = at.bearer("ci", PROPOSE, APPROVE) | JSON
+    pending = [change for change in at.changes() if change.status == "pending"]
+    told(http.post(f"{API}/proposals", content=body, headers=headers), 400, "malformed")
+    if body:
+        where = f"{API}/proposals/p-none/reject"
+        told(http.post(where, content=body, headers=headers), 400, "malformed")
+    assert [change for change in at.changes() if change.status == "pending"] == pending
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "code"),
+    [
+        ({"base_profile_version": 99}, 409, "stale_base"),
+        ({"effective_waves": 5_000}, 422, "horizon_too_long"),
+        ({"bands": {"nonsense": {}}}, 422, "band_invalid"),
+        ({"bands": {"identity": {"min_tokens": 1}}}, 422, "floor_below_minimum"),
+        ({"scopes": ["orientation.admin"]}, 403, "capability_relaxed"),
+    ],
+)
+def test_the_guard_refuses_as_everywhere(
+    at: Project, http: httpx2.Client, fields: dict[str, Any], status: int, code: str
+) -> None:
+    answer = http.post(
+        f"{API}/proposals", json=at.change(**fields), headers=at.bearer("main", *EVERYTHING)
+    )
+    body = told(answer, status, code)
+    assert code in {entry["code"] for entry in body["verdict"]}
+    assert at.recorded("orientation.profile.rejected")[-1] == ("guard", code)
+
+
+def test_only_json_of_a_decent_size_is_read(at: Project, http: httpx2.Client) -> None:
+    bearer = at.bearer("ci", PROPOSE)
+    before = len(at.changes())
+    change = json.dumps(at.change()).encode()
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "x"):
+        headers = {**bearer, "Content-Type": kind}
+        told(http.post(f"{API}/proposals", content=change, headers=headers), 415, "not_json")
+    told(http.post(f"{API}/proposals", content=change, headers=bearer), 415, "not_json")
+    long = b" " * 1_000_001
+    told(http.post(f"{API}/proposals", content=long, headers=bearer | JSON), 413, "too_large")
+    pieces = (b" " * 100_000 for _ in range(12))
+    told(http.post(f"{API}/proposals", content=pieces, headers=bearer | JSON), 413, "too_large")
+    assert len(at.changes()) == before
+
+
+def test_a_length_that_is_absurd_is_not_waited_for(at: Project, address: str) -> None:
+    bearer = at.bearer("ci", PROPOSE)["Authorization"]
+    host = address.removeprefix("http://")
+    head = (
+        f"POST {API}/proposals HTTP/1.1\r\nHost: {host}\r\nAuthorization: {bearer}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {10**12}\r\n\r\n"
+    )
+    status, body = raw(address, head.encode())
+    assert (status, json.loads(body)["code"]) == (413, "too_large")
+
+
+def test_another_host_or_origin_is_refused_even_with_a_token(
+    at: Project, http: httpx2.Client, address: str
+) -> None:
+    bearer = at.bearer("ci", READ)
+    port = address.rpartition(":")[2]
+    where = f"{API}/profile/current"
+    for host in (
+        "evil.example",
+        f"evil.example:{port}",
+        "127.0.0.1:1",
+        "127.0.0.1",
+        f"127.0.0.1.evil.example:{port}",
+        f"2130706433:{port}",
+    ):
+        told(http.get(where, headers={**bearer, "Host": host}), 421, "host_refused")
+        told(http.get("/health", headers={"Host": host}), 421, "host_refused")
+    for origin in (
+        "http://evil.example",
+        "null",
+        "http://127.0.0.1:1",
+        f"https://127.0.0.1:{port}",
+    ):
+        told(http.get(where, headers={**bearer, "Origin": origin}), 403, "origin_refused")
+    for name in ("127.0.0.1", "localhost"):
+        own = {"Host": f"{name}:{port}", "Origin": f"http://{name}:{port}"}
+        assert http.get(where, headers={**bearer, **own}).status_code == 200
+
+
+def test_no_host_and_two_of_them_are_refused(address: str) -> None:
+    host = address.removeprefix("http://")
+    end = "Connection: close\r\n\r\n"
+    status, body = raw(address, f"GET /health HTTP/1.0\r\n{end}".encode())
+    assert (status, json.loads(body)["code"]) == (421, "host_refused")
+    twice = f"GET /health HTTP/1.0\r\nHost: {host}\r\nHost: evil.example\r\n{end}"
+    assert raw(address, twice.encode())[0] == 400
+
+
+def test_what_is_not_there_is_told_as_a_problem(at: Project, http: httpx2.Client) -> None:
+    bearer = at.bearer("ci", *EVERYTHING)
+    for path in ("/", "/docs", "/redoc", "/api", f"{API}/profile", f"{API}/profile/current/"):
+        told(http.get(path, headers=bearer), 404, "not_found")
+    hostile = f"{API}/packets/%1b%5D52;c;x%07%00%ff"
+    told(http.get(hostile, headers=bearer), 404, "not_found")
+    for verdict in ("approve", "reject"):
+        unknown = http.post(f"{API}/proposals/p-none/{verdict}", headers=bearer)
+        told(unknown, 404, "not_found")
+    wrong = http.delete(f"{API}/proposals", headers=bearer)
+    told(wrong, 405, "method_not_allowed")
+    assert wrong.headers["allow"] == "POST"
+    told(
+        http.get(f"{API}/profile/current", params={"profile_id": "x" * 200}, headers=bearer),
+        400,
+        "usage",
+    )
+
+
+def test_a_proposal_of_another_kind_is_not_decided_here(
+    at: Project, http: httpx2.Client, waves: tuple[str, str]
+) -> None:
+    def step(tx: Tx) -> str:
+        wave = wave_runs.load(tx.connection, waves[0])
+        made = proposals.create(
+            tx,
+            proposal_id="p-action",
+            kind="action",
+            session_id=wave.session_id,
+            wave_id=wave.wave_id,
+            title="t",
+            body={"type": "run"},
+            risk="high",
+        )
+        return made.proposal_id
+
+    at.store.write_now(step)
+    chief = at.bearer("main", *EVERYTHING)
+    told(http.post(f"{API}/proposals/p-action/approve", headers=chief), 404, "not_found")
+    assert at.store.read_now(lambda c: proposals.load(c, "p-action")).status == "pending"
+
+
+async def _never(scope: Any, receive: Any, send: Any) -> None:
+    raise AssertionError("the gate let it through")
+
+
+async def through_the_gate(*messages: dict[str, Any]) -> tuple[int, str]:
+    """What a client that sends these and then nothing more is answered: status and code."""
+    gate = Gate(_never, Address("127.0.0.1", 1, ("127.0.0.1",)), patience_s=0.01)
+    headers = [(b"host", b"127.0.0.1:1"), (b"content-type", b"application/json")]
+    waiting, answers = list(messages), []
+
+    async def receive() -> Any:
+        return waiting.pop(0) if waiting else await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    await gate({"type": "http", "method": "POST", "headers": headers}, receive, send)
+    return answers[0]["status"], json.loads(answers[1]["body"])["code"]
+
+
+HALF = {"type": "http.request", "body": b"{", "more_body": True}
+
+
+async def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:
+    assert await through_the_gate(HALF) == (408, "too_slow")
+
+
+async def test_who_goes_away_in_the_middle_has_decided_nothing() -> None:
+    gone = {"type": "http.disconnect"}
+    assert await through_the_gate(HALF, gone) == (400, "malformed")
+    assert await through_the_gate(gone) == (400, "malformed")
+
+
+async def test_what_nobody_foresaw_tells_the_client_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = Address("127.0.0.1", 1, ("127.0.0.1",))
+    bearer = {"Authorization": "Bearer ckp_x"}
+    store = Store.open(tmp_path / "cockpit.db")
+    store.close()
+    broken: Any = object()
+    for served, code in ((store, "store"), (broken, "error")):
+        gate = Gate(application(served, RuntimeSettings()), address)
+        async with httpx2.AsyncClient(
+            base_url="http://127.0.0.1:1", transport=httpx2.ASGITransport(gate)
+        ) as client:
+            body = told(await client.get("/metrics", headers=bearer), 500, code)
+        assert str(tmp_path) not in json.dumps(body)
+    assert "AttributeError" in capsys.readouterr().err

@@ -1,0 +1,248 @@
+"""The six routes of RFC-003 §12.1, and what is watched: what each answers to who may ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import httpx2
+import pytest
+from api_world import (
+    ADMIN,
+    API,
+    APPROVE,
+    COMMAND,
+    PATIENCE_S,
+    PROPOSE,
+    READ,
+    Project,
+    back,
+    project,
+    served,
+    told,
+)
+
+from cockpit.access.principals import PERSON
+from cockpit.loop import adapting
+from cockpit.loop.outcomes import Outcome
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.orient.portable import document, imported
+from cockpit.store import packets, profiles
+from cockpit.store.database import Tx
+
+
+def proposed(at: Project, http: httpx2.Client, **fields: object) -> str:
+    """A change that waits."""
+    bearer = at.bearer("ci", PROPOSE)
+    made = http.post(f"{API}/proposals", json=at.change(**fields), headers=bearer)
+    assert made.status_code == 201, made.text
+    return str(made.json()["proposal_id"])
+
+
+def test_before_any_session_the_current_profile_is_the_shipped_one(tmp_path: Path) -> None:
+    with project(tmp_path) as new, served(new) as address:
+        bearer = new.bearer("ci", READ)
+        found = httpx2.get(f"{address}{API}/profile/current", headers=bearer, timeout=PATIENCE_S)
+        assert found.status_code == 200
+        assert (found.json()["version"], found.json()["adaptation"]) == (1, None)
+
+
+def test_the_current_profile_is_whole(at: Project, http: httpx2.Client) -> None:
+    bearer = at.bearer("ci", READ)
+    found = http.get(f"{API}/profile/current", headers=bearer)
+    assert found.status_code == 200
+    assert found.headers["x-content-type-options"] == "nosniff"
+    body = found.json()
+    assert len(body["bands"]) == 6
+    assert body["total_token_budget"] == 150_000
+    named = http.get(
+        f"{API}/profile/current", params={"profile_id": body["profile_id"]}, headers=bearer
+    )
+    assert named.json() == body
+    none = http.get(f"{API}/profile/current", params={"profile_id": "none"}, headers=bearer)
+    told(none, 404, "not_found")
+
+
+def test_a_change_is_proposed_approved_and_holds(at: Project, http: httpx2.Client) -> None:
+    proposal_id = proposed(at, http)
+    kept = at.changes()[0]
+    assert (kept.proposal_id, kept.requested_by, kept.status) == (proposal_id, "ci", "pending")
+    lead = at.bearer("lead", APPROVE, READ)
+    done = http.post(f"{API}/proposals/{proposal_id}/approve", headers=lead)
+    assert done.status_code == 200, done.text
+    version = done.json()["version"]
+    assert done.json() == {"proposal_id": proposal_id, "status": "approved", "version": version}
+    current = http.get(f"{API}/profile/current", headers=lead).json()
+    assert current["version"] == version
+    assert current["adaptation"]["proposal_id"] == proposal_id
+    assert current["adaptation"]["waves_left"] == 3
+    assert at.changes()[0].approved_by == "lead"
+    assert at.recorded("orientation.profile.approved")[-1] == ("lead", "")
+    again = http.post(f"{API}/proposals/{proposal_id}/approve", headers=lead)
+    told(again, 409, "already_decided")
+    other = http.post(
+        f"{API}/proposals",
+        json=at.change(rules=[{"rule_id": "search", "priority_weight": 1.5}]),
+        headers=at.bearer("other", PROPOSE),
+    )
+    body = told(other, 409, "adaptation_running")
+    assert body["verdict"][0]["ok"] is False
+    back(at)
+
+
+def test_a_change_is_rejected_with_a_reason(at: Project, http: httpx2.Client) -> None:
+    proposal_id = proposed(at, http)
+    lead = at.bearer("lead", APPROVE)
+    said = {"reason": "not now"}
+    done = http.post(f"{API}/proposals/{proposal_id}/reject", json=said, headers=lead)
+    assert done.json() == {"proposal_id": proposal_id, "status": "rejected", "version": None}
+    assert at.changes()[0].rejection_reason == "not now"
+    late = http.post(f"{API}/proposals/{proposal_id}/approve", headers=lead)
+    told(late, 409, "already_decided")
+
+
+def test_what_was_shown_is_what_is_decided(at: Project, http: httpx2.Client) -> None:
+    proposal_id = proposed(at, http)
+    said = {"shown_digest": "0" * 64}
+    lead = at.bearer("lead", APPROVE)
+    stale = http.post(f"{API}/proposals/{proposal_id}/approve", json=said, headers=lead)
+    told(stale, 409, "stale")
+    assert at.changes()[0].status == "pending"
+
+
+async def test_two_decide_at_once_and_one_does(
+    at: Project, http: httpx2.Client, address: str
+) -> None:
+    proposal_id = proposed(at, http)
+    lead = at.bearer("lead", APPROVE)
+    async with httpx2.AsyncClient(base_url=address, headers=lead, timeout=PATIENCE_S) as client:
+        answers = await asyncio.gather(
+            *(
+                client.post(f"{API}/proposals/{proposal_id}/{verdict}")
+                for verdict in ("approve", "reject", "approve", "reject")
+            )
+        )
+    statuses = sorted(answer.status_code for answer in answers)
+    assert statuses == [200, 409, 409, 409]
+    decided = [answer.json()["status"] for answer in answers if answer.status_code == 200]
+    assert decided == [at.changes()[0].status]
+    if decided == ["approved"]:
+        back(at)
+
+
+def test_a_repeat_with_the_same_key_is_the_same_proposal(at: Project, http: httpx2.Client) -> None:
+    before = len(at.changes())
+    one, other = (at.bearer(name, PROPOSE) | {"Idempotency-Key": "k-1"} for name in ("ci", "cd"))
+    first, again, theirs = (
+        http.post(f"{API}/proposals", json=at.change(), headers=who) for who in (one, one, other)
+    )
+    assert (first.status_code, again.status_code, theirs.status_code) == (201, 200, 201)
+    assert again.json() == first.json()
+    assert theirs.json()["proposal_id"] != first.json()["proposal_id"]
+    assert len(at.changes()) == before + 2
+    refused = [
+        http.post(f"{API}/proposals", json={"bands": 1}, headers={**one, "Idempotency-Key": "k-2"})
+        for _ in range(2)
+    ]
+    ids = {told(answer, 400, "malformed")["proposal_id"] for answer in refused}
+    assert len(ids) == 1
+    assert len(at.changes()) == before + 3
+
+
+def test_only_an_admin_approves_what_holds_for_good(at: Project, http: httpx2.Client) -> None:
+    name = profiles.first(150_000).profile_id
+
+    def step(tx: Tx) -> Outcome:
+        base = profiles.current(tx.connection, name)
+        body = document(base)
+        body["rules"][0]["priority_weight"] = 1.25
+        change = imported(json.dumps(body), base, waves=0, reason="for good")
+        return adapting.propose(
+            tx, RuntimeSettings(), change, PERSON, profile_id=name, proposal_id="p-good"
+        )
+
+    assert at.store.write_now(step).status == "pending"
+    lead = at.bearer("lead", APPROVE)
+    told(http.post(f"{API}/proposals/p-good/approve", headers=lead), 403, "not_allowed")
+    chief = at.bearer("chief", APPROVE, ADMIN)
+    assert http.post(f"{API}/proposals/p-good/approve", headers=chief).status_code == 200
+
+
+def test_the_packet_of_a_wave(at: Project, http: httpx2.Client, waves: tuple[str, str]) -> None:
+    bearer = at.bearer("ci", READ)
+    found = http.get(f"{API}/packets/{waves[0]}", headers=bearer).json()
+    stored = at.store.read_now(lambda c: packets.load(c, waves[0]))
+    assert found["digest"] == stored.digest
+    assert packets.packet_from_body(found).digest == stored.digest
+    assert list(found["sources"].values()) == ["shapes.py"]
+    told(http.get(f"{API}/packets/w-none", headers=bearer), 404, "not_found")
+
+
+def test_the_feedback_of_a_wave(at: Project, http: httpx2.Client, waves: tuple[str, str]) -> None:
+    bearer = at.bearer("ci", READ)
+    found = http.get(f"{API}/feedback/{waves[0]}", headers=bearer).json()
+    assert found["wave_id"] == waves[0]
+    assert found["history"][-1]["feedback_id"] == found["feedback_id"]
+    told(http.get(f"{API}/feedback/{waves[1]}", headers=bearer), 404, "not_found")
+    told(http.get(f"{API}/feedback/w-none", headers=bearer), 404, "not_found")
+
+
+def test_health_wants_no_token_and_tells_nothing(http: httpx2.Client) -> None:
+    found = http.get("/health")
+    assert (found.status_code, sorted(found.json())) == (200, ["status", "version"])
+
+
+def test_the_metrics_are_counted_once_however_often_they_are_asked_for(
+    at: Project, http: httpx2.Client
+) -> None:
+    bearer = at.bearer("watch", READ)
+
+    def count() -> float:
+        text = http.get("/metrics", headers=bearer).text
+        lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+        return float(lines['profile_proposal_total{status="proposed"}'])
+
+    proposed(at, http)
+    before = len(at.recorded("orientation.profile.proposed"))
+    assert [count(), count()] == [before, before]
+    proposed(at, http)
+    assert count() == before + 1
+
+
+def test_the_document_describes_every_route(at: Project, http: httpx2.Client) -> None:
+    found = http.get("/openapi.json", headers=at.bearer("ci", READ)).json()
+    assert sorted((path, *methods) for path, methods in found["paths"].items()) == [
+        (f"{API}/feedback/{{wave_id}}", "get"),
+        (f"{API}/packets/{{wave_id}}", "get"),
+        (f"{API}/profile/current", "get"),
+        (f"{API}/proposals", "post"),
+        (f"{API}/proposals/{{id}}/approve", "post"),
+        (f"{API}/proposals/{{id}}/reject", "post"),
+        ("/health", "get"),
+        ("/metrics", "get"),
+    ]
+    open_routes = [
+        path
+        for path, methods in found["paths"].items()
+        for operation in methods.values()
+        if not operation.get("security")
+    ]
+    assert open_routes == ["/health"]
+    body = found["paths"][f"{API}/proposals"]["post"]["requestBody"]
+    assert body["content"]["application/json"]["schema"]["required"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "203.0.113.7"])
+def test_an_address_that_is_none_is_refused_in_words(at: Project, host: str) -> None:
+    done = subprocess.run(
+        [*COMMAND, "serve", "--host", host, "--port", "0"],
+        cwd=at.root,
+        env=at.env,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("cockpit: ")
