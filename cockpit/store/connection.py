@@ -17,6 +17,7 @@ from cockpit.store.errors import (
 )
 
 BUSY_TIMEOUT_MS = 10_000
+_WAL_ATTEMPTS = 50
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
@@ -61,7 +62,7 @@ def connect(
         try:
             connection.execute(f"PRAGMA busy_timeout={busy_timeout_ms}")
             if not read_only:
-                connection.execute("PRAGMA journal_mode=WAL")
+                _into_wal(connection)
             connection.execute("PRAGMA foreign_keys=ON")
             # So that what REPLACE removes meets the triggers that keep it.
             connection.execute("PRAGMA recursive_triggers=ON")
@@ -72,6 +73,21 @@ def connect(
             connection.close()
             raise
         return connection
+
+
+def _into_wal(connection: sqlite3.Connection) -> None:
+    """Set WAL, also while other processes do it to the same fresh file."""
+    for _ in range(_WAL_ATTEMPTS):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _BUSY:
+                raise
+        # SQLite does not wait for the lock that the change takes; for a transaction's it does.
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _check(path: Path) -> None:
