@@ -23,6 +23,7 @@ from cockpit.config_keys import KEYS, TABLES, Key, OutOfBounds, key_of
 from cockpit.decide.settings import ModelSettings
 from cockpit.loop.settings import AdaptationLimits, Limits, ObserveLimits, RuntimeSettings
 from cockpit.store.errors import CockpitError
+from cockpit.work.settings import HeadlessSettings, WorkSettings
 
 LARGEST_FILE = 1_000_000
 
@@ -39,6 +40,8 @@ class Settings:
     ``origins`` tells for each key that is not a default which file, variable or flag set it."""
 
     runtime: RuntimeSettings = field(default_factory=RuntimeSettings)
+    work: WorkSettings = field(default_factory=WorkSettings)
+    headless: HeadlessSettings = field(default_factory=HeadlessSettings)
     theme: str = "cockpit-dark"
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -118,7 +121,7 @@ class _Layers:
                 self._set(key, _read(key, value, f"The option for {key.full}"), "command line")
 
     def settings(self, env: Mapping[str, str]) -> Settings:
-        names = ("", "model", "limits", "observe", "adaptation")
+        names = ("", "model", "limits", "observe", "adaptation", "work", "headless")
         parts: dict[str, dict[str, Any]] = {name: {} for name in names}
         screen = {}
         for key, value in self._values.items():
@@ -138,6 +141,8 @@ class _Layers:
         )
         return Settings(
             runtime=runtime,
+            work=WorkSettings(**parts["work"]),
+            headless=HeadlessSettings(**parts["headless"]),
             keys=MappingProxyType(self._keys),
             origins=MappingProxyType(self._origins),
             **screen,

@@ -6,73 +6,20 @@ What reads files, environment and flags, what writes the template of ``cockpit i
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-import msgspec
+from cockpit.config_key import WORDS, Key, OutOfBounds, number, whole
+
+__all__ = ["ENVIRONMENT", "KEYS", "POLICIES", "TABLES", "Key", "OutOfBounds", "key_of"]
 
 POLICIES = ("ask", "trusted", "reads", "all")
-
-_WORDS = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
-
-
-class OutOfBounds(ValueError):
-    """A value that its key does not allow."""
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key. ``allowed`` says in words what ``type`` enforces.
-
-    ``field`` is where the value goes in the runtime's settings (``limits.max_waves``); it is empty
-    for what is the screen's. ``project`` tells what a project file may do: ``any`` value, only a
-    ``lower`` or a ``higher`` one than the layers before it, or ``none``.
-    """
-
-    table: str
-    name: str
-    field: str
-    type: Any
-    allowed: str
-    default: Any
-    env: str
-    purpose: str
-    project: Literal["any", "lower", "higher", "none"] = "any"
-
-    @property
-    def full(self) -> str:
-        """As errors name it: ``[model] timeout_s``."""
-        return f"[{self.table}] {self.name}"
-
-    def read(self, value: object, *, written_as_text: bool = False) -> Any:
-        """The checked value. Text from the environment is converted, a file's value is not.
-
-        Raises :class:`OutOfBounds`, whose words say what is allowed.
-        """
-        try:
-            read = msgspec.convert(value, self.type, strict=not written_as_text)
-        except msgspec.ValidationError as error:
-            raise OutOfBounds(f"it must be {self.allowed}") from error
-        if isinstance(read, float) and not math.isfinite(read):
-            raise OutOfBounds(f"it must be {self.allowed}")
-        return read
-
-
-def _whole(least: int, most: int) -> Any:
-    return Annotated[int, msgspec.Meta(ge=least, le=most)]
-
-
-def _number(least: float, most: float) -> Any:
-    return Annotated[float, msgspec.Meta(ge=least, le=most)]
-
 
 KEYS: tuple[Key, ...] = (
     Key(
         "model",
         "name",
         "model.model",
-        _WORDS,
+        WORDS,
         "a model's name such as anthropic:NAME, openai:NAME, openai-compatible:NAME or offline",
         None,
         "COCKPIT_MODEL",
@@ -82,7 +29,7 @@ KEYS: tuple[Key, ...] = (
         "model",
         "base_url",
         "model.base_url",
-        _WORDS,
+        WORDS,
         "an http or https address",
         None,
         "COCKPIT_BASE_URL",
@@ -93,7 +40,7 @@ KEYS: tuple[Key, ...] = (
         "model",
         "timeout_s",
         "model.timeout_s",
-        _number(1, 3600),
+        number(1, 3600),
         "a number of seconds from 1 to 3600",
         120.0,
         "COCKPIT_TIMEOUT_S",
@@ -103,7 +50,7 @@ KEYS: tuple[Key, ...] = (
         "model",
         "max_retries",
         "model.max_retries",
-        _whole(0, 20),
+        whole(0, 20),
         "a whole number from 0 to 20",
         4,
         "COCKPIT_MAX_RETRIES",
@@ -113,7 +60,7 @@ KEYS: tuple[Key, ...] = (
         "budget",
         "ORIENTATION_TOKEN_BUDGET",
         "token_budget",
-        _whole(1_000, 2_000_000),
+        whole(1_000, 2_000_000),
         "a whole number of tokens from 1000 to 2000000",
         150_000,
         "ORIENTATION_TOKEN_BUDGET",
@@ -123,7 +70,7 @@ KEYS: tuple[Key, ...] = (
         "observe",
         "MAX_OBSERVATION_JOBS_PER_WAVE",
         "observe.max_jobs",
-        _whole(1, 10_000),
+        whole(1, 10_000),
         "a whole number from 1 to 10000",
         10_000,
         "MAX_OBSERVATION_JOBS_PER_WAVE",
@@ -133,7 +80,7 @@ KEYS: tuple[Key, ...] = (
         "observe",
         "MAX_CONCURRENT_OBSERVERS",
         "observe.max_concurrent",
-        _whole(1, 128),
+        whole(1, 128),
         "a whole number from 1 to 128",
         128,
         "MAX_CONCURRENT_OBSERVERS",
@@ -143,7 +90,7 @@ KEYS: tuple[Key, ...] = (
         "observe",
         "MAX_FACTS_PER_WAVE",
         "observe.max_facts",
-        _whole(1, 50_000),
+        whole(1, 50_000),
         "a whole number from 1 to 50000",
         50_000,
         "MAX_FACTS_PER_WAVE",
@@ -153,7 +100,7 @@ KEYS: tuple[Key, ...] = (
         "observe",
         "job_timeout_s",
         "observe.job_timeout_s",
-        _number(1, 3600),
+        number(1, 3600),
         "a number of seconds from 1 to 3600",
         60.0,
         "COCKPIT_JOB_TIMEOUT_S",
@@ -174,7 +121,7 @@ KEYS: tuple[Key, ...] = (
         "approval",
         "deadline_s",
         "limits.deadline_s",
-        _number(1, 30 * 86_400),
+        number(1, 30 * 86_400),
         "a number of seconds from 1 to 2592000",
         3_600.0,
         "COCKPIT_DEADLINE_S",
@@ -185,17 +132,91 @@ KEYS: tuple[Key, ...] = (
         "work",
         "answer_tokens",
         "answer_tokens",
-        _whole(500, 100_000),
+        whole(500, 100_000),
         "a whole number of tokens from 500 to 100000",
         8_000,
         "COCKPIT_ANSWER_TOKENS",
         "the most that one answer about tasks holds; a longer one comes in pages",
     ),
     Key(
+        "work",
+        "max_test_retries",
+        "work.max_test_retries",
+        whole(0, 20),
+        "a whole number from 0 to 20",
+        3,
+        "COCKPIT_MAX_TEST_RETRIES",
+        "how often a fixer tries to mend tests that fail after an implementation",
+        project="lower",
+    ),
+    Key(
+        "work",
+        "auto_fix",
+        "work.auto_fix",
+        bool,
+        "true or false",
+        True,
+        "COCKPIT_AUTO_FIX",
+        "whether failing tests are given to a fixer at all, for the task types that allow it",
+        project="lower",
+    ),
+    Key(
+        "work",
+        "test_command",
+        "work.test_command",
+        WORDS,
+        "a command",
+        None,
+        "COCKPIT_TEST_COMMAND",
+        "what runs a task's tests; without it, what the project's files point to",
+    ),
+    Key(
+        "work",
+        "session_token_limit",
+        "work.session_token_limit",
+        whole(1_000, 1_000_000_000),
+        "a whole number of tokens from 1000 to 1000000000",
+        5_000_000,
+        "COCKPIT_SESSION_TOKEN_LIMIT",
+        "tokens that one session of a chain may spend before it hands over to the next",
+        project="lower",
+    ),
+    Key(
+        "headless",
+        "max_chains",
+        "headless.max_chains",
+        whole(1, 1_000),
+        "a whole number from 1 to 1000",
+        10,
+        "COCKPIT_MAX_CHAINS",
+        "how many sessions a chain may have before it rests",
+        project="lower",
+    ),
+    Key(
+        "headless",
+        "report",
+        "headless.report",
+        Literal["always", "on_complete", "on_failure", "never"],
+        "one of always, on_complete, on_failure, never",
+        "on_failure",
+        "COCKPIT_REPORT",
+        "when a chain writes its report",
+    ),
+    Key(
+        "headless",
+        "notify",
+        "headless.notify",
+        Literal["terminal", "none"],
+        "one of terminal, none",
+        "terminal",
+        "COCKPIT_NOTIFY",
+        "how you are told that a chain has ended, or waits for you",
+    ),
+    Key(
         "limits",
         "max_waves",
         "limits.max_waves",
-        _whole(1, 1_000),
+        whole(1, 1_000),
         "a whole number from 1 to 1000",
         50,
         "COCKPIT_MAX_WAVES",
@@ -206,7 +227,7 @@ KEYS: tuple[Key, ...] = (
         "limits",
         "max_cost",
         "limits.max_cost",
-        _number(0, 100_000),
+        number(0, 100_000),
         "an amount in US dollars from 0 to 100000",
         None,
         "COCKPIT_MAX_COST",
@@ -217,7 +238,7 @@ KEYS: tuple[Key, ...] = (
         "log",
         "json",
         "log_json",
-        _WORDS,
+        WORDS,
         "a path of a file",
         None,
         "COCKPIT_LOG_JSON",
@@ -250,7 +271,7 @@ KEYS: tuple[Key, ...] = (
         "adaptation",
         "max_waves",
         "adaptation.max_waves",
-        _whole(1, 1_000),
+        whole(1, 1_000),
         "a whole number from 1 to 1000",
         50,
         "COCKPIT_ADAPTATION_WAVES",
@@ -261,7 +282,7 @@ KEYS: tuple[Key, ...] = (
         "adaptation",
         "floor_percent",
         "adaptation.floor_percent",
-        _whole(0, 100),
+        whole(0, 100),
         "a whole number from 0 to 100",
         100,
         "COCKPIT_FLOOR_PERCENT",
@@ -272,7 +293,7 @@ KEYS: tuple[Key, ...] = (
         "adaptation",
         "min_judged_waves",
         "adaptation.min_judged_waves",
-        _whole(1, 1_000),
+        whole(1, 1_000),
         "a whole number from 1 to 1000",
         3,
         "COCKPIT_MIN_JUDGED_WAVES",
@@ -283,7 +304,7 @@ KEYS: tuple[Key, ...] = (
         "screen",
         "theme",
         "",
-        _WORDS,
+        WORDS,
         "the name of a theme",
         "cockpit-dark",
         "COCKPIT_THEME",

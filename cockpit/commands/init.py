@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -20,6 +21,13 @@ that hold. Delete this comment. -->
 
 REFUSED = ("[model] base_url", "[log] json")
 """What a project's file may not set at all."""
+
+_EXAMPLES = {
+    "[model] name": '"offline"',
+    "[limits] max_cost": "5.0",
+    "[work] test_command": '"make test"',
+}
+"""For what is not set unless somebody sets it."""
 
 
 @click.command(short_help="Write commented templates into .cockpit.")
@@ -66,9 +74,7 @@ def config_template() -> str:
 
 
 def _line(key: Key) -> str:
-    value = {str: f'"{key.default}"', int: str(key.default), float: f"{key.default}"}.get(
-        type(key.default), '"offline"' if key.name == "name" else "5.0"
-    )
+    value = _EXAMPLES.get(key.full, json.dumps(key.default))
     note = {
         "none": f" (here only {key.default!r})",
         "lower": " (here only lower)",

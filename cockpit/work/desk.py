@@ -9,19 +9,12 @@ from cockpit.loop.settings import RuntimeSettings
 from cockpit.store.database import Store
 from cockpit.store.place import Place
 from cockpit.work.boundaries import BeforeDecay
+from cockpit.work.settings import WorkSettings
+
+__all__ = ["EMBEDDED", "Desk", "TaskOutcome", "WorkSettings"]
 
 EMBEDDED = "embedded"
 """The runner that is cockpit's own engine."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkSettings:
-    """``[work]``: how often failing tests are mended after an implementation, whether at all, and
-    the command that runs them (None: it is detected)."""
-
-    max_test_retries: int = 3
-    auto_fix: bool = True
-    test_command: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
