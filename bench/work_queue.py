@@ -10,8 +10,9 @@ from statistics import median
 
 from measure import Row, at, row
 
-from cockpit.store import tasks, work_queue
+from cockpit.store import queue_scope, tasks, work_queue
 from cockpit.store.database import Store, Tx
+from cockpit.store.queue_scope import Scope
 from cockpit.work import backlog
 from cockpit.work.portable import imported
 
@@ -33,6 +34,17 @@ def rows() -> list[Row]:
         ready = store.read_now(work_queue.ready_count)
         batches = [_timed(lambda: store.read_now(_batch)) for _ in range(READS)]
         counts = [_timed(lambda: store.read_now(work_queue.ready_count)) for _ in range(READS)]
+        scoped = {
+            scope: [
+                _timed(
+                    lambda scope=scope: store.read_now(
+                        lambda found: queue_scope.next_batch(found, scope, 4)
+                    )
+                )
+                for _ in range(READS)
+            ]  # type: ignore[misc]
+            for scope in (Scope(), Scope("epic", "E-7"), Scope("story", "S-100"))
+        }
         told = [
             row("tasks", store.read_now(tasks.count), ""),
             row("of them ready", ready, ""),
@@ -40,6 +52,15 @@ def rows() -> list[Row]:
             row("get_next_batch, median", 1000 * median(batches), "ms", most=2.0),
             row("get_next_batch, p95", 1000 * at(0.95, batches), "ms", most=2.0),
             row("get_ready_count, median", 1000 * median(counts), "ms"),
+            *(
+                row(
+                    f"a chain's next batch, scope {scope.kind}, median",
+                    1000 * median(took),
+                    "ms",
+                    most=2.0,
+                )
+                for scope, took in scoped.items()
+            ),
         ]
         return told + _changes(store)
 

@@ -44,7 +44,7 @@ def grouped(
     ``running`` tasks hold their claims against group 1. ``paths`` names for a task those that it
     depends on through others: the two are never in one group, nor in group 1 beside a running one.
     """
-    ground = _Ground()
+    ground = Ground()
     numbers: dict[str, int] = {}
     for task_id, claims in running:
         ground.occupy(claims, 1)
@@ -68,13 +68,17 @@ def grouped(
 
 
 @dataclass(slots=True)
-class _Ground:
-    """For each path the groups, as bits, that claim it and that claim it or something inside it."""
+class Ground:
+    """For each path the groups, as bits, that claim it and that claim it or something inside it.
+
+    Groups count from 1.
+    """
 
     at: dict[str, int] = field(default_factory=dict)
     within: dict[str, int] = field(default_factory=dict)
 
     def taken(self, claims: Iterable[str]) -> int:
+        """The groups, as bits, with a claim that meets one of these; 0: they are free."""
         bits = 0
         for claim in claims:
             bits |= self.within.get(claim, 0)
@@ -83,6 +87,7 @@ class _Ground:
         return bits
 
     def occupy(self, claims: Iterable[str], number: int) -> None:
+        """Let the group of that number make these claims."""
         bit = 1 << (number - 1)
         for claim in claims:
             self.at[claim] = self.at.get(claim, 0) | bit

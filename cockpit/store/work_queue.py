@@ -67,6 +67,8 @@ class _Row:
     claims: str
     ready: bool
     running: bool
+    story_id: str
+    epic_id: str
 
 
 _SELECT = (
@@ -97,6 +99,14 @@ def ready_count(connection: sqlite3.Connection) -> int:
     """How many tasks could be begun, were there enough hands."""
     (count,) = connection.execute("SELECT count(*) FROM work_queue WHERE ready=1").fetchone()
     return int(count)
+
+
+def of_ids(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Queued]:
+    """The rows of these tasks, in that order; what is not in the queue is left out."""
+    marks = ",".join("?" * len(task_ids))
+    rows = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
+    found = {one.task_id: one for one in map(_read, rows)}
+    return [found[task_id] for task_id in task_ids if task_id in found]
 
 
 def why(
@@ -161,8 +171,8 @@ def _write_rows(tx: Tx, task_ids: Collection[str], graph: Graph) -> bool:
     now, moved = tx.now(), False
     for task_id in sorted(task_ids, key=number_of):
         before = tx.execute(
-            "SELECT task_id, number, priority_score, unblocks, blocked_by, claims, ready, running"
-            " FROM work_queue WHERE task_id=?",
+            "SELECT task_id, number, priority_score, unblocks, blocked_by, claims, ready, running,"
+            " story_id, epic_id FROM work_queue WHERE task_id=?",
             (task_id,),
         ).fetchone()
         after = _row(tx.connection, task_id, graph)
@@ -180,16 +190,20 @@ def _write_rows(tx: Tx, task_ids: Collection[str], graph: Graph) -> bool:
             after.claims,
             int(after.ready),
             int(after.running),
+            after.story_id,
+            after.epic_id,
         )
         if before == values:
             continue
         moved = moved or before is None or before[6] != values[6]
         tx.execute(
             "INSERT INTO work_queue(task_id, number, priority_score, unblocks, blocked_by, claims,"
-            " ready, running, computed_at) VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT(task_id) DO UPDATE"
+            " ready, running, story_id, epic_id, computed_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+            " ON CONFLICT(task_id) DO UPDATE"
             " SET priority_score=excluded.priority_score, unblocks=excluded.unblocks,"
             " blocked_by=excluded.blocked_by, claims=excluded.claims, ready=excluded.ready,"
-            " running=excluded.running, computed_at=excluded.computed_at",
+            " running=excluded.running, story_id=excluded.story_id, epic_id=excluded.epic_id,"
+            " computed_at=excluded.computed_at",
             (*values, now),
         )
     return moved
@@ -198,7 +212,8 @@ def _write_rows(tx: Tx, task_ids: Collection[str], graph: Graph) -> bool:
 def _row(connection: sqlite3.Connection, task_id: str, graph: Graph) -> _Row | None:
     """The row as it has to be; None for a task of which nothing is left to do."""
     found = connection.execute(
-        "SELECT t.number, t.status, coalesce(e.priority, 'P2'), packages_json, files_json,"
+        "SELECT t.number, t.status, coalesce(e.priority, 'P2'), coalesce(t.story_id, ''),"
+        " coalesce(s.epic_id, ''), packages_json, files_json,"
         " json_extract(work_in_progress, '$.files_modified'), h.files_changed"
         " FROM tasks t LEFT JOIN stories s USING(story_id) LEFT JOIN epics e USING(epic_id)"
         " LEFT JOIN task_handoffs h USING(task_id)"
@@ -207,7 +222,7 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: Graph) -> _Row | N
     ).fetchone()
     if found is None:
         return None
-    number, status, priority, *paths = found
+    number, status, priority, story_id, epic_id, *paths = found
     waits_for = [other for other in graph.prerequisites(task_id) if not graph.settled(other)]
     unblocks = graph.waiting_for(task_id)
     return _Row(
@@ -219,6 +234,8 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: Graph) -> _Row | N
         canonical_json(claims_of(*(json.loads(path) for path in paths if path))),
         status == "todo" and not waits_for,
         status in RUNNING,
+        story_id,
+        epic_id,
     )
 
 
@@ -230,9 +247,10 @@ def _write_groups(tx: Tx, graph: Graph) -> None:
         (GROUPED,),
     ).fetchall()
     at_work = tx.execute("SELECT task_id, claims FROM work_queue WHERE running=1").fetchall()
-    ready = _with_claims([(task_id, claims) for task_id, claims, _ in top])
-    busy = _with_claims(at_work)
-    groups = grouped(ready, busy, _paths(tx, graph, {task_id for task_id, _, _ in top}, busy))
+    ready = with_claims([(task_id, claims) for task_id, claims, _ in top])
+    busy = with_claims(at_work)
+    paths = paths_between(tx.connection, {task_id for task_id, _, _ in top}, busy, graph)
+    groups = grouped(ready, busy, paths)
     known = {task_id: group for task_id, _, group in top}
     stale = tx.execute("SELECT task_id, batch_group FROM work_queue WHERE batch_group>0").fetchall()
     known.update(stale)
@@ -244,14 +262,18 @@ def _write_groups(tx: Tx, graph: Graph) -> None:
     tx.connection.executemany("UPDATE work_queue SET batch_group=? WHERE task_id=?", differing)
 
 
-def _with_claims(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+def with_claims(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """These pairs of a task's id and its claims as they are stored, with the claims read."""
     # Parsed at once: that is several times sooner than one by one.
     claims = json.loads(f"[{','.join(text for _, text in rows)}]")
     return [(task_id, held) for (task_id, _), held in zip(rows, claims, strict=True)]
 
 
-def _paths(
-    tx: Tx, graph: Graph, ready: set[str], busy: list[tuple[str, list[str]]]
+def paths_between(
+    connection: sqlite3.Connection,
+    ready: set[str],
+    busy: list[tuple[str, list[str]]],
+    graph: Graph | None = None,
 ) -> dict[str, set[str]]:
     """For a ready task the ready and running ones that it depends on through others.
 
@@ -260,7 +282,8 @@ def _paths(
     """
     found: dict[str, set[str]] = {}
     here = ready | {task_id for task_id, _ in busy}
-    for task_id, other in tx.execute(
+    graph = graph or Graph(connection)
+    for task_id, other in connection.execute(
         "SELECT task_id, depends_on_task_id FROM task_dependencies WHERE overtaken=1"
     ).fetchall():
         ahead = graph.before(other) & here

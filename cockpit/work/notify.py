@@ -9,16 +9,11 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from cockpit.access.programs import ProgramMissing, run_program
 from cockpit.learn.left_off import one_line
 from cockpit.loop.review_context import visible
 from cockpit.store.masking import mask
-
-TERMINAL, NEVER = "terminal", "never"
-SETTINGS: Final = (TERMINAL, NEVER)
-"""What ``[headless] notify`` may be."""
 
 _PROGRAM = "notify-send"
 _DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -59,12 +54,12 @@ async def notify(
     environment: Mapping[str, str],
     cwd: Path,
 ) -> bool:
-    """Call the person as ``setting`` says; whether anybody could be called.
+    """Call the person as ``setting`` (``[headless] notify``) says; whether anybody could be called.
 
     ``terminal`` writes to the person's terminal as it is (None: there is none). A desktop that does
     not answer is nobody's failure.
     """
-    if setting == NEVER:
+    if setting == "none":
         return False
     if terminal is not None:
         terminal(sequence(notice))
