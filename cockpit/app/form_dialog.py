@@ -10,10 +10,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from cockpit.app import front_matter
 from cockpit.app.dialogs import Dialog
 from cockpit.app.task_form import Draft
 from cockpit.store.errors import CockpitError
+from cockpit.work import sheet
 from widgets.clean import clean
 from widgets.form import Form
 from widgets.tone import BAD, WARN, line
@@ -74,12 +74,19 @@ class FormDialog(Dialog[bool]):
         self.main.cockpit.do(self._edit())
 
     async def _edit(self) -> None:
-        fields, values = self.draft.view.fields, self.form.values
+        shown, values = self.draft.view.fields, self.form.values
+        fields = [
+            sheet.Field(each.name, each.label, each.hint, each.choices, long=each.kind == "text")
+            for each in shown
+        ]
         try:
-            before = front_matter.written(fields, values)
+            before = sheet.written(
+                fields,
+                {each.name: clean(values[each.name], newlines=each.long) for each in fields},
+            )
             after = await self.main.acts.in_editor(before, ".md")
             if after is not None and after != before:
-                self.form.fill(front_matter.read(fields, after))
+                self.form.fill(sheet.read(fields, after))
         except CockpitError as error:
             self._tell(str(error), BAD)
 

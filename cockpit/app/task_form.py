@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from cockpit.app.front_matter import FormInvalid
-from cockpit.app.project_work import EpicState, StoryState, Work
+from cockpit.app.project_work import EpicState, StoryState
 from cockpit.app.task_steps import PERSON
 from cockpit.store.database import Tx
 from cockpit.store.epics import PRIORITIES
 from cockpit.store.tasks import Task
-from cockpit.work import backlog
-from cockpit.work.drafts import TASK_TYPES
+from cockpit.work import backlog, task_sheet
 from widgets.work_views import FieldView, FormView
 
 Values = Mapping[str, str]
-
-_BETWEEN = re.compile(r"[\s,]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,40 +29,18 @@ def new_task(story_id: str = "") -> Draft:
     fields = _task_fields({"type": "feature", "story": story_id})
 
     def save(tx: Tx, values: Values) -> object:
-        read = _task_values(values)
-        title = read.pop("title", "")
-        story = read.pop("story_id", story_id) or None
-        made = backlog.create_task(tx, title, story_id=story, by=PERSON, **read)
-        _depend(tx, made.task_id, (), _ids(values.get("waits_for", "")))
-        return made
+        return task_sheet.keep_new(tx, values, story_id=story_id, by=PERSON)
 
     return Draft(FormView("A new task", fields), save)
 
 
-def change_task(work: Work, task: Task) -> Draft:
-    """The task as it is, to be changed."""
-    state = work.tasks.get(task.task_id)
-    needs = [other for other, how in (state.needs if state else {}).items() if how != "relates_to"]
-    fields = _task_fields(
-        {
-            "title": task.title,
-            "type": task.task_type,
-            "story": task.story_id or "",
-            "estimate_hours": f"{task.estimate_hours:g}" if task.estimate_hours else "",
-            "waits_for": ", ".join(needs),
-            "packages": ", ".join(task.packages),
-            "files": ", ".join(task.files),
-            "description": task.description,
-            "criteria": task.acceptance_criteria,
-        }
-    )
+def change_task(task: Task, needs: tuple[str, ...]) -> Draft:
+    """The task as it is, which waits for ``needs``, to be changed."""
 
     def save(tx: Tx, values: Values) -> object:
-        changed = backlog.update_task(tx, task.task_id, _task_values(values), by=PERSON)
-        if "waits_for" in values:
-            _depend(tx, task.task_id, needs, _ids(values["waits_for"]))
-        return changed
+        return task_sheet.keep(tx, task.task_id, values, by=PERSON)
 
+    fields = _task_fields(task_sheet.words_of(task, needs))
     return Draft(FormView(f"{task.task_id} {task.title}", fields), save)
 
 
@@ -124,19 +96,16 @@ def change_epic(epic: EpicState) -> Draft:
 
 
 def _task_fields(values: Values) -> tuple[FieldView, ...]:
-    def field(name: str, label: str, **more: Any) -> FieldView:
-        return FieldView(name, label, values.get(name, ""), **more)
-
-    return (
-        field("title", "Title", hint="what is to be done, in a line"),
-        field("type", "Type", kind="choice", choices=TASK_TYPES),
-        field("story", "Story", hint="the id of a story, or nothing"),
-        field("estimate_hours", "Estimate", hint="in hours"),
-        field("waits_for", "Waits for", hint="ids of tasks, with commas between"),
-        field("packages", "Packages", hint="what it will touch, with commas between"),
-        field("files", "Files", hint="paths that it will touch, with commas between"),
-        field("description", "Description", kind="text"),
-        field("criteria", "Done when", kind="text"),
+    return tuple(
+        FieldView(
+            each.name,
+            each.label,
+            values.get(each.name, ""),
+            kind="text" if each.long else "choice" if each.choices else "line",
+            hint=each.hint,
+            choices=each.choices,
+        )
+        for each in task_sheet.FIELDS
     )
 
 
@@ -156,42 +125,3 @@ def _epic_fields(values: Values) -> tuple[FieldView, ...]:
         ),
         FieldView("description", "Description", values.get("description", ""), kind="text"),
     )
-
-
-def _task_values(values: Values) -> dict[str, Any]:
-    """The fields of the backlog in what the form holds. Raises :class:`FormInvalid`."""
-    names = {"type": "task_type", "story": "story_id", "criteria": "acceptance_criteria"}
-    read: dict[str, Any] = {}
-    for name, text in values.items():
-        if name in ("packages", "files"):
-            read[name] = tuple(part.strip() for part in text.split(",") if part.strip())
-        elif name == "estimate_hours":
-            read["estimate_hours"] = _hours(text)
-        elif name != "waits_for":
-            read[names.get(name, name)] = text.strip() if name == "story" else text
-    return read
-
-
-def _hours(text: str) -> float:
-    """Hours; none at all where the estimate was taken out."""
-    try:
-        return float(text.replace(",", ".") if text.strip() else 0)
-    except ValueError:
-        raise FormInvalid(f"The estimate is {text[:40]!r}; write a number of hours.") from None
-
-
-def _ids(text: str) -> list[str]:
-    return [each for each in _BETWEEN.split(text) if each]
-
-
-def _depend(tx: Tx, task_id: str, before: list[str] | tuple[str, ...], after: list[str]) -> None:
-    """Let the task wait for exactly the tasks of ``after``; they may be written as people do."""
-    from cockpit.store.numbering import TASK, read_id
-
-    wanted = [read_id(TASK, each) for each in after]
-    for other in wanted:
-        if other not in before:
-            backlog.add_dependency(tx, task_id, other, by=PERSON)
-    for other in before:
-        if other not in wanted:
-            backlog.remove_dependency(tx, task_id, other, by=PERSON)

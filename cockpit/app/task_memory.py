@@ -111,7 +111,7 @@ class WipInspector(Memory):
         self._view = wip_view(self.state, None)
 
     async def read(self, store: Store) -> None:
-        stored = await task_reads.task(store, self.task_id)
+        stored, _ = await task_reads.task(store, self.task_id)
         self._view = wip_view(self.state, stored.wip)
 
     def rows(self) -> list[SheetRow]:

@@ -11,6 +11,7 @@ from cockpit.store.database import Store
 from cockpit.store.handoffs import Handoff
 from cockpit.store.tasks import Task
 from cockpit.store.work_queue import Queued
+from cockpit.work import task_sheet
 
 ACTIVITY_MOST = 200
 """Rows of activity that are shown."""
@@ -33,9 +34,9 @@ def _told(connection: sqlite3.Connection, task_id: str) -> Told:
     )
 
 
-async def task(store: Store, task_id: str) -> Task:
-    """A task's record. Raises ``NotFound`` and the store's other errors."""
-    return await store.read(lambda connection: tasks.load(connection, task_id))
+async def task(store: Store, task_id: str) -> tuple[Task, tuple[str, ...]]:
+    """A task's record, and what it waits for. Raises ``NotFound`` and the store's other errors."""
+    return await store.read(lambda c: (tasks.load(c, task_id), task_sheet.waits_for(c, task_id)))
 
 
 async def handoff(store: Store, task_id: str) -> Handoff | None:

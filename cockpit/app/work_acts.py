@@ -140,8 +140,8 @@ class WorkActs(TaskActs):
     async def _edit_task(self, task_id: str) -> None:
         from cockpit.app import task_form, task_reads
 
-        stored = await task_reads.task(self._cockpit.engine.store, task_id)
-        self._form(task_form.change_task(self._work, stored))
+        stored, needs = await task_reads.task(self._cockpit.engine.store, task_id)
+        self._form(task_form.change_task(stored, needs))
 
     def new_story(self) -> None:
         """Fill in a form: a new story, of the epic that the board shows."""

@@ -23,6 +23,8 @@ from cockpit.commands.work_calls import (
 from cockpit.work.drafts import TASK_TYPES
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from cockpit.store.database import Tx
 
 _TYPE = click.option("--type", "task_type", type=click.Choice(TASK_TYPES), help="Default: feature.")
@@ -95,17 +97,22 @@ def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
     """Change TASK: by options, or without any in your editor ($VISUAL, $EDITOR)."""
     fields["description"] = words_of(fields["description"])
     given = {name: value for name, value in fields.items() if value not in (None, ())}
-    changes = given or _edited(task)
-    if not changes:
+    words = {} if given else _edited(task)
+    if not given and not words:
         say("Nothing changed.")
         return
 
     def step(tx: Tx) -> dict[str, Any]:
-        from cockpit.work import backlog
+        from cockpit.work import backlog, task_sheet
         from cockpit.work.responses import render_task
 
         by = by_token(tx, token, "change tasks")
-        return render_task(backlog.update_task(tx, task, changes, by=by), "standard")
+        changed = (
+            backlog.update_task(tx, task, given, by=by)
+            if given
+            else task_sheet.keep(tx, task, words, by=by)
+        )
+        return render_task(changed, "standard")
 
     made = written(step)
     if as_json:
@@ -114,16 +121,25 @@ def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
         show(f"{made['id']} {made['title']}")
 
 
-def _edited(named: str) -> dict[str, Any]:
-    """What the person changed in their editor; empty: nothing."""
+def _edited(named: str) -> dict[str, str]:
+    """The words that the person changed in their editor, by field; empty: nothing."""
     from cockpit.app.editor import command, edited
     from cockpit.store import tasks
-    from cockpit.work.sheet import read_sheet, sheet
+    from cockpit.work import sheet, task_sheet
+    from widgets.clean import clean
 
-    task = look(lambda connection: tasks.load(connection, named))
-    before = sheet(task)
-    after = edited(before, argv=command(os.environ))
-    return {} if after.strip() == before.strip() else read_sheet(after)
+    def looked(connection: sqlite3.Connection) -> dict[str, str]:
+        task = tasks.load(connection, named)
+        return task_sheet.words_of(task, task_sheet.waits_for(connection, task.task_id))
+
+    words = look(looked)
+    fields = task_sheet.FIELDS
+    before = sheet.written(
+        fields, {each.name: clean(words[each.name], newlines=each.long) for each in fields}
+    )
+    was = sheet.read(fields, before)
+    after = sheet.read(fields, edited(before, argv=command(os.environ)))
+    return {name: text for name, text in after.items() if text != was[name]}
 
 
 @click.command()

@@ -1,59 +1,92 @@
-"""A task as a text to edit: its fields as TOML between two lines of ``+++``, below them the description."""
+"""What a form asks, as a text for the person's editor: TOML front matter, then Markdown, and back.
+
+The short fields stand between two lines of ``+++``; the first long field is the text below, each
+further one follows under a line ``+++ its label``. The screen's forms and ``cockpit tasks edit``
+write and read the same text.
+"""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from cockpit.store.tasks import Task
 from cockpit.work.drafts import BacklogInvalid
 
 _FENCE = "+++"
-_KEYS = ("title", "type", "story", "estimate_hours", "packages", "files", "acceptance_criteria")
-_KINDS: Mapping[str, tuple[type, ...]] = {
-    "estimate_hours": (int, float),
-    "packages": (list,),
-    "files": (list,),
-}
-_FIELDS = {"type": "task_type", "story": "story_id"}
 
 
-def sheet(task: Task) -> str:
-    """The text of a task."""
-    values = {
-        "title": task.title,
-        "type": task.task_type,
-        "story": task.story_id or "",
-        "estimate_hours": task.estimate_hours or 0,
-        "packages": list(task.packages),
-        "files": list(task.files),
-        "acceptance_criteria": task.acceptance_criteria,
-    }
-    # JSON's strings, numbers and lists of strings are TOML's as well, DEL apart.
-    lines = [f"{key} = {json.dumps(values[key]).replace(chr(0x7F), '')}" for key in _KEYS]
-    return "\n".join([_FENCE, *lines, _FENCE, task.description, ""])
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: ``long`` is Markdown of many lines, everything else one line.
+
+    What may stand in a line is one of ``choices`` where there are any, and said by ``hint`` otherwise.
+    """
+
+    name: str
+    label: str
+    hint: str = ""
+    choices: tuple[str, ...] = ()
+    long: bool = False
 
 
-def read_sheet(text: str) -> dict[str, Any]:
-    """The fields that the text says, for ``update_task``. Raises :class:`BacklogInvalid`."""
-    lines = text.splitlines()
-    fences = [number for number, line in enumerate(lines) if line.strip() == _FENCE]
+def written(fields: Sequence[Field], values: Mapping[str, str]) -> str:
+    """The text of ``values`` by name. Whoever shows it cleans them first: they stand here as they are."""
+    lines = [_FENCE]
+    for each in fields:
+        if each.long:
+            continue
+        # A string of JSON is one of TOML as well, DEL apart.
+        value = json.dumps(values[each.name], ensure_ascii=False).replace("\x7f", "\\u007f")
+        about = ", ".join(each.choices) or each.hint
+        lines.append(f"{each.name} = {value}  # {about}" if about else f"{each.name} = {value}")
+    lines.append(_FENCE)
+    for place, each in enumerate(each for each in fields if each.long):
+        if place:
+            lines += ["", f"{_FENCE} {each.label}"]
+        lines.append(values[each.name])
+    return "\n".join(lines) + "\n"
+
+
+def read(fields: Sequence[Field], text: str) -> dict[str, str]:
+    """The values by name in a text that the person edited; a field that was taken out is empty.
+
+    Raises :class:`BacklogInvalid`, which says what cannot be read.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    fences = [place for place, line in enumerate(lines) if line.rstrip() == _FENCE]
     if len(fences) < 2 or any(line.strip() for line in lines[: fences[0]]):
-        raise BacklogInvalid(
-            f"The fields stand between two lines of {_FENCE}, the description below."
-        )
+        raise BacklogInvalid("The short fields stand at the top, between two lines of +++.")
     try:
-        read = tomllib.loads("\n".join(lines[fences[0] + 1 : fences[1]]))
+        front = tomllib.loads("\n".join(lines[fences[0] + 1 : fences[1]]))
     except tomllib.TOMLDecodeError as error:
-        raise BacklogInvalid(f"The fields are no TOML: {error}.") from error
-    strange = sorted(set(read) - set(_KEYS))
+        raise BacklogInvalid(f"The lines between the +++ are no TOML: {error}.") from error
+    short = [each.name for each in fields if not each.long]
+    strange = sorted(set(front) - set(short))
     if strange:
-        raise BacklogInvalid(f"A task has no {strange[0]!r}; it has {', '.join(_KEYS)}.")
-    for key, value in read.items():
-        if not isinstance(value, _KINDS.get(key, str)) or isinstance(value, bool):
-            raise BacklogInvalid(f"{key} holds a value of the wrong kind: {value!r}.")
-    description = "\n".join(lines[fences[1] + 1 :]).strip()
-    fields = {_FIELDS.get(key, key): value for key, value in read.items()}
-    return {**fields, "description": description}
+        raise BacklogInvalid(f"There is no field {strange[0]!r}; there is {', '.join(short)}.")
+    found = {name: _plain(front.get(name, "")) for name in short}
+    return found | _texts(fields, lines[fences[1] + 1 :])
+
+
+def _texts(fields: Sequence[Field], lines: Sequence[str]) -> dict[str, str]:
+    long = [each for each in fields if each.long]
+    if not long:
+        return {}
+    labels = {f"{_FENCE} {each.label}": each.name for each in long[1:]}
+    found: dict[str, list[str]] = {each.name: [] for each in long}
+    here = long[0].name
+    for line in lines:
+        name = labels.get(line.rstrip())
+        if name is not None:
+            here = name
+        else:
+            found[here].append(line)
+    return {name: "\n".join(part).strip("\n") for name, part in found.items()}
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(_plain(each) for each in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -118,6 +118,14 @@ def test_a_task_is_edited_by_options_and_in_the_editor(terminal: Terminal) -> No
     found = terminal.json("tasks", "show", "1", "--fields", "full")
     assert (found["type"], found["estimate_hours"]) == ("bug", 2.5)
     assert found["description"] == "From a sheet"
+    terminal.run("tasks", "add", "A second one")
+    script = "import sys,pathlib as p;f=p.Path(sys.argv[1]);t=f.read_text();"
+    script += "t=t.replace('waits_for = \\\"\\\"','waits_for = [\\\"t2\\\"]');"
+    script += "f.write_text(t.replace('+++ Done when','+++ Done when' + chr(10) + 'it ran'))"
+    terminal.extra["EDITOR"] = f'{sys.executable} -c "{script}"'
+    terminal.run("tasks", "edit", "1")
+    assert terminal.json("tasks", "show", "1")["acceptance_criteria"] == "it ran"
+    assert "T-2" in terminal.out("tasks", "dep", "1")
     terminal.extra["EDITOR"] = "true"
     assert terminal.run("tasks", "edit", "1") == ("", "Nothing changed.\n")
     terminal.extra["EDITOR"] = "false"
