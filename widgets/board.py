@@ -16,8 +16,12 @@ from textual.visual import Visual
 
 from widgets.card_views import TaskLineView
 from widgets.cards import line_columns, task_line
+from widgets.chain_views import ChainRowView, ChainView
+from widgets.chains import chain_row, columns
 from widgets.tone import CURSOR, DIM, STRONG, line, tone
 from widgets.views import BoardView, WorkRowView
+
+_Row = ChainRowView | TaskLineView | WorkRowView
 
 _TITLE_MOST = 36
 _STATE_MOST = 22
@@ -26,10 +30,10 @@ _INDENT = 2
 
 
 class Board(ScrollView, can_focus=True):
-    """Draw a :class:`BoardView`: the tasks at work, one line each, then the sessions.
+    """Draw a :class:`BoardView`: the trees of chains, other tasks at work, then other sessions.
 
-    Both stand below a summary. Each row has a sign in its tone, so that no state is told by colour
-    alone. The row that the person is attached to is marked ``▸``.
+    Tasks and sessions stand below a summary. Each row has a sign in its tone, so that no state is
+    told by colour alone. The row that the person is attached to is marked ``▸``.
     """
 
     DEFAULT_CSS = """
@@ -65,6 +69,13 @@ class Board(ScrollView, can_focus=True):
 
         key: str
 
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 -- Textual's name for it
+        super().__init__(id=id)
+        self._lines: list[_Row | str] = []
+        self._places: list[int] = []
+        self._shared = self._tasks = (0, 0, 0)
+        self._titles = self._states = 0
+
     def show(self, view: BoardView) -> None:
         """Draw ``view``; the cursor stays on the row with the same key."""
         self.view = view
@@ -75,46 +86,35 @@ class Board(ScrollView, can_focus=True):
     @property
     def at_cursor(self) -> str:
         """The key of the row under the cursor; empty where there is none."""
-        keys = _keys(self.view)
-        return keys[self.cursor] if self.cursor < len(keys) else ""
+        return self._key(self.cursor)
 
-    def watch_view(self, old: BoardView, view: BoardView) -> None:
-        before, keys = _keys(old), _keys(view)
-        held = before[self.cursor] if self.cursor < len(before) else None
-        self.cursor = keys.index(held) if held in keys else min(self.cursor, max(0, len(keys) - 1))
-        self.virtual_size = Size(0, self._line_of(len(keys)) if keys else 1)
+    def turn_to(self, key: str) -> None:
+        """Put the cursor on the row with that key, where there is one."""
+        keys = [self._key(place) for place in range(len(self._places))]
+        if key in keys:
+            self.cursor = keys.index(key)
+
+    def _key(self, place: int) -> str:
+        row = self._lines[self._places[place]] if place < len(self._places) else ""
+        return row if isinstance(row, str) else row.key
+
+    def watch_view(self, view: BoardView) -> None:
+        held = self.at_cursor
+        self._lines = _laid_out(view)
+        self._places = [at for at, row in enumerate(self._lines) if not isinstance(row, str)]
+        self._shared, self._tasks = columns(view.chains), line_columns(view.tasks)
+        self._titles = max((_cells(row) for row in view.rows), default=0)
+        states = (line(row.state).cell_length for row in view.rows)
+        self._states = min(_STATE_MOST, max(states, default=0))
+        self.cursor = min(self.cursor, max(0, len(self._places) - 1))
+        self.turn_to(held)
+        self.virtual_size = Size(0, max(1, len(self._lines)))
         self.refresh()
-
-    @property
-    def _head(self) -> int:
-        """Lines before the first session."""
-        return self._task_lines + (2 if self.view.summary else 0)
-
-    @property
-    def _task_lines(self) -> int:
-        """Lines of the tasks: their summary, one for each, and an empty one."""
-        view = self.view
-        lines = (1 if view.work else 0) + len(view.tasks)
-        return lines + 1 if lines else 0
-
-    def _line_of(self, place: int) -> int:
-        """The line on which the row at ``place`` is drawn."""
-        tasks = len(self.view.tasks)
-        if place < tasks:
-            return place + (1 if self.view.work else 0)
-        return self._head + place - tasks
-
-    def _place_at(self, y: int) -> int | None:
-        """The row on line ``y``, or None."""
-        tasks, first = len(self.view.tasks), 1 if self.view.work else 0
-        if first <= y < first + tasks:
-            return y - first
-        place = y - self._head
-        return tasks + place if 0 <= place < len(self.view.rows) else None
 
     def watch_cursor(self) -> None:
         self.post_message(self.RowMoved(self.at_cursor))
-        top, height = self._line_of(self.cursor), self.content_size.height
+        top = self._places[self.cursor] if self.cursor < len(self._places) else 0
+        height = self.content_size.height
         if top < self.scroll_offset.y or self.cursor == 0:
             self.scroll_to(y=0 if self.cursor == 0 else top, animate=False)
         elif height and top >= self.scroll_offset.y + height:
@@ -123,11 +123,11 @@ class Board(ScrollView, can_focus=True):
 
     def action_move(self, step: int) -> None:
         """Move the cursor by ``step`` rows."""
-        self.cursor = max(0, min(self.cursor + step, len(_keys(self.view)) - 1))
+        self.cursor = max(0, min(self.cursor + step, len(self._places) - 1))
 
     def action_edge(self, place: int) -> None:
         """Move the cursor to the first (0) or last (-1) row."""
-        self.cursor = 0 if place == 0 else max(0, len(_keys(self.view)) - 1)
+        self.cursor = 0 if place == 0 else max(0, len(self._places) - 1)
 
     def action_open(self) -> None:
         """Ask to follow the row under the cursor."""
@@ -141,9 +141,9 @@ class Board(ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Open the row that was clicked."""
-        place = self._place_at(event.y - self.gutter.top + self.scroll_offset.y)
-        if place is not None:
-            self.cursor = place
+        at = event.y - self.gutter.top + self.scroll_offset.y
+        if at in self._places:
+            self.cursor = self._places.index(at)
             self.action_open()
 
     def render_line(self, y: int) -> Strip:
@@ -155,33 +155,24 @@ class Board(ScrollView, can_focus=True):
         return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
 
     def _content(self, y: int, width: int) -> Content:
-        view = self.view
-        if y == 0 and view.work:
-            return line(view.work)
-        if view.summary and y == self._task_lines:
-            return line(view.summary)
-        place = self._place_at(y)
-        if place is None:
-            empty = y == 0 and not (view.rows or view.tasks or view.work)
-            words = "No other sessions. Waves, chains and tasks show here." if empty else ""
-            return line((words, DIM))
-        if place < len(view.tasks):
-            content = self._work_line(view.tasks[place], width)
+        if not self._lines and y == 0:
+            return line(("No other sessions. Waves, chains and tasks show here.", DIM))
+        row = self._lines[y] if y < len(self._lines) else ""
+        if isinstance(row, str):
+            return line(row)
+        if isinstance(row, WorkRowView):
+            content = self._row(row, min(_TITLE_MOST, self._titles), width)
+        elif isinstance(row, TaskLineView):
+            key, phase, count = self._tasks
+            content = task_line(row, width, key=key, phase=phase, count=count)
         else:
-            titles = max(_cells(row) for row in view.rows)
-            row = view.rows[place - len(view.tasks)]
-            content = self._row(row, min(_TITLE_MOST, titles), width)
-        if self.has_focus and place == self.cursor:
+            content = chain_row(row, width, self._shared)
+        if self.has_focus and self._places[self.cursor : self.cursor + 1] == [y]:
             content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
         return content
 
-    def _work_line(self, task: TaskLineView, width: int) -> Content:
-        key, phase, count = line_columns(self.view.tasks)
-        return task_line(task, width, key=key, phase=phase, count=count)
-
     def _row(self, row: WorkRowView, title_cells: int, width: int) -> Content:
-        states = max(line(each.state).cell_length for each in self.view.rows)
-        states = min(states, _STATE_MOST)
+        states = self._states
         detailed = width >= title_cells + states + _DETAIL_LEAST + 6
         if not detailed:
             title_cells = max(_DETAIL_LEAST, width - states - 4)
@@ -197,9 +188,28 @@ class Board(ScrollView, can_focus=True):
         return Content.assemble(drawn, "  ", line((row.detail, DIM))) if detailed else drawn
 
 
+def _laid_out(view: BoardView) -> list[_Row | str]:
+    """The lines of the pane: rows, and words between them."""
+    lines: list[_Row | str] = []
+    for place, row in enumerate(view.chains):
+        # A chain whose tree is open stands off from the next one.
+        if (
+            place
+            and isinstance(row, ChainView)
+            and not isinstance(view.chains[place - 1], ChainView)
+        ):
+            lines.append("")
+        lines.append(row)
+    blocks: list[list[_Row | str]] = [lines] if lines else []
+    if view.work or view.tasks:
+        blocks.append([*([view.work] if view.work else []), *view.tasks])
+    if view.summary or view.rows:
+        head = [view.summary, ""] if view.summary else []
+        blocks.append([*head, *view.rows])
+    return [
+        each for place, block in enumerate(blocks) for each in [*([""] if place else []), *block]
+    ]
+
+
 def _cells(row: WorkRowView) -> int:
     return row.depth * _INDENT + 2 + line(row.title).cell_length
-
-
-def _keys(view: BoardView) -> list[str]:
-    return [task.key for task in view.tasks] + [row.key for row in view.rows]

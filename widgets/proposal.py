@@ -301,7 +301,11 @@ class ProposalHead(Widget):
         ]
         who = " · ".join(
             part
-            for part in (front.session and f"session {front.session}", front.task, front.role)
+            for part in (
+                front.chain or (front.session and f"session {front.session}"),
+                front.task,
+                front.role.replace("_", " "),
+            )
             if part
         )
         since = f"{duration(front.age_s)} ago" if front.age_s else "now"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from widgets.card_views import TaskLineView
+from widgets.chain_views import ChainRowView
 
 Phase = Literal["created", "observe", "orient", "decide", "act", "learn", "done", "failed"]
 Risk = Literal["low", "medium", "high"]
@@ -203,6 +204,8 @@ class ProposalView:
     """Set for a change of the attention profile."""
     second_key: bool = False
     """True: approving asks for a second, different key (high risk, widening)."""
+    chain: str = ""
+    """The session of a chain that asks, in words: ``ch-3 s2``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +233,15 @@ class WorkRowView:
 
 @dataclass(frozen=True, slots=True)
 class BoardView:
-    """Chains and work of this project: ``work`` sums up its backlog, ``tasks`` are those at work;
-    ``summary`` sums up its sessions, ``rows`` are they."""
+    """Chains and work of this project: ``chains`` are the lines of their trees; ``work`` sums up the
+    backlog, ``tasks`` are those at work in no tree; ``summary`` sums up other sessions, ``rows`` are
+    they."""
 
     summary: str = ""
     rows: tuple[WorkRowView, ...] = ()
     work: str = ""
     tasks: tuple[TaskLineView, ...] = ()
+    chains: tuple[ChainRowView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
