@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from cockpit.store.actions import Action
@@ -35,7 +36,8 @@ _AT_END = {
 class Chain:
     """One row of ``chains``. ``batch`` is ``auto`` or a number; ``max_chains`` counts sessions,
     ``max_cost`` is in US dollars, ``max_wall_s`` in seconds that sessions ran. ``branch`` is what
-    tasks are merged into, from ``base_commit`` on."""
+    tasks are merged into, from ``base_commit`` on; ``began_at`` when it was begun or last gone on
+    with."""
 
     chain_id: str
     number: int
@@ -60,6 +62,7 @@ class Chain:
     owner: str | None
     created_at: str
     updated_at: str
+    began_at: str
     ended_at: str | None
 
     @property
@@ -115,15 +118,9 @@ class Progress:
 _COLUMNS = (
     "chain_id, number, scope_kind, scope_id, status, reason, stop_now, headless, batch, approve,"
     " model, runner, max_chains, max_cost, max_wall_s, base_branch, base_commit, branch,"
-    " report_path, summary_json, owner, created_at, updated_at, ended_at"
+    " report_path, summary_json, owner, created_at, updated_at, began_at, ended_at"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM chains"  # noqa: S608 - fixed columns
-
-
-def next_id(connection: sqlite3.Connection) -> str:
-    """The id that the next chain has: its branch is named before it is made."""
-    (highest,) = connection.execute("SELECT max(number) FROM chains").fetchone()
-    return f"ch-{(highest or 0) + 1}"
 
 
 def create(
@@ -141,16 +138,23 @@ def create(
     max_wall_s: float | None,
     base_branch: str,
     base_commit: str,
+    taken: Collection[str] = (),
 ) -> Chain:
-    """A new chain, running and owned by this process; its branch is ``cockpit/ch-N``."""
-    chain_id, now = next_id(tx.connection), tx.now()
+    """A new chain, running and owned by this process. Its branch is ``cockpit/ch-N``, with a number
+    behind it where that name is ``taken``."""
+    (highest,) = tx.execute("SELECT max(number) FROM chains").fetchone()
+    number, now = (highest or 0) + 1, tx.now()
+    chain_id = f"ch-{number}"
+    branch, more = f"cockpit/{chain_id}", count(2)
+    while branch in taken:
+        branch = f"cockpit/{chain_id}-{next(more)}"
     tx.execute(
         "INSERT INTO chains(chain_id, number, scope_kind, scope_id, headless, batch, approve, model,"
         " runner, max_chains, max_cost, max_wall_s, base_branch, base_commit, branch, owner,"
-        " created_at, updated_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " created_at, updated_at, began_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             chain_id,
-            int(chain_id.removeprefix("ch-")),
+            number,
             scope_kind,
             scope_id,
             int(headless),
@@ -163,8 +167,9 @@ def create(
             max_wall_s,
             base_branch,
             base_commit,
-            f"cockpit/{chain_id}",
+            branch,
             this_process(),
+            now,
             now,
             now,
         ),
@@ -204,7 +209,16 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
     if found.status == "completed":
         raise IllegalTransition(f"{chain_id} is complete; begin another one with `cockpit work`.")
     given = {name: value for name, value in limits.items() if value is not None}
-    made = _change(tx, chain_id, status="running", reason="", stop_now=0, ended_at=None, **given)
+    made = _change(
+        tx,
+        chain_id,
+        status="running",
+        reason="",
+        stop_now=0,
+        began_at=tx.now(),
+        ended_at=None,
+        **given,
+    )
     if found.status != "running":
         _told(tx, Action.CHAIN_RESUMED, made, actor="person")
     return made
@@ -254,7 +268,7 @@ def progress(connection: sqlite3.Connection, chain: Chain) -> Progress:
     """How the tasks in the chain's scope stand."""
     where, values = in_scope(chain)
     row = connection.execute(
-        "SELECT count(*), coalesce(sum(t.status='done'),0), coalesce(sum(t.status='blocked'),0),"
+        "SELECT count(*), coalesce(sum(t.status='done'),0), coalesce(sum(t.status='blocked'),0),"  # noqa: S608
         " coalesce(sum(t.status IN ('in_progress','review')),0), coalesce(sum(q.ready),0)"
         " FROM tasks t LEFT JOIN work_queue q USING(task_id)"
         f" WHERE t.status<>'archived' AND {where}",

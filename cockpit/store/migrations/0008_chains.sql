@@ -3,7 +3,7 @@
 
 -- `status` draining: what is under way is finished or put down in order, and nothing new is begun;
 -- `stop_now`: nor is it waited for. `owner` is the process that watches over the chain's sessions.
--- `summary_json` keeps for the report what decays before the chain ends.
+-- `began_at`: when it was begun, or last gone on with. `summary_json` keeps for the report what decays before the chain ends.
 CREATE TABLE chains (
   chain_id     TEXT PRIMARY KEY,
   number       INTEGER NOT NULL UNIQUE CHECK(number >= 1),
@@ -29,6 +29,7 @@ CREATE TABLE chains (
   owner        TEXT,
   created_at   TEXT NOT NULL,
   updated_at   TEXT NOT NULL,
+  began_at     TEXT NOT NULL,
   ended_at     TEXT
 );
 CREATE INDEX idx_chains_status ON chains(status, number);

@@ -1,0 +1,249 @@
+"""A chain's beginning, what it has used up, and what follows when one of its sessions has ended.
+
+Source: design of work, "Chains"; seed 004, solution 7.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.store import chain_sessions, chains, epics, stories, task_runs
+from cockpit.store.chain_sessions import ChainSession
+from cockpit.store.chains import Chain, Progress
+from cockpit.store.clock import moment
+from cockpit.store.database import Store, Tx
+from cockpit.store.errors import CockpitError
+from cockpit.store.place import Place
+from cockpit.work.pressure import Quota
+from cockpit.work.trees import git, tried
+from cockpit.work.worktrees import chain_tree, head_of
+
+MOST_CRASHES = 5
+"""So many sessions that died one after another, without a step between them, fail the chain."""
+_HANDS_OVER = ("pressure", "quota")
+
+
+class ChainRefused(CockpitError):
+    """A chain cannot begin or go on like this."""
+
+    code = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a chain is to do: ``scope_kind`` is ``epic``, ``story`` or ``all``; ``batch`` is ``auto`` or
+    a number; ``max_chains`` counts sessions, ``max_cost`` is in US dollars, ``max_wall_s`` in seconds."""
+
+    scope_kind: str
+    scope_id: str = ""
+    headless: bool = False
+    batch: str = "auto"
+    approve: str = "ask"
+    model: str | None = None
+    runner: str | None = None
+    max_chains: int = 10
+    max_cost: float | None = None
+    max_wall_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a chain used up so far: sessions that handed over or ended in order, tokens, US dollars,
+    and seconds that its sessions ran."""
+
+    sessions: int
+    tokens: int
+    cost_usd: float
+    wall_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What comes after a session: another one (``status`` is empty), or the chain's end."""
+
+    status: str = ""
+    reason: str = ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Another session follows."""
+        return not self.status
+
+
+async def begin(store: Store, place: Place, order: Order) -> Chain:
+    """A new chain with its branch and working tree, owned by this process.
+
+    Raises :class:`ChainRefused` for a scope without a task, ``NotFound`` for one that there is not,
+    and ``WorktreeTrouble``.
+    """
+    base = await head_of(place)
+    branch = (await tried(place.root, "symbolic-ref", "--quiet", "--short", "HEAD")).text.strip()
+    listed = await git(
+        place.home, "for-each-ref", "--format=%(refname:short)", "refs/heads/cockpit/"
+    )
+    taken = frozenset(listed.splitlines())
+
+    def step(tx: Tx) -> Chain:
+        made = chains.create(
+            tx,
+            scope_kind=order.scope_kind,
+            scope_id=_scope_id(tx.connection, order),
+            headless=order.headless,
+            batch=order.batch,
+            approve=order.approve,
+            model=_lasting(order.model),
+            runner=order.runner,
+            max_chains=order.max_chains,
+            max_cost=order.max_cost,
+            max_wall_s=order.max_wall_s,
+            base_branch=branch,
+            base_commit=base,
+            taken=taken,
+        )
+        if not chains.progress(tx.connection, made).total:
+            raise ChainRefused(f"There is no task in {made.scope}; `cockpit tasks add` makes one.")
+        return made
+
+    made = await store.write(step)
+    await chain_tree(store, place, made.branch, chain_id=made.chain_id)
+    return made
+
+
+def go_on(tx: Tx, chain_id: str, order: Order, *, sessions: int, given: Sequence[str]) -> Chain:
+    """Let a chain that rests run again, owned by this process. ``given`` are the fields of ``order``
+    that replace its own; one that had as many sessions as it may is given ``sessions`` more.
+
+    Raises :class:`ChainRefused` where a limit of cost or time would end it at once, ``Stale`` while
+    another process runs it, ``IllegalTransition`` for a complete one.
+    """
+    known = chains.own(tx, chain_id)
+    replaced = {name: getattr(order, name) for name in given}
+    if "model" in replaced:
+        replaced["model"] = _lasting(order.model)
+    used = spent(tx.connection, known)
+    if "max_chains" not in replaced and used.sessions >= known.max_chains:
+        replaced["max_chains"] = used.sessions + sessions
+    made = chains.resume(tx, chain_id, **replaced)
+    if reached := _limit(made, used):
+        raise ChainRefused(f"{chain_id} has reached {reached}. Give it more with the same option.")
+    return made
+
+
+def spent(connection: sqlite3.Connection, chain: Chain) -> Spent:
+    """What the chain used up, of sessions that died as well."""
+    tokens, cost = connection.execute(
+        "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
+        " FROM sessions WHERE session_id IN (SELECT session_id FROM task_runs"
+        " WHERE chain_id=? AND session_id IS NOT NULL)",
+        (chain.chain_id,),
+    ).fetchone()
+    known = chain_sessions.of_chain(connection, chain.chain_id)
+    wall = sum(
+        (moment(one.ended_at or one.beat_at) - moment(one.started_at)).total_seconds()
+        for one in known
+    )
+    return Spent(
+        sessions=sum(one.status in ("clean", "stopped") for one in known),
+        tokens=int(tokens),
+        cost_usd=float(cost),
+        wall_s=wall,
+    )
+
+
+def quota_of(chain: Chain, used: Spent, *, tokens: int) -> Quota:
+    """What the next session may use up: ``tokens`` of its own, and what is left of the chain's."""
+    cost, wall = chain.max_cost, chain.max_wall_s
+    return Quota(
+        tokens=tokens,
+        cost_usd=None if cost is None else max(0.0, cost - used.cost_usd),
+        wall_s=None if wall is None else max(0.0, wall - used.wall_s),
+    )
+
+
+def following(connection: sqlite3.Connection, chain: Chain) -> Following:
+    """What comes now that no session of the chain runs."""
+    known = chain_sessions.of_chain(connection, chain.chain_id)
+    return judged(
+        chain,
+        known,
+        chains.progress(connection, chain),
+        spent(connection, chain),
+        _crashes(connection, chain, known),
+    )
+
+
+def judged(
+    chain: Chain,
+    known: Sequence[ChainSession],
+    progress: Progress,
+    used: Spent,
+    crashes: int,
+) -> Following:
+    """As :func:`following`, from what is known. ``crashes`` counts the sessions that died last, one
+    after another, without a step between them."""
+    if chain.status == "draining":
+        return Following("stopped", "stopped at once" if chain.stop_now else "drained")
+    if crashes >= MOST_CRASHES:
+        return Following("failed", f"{crashes} sessions died one after another: {known[-1].reason}")
+    if reached := _limit(chain, used):
+        return Following("limited", f"it has reached {reached}")
+    left = progress.ready + progress.under_way
+    if not left:
+        return Following("completed")
+    last = known[-1] if known else None
+    # What its last session found counts no more for a chain that was gone on with since.
+    if last is not None and last.started_at > chain.began_at and last.reason not in _HANDS_OVER:
+        match last.status, last.reason:
+            case "stopped", _:
+                return Following("stopped", last.reason)
+            case "clean", "limit":
+                return Following("limited", "it has reached its limit of cost or time")
+            case "clean", _:
+                return Following("limited", f"{_tasks(left)} left that others hold")
+    if used.sessions >= chain.max_chains:
+        return Following("limited", f"{_sessions(used.sessions)}, and {_tasks(left)} left")
+    return Following()
+
+
+def _crashes(connection: sqlite3.Connection, chain: Chain, known: Sequence[ChainSession]) -> int:
+    steps = task_runs.of_chain(connection, chain.chain_id)
+    worked = {step.ordinal for step in steps if not step.open}
+    counted = 0
+    for one in reversed(known):
+        if one.status != "crashed" or one.ordinal in worked or one.started_at < chain.began_at:
+            break
+        counted += 1
+    return counted
+
+
+def _limit(chain: Chain, used: Spent) -> str:
+    if chain.max_cost is not None and used.cost_usd >= chain.max_cost:
+        return f"its limit of ${chain.max_cost:g} (--max-cost)"
+    if chain.max_wall_s is not None and used.wall_s >= chain.max_wall_s:
+        return f"its limit of {chain.max_wall_s:g} seconds (--max-wall)"
+    return ""
+
+
+def _scope_id(connection: sqlite3.Connection, order: Order) -> str:
+    if order.scope_kind == "epic":
+        return epics.load(connection, order.scope_id).epic_id
+    if order.scope_kind == "story":
+        return stories.load(connection, order.scope_id).story_id
+    return ""
+
+
+def _lasting(model: str | None) -> str | None:
+    """The model's name as it means the same in any directory."""
+    kind, _, path = (model or "").partition(":")
+    return f"script:{Path(path).absolute()}" if kind == "script" else model
+
+
+def _tasks(count: int) -> str:
+    return "1 task is" if count == 1 else f"{count} tasks are"
+
+
+def _sessions(count: int) -> str:
+    return "it had its 1 session" if count == 1 else f"it had its {count} sessions"
