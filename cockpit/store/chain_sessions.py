@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from cockpit.store import chains, task_leases
@@ -148,9 +148,13 @@ def dead(found: ChainSession, now: str) -> str:
         return ""
     if not process_alive(found.process):
         return "its process is gone"
-    if moment(now) - moment(found.beat_at) > timedelta(seconds=SILENT_S):
-        return f"it was silent for {SILENT_S:.0f} s"
-    return ""
+    return f"it was silent for {SILENT_S:.0f} s" if silent(found, moment(now)) else ""
+
+
+def silent(found: ChainSession, now: datetime) -> bool:
+    """Whether the session, which did not end, has not beaten for too long."""
+    waited = now - moment(found.beat_at)
+    return found.status == "running" and waited > timedelta(seconds=SILENT_S)
 
 
 def load(connection: sqlite3.Connection, chain_id: str, ordinal: int) -> ChainSession:

@@ -12,11 +12,14 @@ from pathlib import Path
 
 from cockpit.store import chain_sessions, chains, epics, stories, task_runs
 from cockpit.store.chain_sessions import ChainSession
-from cockpit.store.chains import Chain, Progress
+from cockpit.store.chains import Chain
 from cockpit.store.clock import moment
 from cockpit.store.database import Store, Tx
 from cockpit.store.errors import CockpitError
 from cockpit.store.place import Place
+from cockpit.store.queue_scope import ready_count
+from cockpit.store.wording import plural
+from cockpit.work.left_over import left_over, scope_of
 from cockpit.work.pressure import Quota
 from cockpit.work.trees import git, tried
 from cockpit.work.worktrees import chain_tree, head_of
@@ -163,36 +166,34 @@ def quota_of(chain: Chain, used: Spent, *, tokens: int) -> Quota:
     )
 
 
-def following(connection: sqlite3.Connection, chain: Chain) -> Following:
-    """What comes now that no session of the chain runs."""
+def following(connection: sqlite3.Connection, chain: Chain, now: str) -> Following:
+    """What comes at ``now``, when no session of the chain runs."""
     known = chain_sessions.of_chain(connection, chain.chain_id)
-    return judged(
-        chain,
-        known,
-        chains.progress(connection, chain),
-        spent(connection, chain),
-        _crashes(connection, chain, known),
-    )
+    left = len(left_over(connection, chain, now)) + ready_count(connection, scope_of(chain))
+    crashes = _crashes(connection, chain, known)
+    return judged(chain, known, left, spent(connection, chain), crashes)
 
 
 def judged(
     chain: Chain,
     known: Sequence[ChainSession],
-    progress: Progress,
+    left: int,
     used: Spent,
     crashes: int,
 ) -> Following:
-    """As :func:`following`, from what is known. ``crashes`` counts the sessions that died last, one
-    after another, without a step between them."""
+    """As :func:`following`, from what is known.
+
+    ``left`` counts the tasks that a session could take up or begin, ``crashes`` the sessions that
+    died last, one after another, without a step between them.
+    """
     if chain.status == "draining":
         return Following("stopped", "stopped at once" if chain.stop_now else "drained")
+    if not left:
+        return Following("completed")
     if crashes >= MOST_CRASHES:
         return Following("failed", f"{crashes} sessions died one after another: {known[-1].reason}")
     if reached := _limit(chain, used):
         return Following("limited", f"it has reached {reached}")
-    left = progress.ready + progress.under_way
-    if not left:
-        return Following("completed")
     last = known[-1] if known else None
     # What its last session found counts no more for a chain that was gone on with since.
     if last is not None and last.started_at > chain.began_at and last.reason not in _HANDS_OVER:
@@ -202,9 +203,11 @@ def judged(
             case "clean", "limit":
                 return Following("limited", "it has reached its limit of cost or time")
             case "clean", _:
-                return Following("limited", f"{_tasks(left)} left that others hold")
+                return Following("limited", f"{plural(left, 'task')} left that others hold")
     if used.sessions >= chain.max_chains:
-        return Following("limited", f"{_sessions(used.sessions)}, and {_tasks(left)} left")
+        return Following(
+            "limited", f"after {plural(used.sessions, 'session')} {plural(left, 'task')} left"
+        )
     return Following()
 
 
@@ -239,11 +242,3 @@ def _lasting(model: str | None) -> str | None:
     """The model's name as it means the same in any directory."""
     kind, _, path = (model or "").partition(":")
     return f"script:{Path(path).absolute()}" if kind == "script" else model
-
-
-def _tasks(count: int) -> str:
-    return "1 task is" if count == 1 else f"{count} tasks are"
-
-
-def _sessions(count: int) -> str:
-    return "it had its 1 session" if count == 1 else f"it had its {count} sessions"

@@ -1,0 +1,166 @@
+"""The journal of a chain as a story in words: one line for each thing that moves it.
+
+Lines are not cleaned for a terminal here; who prints them does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.learn.left_off import one_line
+from cockpit.store.actions import Action
+from cockpit.store.journal import Row
+from cockpit.store.wording import plural
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A line of the story; ``calls`` when a person is waited for."""
+
+    line: str
+    calls: bool = False
+
+
+class ChainStory:
+    """Turns rows, in the order of the journal, into the lines that belong to one chain.
+
+    What it keeps is the tasks at work and their sessions, no more.
+    """
+
+    def __init__(self, chain_id: str) -> None:
+        self._chain_id = chain_id
+        self._at_work: set[str] = set()
+        self._roles: dict[str, str] = {}
+
+    def tell(self, row: Row) -> Told | None:
+        """The line that this row adds, if any."""
+        detail = row.detail
+        if row.action == Action.SESSION_CREATED and detail.get("task_id") in self._at_work:
+            role = str(detail.get("role", "")).replace("_", " ")
+            self._roles[row.session_id] = f"{detail['task_id']} {role}".strip()
+            return None
+        if row.session_id in self._roles and row.action in _SESSION_ENDS:
+            del self._roles[row.session_id]
+            return None
+        if row.session_id in self._roles and row.action == Action.SESSION_WAITING:
+            if detail.get("for") != "proposal":
+                return None
+            who = self._roles[row.session_id]
+            return Told(f"  ⏸ {who} waits for you: cockpit proposals list", calls=True)
+        if detail.get("chain_id") != self._chain_id:
+            return None
+        if row.action == Action.BATCH_STARTED:
+            self._at_work |= set(detail["task_ids"])
+        elif row.action == Action.BATCH_COMPLETED:
+            self._at_work -= {*detail["done"], *detail["blocked"], *detail["interrupted"]}
+        write = _LINES.get(row.action)
+        line = write(detail) if write else ""
+        return Told(line) if line else None
+
+
+def _begun(detail: Mapping[str, Any]) -> str:
+    scope = f"{detail['scope']['kind']} {detail['scope']['id']}".strip()
+    return f"{detail['chain_id']} works on {scope}, on {detail['branch']}: {_standing(detail)}"
+
+
+def _session_began(detail: Mapping[str, Any]) -> str:
+    return f"▶ s{detail['ordinal']} (process {detail['pid']}): {_standing(detail)}"
+
+
+def _session_ended(detail: Mapping[str, Any]) -> str:
+    used = f"{detail['tokens']:,} of {detail['token_limit']:,} tokens"
+    left_out = f"{round(100 * detail['dropped_share'])} % of what was known left out"
+    why = _REASONS.get(detail["reason"], detail["reason"])
+    mark = "✔" if detail["status"] == "clean" else "■"
+    return f"{mark} s{detail['ordinal']} {why}; {used}, {left_out}"
+
+
+def _session_died(detail: Mapping[str, Any]) -> str:
+    freed = ", ".join(detail["freed"])
+    kept = f"; {freed} is taken up again" if freed else ""
+    return f"✘ s{detail['ordinal']} died: {one_line(detail['reason'])}{kept}"
+
+
+def _batch(detail: Mapping[str, Any]) -> str:
+    return f"  batch {detail['batch']}: {', '.join(detail['task_ids'])}"
+
+
+def _batch_ended(detail: Mapping[str, Any]) -> str:
+    parts = [f"{', '.join(detail[name])} {name}" for name in _ENDS if detail[name]]
+    return f"  batch {detail['batch']} {detail['outcome']}: {'; '.join(parts)}"
+
+
+def _step(detail: Mapping[str, Any]) -> str:
+    step = str(detail["step"]).replace("_", " ")
+    if not detail["outcome"]:
+        again = f" {detail['attempt']}" if int(detail["attempt"]) > 1 else ""
+        return "" if step in ("done", "blocked") else f"    {detail['task_id']} · {step}{again}"
+    if step in ("done", "blocked"):
+        return ""
+    mark = "✔" if detail["outcome"] in _GOOD else "✘"
+    said = one_line(detail["summary"])
+    return (
+        f"    {detail['task_id']} {mark} {step}: {detail['outcome']}{f' · {said}' if said else ''}"
+    )
+
+
+def _run_ended(detail: Mapping[str, Any]) -> str:
+    mark = "✔" if detail["step"] == "done" else "✘"
+    return f"  {mark} {detail['task_id']} is {detail['step']}: {one_line(detail['summary'])}"
+
+
+def _taken_up(detail: Mapping[str, Any]) -> str:
+    return f"    {one_line(detail['message'])}"
+
+
+def _draining(detail: Mapping[str, Any]) -> str:
+    if detail["now"]:
+        return "It stops now; everything is kept where it stands."
+    return "It drains: what is under way is finished to its next step, and nothing is begun."
+
+
+def _ended(detail: Mapping[str, Any]) -> str:
+    why = f": {detail['reason']}" if detail["reason"] else ""
+    return f"{detail['chain_id']} is {detail['status']}{why}. {_standing(detail)}"
+
+
+def _reported(detail: Mapping[str, Any]) -> str:
+    return f"Report: {detail['path']}"
+
+
+def _standing(detail: Mapping[str, Any]) -> str:
+    known = detail["progress"]
+    told = f"{known['done']}/{plural(known['total'], 'task')} done, {known['ready']} ready"
+    return f"{told}, {known['blocked']} blocked" if known["blocked"] else told
+
+
+_ENDS = ("done", "blocked", "interrupted")
+_GOOD = ("done", "passed", "none", "PASS", "merged", "nothing")
+_SESSION_ENDS = (Action.SESSION_COMPLETED, Action.SESSION_FAILED, Action.SESSION_STOPPED)
+_REASONS = {
+    "pressure": "hands over, its context is full",
+    "quota": "hands over, its batches are done",
+    "empty": "found nothing left to do",
+    "held": "found nothing that others do not hold",
+    "drained": "came to rest",
+    "limit": "reached the chain's limit of cost or time",
+    "stopped": "was stopped",
+}
+_LINES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    Action.CHAIN_CREATED: _begun,
+    Action.CHAIN_RESUMED: _begun,
+    Action.CHAIN_SESSION_STARTED: _session_began,
+    Action.CHAIN_SESSION_ENDED: _session_ended,
+    Action.CHAIN_SESSION_CRASHED: _session_died,
+    Action.CHAIN_DRAINING: _draining,
+    Action.CHAIN_COMPLETED: _ended,
+    Action.CHAIN_STOPPED: _ended,
+    Action.CHAIN_REPORTED: _reported,
+    Action.BATCH_STARTED: _batch,
+    Action.BATCH_COMPLETED: _batch_ended,
+    Action.TASK_TAKEN_UP: _taken_up,
+    Action.TASK_RUN_STEP: _step,
+    Action.TASK_RUN_ENDED: _run_ended,
+}
