@@ -32,6 +32,7 @@ COMMANDS = {
     "tasks": ("cockpit.commands.tasks:tasks", "What is to be done, and how it stands."),
     "stories": ("cockpit.commands.stories:stories", "What tasks add up to."),
     "epics": ("cockpit.commands.epics:epics", "What stories add up to, and which comes first."),
+    "plan": ("cockpit.commands.plan:plan", "Turn a written plan into epics, stories and tasks."),
     "wip": ("cockpit.commands.wip:work_in_progress", "What is under way on a task."),
     "handoff": ("cockpit.commands.handoff:handoff", "How a task ended, for whoever goes on."),
     "packet": ("cockpit.commands.packet:packet", "What a wave knew, and why."),

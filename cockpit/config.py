@@ -23,6 +23,7 @@ from cockpit.config_keys import KEYS, TABLES, Key, OutOfBounds, key_of
 from cockpit.decide.settings import ModelSettings
 from cockpit.loop.settings import AdaptationLimits, Limits, ObserveLimits, RuntimeSettings
 from cockpit.store.errors import CockpitError
+from cockpit.work.commissions import COMMISSIONS
 from cockpit.work.settings import HeadlessSettings, WorkSettings
 
 LARGEST_FILE = 1_000_000
@@ -137,6 +138,7 @@ class _Layers:
             adaptation=AdaptationLimits(**parts["adaptation"]),
             user_dir=user_folder(env),
             environment=dict(env),
+            commissions=COMMISSIONS,
             **parts[""],
         )
         return Settings(

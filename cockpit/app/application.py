@@ -219,7 +219,7 @@ class CockpitApp(App[int], inherit_bindings=False):
     def go_on(self, session_id: str) -> None:
         """A decision was made: the session that waits for it goes on. One that is driven here
         notices by itself; of others only the one that is followed is taken up."""
-        if session_id == self.followed and not self.runs.active(session_id):
+        if session_id and session_id == self.followed and not self.runs.active(session_id):
             self.runs.ensure(session_id)
 
     def give_back(self, text: str) -> None:

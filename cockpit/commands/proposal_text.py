@@ -99,7 +99,11 @@ def _action(body: Mapping[str, Any]) -> Iterator[str]:
         yield ""
         yield from _diff(diff)
     yield ""
-    yield f"runs: {body.get('type', '')} {canonical_json(body.get('payload', {}))}"
+    payload = body.get("payload", {})
+    if set(payload) == {"markdown"}:
+        yield from ("as it is written:", str(payload["markdown"]))
+    else:
+        yield f"runs: {body.get('type', '')} {canonical_json(payload)}"
 
 
 def _diff(diff: Mapping[str, Any]) -> Iterator[str]:

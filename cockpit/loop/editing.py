@@ -14,6 +14,7 @@ from typing import Any
 from cockpit.access.gh import parse_gh
 from cockpit.act.shown import shown
 from cockpit.act.tools import parse_call
+from cockpit.loop.commission import Commission, commissioned
 from cockpit.loop.decisions import EDITED
 from cockpit.loop.engine import Engine
 from cockpit.store import plans, proposals
@@ -34,6 +35,9 @@ class NotEditable(CockpitError):
 async def editable(engine: Engine, proposal_id: str) -> tuple[str, str]:
     """The text that the person may edit, and a file suffix for the editor ('.py', '.md', …)."""
     proposal = await engine.store.read(lambda connection: proposals.load(connection, proposal_id))
+    commission = commissioned(engine.settings.commissions, proposal)
+    if commission is not None:
+        return commission.editable(proposal)
     arguments = await _arguments(engine, proposal)
     kind = str(proposal.body["type"])
     if kind == "run":
@@ -54,6 +58,11 @@ async def edit(engine: Engine, proposal_id: str, shown_digest: str, text: str) -
     that came too late; then nothing changed.
     """
     proposal = await engine.store.read(lambda connection: proposals.load(connection, proposal_id))
+    commission = commissioned(engine.settings.commissions, proposal)
+    if commission is not None:
+        return await engine.store.write(
+            lambda tx: revise(tx, commission, proposal_id, shown_digest, text)
+        )
     arguments = _edited(proposal, await _arguments(engine, proposal), text)
     call = parse_call(str(proposal.body["type"]), canonical_json(arguments))
     seen = await shown(call, engine.ground)
@@ -63,26 +72,46 @@ async def edit(engine: Engine, proposal_id: str, shown_digest: str, text: str) -
         "arguments": dict(arguments),
         "changes": [EDITED],
     }
-    revision = f"p-{digest([proposal_id, body])[:10]}"
 
     def step(tx: Tx) -> Proposal:
-        proposals.decide(
-            tx, proposal_id, "discussed", by="person", shown_digest=shown_digest, reason=EDITED
-        )
-        return proposals.create(
-            tx,
-            proposal_id=revision,
-            kind="action",
-            session_id=proposal.session_id,
-            wave_id=proposal.wave_id,
-            title=seen.title,
-            body=body,
-            risk=seen.risk,
-            revises=proposal_id,
-            task_id=proposal.task_id,
-        )
+        return _instead(tx, proposal, shown_digest, seen.title, body, seen.risk)
 
     return await engine.store.write(step)
+
+
+def revise(
+    tx: Tx, commission: Commission, proposal_id: str, shown_digest: str, text: str
+) -> Proposal:
+    """Put the person's ``text`` in place of a proposal of that commission, which ends as discussed."""
+    proposal = proposals.load(tx.connection, proposal_id)
+    made = commission.edited(tx.connection, proposal, text)
+    body = {**made.body, "changes": [EDITED]}
+    return _instead(tx, proposal, shown_digest, made.title, body, proposal.risk)
+
+
+def _instead(
+    tx: Tx, proposal: Proposal, shown_digest: str, title: str, body: Mapping[str, Any], risk: str
+) -> Proposal:
+    proposals.decide(
+        tx,
+        proposal.proposal_id,
+        "discussed",
+        by="person",
+        shown_digest=shown_digest,
+        reason=EDITED,
+    )
+    return proposals.create(
+        tx,
+        proposal_id=f"p-{digest([proposal.proposal_id, body])[:10]}",
+        kind="action",
+        session_id=proposal.session_id,
+        wave_id=proposal.wave_id,
+        title=title,
+        body=body,
+        risk=risk,
+        revises=proposal.proposal_id,
+        task_id=proposal.task_id,
+    )
 
 
 def _edited(proposal: Proposal, arguments: Mapping[str, Any], text: str) -> dict[str, Any]:

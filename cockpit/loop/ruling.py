@@ -12,6 +12,7 @@ from typing import Literal
 from cockpit.access.scopes import NotAllowed
 from cockpit.access.tokens import caller
 from cockpit.loop import adapting
+from cockpit.loop.commission import commissioned
 from cockpit.loop.outcomes import Outcome
 from cockpit.loop.settings import RuntimeSettings
 from cockpit.store import proposals
@@ -34,8 +35,9 @@ def rule(
 ) -> Outcome:
     """Decide a proposal as the holder of ``token`` (None: of the environment's, else the person).
 
-    Raises ``TokenRefused``, ``NotAllowed``, ``NotFound``, ``AlreadyDecided``, ``Stale``; then nothing
-    changed. What the guard refused is in the outcome.
+    Raises ``TokenRefused``, ``NotAllowed``, ``NotFound``, ``AlreadyDecided``, ``Stale``, and what an
+    action that cockpit carries out itself raises; then nothing changed. What the guard refused is in the
+    outcome.
     """
     held = settings.environment.get(TOKEN, "") if token is None else token
     who = caller(tx.connection, held, tx.now())
@@ -52,6 +54,7 @@ def rule(
         )
     if who.kind != "person":
         raise NotAllowed(f"{who.namespace} may not decide this: only the person in command does.")
+    commission = commissioned(settings.commissions, proposal) if verdict == "approved" else None
     decided = proposals.decide(
         tx,
         proposal_id,
@@ -61,4 +64,6 @@ def rule(
         narrowed=narrowed,
         reason=reason,
     )
+    if commission is not None:
+        commission.carry_out(tx, decided, by="person")
     return Outcome(proposal_id, decided.status)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from cockpit.decide.settings import ModelSettings
+from cockpit.loop.commission import Commissions
 
 DEFAULT_BUDGET = 150_000
 
@@ -47,7 +48,8 @@ class AdaptationLimits:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSettings:
-    """Everything that a runtime needs to know and does not find in the project."""
+    """Everything that a runtime needs to know and does not find in the project. ``commissions`` are the
+    actions without a session that it can carry out, by their type."""
 
     model: ModelSettings = field(default_factory=ModelSettings)
     policy: str = "ask"
@@ -59,3 +61,4 @@ class RuntimeSettings:
     user_dir: Path = Path()
     environment: Mapping[str, str] = field(default_factory=dict)
     log_json: str | None = None
+    commissions: Commissions = field(default_factory=dict)

@@ -89,6 +89,7 @@ class Action(StrEnum):
     HANDOFF_COMPACTED = "handoff.compacted"
     HANDOFF_ARCHIVED = "handoff.archived"
     QUEUE_RECOMPUTED = "queue.recomputed"
+    BACKLOG_PLANNED = "backlog.planned"
     WORKTREE_CREATED = "worktree.created"
     WORKTREE_MERGED = "worktree.merged"
     WORKTREE_CONFLICT = "worktree.conflict"
