@@ -11,6 +11,7 @@ from cockpit.act.payloads import GitCommit
 from cockpit.act.proposed import FileDiff, Shown, drawn
 from cockpit.act.shown_files import changed_lines
 from cockpit.act.textfile import ActionRefused, digest_now
+from cockpit.store.wording import plural
 
 _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _DRAWN = 2 * 1024 * 1024
@@ -50,7 +51,7 @@ async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
         notes += [note] if note else []
     notes += await _manners(root)
     subject = payload.message.strip().splitlines()[0]
-    count = "1 file" if len(paths) == 1 else f"{len(paths)} files"
+    count = plural(len(paths), "file")
     return Shown(
         type="git_commit",
         title=f"commit {count} (+{total[0]} −{total[1]}): {subject[:80]}",

@@ -21,6 +21,7 @@ from cockpit.act.textfile import (
     replaced,
     to_crlf,
 )
+from cockpit.store.wording import plural
 
 _STEERING = re.compile(
     r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.husky/ | \.vscode/ | \.idea/"
@@ -97,7 +98,7 @@ def _shown(
         type=kind,
         title=f"{verb.lower()} {path} (+{added} −{removed})",
         risk=file_risk(path),
-        summary=f"{verb} {path}: {added} lines added, {removed} removed.",
+        summary=f"{verb} {path}: {plural(added, 'line')} added, {removed} removed.",
         fields=(("path", path), ("lines", f"+{added} −{removed}")),
         diffs=(diff,),
         notes=tuple([*notes, note] if note else notes),

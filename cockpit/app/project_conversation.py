@@ -7,6 +7,7 @@ from typing import Literal
 
 from cockpit.app import detail as read
 from cockpit.store.journal import Row
+from cockpit.store.wording import plural
 from widgets.numerals import tokens
 from widgets.views import LineView, TurnView
 
@@ -232,7 +233,7 @@ class Conversation:
         title = read.text(detail, "title")
         if read.text(detail, "kind") == "context":
             total = sum(read.number(item, "tokens") for item in items)
-            count = f"{len(items)} item" + ("s" if len(items) != 1 else "")
+            count = plural(len(items), "item")
             text = f"context request  {count} · {tokens(total)} tok"
         else:
             text = title
@@ -277,7 +278,7 @@ class Conversation:
         elif row.action == "context.fetched":
             facts, cost = read.number(detail, "facts"), read.number(detail, "tokens")
             new = read.number(detail, "new") if "new" in detail else facts
-            text = f"fetched {facts:,} fact" + ("s" if facts != 1 else "")
+            text = f"fetched {plural(facts, 'fact')}"
             if not new and not any(read.text(item, "error") for item in items):
                 text = "already in this session"
             elif new < facts:

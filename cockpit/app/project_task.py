@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cockpit.app import detail as read
 from cockpit.app.project_kanban import TITLES, sign
 from cockpit.app.project_work import TaskState, Work, tests_of
+from cockpit.store.wording import plural
 from widgets.card_views import Tone
 from widgets.work_views import (
     ErrorView,
@@ -211,7 +212,7 @@ def queued_view(row: Queued, task: TaskState | None = None) -> QueuedView:
     mark, tone, state = _queued(row)
     reasons = [f"priority {row.priority}"]
     if row.unblocks:
-        reasons.append(f"{row.unblocks} task{'' if row.unblocks == 1 else 's'} behind it")
+        reasons.append(f"{plural(row.unblocks, 'task')} behind it")
     else:
         reasons.append("nothing behind it")
     if row.blocked_by:

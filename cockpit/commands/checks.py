@@ -22,6 +22,7 @@ from cockpit.store import journal
 from cockpit.store.database import Store
 from cockpit.store.errors import CockpitError
 from cockpit.store.place import Place
+from cockpit.store.wording import plural
 
 LEAST_COLUMNS, LEAST_LINES = 80, 24
 
@@ -196,7 +197,7 @@ def _store(place: Place) -> Sequence[Check]:
         mend = "somebody changed the file by hand; export what you need and start anew"
         checks.append(Check("journal", "broken", verdict.broken[1], mend))
     else:
-        checks.append(Check("journal", "ok", f"{verdict.rows} rows, the chain holds"))
+        checks.append(Check("journal", "ok", f"{plural(verdict.rows, 'row')}, the chain holds"))
     return [*checks, *privacy]
 
 

@@ -11,6 +11,7 @@ from cockpit.store import journal, outbox, packets, proposals, sessions, waves
 from cockpit.store.database import Store
 from cockpit.store.outbox import Outgoing
 from cockpit.store.proposals import Proposal
+from cockpit.store.wording import plural
 
 SHOWN_DIGEST = 16
 """Characters of a digest that are shown; `cockpit packet show` gives all of it."""
@@ -39,7 +40,7 @@ def _packet(stored: packets.Stored) -> str:
     made = stored.packet
     count = len(list(made.rendered()))
     return (
-        f"  packet {stored.digest[:SHOWN_DIGEST]}  {count} facts, "
+        f"  packet {stored.digest[:SHOWN_DIGEST]}  {plural(count, 'fact')}, "
         f"{made.token_used:,} of {made.token_budget:,} tokens"
     )
 
@@ -97,7 +98,8 @@ async def project_report(
         f"  its tests, run once more: {said}",
         f"  packets compiled again: {sum(one.ok for one in again)} of {len(again)} the same, byte "
         "for byte",
-        f"  journal: {chain.rows} rows, {'each follows from the one before' if chain.ok else 'broken'}",
+        f"  journal: {plural(chain.rows, 'row')}, "
+        f"{'each follows from the one before' if chain.ok else 'broken'}",
     ]
     return "\n".join(lines), broken
 

@@ -14,6 +14,7 @@ from cockpit.store import journal as stored
 from cockpit.store.canonical import canonical_json
 from cockpit.store.follow import follow
 from cockpit.store.journal import Row
+from cockpit.store.wording import plural
 
 BATCH = 1000
 
@@ -47,7 +48,7 @@ def verify(ctx: click.Context, as_json: bool) -> None:
         seq, why = verdict.broken or (None, None)
         show_json({"ok": verdict.ok, "rows": verdict.rows, "broken_at": seq, "why": why})
     elif verdict.broken is None:
-        show(f"ok: {verdict.rows} rows, each follows from the one before")
+        show(f"ok: {plural(verdict.rows, 'row')}, each follows from the one before")
     else:
         show(f"broken: {verdict.broken[1]}")
     if not verdict.ok:
@@ -77,7 +78,7 @@ def export(session: str | None) -> None:
                 break
             after, count = rows[-1].seq, count + len(rows)
             _print(rows, as_json=True)
-    say(f"{count} rows")
+    say(plural(count, "row"))
 
 
 async def _follow(session: str | None, lines: int, as_json: bool) -> None:

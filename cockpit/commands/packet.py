@@ -18,6 +18,7 @@ from cockpit.store.errors import NotFound
 from cockpit.store.packets import Packet, Stored
 from cockpit.store.pins import Pinned
 from cockpit.store.waves import Wave
+from cockpit.store.wording import plural
 
 SESSION = click.option("--session", metavar="ID", help="The session; without it, the last one.")
 WAVE = click.option("--wave", type=click.IntRange(min=1), metavar="N", help="Its wave number N.")
@@ -299,7 +300,7 @@ def _summary(made: Packet) -> str:
     drops: dict[str, Any] = dict(made.drops)
     why = ", ".join(f"{reason} {count:,}" for reason, count in drops.items() if count)
     return (
-        f"{made.token_used:,} of {made.token_budget:,} tokens · {made.facts:,} facts ·"
+        f"{made.token_used:,} of {made.token_budget:,} tokens · {plural(made.facts, 'fact')} ·"
         f" {made.dropped:,} dropped{f' ({why})' if why else ''} · profile {made.profile_id}"
         f" version {made.profile_version} · {made.algorithm}"
     )

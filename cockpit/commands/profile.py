@@ -17,6 +17,7 @@ from cockpit.store import adaptations
 from cockpit.store.attention import WEIGHT_ONE, Profile, Rule
 from cockpit.store.errors import NotFound
 from cockpit.store.profiles import current, first, history, load
+from cockpit.store.wording import plural
 
 VERSION = click.option(
     "--version", type=click.IntRange(min=1), help="That version, not the current one."
@@ -54,7 +55,8 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
     )
     if running is not None:
         show(
-            f"adapted: {running['waves_left']} of {running['horizon_waves']} waves left, then back to"
+            f"adapted: {running['waves_left']} of"
+            f" {plural(running['horizon_waves'], 'wave')} left, then back to"
             f" version {running['base_version']} ({running['proposal_id']})"
         )
     show("")

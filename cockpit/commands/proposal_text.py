@@ -8,6 +8,7 @@ from typing import Any
 
 from cockpit.store.canonical import canonical_json
 from cockpit.store.proposals import Proposal
+from cockpit.store.wording import plural
 from widgets.clean import hidden
 
 _SHOWN = frozenset(
@@ -51,7 +52,7 @@ def proposal_text(proposal: Proposal) -> str:
     if rest:
         lines += ["", "also:", canonical_json(rest)]
     if count := hidden(canonical_json(dict(body))):
-        lines += ["", f"! It holds {count} characters that cannot be shown; --json names them."]
+        lines += ["", f"! It holds {plural(count, 'character')} that cannot be shown: see --json."]
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ import click
 from cockpit.commands.project import here, open_store
 from cockpit.commands.terminal import show, show_json
 from cockpit.store.clock import SystemClock, stamp
+from cockpit.store.wording import plural
 
 if TYPE_CHECKING:
     from cockpit.store.prune import Pruned
@@ -65,7 +66,7 @@ def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json:
     elif restore is not None and before is None:
         with open_store(here()) as store:
             back = pruning.restore(store, restore)
-        show_json({"restored": back}) if as_json else show(f"{back} rows are back")
+        show_json({"restored": back}) if as_json else show(f"Put back: {plural(back, 'row')}")
     else:
         raise click.UsageError("Say --older-than AGE, or --restore ARCHIVE.")
 
@@ -73,7 +74,7 @@ def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json:
 def _told(done: Pruned, dry_run: bool) -> str:
     verb = "would go" if dry_run else "went"
     words = (
-        f"{len(done.sessions)} sessions: {done.packets} packets, {done.links} links and {done.facts}"
-        f" facts {verb}"
+        f"{plural(len(done.sessions), 'session')}: {plural(done.packets, 'packet')},"
+        f" {plural(done.links, 'link')} and {plural(done.facts, 'fact')} {verb}"
     )
     return f"{words}\narchive: {done.archive}" if done.archive else words

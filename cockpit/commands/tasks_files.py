@@ -12,6 +12,7 @@ from cockpit.commands.calling import TOKEN
 from cockpit.commands.project import WrongUse, here, look
 from cockpit.commands.terminal import json_text, say, show, show_json, show_json_line
 from cockpit.commands.work_calls import AS_JSON, by_token, written
+from cockpit.store.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,7 +101,7 @@ def export_tasks(file: Path | None) -> None:
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     except OSError as error:
         raise WrongUse(f"{file} cannot be written: {error.strerror or error}.") from error
-    say(f"{len(lines)} lines are in {file}")
+    say(f"{file} has {plural(len(lines), 'line')}")
 
 
 COMMANDS: tuple[click.Command, ...] = (import_tasks, export_tasks)

@@ -27,6 +27,7 @@ from cockpit.store.connection import dooms
 from cockpit.store.database import Store, Tx
 from cockpit.store.hook_pending import Told
 from cockpit.store.place import Place
+from cockpit.store.wording import plural
 
 AT_ONCE = 200
 """Events of one transaction."""
@@ -89,7 +90,7 @@ def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str]]:
     trouble: list[str] = []
     kept = list(spool.taken(paths))
     if len(kept) < len(paths):
-        trouble.append(f"{len(paths) - len(kept)} files in hook-spool hold no event")
+        trouble.append(f"Without an event in hook-spool: {plural(len(paths) - len(kept), 'file')}")
     for told in kept:
         hook_pending.insert(tx.connection, told, None)
     work = _Work(tx)

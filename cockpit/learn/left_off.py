@@ -6,6 +6,8 @@ which import next to nothing. Source: seed 004, solution 2 ("Resume Flow").
 
 from __future__ import annotations
 
+from cockpit.store.wording import plural
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,5 +39,5 @@ def _next(wip: Mapping[str, Any]) -> str:
         return "fix the failing tests"
     if wip.get("uncommitted_changes"):
         count = len(wip.get("files_modified", ()))
-        return f"finish and commit {count} changed file{'' if count == 1 else 's'}"
+        return f"finish and commit {plural(count, 'changed file')}"
     return "see its description" if wip else "begin"

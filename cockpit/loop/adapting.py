@@ -38,6 +38,7 @@ from cockpit.store.attention import Profile
 from cockpit.store.database import Tx
 from cockpit.store.masking import mask, mask_value
 from cockpit.store.proposals import Proposal
+from cockpit.store.wording import plural
 
 OUTSIDE = Origin()
 """Proposed outside any session."""
@@ -205,8 +206,9 @@ def _verdict(
         found.append(
             Refusal(
                 "adaptation_running",
-                f"Version {running.version} of {base.profile_id} holds for {running.waves_left} more"
-                " waves. One change runs at a time: wait for its end, or roll it back.",
+                f"Version {running.version} of {base.profile_id} holds for "
+                f"{plural(running.waves_left, 'more wave')}. One change runs at a time: "
+                "wait for its end, or roll it back.",
             )
         )
     return tuple(sorted(found, key=lambda refusal: CODES.index(refusal.code)))

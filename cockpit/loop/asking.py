@@ -21,6 +21,7 @@ from cockpit.store import proposals, requests
 from cockpit.store.actions import Action
 from cockpit.store.canonical import canonical_json, digest
 from cockpit.store.database import Tx
+from cockpit.store.wording import plural
 
 LOW_TOKENS = 20_000
 """A request above this many tokens is of medium risk: it crowds the packet."""
@@ -136,4 +137,4 @@ def _refused(tx: Tx, here: Here, message: str) -> None:
 
 def _counted(items: Sequence[Mapping[str, Any]]) -> str:
     count = sum(1 for item in items if not item["refused"])
-    return "1 item" if count == 1 else f"{count} items"
+    return plural(count, "item")

@@ -14,6 +14,7 @@ from cockpit.observe.tokens import count_tokens
 from cockpit.store.canonical import canonical_json
 from cockpit.store.facts import Fact, Level
 from cockpit.store.masking import mask, mask_value
+from cockpit.store.wording import plural
 
 RESULT_LIMIT = 24_000
 """Characters of a result that are kept; the rest is cut with a notice."""
@@ -67,7 +68,7 @@ def clipped(text: str, limit: int = RESULT_LIMIT) -> str:
     if len(text) <= limit:
         return text
     half = limit // 2
-    return f"{text[:half]}\n[… {len(text) - limit} characters left out …]\n{text[-half:]}"
+    return f"{text[:half]}\n[… {plural(len(text) - limit, 'character')} left out …]\n{text[-half:]}"
 
 
 def spoken(source_type: str, source_ref: str, text: str, *, band: str = "objectives") -> Fact:

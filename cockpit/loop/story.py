@@ -10,6 +10,7 @@ from typing import Any
 
 from cockpit.store.actions import Action
 from cockpit.store.journal import Row
+from cockpit.store.wording import plural
 
 WHO = {"person": "you", "agent": "agent", "notice": "note"}
 
@@ -90,7 +91,7 @@ def _requested(detail: Mapping[str, Any]) -> str:
     tokens = sum(int(item["tokens"]) for item in items)
     how = "declared by the task" if detail["auto"] else "asked for"
     refused = [item for item in items if item.get("refused")]
-    line = f"  context {how}: {len(items)} {_of(len(items), 'item')}, about {tokens:,} tokens"
+    line = f"  context {how}: {plural(len(items), 'item')}, about {tokens:,} tokens"
     return line + "".join(f"\n    ✘ {item['item']}: {item['refused']}" for item in refused)
 
 
@@ -98,7 +99,7 @@ def _fetched(detail: Mapping[str, Any]) -> str:
     failed = [item for item in detail["items"] if item.get("error")]
     facts = int(detail["facts"])
     new = int(detail.get("new", facts))
-    line = f"  ↳ {facts} {_of(facts, 'fact')}, {detail['tokens']:,} tokens"
+    line = f"  ↳ {plural(facts, 'fact')}, {detail['tokens']:,} tokens"
     if not new and not failed:
         line = "  ↳ already in this session"
     elif new < facts:
@@ -108,7 +109,7 @@ def _fetched(detail: Mapping[str, Any]) -> str:
 
 def _packet(detail: Mapping[str, Any]) -> str:
     return (
-        f"  ↳ packet {detail['digest'][:6]} · {detail['facts']} facts · {detail['dropped']} dropped"
+        f"  ↳ packet {detail['digest'][:6]} · {plural(detail['facts'], 'fact')} · {detail['dropped']} dropped"
         f" · {detail['token_used']:,} of {detail['token_budget']:,} tokens"
     )
 
@@ -127,7 +128,7 @@ def _proposal(detail: Mapping[str, Any]) -> str:
 
 def _approved(detail: Mapping[str, Any]) -> str:
     kept = detail.get("narrowed") or ()
-    only = f", narrowed to {len(kept)} {_of(len(kept), 'item')}" if kept else ""
+    only = f", narrowed to {plural(len(kept), 'item')}" if kept else ""
     return f"  ✔ approved by {detail['decided_by']}{only}"
 
 
@@ -144,10 +145,6 @@ def _ended(detail: Mapping[str, Any]) -> str:
     sign = "✔" if detail.get("status") == "done" else "✘"
     summary = detail.get("summary") or ""
     return f"{sign} {detail.get('status', 'ended')}" + (f": {summary}" if summary else "")
-
-
-def _of(count: int, word: str) -> str:
-    return word if count == 1 else f"{word}s"
 
 
 _DECIDED = frozenset(

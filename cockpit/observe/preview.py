@@ -76,11 +76,6 @@ def estimated(item: ScopeItem, full: int, *, note: str = "") -> Preview:
     return Preview(item, tokens, band(item.kind), note=note)
 
 
-def plural(count: int, noun: str) -> str:
-    """``1 line``, ``2 lines``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def joined(names: Sequence[str], most: int = 3) -> str:
     """Some names, and how many more there are."""
     shown = ", ".join(names[:most])

@@ -15,6 +15,7 @@ from pathlib import Path
 from cockpit.store import worktrees
 from cockpit.store.database import Store
 from cockpit.store.place import Place
+from cockpit.store.wording import plural
 from cockpit.store.worktrees import Worktree
 from cockpit.work.trees import (
     WorktreeTrouble,
@@ -156,7 +157,7 @@ async def _why_kept(place: Place, tree: Worktree) -> str:
     if (path / ".git").exists():
         dirty = await uncommitted(path)
         if dirty:
-            return f"it has uncommitted work ({len(dirty)} files: {', '.join(dirty[:3])})"
+            return f"it has uncommitted work ({plural(len(dirty), 'file')}: {', '.join(dirty[:3])})"
     tip = await commit_of(place.home, f"refs/heads/{tree.branch}")
     if tree.task_id is None:
         if tip is None or await is_ancestor(place.home, tip, await head_of(place)):

@@ -242,7 +242,7 @@ def test_the_screen_opens_on_a_terminal_and_says_how_to_come_back(played: Projec
 
 
 def test_a_pruned_session_is_not_offered_to_go_on(played: Project) -> None:
-    assert "1 sessions: 3 packets" in played.run("prune", "--older-than", "2999-01-01").stdout
+    assert "1 session: 3 packets" in played.run("prune", "--older-than", "2999-01-01").stdout
     refused = played.run("run", "--continue", "last", "and now?", expect=1).stderr
     assert "cockpit prune --restore ARCHIVE" in refused
     assert "Go on with" not in refused

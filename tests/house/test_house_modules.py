@@ -130,7 +130,7 @@ def test_a_hook_call_loads_little_more_than_nothing(event: str, tmp_path: Path) 
     assert "cockpit.hook.call" in modules
     assert heavy(modules, (*SCREEN, *SDKS, *SLOW, "numpy", "mcp")) == set()
     ours = {module for module in modules if module.startswith("cockpit.store.")}
-    light = {"hook_pending", "suspicion", "standing"}
+    light = {"hook_pending", "suspicion", "standing", "wording"}
     assert ours <= {f"cockpit.store.{name}" for name in light}
 
 

@@ -27,6 +27,7 @@ from cockpit.act.textfile import (
     read_now,
     replaced,
 )
+from cockpit.store.wording import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,9 @@ def _written(wanted: _Payload, size: int) -> Outcome:
     """What is so now, whether the file was there before or not: the same work, done again in the
     same project, tells the same story."""
     path, digest = wanted.path, wanted.after_sha256
-    return succeeded(f"{path} is written, {size} bytes.", path=path, sha256=digest, bytes=size)
+    return succeeded(
+        f"{path} is written, {plural(size, 'byte')}.", path=path, sha256=digest, bytes=size
+    )
 
 
 def _after(wanted: _Payload, text: str | None) -> bytes | None:

@@ -10,6 +10,7 @@ from cockpit.decide.rules.finding import Finding
 from cockpit.decide.rules.source import functions, tree
 from cockpit.decide.rules.surface import new_names
 from cockpit.decide.rules.tests_changed import tests_on
+from cockpit.store.wording import plural
 
 SMALL = 200
 """Changed lines up to which a change can be read in one sitting."""
@@ -92,9 +93,11 @@ def _small(change: Change) -> Iterator[Finding]:
     first = placed[0]
     line = first.hunks[0].new_start if first.hunks and first.status != "removed" else 0
     if size <= SMALL:
-        lines = "1 line" if size == 1 else f"{size} lines"
         yield _praise(
-            first.path, line, "small", f"It is small, {lines}, and can be read in one sitting."
+            first.path,
+            line,
+            "small",
+            f"It is small, {plural(size, 'line')}, and can be read in one sitting.",
         )
     elif any(is_test(path) for path in change.paths):
         tests = next(path for path in change.paths if is_test(path))

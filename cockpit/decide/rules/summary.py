@@ -9,6 +9,7 @@ from cockpit.decide.rules.change import Change, is_docs, is_source, is_test
 from cockpit.decide.rules.definitions import defined
 from cockpit.decide.rules.diff import FileDiff, Hunk
 from cockpit.decide.rules.source import functions, tree
+from cockpit.store.wording import plural
 
 _FILES = 6
 _NAMES = 4
@@ -23,7 +24,7 @@ def size(change: Change) -> str:
     count = len(change.paths)
     added = sum(len(one.added) for one in change.files)
     removed = sum(len(one.removed) for one in change.files)
-    return f"{count} file{'' if count == 1 else 's'}, +{added} −{removed}"
+    return f"{plural(count, 'file')}, +{added} −{removed}"
 
 
 def told(change: Change) -> list[str]:
@@ -31,7 +32,7 @@ def told(change: Change) -> list[str]:
     ranked = sorted(change.files, key=_rank)
     lines = [_line(change, one) for one in ranked[:_FILES]]
     if rest := len(change.paths) - len(lines):
-        lines.append(f"{rest} more file{'' if rest == 1 else 's'}.")
+        lines.append(f"{plural(rest, 'more file')}.")
     return lines
 
 

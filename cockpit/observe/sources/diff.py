@@ -12,12 +12,13 @@ from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.listing import reason
 from cockpit.observe.normalise import make_fact
 from cockpit.observe.patch import FilePatch, cut, split_patch
-from cockpit.observe.preview import Preview, estimated, plural
+from cockpit.observe.preview import Preview, estimated
 from cockpit.observe.revisions import Range, resolve
 from cockpit.observe.scope import ScopeItem
 from cockpit.observe.tokens import estimate_lines
 from cockpit.store.canonical import text_digest
 from cockpit.store.facts import Fact
+from cockpit.store.wording import plural
 
 MAX_DIFF_BYTES = 64_000_000
 MAX_FILES = 1_000

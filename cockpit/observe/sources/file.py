@@ -16,11 +16,12 @@ from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.listing import MAX_FILE_BYTES, Entry, blob, read_blob
 from cockpit.observe.normalise import make_fact
 from cockpit.observe.outline import outline, text_lines
-from cockpit.observe.preview import Preview, band, estimated, plural
+from cockpit.observe.preview import Preview, band, estimated
 from cockpit.observe.scope import ScopeItem
 from cockpit.observe.tokens import estimate_bytes, estimate_lines
 from cockpit.store.facts import Fact
 from cockpit.store.masking import mask, mask_key_blocks
+from cockpit.store.wording import plural
 
 MAX_SLICED_BYTES = 64_000_000
 """Largest file of which some lines may be asked for."""

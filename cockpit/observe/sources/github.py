@@ -14,12 +14,13 @@ from cockpit.observe.glob import matches
 from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.normalise import make_fact
 from cockpit.observe.patch import split_patch
-from cockpit.observe.preview import Preview, estimated, plural
+from cockpit.observe.preview import Preview, estimated
 from cockpit.observe.scope import ScopeItem
 from cockpit.observe.sources.diff import MAX_DIFF_BYTES, patch_facts
 from cockpit.observe.tokens import estimate_bytes, estimate_lines
 from cockpit.store.canonical import canonical_json, text_digest
 from cockpit.store.facts import Fact
+from cockpit.store.wording import plural
 
 _PR = (
     "number", "title", "body", "state", "author", "baseRefName", "headRefName",

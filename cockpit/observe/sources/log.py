@@ -8,11 +8,12 @@ from cockpit.access.programs import run_git
 from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.listing import reason
 from cockpit.observe.normalise import make_fact
-from cockpit.observe.preview import Preview, estimated, plural
+from cockpit.observe.preview import Preview, estimated
 from cockpit.observe.revisions import check_repository, commit
 from cockpit.observe.scope import ScopeItem, range_parts
 from cockpit.store.canonical import text_digest
 from cockpit.store.facts import Fact
+from cockpit.store.wording import plural
 
 MAX_COMMITS = 50
 """Most commits of one log; the rest are counted."""

@@ -8,11 +8,12 @@ from cockpit.observe.by_reference import is_sensitive
 from cockpit.observe.finding import Found, find
 from cockpit.observe.ground import Ground
 from cockpit.observe.normalise import make_fact
-from cockpit.observe.preview import Preview, estimated, joined, plural, shown_path
+from cockpit.observe.preview import Preview, estimated, joined, shown_path
 from cockpit.observe.scope import ScopeItem
 from cockpit.observe.tokens import estimate_bytes
 from cockpit.store.canonical import digest
 from cockpit.store.facts import Fact
+from cockpit.store.wording import plural
 
 WITHHELD = "[a line of a file that holds secrets]"
 

@@ -15,12 +15,13 @@ from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.listing import contents, entries
 from cockpit.observe.normalise import make_fact
 from cockpit.observe.outline import opens_something, parse_python, signature, text_lines
-from cockpit.observe.preview import Preview, estimated, joined, plural, shown_path
+from cockpit.observe.preview import Preview, estimated, joined, shown_path
 from cockpit.observe.scope import ScopeItem
 from cockpit.observe.tokens import estimate_bytes
 from cockpit.store.canonical import digest
 from cockpit.store.facts import Fact
 from cockpit.store.masking import mask
+from cockpit.store.wording import plural
 
 MAX_DEFINITIONS = 12
 MAX_REFERENCES = 200

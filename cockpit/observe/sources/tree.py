@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from cockpit.observe.ground import Ground, SourceFailed
 from cockpit.observe.listing import Entry, entries
 from cockpit.observe.normalise import make_fact
-from cockpit.observe.preview import Preview, estimated, plural, shown_path
+from cockpit.observe.preview import Preview, estimated, shown_path
 from cockpit.observe.scope import ScopeItem
 from cockpit.observe.tokens import estimate_bytes
 from cockpit.store.canonical import digest
 from cockpit.store.facts import Fact
+from cockpit.store.wording import plural
 
 MAX_PATHS = 2_000
 """Most paths of one listing."""
