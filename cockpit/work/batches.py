@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from cockpit.store.errors import CockpitError
 
@@ -19,12 +19,22 @@ MOST_FIXED: Final = 16
 """Of ``-n K``."""
 ADAPTIVE: Final = "auto"
 
-COMPLETED, BLOCKED, INTERRUPTED, FAILED = "completed", "blocked", "interrupted", "failed"
+Outcome = Literal["completed", "blocked", "interrupted", "failed"]
 """How a batch ends: all of its tasks are done; one of them is blocked; one has to be gone on with; one
-broke off for a reason of ours."""
+broke off for a reason of ours. Each is worse than the one before."""
 
-_CHANGES = {COMPLETED: 1, BLOCKED: 0, INTERRUPTED: -1, FAILED: -1}
-_OUTCOMES = {"done": COMPLETED, "blocked": BLOCKED, "interrupted": INTERRUPTED, "failed": FAILED}
+_CHANGES: Final[dict[Outcome, int]] = {
+    "completed": 1,
+    "blocked": 0,
+    "interrupted": -1,
+    "failed": -1,
+}
+_OF_TASK: Final[dict[str, Outcome]] = {
+    "done": "completed",
+    "blocked": "blocked",
+    "interrupted": "interrupted",
+    "failed": "failed",
+}
 
 
 class BatchInvalid(CockpitError):
@@ -40,7 +50,7 @@ class BatchSize:
     size: int = FIRST
     adaptive: bool = True
 
-    def after(self, outcome: str) -> BatchSize:
+    def after(self, outcome: Outcome) -> BatchSize:
         """The size once a batch came to ``outcome``: one more or one less where it is adaptive."""
         if not self.adaptive:
             return self
@@ -61,8 +71,8 @@ def batch_size(told: str) -> BatchSize:
     )
 
 
-def outcome_of(statuses: Iterable[str]) -> str:
+def outcome_of(statuses: Iterable[str]) -> Outcome:
     """How a batch ended whose tasks ended as ``done``, ``blocked``, ``interrupted`` or ``failed``: as
     the worst of them."""
-    ends = (COMPLETED, BLOCKED, INTERRUPTED, FAILED)
-    return max((_OUTCOMES[status] for status in statuses), key=ends.index, default=COMPLETED)
+    worst = tuple(_CHANGES).index
+    return max((_OF_TASK[status] for status in statuses), key=worst, default="completed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cockpit.loop.settings import RuntimeSettings
@@ -23,8 +24,9 @@ class Desk:
     tasks begin from and are merged into; ``approve`` the approval policy of the roles' sessions;
     ``runner`` who runs them (None: :data:`EMBEDDED`).
 
-    ``stop``: the step that is under way is finished, and no other begun. ``before_decay`` sees the
-    handoffs of what a task completes while they are whole.
+    ``stop``: the step that is under way is finished, and no other begun; ``pressed`` is asked before
+    each whether it is to be as if that were set. ``before_decay`` sees the handoffs of what a task
+    completes while they are whole.
     """
 
     store: Store
@@ -38,7 +40,12 @@ class Desk:
     runner: str | None = None
     work: WorkSettings = field(default_factory=WorkSettings)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    pressed: Callable[[], bool] | None = None
     before_decay: BeforeDecay | None = None
+
+    def rests(self) -> bool:
+        """Whether no further step is begun."""
+        return self.stop.is_set() or (self.pressed is not None and self.pressed())
 
 
 @dataclass(frozen=True, slots=True)

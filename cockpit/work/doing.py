@@ -29,6 +29,7 @@ from cockpit.work.drafts import BacklogInvalid
 from cockpit.work.fixing import restore_tests
 from cockpit.work.merging import merge
 from cockpit.work.playing import Played, Stage, play
+from cockpit.work.runners.command import RunnerTrouble
 from cockpit.work.steps import next_step
 from cockpit.work.testing import run_tests
 from cockpit.work.trees import WorktreeTrouble, changed_files, commit_all, commit_of, put_back
@@ -41,7 +42,7 @@ MOST_TROUBLE = 3
 """How often a step may fail for a reason outside the task before the task is blocked by it."""
 
 _BY = "engine"
-_FOR_GOOD = (WorktreeTrouble, CommandRefused, ProgramMissing)
+_FOR_GOOD = (WorktreeTrouble, CommandRefused, ProgramMissing, RunnerTrouble)
 _STANDS = {
     "implement": ("in_progress", "implementing", "implement it, with tests"),
     "test": ("in_progress", "testing", "run the tests"),
@@ -125,7 +126,7 @@ class _Doing:
             if coming.step in ENDS:
                 concluded = await conclude(self._desk, self._task(), self._run, coming, steps)
                 return _Ended(coming.step, *concluded, coming.reason)
-            if self._desk.stop.is_set():
+            if self._desk.rests():
                 return _Ended("interrupted", f"stopped before: {coming.step}", reason="drained")
             step = await self._desk.store.write(lambda tx, name=coming.step: self._enter(tx, name))  # type: ignore[misc]  # a default keeps the loop's value
             try:

@@ -1,0 +1,309 @@
+"""One session of a chain: batch after batch of its scope, until it has to make room or nothing is left.
+
+What it holds of a task is how it ended, in a line: it does not grow with what was done. Source: seed
+004, solutions 6 and 7; design of work, "Batches" and "Chains".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from cockpit.learn.left_off import one_line
+from cockpit.store import (
+    handoffs,
+    queue_scope,
+    session_metrics,
+    task_leases,
+)
+from cockpit.store.chains import Chain
+from cockpit.store.clock import stamp
+from cockpit.store.database import Tx
+from cockpit.work import backlog
+from cockpit.work.batches import batch_size, outcome_of
+from cockpit.work.desk import Desk, TaskOutcome
+from cockpit.work.doing import do_task
+from cockpit.work.keeping import LOOK_S, Keeper
+from cockpit.work.left_over import scope_of, work_left
+from cockpit.work.metering import Meter
+from cockpit.work.notify import Notice
+from cockpit.work.pressure import Pressure, Quota
+from cockpit.work.taking import Taken, take_batch
+
+MOST_FAILURES = 2
+"""How often a task may break off for a reason of ours in one session before it is blocked by it."""
+
+_BY = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnd:
+    """How a session ended. ``reason``: ``pressure``, ``quota`` (of batches), ``limit`` (of cost or
+    time), ``drained``, ``empty``, or ``held`` (what is ready meets what somebody else has under way).
+    ``passed`` names the measure of pressure that passed its limit. ``interrupted`` counts tasks that
+    were put down under way."""
+
+    reason: str
+    tokens: int
+    dropped_share: float
+    batches: int
+    tasks_done: int
+    tasks_blocked: int
+    interrupted: int
+    cost_usd: float
+    passed: str = ""
+
+
+async def run_session(
+    desk: Desk,
+    chain: Chain,
+    ordinal: int,
+    *,
+    quota: Quota,
+    say: Callable[[str], None],
+    notice: Callable[[Notice], object] | None = None,
+) -> SessionEnd:
+    """Do tasks of the chain's scope as its session of that ordinal, whose row is there.
+
+    ``say`` is given lines for a person, ``notice`` what a person is called for. ``desk.stop`` lets it
+    come to rest; cancelled, it leaves every task where it stands. Raises ``IllegalTransition`` when
+    the session was given up for dead, ``BatchInvalid``, and the store's errors.
+    """
+    session = _Session(desk, chain, ordinal, quota, say, notice)
+    try:
+        async with asyncio.TaskGroup() as group:
+            watch = group.create_task(session.keeper.watch())
+            reason = await session.batches()
+            watch.cancel()
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
+    return session.ended(reason)
+
+
+class _Session:
+    """What :func:`run_session` keeps."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        chain: Chain,
+        ordinal: int,
+        quota: Quota,
+        say: Callable[[str], None],
+        notice: Callable[[Notice], object] | None,
+    ) -> None:
+        self._desk = desk
+        self._store = desk.store
+        self._chain = chain
+        self._ordinal = ordinal
+        self._quota = quota
+        self._say = say
+        self._size = batch_size(chain.batch)
+        self._meter = Meter(desk.store, quota, chain.chain_id, ordinal)
+        self.keeper = Keeper(desk.store, chain, ordinal, self._meter, say, notice)
+        self._counts: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+        self._skipped: set[str] = set()
+        self._pressed = False
+
+    def ended(self, reason: str) -> SessionEnd:
+        """The session's sums."""
+        pressure = self._meter.pressure()
+        return SessionEnd(
+            reason,
+            pressure.tokens,
+            pressure.dropped_share,
+            self.keeper.batches,
+            self._counts["done"],
+            self._counts["blocked"],
+            self._counts["interrupted"] + self._counts["failed"],
+            pressure.cost_usd,
+            pressure.passed if reason == "pressure" else "",
+        )
+
+    async def batches(self) -> str:
+        """Batch after batch; returns why there is no other."""
+        told_waiting = False
+        while True:
+            now = stamp(self._store.clock.now())
+            if not self._store.read_now(
+                lambda found, now=now: work_left(found, self._chain, now, self._skipped)  # type: ignore[misc]  # a default keeps the loop's value
+            ):
+                return "empty"
+            if reason := self._resting():
+                return reason
+            taken = await self._store.write(
+                lambda tx: take_batch(
+                    tx,
+                    self._chain,
+                    self._ordinal,
+                    batch=self.keeper.batches + 1,
+                    size=self._size.size,
+                    skipped=self._skipped,
+                )
+            )
+            if taken:
+                await self._do(taken)
+                told_waiting = False
+                continue
+            holders = self._store.read_now(self._holders)
+            if not told_waiting:
+                told_waiting = True
+                self._say(
+                    f"What is ready touches what {' and '.join(holders) or 'others'} changes."
+                )
+            if not self._store.read_now(lambda found, now=now: task_leases.held(found, now)):  # type: ignore[misc]  # as above
+                return "held"
+            await self._pause()
+
+    async def _do(self, taken: Sequence[Taken]) -> None:
+        """One batch, from its first step to its last row."""
+        self.keeper.batches += 1
+        size = self._size.size
+        names = ", ".join(one.task_id for one in taken)
+        self._say(f"Batch {self.keeper.batches}: {names} (room for {size}).")
+        outcomes: list[TaskOutcome] = []
+        spent = rejected = 0
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in taken:
+                    if one.resuming:
+                        self._say(one.resuming)
+                    self._meter.begin(one.task_id)
+                    doing = group.create_task(self._one(one.task_id, outcomes))
+                    self.keeper.keep(one, doing)
+        finally:
+            self.keeper.let_go()
+            for one in taken:
+                tokens, verdicts = self._meter.end(one.task_id)
+                spent, rejected = spent + tokens, rejected + verdicts
+            if len(outcomes) < len(taken):
+                await self._store.write(lambda tx: _release(tx, taken))
+        outcome = outcome_of(one.status for one in outcomes)
+        self._size = self._size.after(outcome)
+        blocked = [one for one in outcomes if self._blocks(one)]
+
+        def ended(tx: Tx) -> None:
+            for one in blocked:
+                _block(tx, one)
+            _release(tx, taken)
+            session_metrics.batch_ended(
+                tx,
+                self._chain,
+                self._ordinal,
+                batch=self.keeper.batches,
+                size=size,
+                # A task that is blocked is a result: the batch came to its end.
+                outcome="completed" if outcome == "blocked" else outcome,
+                done=_of(outcomes, "done"),
+                blocked=_of(outcomes, "blocked"),
+                interrupted=[*_of(outcomes, "interrupted"), *_of(outcomes, "failed")],
+                review_failures=rejected,
+                tokens=spent,
+                next_size=self._size.size,
+            )
+            self.keeper.beat(tx)
+
+        await self._store.write(ended)
+        self._counts.update(one.status for one in outcomes)
+
+    async def _one(self, task_id: str, outcomes: list[TaskOutcome]) -> TaskOutcome:
+        """Do one task. Whatever goes wrong with it is its own: the others of its batch go on."""
+        desk = replace(self._desk, pressed=partial(self._rests, task_id))
+        try:
+            ended = await do_task(desk, task_id)
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if task_id not in self.keeper.lost or current is None:
+                raise
+            current.uncancel()
+            ended = TaskOutcome(
+                task_id, "interrupted", "another process took it", reason="elsewhere"
+            )
+        except Exception as error:
+            words = f"{type(error).__name__}: {error}"
+            ended = TaskOutcome(task_id, "failed", words, reason="error")
+        outcomes.append(ended)
+        if ended.reason == "elsewhere":
+            self._skipped.add(task_id)
+        self._tell(ended)
+        return ended
+
+    def _tell(self, ended: TaskOutcome) -> None:
+        words = one_line(ended.summary)
+        told = {
+            "done": f"{ended.task_id} is done: {words}",
+            "blocked": f"{ended.task_id} is blocked: {words}",
+            "interrupted": f"{ended.task_id} rests, {words}",
+            "failed": f"{ended.task_id} broke off and is kept as it is: {words}",
+        }
+        self._say(told[ended.status])
+
+    def _blocks(self, ended: TaskOutcome) -> bool:
+        """Whether the task broke off too often to be taken up again."""
+        if ended.status == "failed":
+            self._failures[ended.task_id] += 1
+        return ended.status == "failed" and self._failures[ended.task_id] >= MOST_FAILURES
+
+    def _rests(self, task_id: str) -> bool:
+        """Asked before each step of a task: whether the session is too full for it."""
+        return bool(self._full(self._meter.measure(task_id)))
+
+    def _resting(self) -> str:
+        """Why no batch is begun; empty while one may be."""
+        if self._desk.stop.is_set():
+            return "drained"
+        if reason := self._full(self._meter.pressure()):
+            return reason
+        return (
+            "quota"
+            if self._quota.batches is not None and self.keeper.batches >= self._quota.batches
+            else ""
+        )
+
+    def _full(self, pressure: Pressure) -> str:
+        reason = pressure.reason
+        if reason and not self._pressed:
+            self._pressed = True
+            what = (
+                "Context pressure" if reason == "pressure" else "The chain's limit of cost or time"
+            )
+            self._say(f"{what}: {pressure.words()}. The session rests after the steps under way.")
+        return reason
+
+    def _holders(self, connection: sqlite3.Connection) -> list[str]:
+        return queue_scope.holders(connection, scope_of(self._chain))
+
+    async def _pause(self) -> None:
+        """Wait a moment, no longer than until the session is to stop."""
+        waits = [
+            asyncio.ensure_future(self._store.clock.sleep(LOOK_S)),
+            asyncio.ensure_future(self._desk.stop.wait()),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+
+
+def _release(tx: Tx, taken: Sequence[Taken]) -> None:
+    for one in taken:
+        task_leases.release(tx, one.task_id, one.token)
+
+
+def _block(tx: Tx, ended: TaskOutcome) -> None:
+    reason = (
+        f"It broke off {MOST_FAILURES} times for a reason that is not the task's: {ended.summary}"
+    )
+    reason = reason[: handoffs.MOST_SUMMARY]
+    handoffs.set_handoff(tx, ended.task_id, "BLOCKED", reason, by=_BY)
+    backlog.block(tx, ended.task_id, reason, by=_BY)
+
+
+def _of(outcomes: Sequence[TaskOutcome], status: str) -> list[str]:
+    return [one.task_id for one in outcomes if one.status == status]

@@ -1,0 +1,120 @@
+"""A chain over a real repository and store, whose sessions are played here with scripted roles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from taskrun.taskrun_world import World, finish, git
+
+from cockpit.store import chain_sessions, chains, journal, task_leases, tasks
+from cockpit.store.chains import Chain
+from cockpit.store.clock import stamp
+from cockpit.work import backlog
+from cockpit.work.coordinator import SessionEnd, run_session
+from cockpit.work.desk import Desk
+from cockpit.work.notify import Notice
+from cockpit.work.pressure import Quota
+from cockpit.work.report import collect_before_decay
+
+ALL_PASS = (
+    finish("implementer", "Done as asked.")
+    + finish("spec reviewer", "VERDICT: PASS\nAll there.")
+    + finish("quality reviewer", "VERDICT: PASS\nSound.")
+)
+"""Every role is content with what is there."""
+
+
+@dataclass
+class ChainWorld:
+    """A project with a chain, and what its sessions said."""
+
+    world: World
+    said: list[str] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+
+    @property
+    def store(self) -> Any:
+        return self.world.store
+
+    def green(self) -> None:
+        """Make the project's tests pass as it stands."""
+        (self.world.root / "calc.py").write_text("def add(a, b):\n    return a + b\n")
+        git(self.world.root, "commit", "--quiet", "-am", "Add adds")
+
+    def tasks(self, count: int, **fields: Any) -> list[str]:
+        return [
+            self.world.task(f"Task {at}", files=[f"part{at}/x.py"], **fields)
+            for at in range(1, count + 1)
+        ]
+
+    def chain(self, **changed: Any) -> Chain:
+        given: dict[str, Any] = {
+            "scope_kind": "all",
+            "headless": True,
+            "batch": "auto",
+            "approve": "all",
+            "model": None,
+            "runner": None,
+            "max_chains": 10,
+            "max_cost": None,
+            "max_wall_s": None,
+            "base_branch": "main",
+            "base_commit": git(self.world.root, "rev-parse", "HEAD"),
+        }
+        return self.store.write_now(lambda tx: chains.create(tx, **{**given, **changed}))
+
+    def desk(self, chain: Chain, ordinal: int, scenario: str, **changed: Any) -> Desk:
+        given: dict[str, Any] = {
+            "chain_id": chain.chain_id,
+            "ordinal": ordinal,
+            "chain_branch": chain.branch,
+            "before_decay": collect_before_decay(chain.chain_id),
+        }
+        return self.world.desk(scenario, **{**given, **changed})
+
+    async def session(
+        self,
+        chain: Chain,
+        ordinal: int = 1,
+        *,
+        scenario: str = ALL_PASS,
+        quota: Quota | None = None,
+        desk: Desk | None = None,
+    ) -> SessionEnd:
+        """One session from its row's beginning to its end."""
+        store = self.store
+        limit = (quota.tokens if quota else None) or 1_000_000
+        store.write_now(lambda tx: chain_sessions.start(tx, chain, ordinal, token_limit=limit))
+        ended = await run_session(
+            desk or self.desk(chain, ordinal, scenario),
+            chain,
+            ordinal,
+            quota=quota or Quota(),
+            say=self.said.append,
+            notice=self.notices.append,
+        )
+        store.write_now(
+            lambda tx: chain_sessions.end(tx, chain, ordinal, "clean", ended.reason)
+        )
+        return ended
+
+    def statuses(self) -> dict[str, str]:
+        found = self.store.read_now(lambda seen: tasks.listed(seen, limit=10_000))
+        return {task.task_id: task.status for task in found}
+
+    def batches(self) -> list[dict[str, Any]]:
+        return [row.detail for row in self.rows("batch.completed")]
+
+    def rows(self, action: str) -> list[Any]:
+        found = self.store.read_now(lambda seen: journal.rows(seen, limit=1_000_000))
+        return [row for row in found if row.action == action]
+
+    def leases(self) -> list[str]:
+        now = stamp(self.store.clock.now())
+        return [one.task_id for one in self.store.read_now(lambda seen: task_leases.held(seen, now))]
+
+    def stand(self, task_id: str, status: str, notes: str | None = None) -> None:
+        self.store.write_now(
+            lambda tx: backlog.set_status(tx, task_id, status, notes, by="person")
+        )
