@@ -53,6 +53,12 @@ def show(text: str) -> None:
     _write(sys.stdout, clean(text) + "\n")
 
 
+def ring(sequence: str) -> None:
+    """Call the person at the terminal: ``sequence`` is cockpit's own, with nothing of others in it raw."""
+    if sys.stderr is not None:
+        _write(sys.stderr, sequence)
+
+
 def show_json(value: Any) -> None:
     """One JSON document on stdout, indented."""
     _write(sys.stdout, json_text(value, indent=2) + "\n")

@@ -1,116 +1,134 @@
-"""``cockpit work``: doing a task of the backlog by roles, in a working tree of its own."""
+"""``cockpit work``: doing the backlog, over as many sessions as it takes."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cockpit.commands.exits import Exit
-from cockpit.commands.project import WrongUse, here, open_store, settings_of
-from cockpit.commands.terminal import say, show, show_json
-from cockpit.store import worktrees
-from cockpit.store.place import Place
+from cockpit.commands.project import WrongUse, first_start, here, open_store, settings_of
+from cockpit.commands.run import Duration
 
 if TYPE_CHECKING:
     from cockpit.config import Settings
-    from cockpit.store.database import Store
-    from cockpit.work.desk import TaskOutcome
+    from cockpit.work.chain import Order
 
-BRANCH = "cockpit/work"
-"""What tasks are merged into that are done one by one."""
+_SCOPE = "Without a person to stop it, work needs a scope: --epic ID, --story ID, or --all for everything."
 
 
-@click.command(short_help="Do a task of the backlog: implement, test, fix, review, merge.")
-@click.option("--task", "task_id", metavar="ID", required=True, help="The task, such as T-42.")
+@click.command(short_help="Do the backlog: implement, test, fix, review, merge, task after task.")
+@click.option(
+    "-n",
+    "--parallel",
+    "batch",
+    metavar="auto|K",
+    help="Tasks at the same time: auto (2 to 4, as it goes), or a number. Default: auto.",
+)
+@click.option("--epic", metavar="ID", help="Only this epic.")
+@click.option("--story", metavar="ID", help="Only this story.")
+@click.option("--all", "everything", is_flag=True, help="The whole backlog.")
+@click.option("--task", "task_id", metavar="ID", help="One task alone, merged into cockpit/work.")
+@click.option("--continue", "again", is_flag=True, help="Go on with the newest unfinished chain.")
+@click.option("--headless", is_flag=True, help="Nobody watches: needs a scope.")
+@click.option(
+    "--max-chains", type=click.IntRange(1, 1000), metavar="N", help="Sessions at most. Default: 10."
+)
 @click.option(
     "--approve",
     type=click.Choice(["ask", "trusted", "reads", "all"]),
     help="What is approved without you. Default: ask.",
 )
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(0, 100_000),
+    metavar="USD",
+    help="The chain ends before spending more.",
+)
+@click.option("--max-wall", type=Duration(), metavar="TIME", help="Nor does it take longer: 2h.")
+@click.option("--runner", metavar="NAME", help="Who does the roles' work. Default: embedded.")
 @click.option("--model", metavar="NAME", help="anthropic:NAME, openai:NAME, offline, …")
 @click.option("--json", "as_json", is_flag=True, help="How it ended, as JSON.")
+@click.option("--chain", "chain_id", hidden=True)
+@click.option("--session", "ordinal", type=click.IntRange(1), hidden=True)
 @click.pass_context
-def work(
-    ctx: click.Context,
-    /,
-    task_id: str,
-    approve: str | None,
-    model: str | None,
-    as_json: bool,
-) -> None:
-    """Do TASK in a working tree and on a branch of its own, and merge it into cockpit/work.
+def work(ctx: click.Context, /, **given: Any) -> None:
+    """Do the ready tasks of the backlog, each on a branch of its own, merged into one branch.
 
-    Your checkout, your branch and your uncommitted work are not touched. Ctrl+C stops after the step
-    that is under way, a second one at once; either way the same command goes on where it stood.
+    Your checkout, your branch and your uncommitted work are not touched. Ctrl+C lets the steps under
+    way end, a second one stops at once; `cockpit work --continue` goes on either way.
     """
+    ctx.exit(_work(given))
+
+
+def _work(given: Mapping[str, Any]) -> Exit:
+    scopes = [name for name in ("epic", "story", "everything", "task_id", "again") if given[name]]
+    if given["chain_id"] and given["ordinal"]:
+        from cockpit.commands.chain_sessions import be_session
+
+        return be_session(given["chain_id"], given["ordinal"])
+    if len(scopes) > 1:
+        raise WrongUse("--epic, --story, --all, --task and --continue exclude each other.")
+    if given["headless"] and not scopes:
+        raise WrongUse(_SCOPE)
+    if given["task_id"]:
+        from cockpit.commands.work_task import work_on
+
+        return work_on(
+            given["task_id"], given["approve"], given["model"], given["runner"], given["as_json"]
+        )
+    flags = {
+        "[approval] policy": given["approve"],
+        "[model] name": given["model"],
+        "[headless] max_chains": given["max_chains"],
+    }
     place = here()
-    settings = settings_of(place, {"[approval] policy": approve, "[model] name": model})
+    settings = settings_of(place, flags)
     if not place.git:
         raise WrongUse(f"{place.root} is no git repository; tasks are done on branches of one.")
+    order = _order(settings, given)
+    first_start(place, quiet=True)
+    from cockpit.commands.chain_watching import resume_and_watch, start_and_watch
+
     with open_store(place) as store:
-        ended = asyncio.run(_do(store, place, settings, task_id))
-        where = store.read_now(lambda found: worktrees.find(found, ended.task_id))
-    if as_json:
-        show_json(
-            {
-                "task_id": ended.task_id,
-                "status": ended.status,
-                "summary": ended.summary,
-                "reason": ended.reason,
-                "merged_commit": ended.merged_commit,
-                "branch": BRANCH,
-                "tokens": ended.tokens,
-                "cost_usd": ended.cost_usd,
-            }
-        )
-    else:
-        show(f"{ended.task_id} is {ended.status}. {ended.summary}")
-        if ended.merged_commit:
-            show(f"Take it with: git merge {BRANCH}")
-        elif where is not None and ended.status == "blocked":
-            show(f"Its work is kept in {where.path}, on {where.branch}.")
-    codes = {"done": Exit.DONE, "blocked": Exit.REFUSED, "interrupted": Exit.INTERRUPTED}
-    stopped = ended.status == "interrupted" and ended.reason != "drained"
-    ctx.exit(Exit.FAILED if stopped else codes[ended.status])
+        if given["again"]:
+            named = [field for option, field in _CHANGEABLE.items() if given[option] is not None]
+            going = resume_and_watch(store, place, settings, None, order, named, given["as_json"])
+        else:
+            going = start_and_watch(store, place, settings, order, given["as_json"])
+        return asyncio.run(going)
 
 
-async def _do(store: Store, place: Place, settings: Settings, task_id: str) -> TaskOutcome:
-    from cockpit.work.doing import Desk, do_task
-    from cockpit.work.trees import uncommitted
+_CHANGEABLE: Mapping[str, str] = {
+    "batch": "batch",
+    "approve": "approve",
+    "model": "model",
+    "runner": "runner",
+    "max_chains": "max_chains",
+    "max_cost": "max_cost",
+    "max_wall": "max_wall_s",
+}
+"""The options that replace what a chain has when it is gone on with, and its names for them."""
 
-    unseen = await uncommitted(place.root)
-    if unseen:
-        count = "1 file" if len(unseen) == 1 else f"{len(unseen)} files"
-        say(
-            f"{count} in your checkout {'is' if len(unseen) == 1 else 'are'} not committed; the task "
-            "does not see these changes, and they are not touched."
-        )
-    desk = Desk(
-        store=store,
-        place=place,
-        settings=settings.runtime,
-        chain_id="",
-        ordinal=0,
-        chain_branch=BRANCH,
+
+def _order(settings: Settings, given: Mapping[str, Any]) -> Order:
+    from cockpit.work.batches import ADAPTIVE, batch_size
+    from cockpit.work.chain import Order
+
+    batch = given["batch"] or ADAPTIVE
+    batch_size(batch)
+    kind = "epic" if given["epic"] else "story" if given["story"] else "all"
+    return Order(
+        scope_kind=kind,
+        scope_id=given["epic"] or given["story"] or "",
+        headless=given["headless"],
+        batch=batch,
         approve=settings.runtime.policy,
         model=settings.runtime.model.model,
+        runner=given["runner"],
+        max_chains=settings.headless.max_chains,
+        max_cost=given["max_cost"],
+        max_wall_s=given["max_wall"],
     )
-    loop = asyncio.get_running_loop()
-    running = asyncio.ensure_future(do_task(desk, task_id))
-
-    def stop() -> None:
-        if desk.stop.is_set():
-            running.cancel()
-        desk.stop.set()
-        say("It stops after this step; Ctrl+C again stops it now.")
-
-    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it
-    try:
-        return await running
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)

@@ -81,6 +81,11 @@ def bury(tx: Tx, chain_id: str) -> tuple[ChainSession, ...]:
     )
 
 
+def is_watched(chain: Chain) -> bool:
+    """Whether a process that is there watches over the chain."""
+    return chain.owner is not None and process_alive(chain.owner)
+
+
 def _running(tx: Tx, chain_id: str) -> ChainSession | None:
     bury(tx, chain_id)
     known = chain_sessions.of_chain(tx.connection, chain_id)

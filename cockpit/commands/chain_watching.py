@@ -1,0 +1,202 @@
+"""Watching over a chain from a terminal: told as it goes, stopped by Ctrl+C, reported at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
+
+from cockpit.commands.chain_sessions import ask_to_stop
+from cockpit.commands.chain_shown import document
+from cockpit.commands.exits import Exit
+from cockpit.commands.terminal import on_terminal, ring, say, show, show_json
+from cockpit.commands.work_task import say_unseen
+from cockpit.store import chains, journal
+from cockpit.store.errors import NotFound
+from cockpit.store.follow import follow
+from cockpit.store.wording import plural
+
+if TYPE_CHECKING:
+    from cockpit.config import Settings
+    from cockpit.store.chains import Chain
+    from cockpit.store.database import Store
+    from cockpit.store.place import Place
+    from cockpit.work.chain import Order
+    from cockpit.work.chain_story import ChainStory
+
+_CODES = {
+    "completed": Exit.DONE,
+    "limited": Exit.DONE,
+    "failed": Exit.FAILED,
+    "stopped": Exit.INTERRUPTED,
+}
+
+
+async def start_and_watch(
+    store: Store, place: Place, settings: Settings, order: Order, as_json: bool
+) -> Exit:
+    """Begin a chain and see it through; returns the exit code."""
+    from cockpit.work.chain import begin
+
+    await say_unseen(place, "tasks do")
+    after = await store.read(journal.last_seq)
+    chain = await begin(store, place, order)
+    return await _see_through(store, place, settings, chain, after, as_json)
+
+
+async def resume_and_watch(
+    store: Store,
+    place: Place,
+    settings: Settings,
+    chain_id: str | None,
+    order: Order,
+    given: Sequence[str],
+    as_json: bool,
+) -> Exit:
+    """Go on with a chain (None: the newest that is not complete); ``given`` fields of ``order`` replace
+    its own."""
+    from cockpit.work.chain import go_on
+
+    if chain_id is None:
+        found = store.read_now(chains.unfinished)
+        if found is None:
+            raise NotFound("There is no unfinished chain; begin one with `cockpit work`.")
+        chain_id = found.chain_id
+    named, after = chain_id, await store.read(journal.last_seq)
+    more = settings.headless.max_chains
+    chain = await store.write(lambda tx: go_on(tx, named, order, sessions=more, given=given))
+    return await _see_through(store, place, settings, chain, after, as_json)
+
+
+async def _see_through(
+    store: Store, place: Place, settings: Settings, chain: Chain, after: int, as_json: bool
+) -> Exit:
+    from cockpit.work.chain_process import Watch, watch_over
+
+    chain_id = chain.chain_id
+    teller = Teller(store, place, settings, chain_id, after, quiet=as_json)
+    watching = asyncio.ensure_future(watch_over(Watch(store, place, os.environ), chain_id))
+    telling = asyncio.create_task(teller.follow())
+    asked: list[asyncio.Task[None]] = []
+
+    def stop() -> None:
+        asked.append(asyncio.create_task(ask_to_stop(store, chain_id, now=bool(asked))))
+        if len(asked) == 1:
+            say("It comes to rest; Ctrl+C again stops it now. Nothing is lost either way.")
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it
+    try:
+        await asyncio.wait({watching, telling}, return_when=asyncio.FIRST_COMPLETED)
+        if telling.done():  # whoever read it went away
+            await ask_to_stop(store, chain_id, now=False)
+        ended = await watching
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        telling.cancel()
+        (unread,) = await asyncio.gather(telling, return_exceptions=True)
+        await asyncio.gather(*asked)
+    await _report(store, place, settings, ended)
+    if isinstance(unread, Exception):
+        raise unread
+    await teller.rest()
+    await teller.call(f"{chain_id} is {ended.status}", ended.reason or ended.scope)
+    _conclude(store, ended, as_json)
+    return _CODES[ended.status]
+
+
+async def _report(store: Store, place: Place, settings: Settings, ended: Chain) -> None:
+    from cockpit.work.report import report_wanted, write_report
+
+    wanted = settings.headless.report
+    if store.read_now(lambda found: report_wanted(found, ended, wanted)):
+        await write_report(store, place, ended)
+
+
+def _conclude(store: Store, ended: Chain, as_json: bool) -> None:
+    if as_json:
+        show_json(store.read_now(lambda found: document(found, chains.load(found, ended.chain_id))))
+        return
+    known = store.read_now(lambda found: chains.progress(found, ended))
+    if known.done:
+        show(f"Take what is done with: git merge {ended.branch}")
+    if known.blocked:
+        show(f"{plural(known.blocked, 'task')} blocked: `cockpit tasks list --status blocked`.")
+    if ended.status != "completed":
+        show(f"Go on with: cockpit chain resume {ended.chain_id}")
+
+
+class Teller:
+    """Tells a chain as it goes, and calls a person when one is waited for."""
+
+    def __init__(
+        self,
+        store: Store,
+        place: Place,
+        settings: Settings,
+        chain_id: str,
+        after: int,
+        *,
+        quiet: bool = False,
+    ) -> None:
+        from cockpit.work.chain_story import ChainStory
+
+        self._store = store
+        self._place = place
+        self._settings = settings
+        self._chain_id = chain_id
+        self._seq = after
+        self._quiet = quiet
+        self._story: ChainStory = ChainStory(chain_id)
+
+    async def follow(self) -> None:
+        """Tell what comes, until it is cancelled. Raises ``ReaderGone``."""
+        async for rows in follow(self._store, after=self._seq):
+            await self._tell(rows)
+
+    async def rest(self) -> None:
+        """Tell what was written and not told yet."""
+        async for rows in self._unread():
+            await self._tell(rows)
+
+    async def until_ended(self) -> None:
+        """Tell what comes until the chain has ended."""
+        async for rows in follow(self._store, after=self._seq):
+            await self._tell(rows)
+            chain = self._store.read_now(lambda found: chains.load(found, self._chain_id))
+            if chain.status not in chains.OPEN:
+                return
+
+    async def call(self, title: str, words: str, *, urgent: bool = False) -> None:
+        """Call the person, in the way that is set."""
+        from cockpit.work.notify import Notice, notify
+
+        await notify(
+            Notice(title, words, urgent=urgent),
+            self._settings.headless.notify,
+            terminal=ring if on_terminal(sys.stderr) else None,
+            environment=os.environ,
+            cwd=self._place.root,
+        )
+
+    async def _unread(self) -> AsyncIterator[Sequence[journal.Row]]:
+        while rows := await self._store.read(lambda found: journal.rows(found, after=self._seq)):
+            yield rows
+
+    async def _tell(self, rows: Sequence[journal.Row]) -> None:
+        for row in rows:
+            if row.seq <= self._seq:
+                continue
+            self._seq = row.seq
+            told = self._story.tell(row)
+            if told is None:
+                continue
+            if not self._quiet:
+                show(told.line)
+            elif on_terminal(sys.stderr):
+                say(told.line)
+            if told.calls:
+                await self.call(f"{self._chain_id} waits for you", told.line.strip(), urgent=True)

@@ -1,0 +1,121 @@
+"""``cockpit work --task``: doing one task of the backlog by roles, in a working tree of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+from cockpit.commands.exits import Exit
+from cockpit.commands.project import WrongUse, here, open_store, settings_of
+from cockpit.commands.terminal import say, show, show_json
+from cockpit.store import task_leases, tasks, worktrees
+from cockpit.store.place import Place
+
+if TYPE_CHECKING:
+    from cockpit.config import Settings
+    from cockpit.store.database import Store
+    from cockpit.work.desk import TaskOutcome
+
+BRANCH = "cockpit/work"
+"""What tasks are merged into that are done one by one."""
+
+
+def work_on(
+    task_id: str, approve: str | None, model: str | None, runner: str | None, as_json: bool
+) -> Exit:
+    """Do that task in a working tree and on a branch of its own, and merge it into :data:`BRANCH`.
+
+    Ctrl+C stops after the step that is under way, a second one at once; either way the same command
+    goes on where it stood.
+    """
+    place = here()
+    settings = settings_of(place, {"[approval] policy": approve, "[model] name": model})
+    if not place.git:
+        raise WrongUse(f"{place.root} is no git repository; tasks are done on branches of one.")
+    with open_store(place) as store:
+        ended = asyncio.run(_do(store, place, settings, task_id, runner))
+        where = store.read_now(lambda found: worktrees.find(found, ended.task_id))
+    if as_json:
+        show_json(
+            {
+                "task_id": ended.task_id,
+                "status": ended.status,
+                "summary": ended.summary,
+                "reason": ended.reason,
+                "merged_commit": ended.merged_commit,
+                "branch": BRANCH,
+                "tokens": ended.tokens,
+                "cost_usd": ended.cost_usd,
+            }
+        )
+    else:
+        show(f"{ended.task_id} is {ended.status}. {ended.summary}")
+        if ended.merged_commit:
+            show(f"Take it with: git merge {BRANCH}")
+        elif where is not None and ended.status == "blocked":
+            show(f"Its work is kept in {where.path}, on {where.branch}.")
+    codes = {"done": Exit.DONE, "blocked": Exit.REFUSED, "interrupted": Exit.INTERRUPTED}
+    stopped = ended.status == "interrupted" and ended.reason != "drained"
+    return Exit.FAILED if stopped else codes[ended.status]
+
+
+async def say_unseen(place: Place, whom: str) -> None:
+    """Say which changes of the checkout ``whom`` (as in "the task does") not see."""
+    from cockpit.work.trees import uncommitted
+
+    unseen = await uncommitted(place.root)
+    if unseen:
+        count = "1 file" if len(unseen) == 1 else f"{len(unseen)} files"
+        say(
+            f"{count} in your checkout {'is' if len(unseen) == 1 else 'are'} not committed; {whom} not "
+            "see these changes, and they are not touched."
+        )
+
+
+async def _do(
+    store: Store, place: Place, settings: Settings, task_id: str, runner: str | None
+) -> TaskOutcome:
+    from cockpit.work.doing import Desk, do_task
+
+    await say_unseen(place, "the task does")
+    desk = Desk(
+        store=store,
+        place=place,
+        settings=settings.runtime,
+        chain_id="",
+        ordinal=0,
+        chain_branch=BRANCH,
+        approve=settings.runtime.policy,
+        model=settings.runtime.model.model,
+        runner=runner,
+        work=settings.work,
+    )
+    loop = asyncio.get_running_loop()
+    task_id = store.read_now(lambda found: tasks.load(found, task_id)).task_id
+    token = await store.write(lambda tx: task_leases.take(tx, task_id, "cockpit work"))
+    running = asyncio.ensure_future(do_task(desk, task_id))
+    keeping = asyncio.create_task(_keep(store, task_id, token))
+
+    def stop() -> None:
+        if desk.stop.is_set():
+            running.cancel()
+        desk.stop.set()
+        say("It stops after this step; Ctrl+C again stops it now.")
+
+    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it
+    try:
+        return await running
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        keeping.cancel()
+        await store.write(lambda tx: task_leases.release(tx, task_id, token))
+
+
+async def _keep(store: Store, task_id: str, token: str) -> None:
+    """Keep the task for this process, so that no chain takes it up meanwhile."""
+    while True:
+        await store.clock.sleep(task_leases.LEASE_S / 3)
+        await store.write(lambda tx: task_leases.renew(tx, task_id, token))
