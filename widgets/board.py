@@ -88,11 +88,12 @@ class Board(ScrollView, can_focus=True):
         """The key of the row under the cursor; empty where there is none."""
         return self._key(self.cursor)
 
-    def turn_to(self, key: str) -> None:
-        """Put the cursor on the row with that key, where there is one."""
+    def turn_to(self, key: str) -> bool:
+        """Put the cursor on the row with that key; False where there is none."""
         keys = [self._key(place) for place in range(len(self._places))]
         if key in keys:
             self.cursor = keys.index(key)
+        return key in keys
 
     def _key(self, place: int) -> str:
         row = self._lines[self._places[place]] if place < len(self._places) else ""

@@ -9,8 +9,8 @@ from typing import Literal
 Pane = Literal["prompt", "conversation", "bands", "proposals", "work", "tasks", ""]
 """Where keys go. ``tasks`` is wherever a task stands under the cursor: in the work pane, on the board,
 in the queue, and over a task itself."""
-Group = Literal["Decide", "Say", "Session", "Look", "Tasks", "Program"]
-GROUPS: tuple[Group, ...] = ("Decide", "Say", "Session", "Look", "Tasks", "Program")
+Group = Literal["Decide", "Say", "Session", "Look", "Chains", "Tasks", "Program"]
+GROUPS: tuple[Group, ...] = ("Decide", "Say", "Session", "Look", "Chains", "Tasks", "Program")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,9 @@ class Moment:
     """What the validity of an action depends on. ``kind`` is the kind of the proposal in front,
     empty without one; ``asking`` is True while a second key is awaited, ``listing`` while the
     prompt offers a list, which has the keys then; ``oriented`` once a wave has a packet. ``task`` is the
-    status of the task under the cursor, empty without one; ``board`` while the board is open."""
+    status of the task under the cursor, empty without one; ``board`` while the board is open. ``chain``
+    is the status of the chain whose tree the cursor is in; ``lively`` while a session can be followed
+    from there, ``attached`` while there is a way back from the one that was."""
 
     pane: Pane = "prompt"
     empty: bool = True
@@ -35,6 +37,9 @@ class Moment:
     listing: bool = False
     task: str = ""
     board: bool = False
+    chain: str = ""
+    lively: bool = False
+    attached: bool = False
 
 
 When = Callable[[Moment], bool]
@@ -74,6 +79,9 @@ _SPELLED = {
     "enter": "⏎",
     "escape": "esc",
     "tab": "⇥",
+    "left": "←",
+    "right": "→",
+    "space": "␣",
     "shift+tab": "⇧⇥",
     "pageup": "pgup",
     "pagedown": "pgdn",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from cockpit.app.action import Action, Moment, spelled
+from cockpit.app.chain_actions import CHAIN_ACTIONS
 from cockpit.app.work_actions import WORK_ACTIONS
 
 
@@ -135,6 +136,7 @@ ACTIONS: tuple[Action, ...] = (
         "page_down", "Look", "Scroll the conversation on", "on", ("pagedown",),
         when=lambda m: m.pane == "prompt", palette=False,
     ),
+    *CHAIN_ACTIONS,
     *WORK_ACTIONS,
     Action("theme", "Look", "Change the theme", "theme"),
     Action(

@@ -11,7 +11,7 @@ from textual.app import SuspendNotSupported
 
 from cockpit.app import editor
 from cockpit.app.action import Pane
-from cockpit.app.dialogs import Ask, Help, Peek, PickOne
+from cockpit.app.dialogs import Ask, Help, PickOne
 from cockpit.app.packet_acts import PacketActs
 from cockpit.app.panes import PANES
 from cockpit.app.work_acts import WorkActs
@@ -22,7 +22,6 @@ from widgets.views import ProposalView
 if TYPE_CHECKING:
     from cockpit.app.screen import CockpitScreen
 
-_PEEK_TURNS = 6
 _QUIT_S = 2.0
 
 
@@ -160,19 +159,18 @@ class Acts(PacketActs, WorkActs):
 
     def sessions(self) -> None:
         """Pick a session to follow."""
-        rows = [
-            (row.key, row.title, f"{row.state} · {row.key}")
-            for row in self._screen.panes.board.view.rows
-        ]
 
         def picked(key: str | None) -> None:
             if key:
+                self.forget_way()
                 self._cockpit.attach(key)
 
+        rows = list(self.followable())
         self._cockpit.push_screen(PickOne("Sessions", rows, empty="No session yet."), picked)
 
     def new(self) -> None:
         """Leave the session as it is; the next words begin another."""
+        self.forget_way()
         self._cockpit.attach("")
         self._screen.prompt.focus()
 
@@ -201,24 +199,6 @@ class Acts(PacketActs, WorkActs):
                 cockpit.ask(lambda: cockpit.engine.change(followed, task_type=name))
 
         cockpit.push_screen(Ask(title, words, value=value), answered)
-
-    def open_row(self, key: str) -> None:
-        """A row of the work pane: see its task, or follow its session."""
-        if key in self._work.tasks:
-            self.open(key)
-        else:
-            self._cockpit.attach(key)
-            self._screen.prompt.focus()
-
-    def peek(self, key: str) -> None:
-        """A glance at a task, or at a session without following it."""
-        state = self._cockpit.feed.state
-        if key in state.work.tasks:
-            self.glance(key)
-        session = state.sessions.get(key)
-        if session is not None:
-            turns = state.conversation(key).changed()[-_PEEK_TURNS:]
-            self._cockpit.push_screen(Peek(session.name, turns))
 
     # Look
 

@@ -170,6 +170,7 @@ class CockpitApp(App[int], inherit_bindings=False):
             front=front,
             project=place.home.name,
             model=self._model,
+            trees=self._main.acts.trees if self._main is not None else None,
         )
 
     def _changed(self) -> None:

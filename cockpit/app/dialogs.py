@@ -14,10 +14,8 @@ from textual.widgets import Input, Static
 
 from cockpit.app.action import GROUPS, Action, spelled
 from widgets.clean import clean
-from widgets.conversation import Conversation
 from widgets.pick import Pick, PickRow
 from widgets.tone import DIM, STRONG, line
-from widgets.views import TurnView
 
 T = TypeVar("T")
 _KEY_CELLS = 16
@@ -83,27 +81,6 @@ class PickOne(Dialog[str]):
         self.dismiss(None)
 
 
-class Peek(Dialog[None]):
-    """The last turns of a session that is not followed."""
-
-    BINDINGS = [Binding("space,enter,q", "leave", "close", show=False)]  # noqa: RUF012
-
-    def __init__(self, title: str, turns: Sequence[TurnView]) -> None:
-        super().__init__()
-        self._title, self._turns = title, turns
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="peek", classes="box") as box:
-            box.border_title = Content(clean(self._title, newlines=False))
-            box.border_subtitle = Content("space or esc: back")
-            yield Conversation(self._turns)
-
-    def on_mount(self) -> None:
-        conversation = self.query_one(Conversation)
-        conversation.border_title = None
-        conversation.focus()
-
-
 class Help(Dialog[None]):
     """Every key and what it does, from the registry of actions."""
 
@@ -146,7 +123,7 @@ class HelpText(Static):
             _pair(
                 "space", "proposals: keep or drop an item · work: a glance at the task or session"
             ),
-            _pair("⏎", "work: see the task, follow the session"),
+            _pair("⏎", "work: follow the session, see the task, open the chain's tree"),
             _pair("h j k l", "board: from card to card, as the arrows do"),
         ]
         self._rows = rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
@@ -59,9 +60,8 @@ class Commands(Provider):
     def _more(self, screen: CockpitScreen) -> Iterator[Command]:
         for name in sorted(self.app.available_themes):
             yield f"Theme: {name}", "", partial(screen.cockpit.choose_theme, name)
-        rows = screen.panes.board.view.rows[:_SESSIONS_MOST]
-        for row in rows:
-            yield f"Follow: {row.title}", row.state, partial(screen.cockpit.attach, row.key)
+        for key, name, hint in islice(screen.acts.followable(), _SESSIONS_MOST):
+            yield f"Follow: {name}", hint, partial(screen.cockpit.attach, key)
 
 
 def _drawn(title: str, hint: str) -> Content:

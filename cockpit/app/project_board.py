@@ -1,12 +1,16 @@
-"""Chains and work as the pane shows them: the tasks at work, and what each session does now."""
+"""Chains and work as the pane shows them: chains, the tasks at work, and what each session does now."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator
+from itertools import islice
 
 from cockpit.app import project_kanban
+from cockpit.app.project_agents import Agents
 from cockpit.app.project_header import SessionState
 from cockpit.app.project_work import Work
+from widgets.chain_views import ChainRowView, ChainTaskView
 from widgets.numerals import money, tokens
 from widgets.views import BoardView, WorkRowView
 
@@ -22,21 +26,86 @@ _SIGNS = {
 }
 
 
+class Roster:
+    """The sessions that stand in no tree, in the order in which they are shown, and their sums.
+
+    Kept as rows come, so that tens of thousands of sessions cost no more to look at than those seen.
+    """
+
+    def __init__(self) -> None:
+        self._live: dict[str, SessionState] = {}
+        self._ended: dict[str, SessionState] = {}
+        self._known: dict[str, tuple[str, float | None]] = {}
+        self._counts: Counter[str] = Counter()
+        self._cost: float | None = None
+
+    def changed(self, session: SessionState) -> None:
+        """The session's latest row changed it."""
+        name = session.session_id
+        self.drop(name)
+        (self._ended if session.ended else self._live)[name] = session
+        self._known[name] = (session.status, session.cost_usd)
+        self._counts[session.status] += 1
+        if session.cost_usd is not None:
+            self._cost = (self._cost or 0.0) + session.cost_usd
+
+    def drop(self, session_id: str) -> None:
+        """The session stands somewhere else."""
+        status, cost = self._known.pop(session_id, ("", None))
+        if not status:
+            return
+        self._counts[status] -= 1
+        if cost is not None and self._cost is not None:
+            self._cost -= cost
+        self._live.pop(session_id, None)
+        self._ended.pop(session_id, None)
+
+    def __iter__(self) -> Iterator[SessionState]:
+        """Those that run before those that ended, the latest first."""
+        yield from reversed(self._live.values())
+        yield from reversed(self._ended.values())
+
+    def summary(self) -> str:
+        """All of them in one line; empty while there are none."""
+        if not self._known:
+            return ""
+        counts = self._counts
+        parts = [f"{len(self._known):,} session" + ("s" if len(self._known) != 1 else "")]
+        parts += [
+            f"{sign} {number:,} {word}"
+            for sign, number, word in (
+                ("▶", counts["running"], "working"),
+                ("?", counts["waiting"], "waiting"),
+                ("✔", counts["completed"], "done"),
+                ("✗", counts["failed"] + counts["blocked"], "stuck"),
+            )
+            if number
+        ]
+        if self._cost is not None:
+            parts.append(money(self._cost))
+        return "   ".join(parts)
+
+
 def board(
-    sessions: Iterable[SessionState],
+    roster: Roster,
     *,
     followed: str,
     waiting: Collection[str],
-    work: Work | None = None,
+    work: Work,
+    chains: tuple[ChainRowView, ...] = (),
+    agents: Agents | None = None,
 ) -> BoardView:
-    """Tasks at work first; then sessions, those that run before those that ended, the latest first.
-    ``waiting`` are the sessions with a pending proposal."""
-    ordered = sorted(sessions, key=lambda each: (each.ended, -each.order))
+    """Chains first, then other tasks at work; then sessions, those that run before those that ended,
+    the latest first. ``waiting`` are the sessions with a pending proposal."""
+    beside = {each.line.key for each in chains if isinstance(each, ChainTaskView)}
+    sessions = islice(roster, _MOST)
+    rows = [_row(each, followed, each.session_id in waiting) for each in sessions]
     return BoardView(
-        work=project_kanban.summary(work) if work is not None else "",
-        tasks=project_kanban.lines(work) if work is not None else (),
-        summary=_summary(ordered) if ordered else "",
-        rows=tuple(_row(each, followed, each.session_id in waiting) for each in ordered[:_MOST]),
+        work=project_kanban.summary(work),
+        tasks=project_kanban.lines(work, beside=beside),
+        summary=roster.summary(),
+        rows=(*(agents.rows() if agents is not None else ()), *rows),
+        chains=chains,
     )
 
 
@@ -59,26 +128,3 @@ def _row(session: SessionState, followed: str, waiting: bool) -> WorkRowView:
         detail=detail,
         current=session.session_id == followed,
     )
-
-
-def _summary(sessions: Sequence[SessionState]) -> str:
-    working = sum(each.status == "running" for each in sessions)
-    waiting = sum(each.status == "waiting" for each in sessions)
-    done = sum(each.status == "completed" for each in sessions)
-    stuck = sum(each.status in ("failed", "blocked") for each in sessions)
-    count = f"{len(sessions)} session" + ("s" if len(sessions) != 1 else "")
-    parts = [count]
-    parts += [
-        f"{sign} {number} {word}"
-        for sign, number, word in (
-            ("▶", working, "working"),
-            ("?", waiting, "waiting"),
-            ("✔", done, "done"),
-            ("✗", stuck, "stuck"),
-        )
-        if number
-    ]
-    costs = [each.cost_usd for each in sessions if each.cost_usd is not None]
-    if costs:
-        parts.append(money(sum(costs)))
-    return "   ".join(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -17,7 +17,7 @@ TITLES = {
     "done": "Done",
     "archived": "Archived",
 }
-_SIGNS: dict[str, tuple[str, Tone]] = {
+SIGNS: dict[str, tuple[str, Tone]] = {
     "todo": ("○", "plain"),
     "in_progress": ("▶", "warn"),
     "review": ("◇", "accent"),
@@ -35,7 +35,7 @@ def sign(work: Work, task: TaskState) -> tuple[str, Tone]:
     """The sign and tone of a task: one that waits for others has a sign of its own."""
     if task.status == "todo" and task.task_id not in work.ready:
         return "◌", "dim"
-    return _SIGNS.get(task.status, ("·", "dim"))
+    return SIGNS.get(task.status, ("·", "dim"))
 
 
 def summary(work: Work) -> str:
@@ -53,8 +53,9 @@ def summary(work: Work) -> str:
     return "   ".join(parts)
 
 
-def lines(work: Work) -> tuple[TaskLineView, ...]:
-    """The tasks at work, the oldest first, and those that were done last."""
+def lines(work: Work, *, beside: Collection[str] = ()) -> tuple[TaskLineView, ...]:
+    """The tasks at work, the oldest first, and those that were done last; without those that are
+    shown ``beside``."""
     found: list[TaskState] = []
     for status in _AT_WORK:
         standing = work.standing(status)
@@ -63,14 +64,18 @@ def lines(work: Work) -> tuple[TaskLineView, ...]:
         else:
             found += islice(standing.values(), _LINES_MOST)
     done = list(islice(reversed(work.standing("done").values()), _DONE_LINES))  # type: ignore[call-overload]  # a dict's values can be reversed, which Mapping does not say
-    return tuple(_line(work, each) for each in [*found[:_LINES_MOST], *done])
+    shown = [*found[:_LINES_MOST], *done]
+    return tuple(task_line(work, each) for each in shown if each.task_id not in beside)
 
 
-def _line(work: Work, task: TaskState) -> TaskLineView:
+def task_line(work: Work, task: TaskState) -> TaskLineView:
+    """Where a task stands, on one line."""
     mark, tone = sign(work, task)
     phase, words = task.phase or "started", f"next: {task.next_step}" if task.next_step else ""
     tests = task.tests
-    if task.status == "review":
+    if task.status == "todo":
+        phase = "to do"
+    elif task.status == "review":
         phase, words = "review", words if task.rework else ""
     elif task.status == "blocked":
         phase, words = "blocked", task.blocker

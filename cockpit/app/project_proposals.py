@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,10 @@ _KINDS: dict[str, Kind] = {
     "context": "context", "action": "action", "profile": "profile", "skill": "skill",
 }  # fmt: skip
 _RISKS: dict[str, Risk] = {"low": "low", "medium": "medium", "high": "high"}
+
+
+def _nowhere(_: str) -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +58,21 @@ class Queue:
         self,
         now: datetime,
         sessions: Mapping[str, SessionState],
+        chain_of: Callable[[str], str] = _nowhere,
         *,
         followed: str = "",
         front: str = "",
     ) -> QueueView:
         """The queue with the proposal ``front`` in front while it is pending, else the oldest of
-        the session that is followed, else the oldest."""
+        the session that is followed, else the oldest. ``chain_of`` names the session of a chain that
+        a session belongs to."""
         if not self.pending:
             return QueueView()
         order = self.order(followed)
         chosen = front if front in self.pending else order[0]
         shown = self.pending[chosen]
         return QueueView(
-            front=proposal(shown, now, sessions.get(shown.session_id)),
+            front=proposal(shown, now, sessions.get(shown.session_id), chain_of(shown.session_id)),
             index=order.index(chosen),
             total=len(order),
         )
@@ -92,7 +98,9 @@ def _shown(identity: str, row: Row) -> Shown:
     )
 
 
-def proposal(shown: Shown, now: datetime, session: SessionState | None) -> ProposalView:
+def proposal(
+    shown: Shown, now: datetime, session: SessionState | None, chain: str = ""
+) -> ProposalView:
     """The view that a person decides over. An unknown kind or risk is shown as the gravest."""
     body = shown.body
     risk = _RISKS.get(shown.risk, "high")
@@ -106,6 +114,7 @@ def proposal(shown: Shown, now: datetime, session: SessionState | None) -> Propo
         session=shown.session_id,
         task=session.task_id if session else "",
         role=session.role if session else "",
+        chain=chain,
         age_s=max(0, _seconds(shown.at, now) or 0),
         left_s=_left(shown.expires_at, now),
         revises=shown.revises,

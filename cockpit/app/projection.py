@@ -10,11 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from cockpit.app.project_board import board
+from cockpit.app import detail as read
+from cockpit.app import project_chains
+from cockpit.app.project_agents import PREFIX, Agents
+from cockpit.app.project_board import Roster, board
+from cockpit.app.project_chains import Chains
 from cockpit.app.project_conversation import Conversation
 from cockpit.app.project_header import SessionState, header
 from cockpit.app.project_meter import meter, waves_left
 from cockpit.app.project_proposals import Queue
+from cockpit.app.project_trees import Trees
 from cockpit.app.project_work import PREFIXES, Work
 from cockpit.store.journal import Row
 from widgets.views import BoardView, HeaderView, MeterView, QueueView, TurnView
@@ -44,6 +49,9 @@ class State:
         self.sessions: dict[str, SessionState] = {}
         self.queue = Queue()
         self.work = Work()
+        self.chains = Chains()
+        self.agents = Agents()
+        self._roster = Roster()
         self._conversations: dict[str, Conversation] = {}
         self._meters: dict[str, MeterView] = {}
         self._horizons: dict[str, int | None] = {}
@@ -55,15 +63,32 @@ class State:
         self.seq, self.at = row.seq, row.at
         if row.action.startswith("proposal."):
             self.queue.apply(row)
+        elif row.action.startswith(project_chains.PREFIXES):
+            self.chains.apply(row)
+            if self.chains.run_of(found := read.text(row.detail, "session_id")) is not None:
+                self._roster.drop(found)
+            return
         elif row.action.startswith(PREFIXES):
             self.work.apply(row)
             return
-        if not row.session_id or row.action.startswith("agent."):
+        elif row.action.startswith(PREFIX):
+            self.agents.apply(row)
             return  # an agent from outside is no session of ours
+        if not row.session_id:
+            return
         session = self.sessions.get(row.session_id)
         if session is None:
             session = self.sessions[row.session_id] = SessionState(row.session_id)
         session.apply(row)
+        if row.action == "session.created":
+            self.chains.session(session)
+        elif row.action == "model.completed":
+            used = read.number(row.detail, "input_tokens") + read.number(
+                row.detail, "output_tokens"
+            )
+            self.chains.spent(row.session_id, used, read.real(row.detail, "cost_usd"))
+        if session.order == row.seq and self.chains.run_of(row.session_id) is None:
+            self._roster.changed(session)
         self.conversation(row.session_id).apply(row)
         if row.action == "wave.started":
             self._horizons[row.session_id] = waves_left(row)
@@ -93,10 +118,13 @@ class State:
         project: str = "",
         branch: str = "",
         model: str = "",
+        trees: Trees | None = None,
     ) -> Views:
-        """The screen that follows ``session_id``, with the proposal ``front`` in front."""
+        """The screen that follows ``session_id``, with the proposal ``front`` in front and the
+        ``trees`` of chains as far open as the person left them."""
         talk = self._conversations.get(session_id)
         pending = self.queue.pending
+        waiting = {each.session_id: each.title for each in pending.values()}
         return Views(
             header=header(
                 self.sessions.get(session_id),
@@ -108,11 +136,17 @@ class State:
             turns=talk.changed(since) if talk is not None else (),
             revision=talk.revision if talk is not None else 0,
             meter=self._meters.get(session_id, _NOTHING),
-            queue=self.queue.view(now, self.sessions, followed=session_id, front=front),
+            queue=self.queue.view(
+                now, self.sessions, self.chains.words_of, followed=session_id, front=front
+            ),
             board=board(
-                self.sessions.values(),
+                self._roster,
                 followed=session_id,
-                waiting={each.session_id for each in pending.values()},
+                waiting=waiting,
                 work=self.work,
+                chains=(trees or Trees()).rows(
+                    self.chains, self.work, followed=session_id, waiting=waiting
+                ),
+                agents=self.agents,
             ),
         )

@@ -72,6 +72,8 @@ class Runs:
 
     async def _run(self, session_id: str) -> None:
         try:
+            if await self._elsewhere(session_id):
+                return
             await self._engine.run(session_id, interactive=True)
             # Words that were said as the run came to rest would otherwise wait for the next ones.
             while session_id in self._again:
@@ -86,6 +88,21 @@ class Runs:
         finally:
             self._tasks.pop(session_id, None)
             self._changed()
+
+    async def _elsewhere(self, session_id: str) -> bool:
+        """A role of a task, and an agent from outside, are run by whoever began them: in a tree that is
+        not the person's checkout. Their words are kept for the next wave there."""
+        session = await self._engine.store.read(
+            lambda connection: sessions.load(connection, session_id)
+        )
+        if not session.role and session.task_type != sessions.OUTSIDE:
+            return False
+        if session.status not in ("running", "waiting"):
+            about = f"{session.role} of {session.task_id}" if session.role else "an outside agent's"
+            self._tell(
+                f"Nothing runs session {session_id} now ({about}); words to it are not read."
+            )
+        return True
 
     async def _unheard(self, session_id: str) -> bool:
         def look(connection: sqlite3.Connection) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from textual import events
@@ -70,9 +71,7 @@ class CockpitScreen(Screen[None]):
         self.asking_policy = ""
         self._said: wording.PromptWords | None = None
         self._known: set[str] = set()
-        self._due = False
-        self._painted = False
-        self._turned = False
+        self._due = self._painted = self._turned = False
         self._arm_timer: Timer | None = None
 
     @property
@@ -120,7 +119,8 @@ class CockpitScreen(Screen[None]):
     def moment(self) -> Moment:
         """What the validity of actions depends on, now."""
         front = self.steering.open
-        return Moment(
+        return replace(
+            self.acts.moment,
             pane=self.pane,
             empty=not self.prompt.text.strip(),
             kind=front.kind if front is not None else "",
@@ -134,7 +134,6 @@ class CockpitScreen(Screen[None]):
             waiting=self.queue.total,
             selection=bool(self.prompt.selected_text) and self.pane == "prompt",
             listing=any(each.open for each in self.query(Completions)),
-            task=self.acts.task_status,
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -37,7 +37,7 @@ class TaskActs(OverScreen):
         if isinstance(top, OverTasks):
             return self._work.tasks.get(top.task_id)
         board = self._screen.panes.board
-        return self._work.tasks.get(board.at_cursor) if board.has_focus else None
+        return self._work.tasks.get(board.at_cursor.rpartition("/")[2]) if board.has_focus else None
 
     @property
     def task_status(self) -> str:

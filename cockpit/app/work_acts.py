@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cockpit.app.chain_acts import ChainActs
 from cockpit.app.dialogs import Ask, PickOne
 from cockpit.app.over import Live
 from cockpit.app.project_kanban import Looking
-from cockpit.app.task_acts import TaskActs
 from widgets.pick import PickRow
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cockpit.app.task_form import Draft
 
 
-class WorkActs(TaskActs):
+class WorkActs(ChainActs):
     """The part of :class:`~cockpit.app.acts.Acts` that shows and writes the backlog."""
 
     def __init__(self, screen: CockpitScreen) -> None:
@@ -25,6 +25,7 @@ class WorkActs(TaskActs):
 
     def repaint(self) -> None:
         """The journal told something: draw the screens above the cockpit's own, too."""
+        self.keep_up()
         for each in self._cockpit.screen_stack:
             if isinstance(each, Live):
                 each.paint()
@@ -48,12 +49,6 @@ class WorkActs(TaskActs):
             return
         cockpit.push_screen(BoardScreen(self._screen))
 
-    def open(self, task_id: str) -> None:
-        """See a task in full."""
-        from cockpit.app.task_screen import TaskScreen
-
-        self._cockpit.push_screen(TaskScreen(self._screen, task_id))
-
     def queue(self) -> None:
         """The queue, with its reasons."""
         from cockpit.app.queue_screen import QueueScreen
@@ -65,12 +60,6 @@ class WorkActs(TaskActs):
         """The work in progress of the task under the cursor."""
         if (task := self.task) is not None:
             self.glance(task.task_id)
-
-    def glance(self, task_id: str) -> None:
-        """The work in progress of a task."""
-        from cockpit.app.task_memory import WipInspector
-
-        self._cockpit.push_screen(WipInspector(self._screen, task_id))
 
     def handoff(self) -> None:
         """What the task under the cursor handed over."""

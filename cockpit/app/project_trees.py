@@ -1,0 +1,268 @@
+"""Chains as the pane shows them: trees of sessions and tasks, opened as far as the person wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from cockpit.app import project_kanban
+from cockpit.app.project_chains import Chains, ChainState, Progress, Run, Stretch
+from cockpit.app.project_work import COLUMNS, SETTLED, TaskState, Work
+from widgets.card_views import TaskLineView, Tone
+from widgets.chain_views import ChainRowView, ChainTaskView, ChainView, MarkView, StretchView
+from widgets.numerals import money, tokens
+
+CLOSED, LIVE, WHOLE = 0, 1, 2
+"""How far a tree is open: its head; what is at work in it; everything that was done in it."""
+
+ENDED_SHOWN = 12
+"""Chains at rest that are shown."""
+
+_MARKS = 4
+_LAST_DONE = 2
+_ROWS_MOST = 600
+_FULL = 0.8
+_SIGNS: dict[str, tuple[str, Tone]] = {
+    "running": ("▶", "warn"),
+    "draining": ("◑", "warn"),
+    "completed": ("✔", "good"),
+    "stopped": ("■", "dim"),
+    "failed": ("✗", "bad"),
+    "limited": ("■", "warn"),
+}
+_SESSIONS: dict[str, tuple[str, Tone]] = {
+    "running": ("▶", "warn"),
+    "clean": ("✔", "good"),
+    "stopped": ("■", "dim"),
+    "crashed": ("✗", "bad"),
+}
+_WHY = {
+    "pressure": "handed on: its context was full",
+    "quota": "handed on after its batches",
+    "empty": "no task was left",
+    "drained": "drained",
+    "limit": "at a limit",
+}
+_STEPS = {
+    "implement": "implementing",
+    "test": "testing",
+    "fix": "fixing",
+    "spec_review": "spec review",
+    "quality_review": "quality review",
+    "merge": "merging",
+}
+_SAYS_NEXT = ("implement", "test", "fix")
+
+
+@dataclass(slots=True)
+class Trees:
+    """How far each tree was opened by the person, by chain; others are open while they live."""
+
+    levels: dict[str, int] = field(default_factory=dict)
+    _tallies: dict[str, tuple[tuple[Work, int], Progress]] = field(default_factory=dict)
+
+    def level(self, chain: ChainState) -> int:
+        """How far the chain's tree is open."""
+        found = self.levels.get(chain.chain_id)
+        if found is None:
+            return LIVE if chain.live else CLOSED
+        return WHOLE if found == LIVE and not chain.live else found
+
+    def turn(self, chain: ChainState, step: int) -> bool:
+        """Open (1) or fold (-1) the tree by a step; False when it is as far as it goes."""
+        steps = (CLOSED, LIVE, WHOLE) if chain.live else (CLOSED, WHOLE)
+        place = steps.index(self.level(chain)) + step
+        if not 0 <= place < len(steps):
+            return False
+        self.levels[chain.chain_id] = steps[place]
+        return True
+
+    def rows(
+        self,
+        chains: Chains,
+        work: Work,
+        *,
+        followed: str = "",
+        waiting: Mapping[str, str] | None = None,
+    ) -> tuple[ChainRowView, ...]:
+        """The lines of all trees. ``waiting`` are sessions with a pending proposal, and its title."""
+        asked = waiting or {}
+        rows: list[ChainRowView] = []
+        for chain in chains.newest(ENDED_SHOWN):
+            level = self.level(chain)
+            rows.append(self._head(chain, work, level))
+            if level != CLOSED and len(rows) < _ROWS_MOST:
+                drawn = _Tree(chain, work, followed, asked, whole=level == WHOLE).rows()
+                rows += list(drawn)[: _ROWS_MOST - len(rows)]
+        return tuple(rows)
+
+    def _head(self, chain: ChainState, work: Work, level: int) -> ChainView:
+        known = self._progress(chain, work) if chain.live else chain.told
+        mark, tone = _SIGNS.get(chain.status, ("·", "dim"))
+        sessions = list(chain.stretches.values())
+        words = [f"{known.ready:,} ready"] if known.ready else []
+        words += [f"{known.blocked:,} blocked"] if known.blocked else []
+        costs = [each.cost_usd for each in sessions if each.cost_usd is not None]
+        state = chain.reason or chain.status if chain.status in ("failed", "limited") else ""
+        if chain.status == "draining":
+            state = "stopping" if chain.now else "draining"
+        elif chain.status == "stopped":
+            state = "stopped"
+        return ChainView(
+            key=chain.chain_id,
+            sign=mark,
+            tone=tone,
+            name=chain.chain_id,
+            scope=_scope(chain, work),
+            earlier=max(0, len(sessions) - _MARKS),
+            marks=tuple(_mark(each) for each in sessions[-_MARKS:]),
+            done=known.done,
+            total=known.total,
+            words=" · ".join(words),
+            state=state,
+            state_tone="bad" if chain.status == "failed" else "warn",
+            spend=_spend(sum(each.tokens for each in sessions), sum(costs) if costs else None),
+            folded=level != WHOLE and bool(sessions),
+        )
+
+    def _progress(self, chain: ChainState, work: Work) -> Progress:
+        """How the scope stands now; what the chain told last where the backlog is not known."""
+        now = (work, work.revision)
+        kept = self._tallies.get(chain.chain_id)
+        if kept is None or kept[0] != now:
+            kept = self._tallies[chain.chain_id] = (now, _tally(chain, work))
+        return kept[1] if kept[1].total else chain.told
+
+
+def _tally(chain: ChainState, work: Work) -> Progress:
+    def count(tasks: Iterable[TaskState]) -> int:
+        if not scope:
+            return len(list(tasks))
+        return sum(project_kanban.in_scope(work, each, scope) for each in tasks)
+
+    scope = chain.scope_id
+    counts = {name: count(work.standing(name).values()) for name in COLUMNS}
+    ready = count(work.tasks[each] for each in work.ready)
+    return Progress(sum(counts.values()), counts["done"], counts["blocked"], ready)
+
+
+def _scope(chain: ChainState, work: Work) -> str:
+    if not chain.scope_id:
+        return "all tasks" if chain.scope_kind == "all" else chain.scope_kind
+    return f"{chain.scope_kind} {project_kanban.scope_words(work, chain.scope_id)}"
+
+
+def _mark(stretch: Stretch) -> MarkView:
+    mark, tone = _SESSIONS.get(stretch.status, ("·", "dim"))
+    return MarkView(mark, tone, f"s{stretch.ordinal}")
+
+
+def _spend(used: int, cost_usd: float | None) -> str:
+    parts = [tokens(used)] if used > 0 else []
+    if cost_usd is not None:
+        parts.append(money(cost_usd))
+    return " · ".join(parts)
+
+
+class _Tree:
+    """What stands below the head of one chain."""
+
+    def __init__(
+        self,
+        chain: ChainState,
+        work: Work,
+        followed: str,
+        waiting: Mapping[str, str],
+        *,
+        whole: bool,
+    ) -> None:
+        self._chain = chain
+        self._work = work
+        self._followed = followed
+        self._waiting = waiting
+        self._whole = whole
+
+    def rows(self) -> Iterator[ChainRowView]:
+        chain = self._chain
+        if self._whole:
+            for each in chain.stretches.values():
+                yield self._stretch(each)
+                yield from self._tasks(chain.runs[task_id] for task_id in each.tasks)
+            return
+        working = chain.working
+        if working is not None:
+            yield self._stretch(working)
+        yield from self._tasks(self._at_work())
+
+    def _at_work(self) -> list[Run]:
+        """What is under way in the chain, what is blocked in it, and what was done last."""
+        runs = self._chain.runs.values()
+        under_way = [each for each in runs if not each.ended]
+        stuck = [each for each in runs if each.ended and self._stuck(each)]
+        done = sorted((each for each in runs if each.ended and each.step == "done"),
+                      key=lambda each: -each.seq)[:_LAST_DONE]  # fmt: skip
+        return [*under_way, *stuck, *done]
+
+    def _stuck(self, run: Run) -> bool:
+        task = self._work.tasks.get(run.task_id)
+        return run.step == "blocked" and (task is None or task.status == "blocked")
+
+    def _stretch(self, stretch: Stretch) -> StretchView:
+        mark, tone = _SESSIONS.get(stretch.status, ("·", "dim"))
+        count = len(stretch.tasks)
+        held = f"{count} task" + ("s" if count != 1 else "")
+        if stretch.live:
+            state = f"batch {stretch.batch} of {stretch.size}" if stretch.size else "next batch"
+        elif stretch.status == "crashed":
+            state = f"{held} · died: {stretch.reason}" if stretch.reason else f"{held} · died"
+        else:
+            state = f"{held} · {_WHY.get(stretch.reason, stretch.reason or stretch.status)}"
+        share = stretch.tokens / stretch.token_limit if stretch.token_limit > 0 else 0.0
+        pressure = ""
+        if stretch.token_limit > 0:
+            pressure = f"{tokens(stretch.tokens)} of {tokens(stretch.token_limit)} tok"
+        if stretch.dropped_share > 0:
+            pressure += f" · {stretch.dropped_share:.0%} dropped"
+        used = 0 if stretch.token_limit > 0 else stretch.tokens
+        return StretchView(
+            key=f"{self._chain.chain_id}/s{stretch.ordinal}",
+            sign=mark,
+            tone=tone,
+            name=f"s{stretch.ordinal}",
+            state=state,
+            pressure=pressure,
+            spend=_spend(used, stretch.cost_usd),
+            full=stretch.live and share >= _FULL,
+        )
+
+    def _tasks(self, runs: Iterable[Run]) -> Iterator[ChainTaskView]:
+        for run in runs:
+            task = self._work.tasks.get(run.task_id) or TaskState(run.task_id)
+            yield ChainTaskView(
+                key=f"{self._chain.chain_id}/{run.task_id}",
+                line=self._line(run, task),
+                spend=_spend(run.tokens, run.cost_usd),
+                current=bool(run.session_id) and run.session_id == self._followed,
+            )
+
+    def _line(self, run: Run, task: TaskState) -> TaskLineView:
+        known = task.task_id in self._work.tasks
+        drawn = project_kanban.task_line(self._work, task)
+        if run.ended:
+            stands = "done" if run.step == "done" else "blocked"
+            if known and (task.status == stands or stands == "blocked" or task.status in SETTLED):
+                return drawn  # or what became of it since
+            mark, tone = project_kanban.SIGNS[stands]
+            return replace(drawn, sign=mark, tone=tone, phase=stands, tests=None, words=run.summary)
+        asked = self._waiting.get(run.session_id)
+        if asked is not None:
+            return replace(drawn, sign="?", tone="accent", phase="waits for you", words=asked)
+        phase = _STEPS.get(run.step, run.step)
+        if run.attempt > 1:
+            phase += f" {run.attempt}"
+        working = self._chain.working
+        if working is None or working.ordinal != run.ordinal:
+            words = "left here: the next session takes it up"
+            return replace(drawn, sign="◌", tone="dim", phase=phase, words=words)
+        says = f"next: {task.next_step}" if run.step in _SAYS_NEXT and task.next_step else ""
+        return replace(drawn, sign="▶", tone="warn", phase=phase, tests=task.tests, words=says)
