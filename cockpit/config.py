@@ -20,13 +20,22 @@ from types import MappingProxyType
 from typing import Any
 
 from cockpit.config_keys import KEYS, TABLES, Key, OutOfBounds, key_of
+from cockpit.config_runners import read_runners
 from cockpit.decide.settings import ModelSettings
-from cockpit.loop.settings import AdaptationLimits, Limits, ObserveLimits, RuntimeSettings
+from cockpit.loop.settings import (
+    AdaptationLimits,
+    Limits,
+    ObserveLimits,
+    RunnerSettings,
+    RuntimeSettings,
+)
 from cockpit.store.errors import CockpitError
 from cockpit.work.commissions import COMMISSIONS
 from cockpit.work.settings import HeadlessSettings, WorkSettings
 
 LARGEST_FILE = 1_000_000
+_OTHERS = ("keys", "runner")
+"""Tables whose keys are the person's own words."""
 
 
 class ConfigInvalid(CockpitError):
@@ -86,16 +95,20 @@ class _Layers:
         self._values: dict[Key, Any] = {}
         self._origins: dict[str, str] = {}
         self._keys: dict[str, tuple[str, ...]] = {}
+        self._runners: dict[str, RunnerSettings] = {}
 
     def file(self, path: Path, *, trusted: bool) -> None:
         document = _document(path)
         for table, body in document.items():
-            if table not in (*TABLES, "keys"):
-                raise _unknown(path, f"[{table}]", [f"[{name}]" for name in (*TABLES, "keys")])
+            if table not in (*TABLES, *_OTHERS):
+                raise _unknown(path, f"[{table}]", [f"[{name}]" for name in (*TABLES, *_OTHERS)])
             if not isinstance(body, dict):
                 raise ConfigInvalid(f"{path}: {table} is a table; write it as [{table}].")
             if table == "keys":
                 self._remap(path, body, trusted)
+                continue
+            if table == "runner":
+                self._name_runners(path, body, trusted)
                 continue
             for name, value in body.items():
                 key = key_of(table, name)
@@ -138,6 +151,7 @@ class _Layers:
             adaptation=AdaptationLimits(**parts["adaptation"]),
             user_dir=user_folder(env),
             environment=dict(env),
+            runners=MappingProxyType(self._runners),
             commissions=COMMISSIONS,
             **parts[""],
         )
@@ -212,6 +226,18 @@ class _Layers:
                 )
             self._keys[action] = tuple(keys)
         self._origins["[keys]"] = str(path)
+
+    def _name_runners(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
+        if not trusted:
+            raise ConfigInvalid(
+                f"{path}: [runner] is not allowed here: a repository may not name programs that run on "
+                "your machine. Put it into your own configuration."
+            )
+        try:
+            self._runners |= read_runners(body)
+        except OutOfBounds as error:
+            raise ConfigInvalid(f"{path}: {error}.") from error
+        self._origins |= {f"[runner.{name}]": str(path) for name in body}
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -71,6 +71,12 @@ def choose_model(
         from cockpit.decide.outside import OutsideModel
 
         return OutsideModel(rest)
+    if kind == "runner":
+        raise ModelError(
+            "config",
+            f"An agent from outside took this session ({rest or 'no name'}), for one part of a task;"
+            " it cannot be gone on with. Begin a new one.",
+        )
     from cockpit.decide.provider import ProviderModel
 
     return ProviderModel(_endpoint(name, kind, rest, config, env), sleep=sleep)

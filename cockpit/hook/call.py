@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from cockpit.store.hook_pending import Told
 
+TASK = "COCKPIT_TASK"
+"""The variable in which cockpit names the task of an agent that it runs itself."""
 BUSY_MS = 250
 """How long a call waits for another process that holds the store."""
 
@@ -75,6 +77,9 @@ def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
 
 def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
     """Into the store; into a file while another process holds the store."""
+    given = os.environ.get(TASK, "")
+    if given.startswith("T-") and given[2:].isdecimal() and len(given) < 20:
+        body["task"] = given
     told = _told(event, body)
     try:
         wake = _store(event, body, told, place)

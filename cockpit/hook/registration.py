@@ -17,14 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cockpit.store.errors import CockpitError
+from cockpit.work.runners.hooks import wanted
 
 Scope = Literal["project", "local", "user"]
-
-_TOOLS = {
-    "claude": "Bash|Edit|Write|MultiEdit|NotebookEdit|mcp__.*__update_task_status",
-    "codex": "Bash|apply_patch|mcp__.*__update_task_status",
-}
-_TIMEOUT_S = 15
 
 
 class SettingsInvalid(CockpitError):
@@ -41,32 +36,6 @@ class Settings:
     path: Path
     before: str | None
     body: Mapping[str, Any]
-
-
-def wanted(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
-    """Our hooks by event: each a list with one matcher group. ``program`` starts cockpit."""
-    handler: dict[str, Any] = {
-        "type": "command",
-        "command": f"{program} hook --agent {agent}",
-        "timeout": _TIMEOUT_S,
-    }
-    shell, tools = "Bash", _TOOLS[agent]
-    matchers = {
-        "SessionStart": None,
-        "SessionEnd": None,
-        "PreToolUse": shell,
-        "PermissionRequest": "*",
-        "PostToolUse": tools,
-        "PostToolUseFailure": tools,
-        "PreCompact": None,
-        "Stop": None,
-    }
-    if agent == "codex":
-        del matchers["PostToolUseFailure"]  # there a failed command is told like any other
-    return {
-        event: [{**({"matcher": matcher} if matcher else {}), "hooks": [dict(handler)]}]
-        for event, matcher in matchers.items()
-    }
 
 
 def place_of(agent: str, scope: Scope, root: Path, env: Mapping[str, str]) -> Path:

@@ -14,7 +14,13 @@ _OVER = ("done", "archived", "blocked", "todo")
 
 
 def taken_up(event: str, body: dict[str, Any]) -> tuple[str | None, str | None]:
-    """(the task that the session works on from now on, the one it no longer works on)."""
+    """(the task that the session works on from now on, the one it no longer works on).
+
+    An agent that cockpit runs was given its task, and takes up no other.
+    """
+    given = body.get("task")
+    if isinstance(given, str):
+        return given, None
     if event != "PostToolUse":
         return None, None
     arguments = body.get("arguments", {})

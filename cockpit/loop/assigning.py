@@ -36,13 +36,15 @@ async def assign(
     model: str | None,
     policy: str,
     beside: Callable[[Tx, str], object],
+    runner: str = "",
 ) -> str:
     """A new headless session for ``given``; returns its id. Nothing runs yet.
 
     ``beside`` is called with the id in the transaction that makes it, so that no session is made
-    that nobody knows of. Raises ``ModelError``.
+    that nobody knows of. With ``runner`` an agent from outside takes it and no wave ever does.
+    Raises ``ModelError``.
     """
-    name = engine.model(model).name
+    name = f"{sessions.RUNNER}{runner}" if runner else engine.model(model).name
     role, task = given.role, given.task
     kind = task.task_type if task.task_type in engine.types else "implement"
     if not set(role.tools) - {"request_context", "finish"}:
@@ -83,14 +85,15 @@ async def assign(
             role="person",
             text=f"{task.task_id}, {role.name.replace('_', ' ')}: {task.title}",
         )
-        events.ingest(
-            tx,
-            source=session.source,
-            source_event_id="task",
-            event_type=SUBMITTED,
-            trace_id=session.trace_id,
-            payload={"text": text, "scope_items": list(given.scope), "included": False},
-        )
+        if not runner:
+            events.ingest(
+                tx,
+                source=session.source,
+                source_event_id="task",
+                event_type=SUBMITTED,
+                trace_id=session.trace_id,
+                payload={"text": text, "scope_items": list(given.scope), "included": False},
+            )
         beside(tx, session.session_id)
         return session.session_id
 

@@ -47,6 +47,23 @@ class AdaptationLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class RunnerSettings:
+    """An agent of somebody else's that may take a role's part in place of the engine.
+
+    ``command`` is its argv with placeholders; ``format`` how its output is read (``auto`` finds out);
+    ``env`` names the variables that it gets although they look like secrets. ``timeout_s`` seconds and
+    ``max_output_mb`` mebibytes of output end a run.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    format: Literal["auto", "claude", "codex", "text"] = "auto"
+    env: tuple[str, ...] = ()
+    timeout_s: float = 3600.0
+    max_output_mb: int = 64
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeSettings:
     """Everything that a runtime needs to know and does not find in the project. ``commissions`` are the
     actions without a session that it can carry out, by their type."""
@@ -60,5 +77,6 @@ class RuntimeSettings:
     adaptation: AdaptationLimits = field(default_factory=AdaptationLimits)
     user_dir: Path = Path()
     environment: Mapping[str, str] = field(default_factory=dict)
+    runners: Mapping[str, RunnerSettings] = field(default_factory=dict)
     log_json: str | None = None
     commissions: Commissions = field(default_factory=dict)

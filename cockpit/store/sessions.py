@@ -24,6 +24,8 @@ POLICIES = ("ask", "trusted", "reads", "all")
 LEASE_S = 60.0
 OUTSIDE = "outside"
 """The task type of a session whose agent cockpit does not drive: it goes on when that agent calls."""
+RUNNER = "runner:"
+"""How the model of a session begins that an outside runner takes; the runner's name follows."""
 CHANGEABLE = ("policy", "model", "task_type", "title", "target", "limits", "rev", "interactive")
 
 _ENTERED = {
@@ -246,7 +248,8 @@ def recent(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
 def last(connection: sqlite3.Connection) -> Session | None:
     """The session that changed last, of those that cockpit drives itself."""
     row = connection.execute(
-        f"{_SELECT} WHERE task_type<>? ORDER BY updated_at DESC LIMIT 1", (OUTSIDE,)
+        f"{_SELECT} WHERE task_type<>? AND model NOT LIKE ? ORDER BY updated_at DESC LIMIT 1",
+        (OUTSIDE, f"{RUNNER}%"),
     ).fetchone()
     return None if row is None else _read(row)
 
@@ -303,6 +306,11 @@ def this_process() -> str:
 
 @cache
 def _named(pid: int) -> str:
+    return named_process(pid)
+
+
+def named_process(pid: int) -> str:
+    """A process as :func:`this_process` names itself in it."""
     return f"{pid}/{_started(pid)}"
 
 

@@ -1,7 +1,8 @@
 """One role's part of a task: what it is told, its session, and what its last words were.
 
 Each is an ordinary session of the engine in the task's own tree, so that its proposals, packets and
-budget are those of any other. Source: design of work, "Doing a task".
+budget are those of any other; or an agent from outside takes it (:mod:`cockpit.work.outside`). Source:
+design of work, "Doing a task".
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from pathlib import Path
 from cockpit.access.paths import PathRefused
 from cockpit.loop.assigning import Assignment, assign
 from cockpit.loop.review_context import visible
-from cockpit.loop.roles import Role
 from cockpit.loop.runtime import Runtime, runtime_over
 from cockpit.store import sessions, task_runs, wip
 from cockpit.store.canonical import canonical_json
 from cockpit.store.place import Place
+from cockpit.store.sessions import Session
 from cockpit.store.task_runs import Step
 from cockpit.store.tasks import Task
 from cockpit.store.worktrees import Worktree
-from cockpit.work.desk import EMBEDDED, Desk
+from cockpit.work.desk import Desk
 from cockpit.work.fixing import named_files
+from cockpit.work.outside import runner_of, take_part
 from cockpit.work.trees import WorktreeTrouble, changed_files, tried
 
 DIFF_BYTES = 50 * 1024
@@ -75,40 +77,46 @@ async def play(
 
     Raises ``ModelError``, ``Stale`` when another process runs it, and other ``CockpitError``.
     """
-    if (desk.runner or EMBEDDED) != EMBEDDED:
-        raise WorktreeTrouble(f"There is no runner {desk.runner!r} here; use {EMBEDDED!r}.")
     runtime = await stage.runtime(tree)
-    session_id = step.session_id
-    if session_id is None:
-        role = runtime.engine.role(ROLE_OF[step.step])
-        if role is None:
-            raise WorktreeTrouble(f"There is no role {ROLE_OF[step.step]}.")
-        given = await _assignment(desk, runtime, role, tree, task, step, steps)
-        session_id = await assign(
-            runtime.engine,
-            given,
-            model=desk.model,
-            policy=desk.approve,
-            beside=lambda tx, made: task_runs.attach(tx, step, made),
-        )
-    named = session_id
-    session = desk.store.read_now(lambda found: sessions.load(found, named))
-    if session.status != "completed":
-        session = await runtime.run(named, interactive=False)
+    session = None if step.session_id is None else _session(desk, step.session_id)
+    if session is None or session.status != "completed":
+        runner = runner_of(desk, session.model if session else None)
+        if session is None:
+            made = await assign(
+                runtime.engine,
+                await _assignment(desk, runtime, tree, task, step, steps),
+                model=desk.model,
+                policy=desk.approve,
+                beside=lambda tx, made: task_runs.attach(tx, step, made),
+                runner="" if runner is None else runner.name,
+            )
+            session = _session(desk, made)
+        if runner is None:
+            session = await runtime.run(session.session_id, interactive=False)
+        else:
+            given = await _assignment(desk, runtime, tree, task, step, steps)
+            await take_part(desk, tree, given, session.session_id, runner)
+            session = _session(desk, session.session_id)
     result = session.result
     status = str(result.get("status", "")) if session.status == "completed" else "blocked"
     return Played(status or "blocked", str(result.get("summary", "")).strip())
 
 
+def _session(desk: Desk, session_id: str) -> Session:
+    return desk.store.read_now(lambda found: sessions.load(found, session_id))
+
+
 async def _assignment(
     desk: Desk,
     runtime: Runtime,
-    role: Role,
     tree: Worktree,
     task: Task,
     step: Step,
     steps: Sequence[Step],
 ) -> Assignment:
+    role = runtime.engine.role(ROLE_OF[step.step])
+    if role is None:
+        raise WorktreeTrouble(f"There is no role {ROLE_OF[step.step]}.")
     root = Path(tree.path)
     wants = {"changed_files", "named_files"} & set(
         role.context

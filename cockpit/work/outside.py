@@ -1,0 +1,139 @@
+"""A role's part of a task taken by an agent from outside: what it is told, and what it may not leave.
+
+A reviewer's agent has tools of its own, whatever its role says: what it changed is put back. Source:
+design of work, "The runner of a session is configurable".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cockpit.access.scopes import AGENT_SCOPES, READ, WORK_READ
+from cockpit.loop.assigning import Assignment
+from cockpit.loop.roles import Role
+from cockpit.loop.settings import RunnerSettings
+from cockpit.store import sessions
+from cockpit.store.errors import CockpitError
+from cockpit.store.worktrees import Worktree
+from cockpit.work.desk import EMBEDDED, Desk
+from cockpit.work.runners.command import RunnerTrouble
+from cockpit.work.runners.run import run_outside
+from cockpit.work.trees import WorktreeTrouble, commit_of, git, put_back, tried
+
+_WRITES = frozenset(("write_file", "edit_file", "run", "git_commit"))
+_SHOWN = 20
+
+_HOW = """## How You Are Run Here
+
+cockpit runs you as a program of your own, in {worktree}. You have your own tools and none of those that the
+text above names: read and change files, run commands, and commit as you always do.
+
+- Where it says to call `finish`, end with a last message instead: {last}
+- Stay in this folder and on the branch `{branch}`. Do not push, and leave other branches alone.
+- cockpit keeps the status of {task}, runs its tests and merges it. Do not change its status yourself.
+- Nobody reads along: ask nothing. What you cannot decide is a reason to end as blocked.{reads}{files}
+"""
+_DONE = (
+    "its first line is `STATUS: done` or `STATUS: blocked`, alone, and below it what you would have "
+    "said in the summary."
+)
+_VERDICT = "its first line is your verdict, alone, and below it the findings."
+_READS = "\n- You only read: whatever you change is put back."
+
+
+class RunnerCrashed(CockpitError):
+    """An outside agent ended without a finish; its part is taken again."""
+
+    code = "runner_crashed"
+
+
+def runner_of(desk: Desk, model: str | None) -> RunnerSettings | None:
+    """The runner of a session whose model is ``model`` (None: a new one); None is the engine.
+
+    Raises :class:`~cockpit.work.runners.command.RunnerTrouble` for one that nobody configured.
+    """
+    if model is None:
+        name = desk.runner or EMBEDDED
+    else:
+        begins = model.startswith(sessions.RUNNER)
+        name = model.removeprefix(sessions.RUNNER) if begins else EMBEDDED
+    if name == EMBEDDED:
+        return None
+    found = desk.settings.runners.get(name)
+    if found is None:
+        there = ", ".join([EMBEDDED, *desk.settings.runners])
+        raise RunnerTrouble(
+            f"There is no runner {name!r} here; there are: {there}. Your own configuration names"
+            f" others: [runner.{name}] command = [...]."
+        )
+    return found
+
+
+async def take_part(
+    desk: Desk, tree: Worktree, given: Assignment, session_id: str, runner: RunnerSettings
+) -> None:
+    """Have the agent take the session; it is completed then.
+
+    Raises :class:`RunnerCrashed`, ``Stale``, ``WorktreeTrouble`` when the agent left the branch, and
+    what :func:`~cockpit.work.runners.run.run_outside` raises.
+    """
+    root, role = Path(tree.path), given.role
+    writes = bool(_WRITES & set(role.tools))
+    before = await commit_of(root, "HEAD")
+    try:
+        outcome = await run_outside(
+            desk.store,
+            desk.place,
+            runner,
+            session_id=session_id,
+            prompt=prompt_of(given, tree, writes=writes),
+            worktree=root,
+            task_id=given.task.task_id,
+            environment=desk.settings.environment,
+            policy=desk.approve,
+            scopes=AGENT_SCOPES if writes else frozenset({READ, WORK_READ}),
+            max_tokens=role.max_tokens,
+        )
+    finally:
+        if not writes and before is not None:
+            await _undo(tree, root, before)
+    await _on_its_branch(tree, root)
+    if outcome.status in ("crashed", "stopped"):
+        raise RunnerCrashed(outcome.reason)
+
+
+def prompt_of(given: Assignment, tree: Worktree, *, writes: bool) -> str:
+    """What the agent is told: the role's words, then how it is run."""
+    role: Role = given.role
+    named = [item.removeprefix("file:") for item in given.scope][:_SHOWN]
+    how = _HOW.format(
+        worktree=tree.path,
+        branch=tree.branch,
+        task=given.task.task_id,
+        last=_VERDICT if role.gives_verdict else _DONE,
+        reads="" if writes else _READS,
+        files=f"\n- Begin with: {', '.join(named)}." if named else "",
+    )
+    return f"{given.text}\n\n{how}"
+
+
+async def _undo(tree: Worktree, root: Path, before: str) -> None:
+    """Put the tree back to where a role that only reads found it."""
+    if await _branch(root) == tree.branch and await commit_of(root, "HEAD") != before:
+        await git(root, "reset", "--quiet", "--hard", before)
+    await put_back(root)
+
+
+async def _on_its_branch(tree: Worktree, root: Path) -> None:
+    now = await _branch(root)
+    if now != tree.branch:
+        where = f"on {now}" if now else "on no branch"
+        raise WorktreeTrouble(
+            f"The agent left the branch {tree.branch}: {tree.path} is {where} now. Its work is kept;"
+            f" bring what you want of it to {tree.branch}, switch back to it, and unblock the task."
+        )
+
+
+async def _branch(root: Path) -> str:
+    ended = await tried(root, "symbolic-ref", "--quiet", "--short", "HEAD")
+    return ended.text.strip() if ended.ok else ""
