@@ -30,18 +30,30 @@ SCRIPT = "bug.toml"
     type=click.Path(file_okay=False, path_type=Path),
     help="Where to make the sample project: a folder that is empty or not there. Default: a new one.",
 )
+@click.option(
+    "--chain",
+    is_flag=True,
+    help="Six tasks of a backlog instead, done by roles over several processes.",
+)
 @click.pass_context
-def demo(ctx: click.Context, /, folder: Path | None) -> None:
+def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
     """Make a small Git project and work in it: a review of a branch, then a bug.
 
     Enter approves what the agent asks for, Escape discusses it. The words are those of cockpit's
     offline rules and of a script; everything else is real. Without a terminal a policy decides, and
-    the report of both sessions is printed.
+    the report of both sessions is printed. With --chain nobody is asked: a chain of sessions does six
+    tasks on branches of its own, and what it left is checked.
     """
     program = _program()
     root = folder.absolute() if folder else Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
     say(f"Making the sample project in {root} …")
     sample = asyncio.run(make_sample(root))
+    if chain:
+        from cockpit.commands import demo_chain
+
+        ended = asyncio.run(demo_chain.play(sample))
+        say(demo_chain.next_words(root, program))
+        ctx.exit(ended)
     os.chdir(root)
     place = here()
     script = _script(place)
