@@ -127,6 +127,8 @@ class _Doing:
                 concluded = await conclude(self._desk, self._task(), self._run, coming, steps)
                 return _Ended(coming.step, *concluded, coming.reason)
             if self._desk.rests():
+                if steps:
+                    await self._desk.store.write(lambda tx, name=coming.step: self._point(tx, name))  # type: ignore[misc]  # a default keeps the loop's value
                 return _Ended("interrupted", f"stopped before: {coming.step}", reason="drained")
             step = await self._desk.store.write(lambda tx, name=coming.step: self._enter(tx, name))  # type: ignore[misc]  # a default keeps the loop's value
             try:
@@ -158,14 +160,19 @@ class _Doing:
             step = task_runs.take_up(tx, known[-1], **where)
         else:
             step = task_runs.begin(tx, self._task_id, self._run, name, **where)
-        status, phase, following = _STANDS[name]
+        status, phase, _ = _STANDS[name]
         backlog.set_status(tx, self._task_id, status, by=_BY)
+        self._point(tx, name, phase=phase)
+        return step
+
+    def _point(self, tx: Tx, name: str, **more: str) -> None:
+        """Say in the work in progress which step is to be taken next, and ``more``."""
+        following = _STANDS[name][2]
         known_wip = tasks.load(tx.connection, self._task_id).wip or {}
         failing = str(known_wip.get("test_results", {}).get("failing_test", ""))
         if name == "fix" and failing:
             following = f"fix failing test {failing}"
-        wip.update(tx, self._task_id, {"phase": phase, "next_step": following}, by=_BY)
-        return step
+        wip.update(tx, self._task_id, {**more, "next_step": following}, by=_BY)
 
     async def _take(self, step: Step, steps: list[Step]) -> None:
         match step.step:
