@@ -28,7 +28,7 @@ from cockpit.work.batches import batch_size, outcome_of
 from cockpit.work.desk import Desk, TaskOutcome
 from cockpit.work.doing import do_task
 from cockpit.work.keeping import LOOK_S, Keeper
-from cockpit.work.left_over import scope_of, work_left
+from cockpit.work.left_over import being_done, scope_of, work_left
 from cockpit.work.metering import Meter
 from cockpit.work.notify import Notice
 from cockpit.work.pressure import Pressure, Quota
@@ -150,13 +150,13 @@ class _Session:
                 await self._do(taken)
                 told_waiting = False
                 continue
-            holders = self._store.read_now(self._holders)
+            holders, coming = self._store.read_now(self._holders)
             if not told_waiting:
                 told_waiting = True
                 self._say(
                     f"What is ready touches what {' and '.join(holders) or 'others'} changes."
                 )
-            if not self._store.read_now(lambda found, now=now: task_leases.held(found, now)):  # type: ignore[misc]  # as above
+            if not coming:
                 return "held"
             await self._pause()
 
@@ -167,22 +167,35 @@ class _Session:
         names = ", ".join(one.task_id for one in taken)
         self._say(f"Batch {self.keeper.batches}: {names} (room for {size}).")
         outcomes: list[TaskOutcome] = []
-        spent = rejected = 0
+        for one in taken:
+            self._meter.begin(one.task_id)
         try:
             async with asyncio.TaskGroup() as group:
                 for one in taken:
                     if one.resuming:
                         self._say(one.resuming)
-                    self._meter.begin(one.task_id)
                     doing = group.create_task(self._one(one.task_id, outcomes))
                     self.keeper.keep(one, doing)
-        finally:
-            self.keeper.let_go()
-            for one in taken:
-                tokens, verdicts = self._meter.end(one.task_id)
-                spent, rejected = spent + tokens, rejected + verdicts
-            if len(outcomes) < len(taken):
-                await self._store.write(lambda tx: _release(tx, taken))
+        except asyncio.CancelledError:
+            over = {one.task_id for one in outcomes}
+            outcomes += [
+                TaskOutcome(one.task_id, "interrupted", "stopped", reason="stopped")
+                for one in taken
+                if one.task_id not in over
+            ]
+            await self._end(taken, outcomes, size)
+            raise
+        await self._end(taken, outcomes, size)
+
+    async def _end(
+        self, taken: Sequence[Taken], outcomes: Sequence[TaskOutcome], size: int
+    ) -> None:
+        """Count the batch, and give its tasks back."""
+        self.keeper.let_go()
+        spent = rejected = 0
+        for one in taken:
+            tokens, verdicts = self._meter.end(one.task_id)
+            spent, rejected = spent + tokens, rejected + verdicts
         outcome = outcome_of(one.status for one in outcomes)
         self._size = self._size.after(outcome)
         blocked = [one for one in outcomes if self._blocks(one)]
@@ -190,7 +203,8 @@ class _Session:
         def ended(tx: Tx) -> None:
             for one in blocked:
                 _block(tx, one)
-            _release(tx, taken)
+            for held in taken:
+                task_leases.release(tx, held.task_id, held.token)
             session_metrics.batch_ended(
                 tx,
                 self._chain,
@@ -200,8 +214,12 @@ class _Session:
                 # A task that is blocked is a result: the batch came to its end.
                 outcome="completed" if outcome == "blocked" else outcome,
                 done=_of(outcomes, "done"),
-                blocked=_of(outcomes, "blocked"),
-                interrupted=[*_of(outcomes, "interrupted"), *_of(outcomes, "failed")],
+                blocked=[*_of(outcomes, "blocked"), *(one.task_id for one in blocked)],
+                interrupted=[
+                    one.task_id
+                    for one in outcomes
+                    if one.status in ("interrupted", "failed") and one not in blocked
+                ],
                 review_failures=rejected,
                 tokens=spent,
                 next_size=self._size.size,
@@ -209,7 +227,7 @@ class _Session:
             self.keeper.beat(tx)
 
         await self._store.write(ended)
-        self._counts.update(one.status for one in outcomes)
+        self._counts.update("blocked" if one in blocked else one.status for one in outcomes)
 
     async def _one(self, task_id: str, outcomes: list[TaskOutcome]) -> TaskOutcome:
         """Do one task. Whatever goes wrong with it is its own: the others of its batch go on."""
@@ -275,8 +293,11 @@ class _Session:
             self._say(f"{what}: {pressure.words()}. The session rests after the steps under way.")
         return reason
 
-    def _holders(self, connection: sqlite3.Connection) -> list[str]:
-        return queue_scope.holders(connection, scope_of(self._chain))
+    def _holders(self, connection: sqlite3.Connection) -> tuple[list[str], bool]:
+        """What keeps the ready tasks waiting, and whether somebody is at it."""
+        found = queue_scope.holders(connection, scope_of(self._chain))
+        now = stamp(self._store.clock.now())
+        return found, any(being_done(connection, self._chain, one, now) for one in found)
 
     async def _pause(self) -> None:
         """Wait a moment, no longer than until the session is to stop."""
@@ -289,11 +310,6 @@ class _Session:
         finally:
             for one in waits:
                 one.cancel()
-
-
-def _release(tx: Tx, taken: Sequence[Taken]) -> None:
-    for one in taken:
-        task_leases.release(tx, one.task_id, one.token)
 
 
 def _block(tx: Tx, ended: TaskOutcome) -> None:

@@ -66,7 +66,7 @@ class Keeper:
         while True:
             await clock.sleep(LOOK_S)
             self._look()
-            tokens = self._meter.pressure().tokens
+            tokens = self._meter.look().tokens
             if clock.monotonic() - beat_at >= BEAT_S or tokens != told:
                 beat_at, told = clock.monotonic(), tokens
                 await self._store.write(self.beat)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection
 
-from cockpit.store import chains, queue_scope, task_leases
+from cockpit.store import chains, queue_scope, task_leases, task_runs
 from cockpit.store.chains import OPEN, Chain
 from cockpit.store.queue_scope import Scope
 from cockpit.store.sessions import process_alive
@@ -53,6 +53,17 @@ def work_left(
     if queue_scope.ready_count(connection, scope_of(chain)):
         return True
     return any(task_id not in skipped for task_id in left_over(connection, chain, now))
+
+
+def being_done(connection: sqlite3.Connection, chain: Chain, task_id: str, now: str) -> bool:
+    """Whether somebody does the task at ``now``, or another chain is about to go on with it."""
+    if task_leases.holder(connection, task_id, now) is not None:
+        return True
+    steps = task_runs.steps(connection, task_id)
+    last = steps[-1] if steps else None
+    if last is None or not last.open or last.chain_id == chain.chain_id:
+        return False
+    return _runs(connection, last.chain_id)
 
 
 def _runs(connection: sqlite3.Connection, chain_id: str) -> bool:

@@ -68,6 +68,12 @@ class Meter:
         self._dropped = max(self._dropped, self._store.read_now(look))
         return self.pressure()
 
+    def look(self) -> Pressure:
+        """Look again at everything that is under way."""
+        for task_id in self._under_way:
+            self.measure(task_id)
+        return self.pressure()
+
     def end(self, task_id: str) -> tuple[int, int]:
         """The session does the task no more. Returns the tokens it cost here, and the verdicts on it
         that were not PASS."""

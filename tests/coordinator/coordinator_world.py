@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from taskrun.taskrun_world import World, finish, git
 from cockpit.store import chain_sessions, chains, journal, task_leases, tasks
 from cockpit.store.chains import Chain
 from cockpit.store.clock import stamp
+from cockpit.store.database import Tx
 from cockpit.work import backlog
 from cockpit.work.coordinator import SessionEnd, run_session
 from cockpit.work.desk import Desk
@@ -31,6 +33,7 @@ class ChainWorld:
 
     world: World
     said: list[str] = field(default_factory=list)
+    heard: dict[str, Callable[[], object]] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
 
     @property
@@ -91,13 +94,31 @@ class ChainWorld:
             chain,
             ordinal,
             quota=quota or Quota(),
-            say=self.said.append,
+            say=self.hear,
             notice=self.notices.append,
         )
-        store.write_now(
-            lambda tx: chain_sessions.end(tx, chain, ordinal, "clean", ended.reason)
-        )
+        store.write_now(lambda tx: chain_sessions.end(tx, chain, ordinal, "clean", ended.reason))
         return ended
+
+    def on_line(self, start: str, act: Callable[[], object]) -> None:
+        """Do this when a line that begins so is said."""
+        self.heard[start] = act
+
+    def hear(self, line: str) -> None:
+        self.said.append(line)
+        for start, act in self.heard.items():
+            if line.startswith(start):
+                act()
+
+    def epic_and_story(self) -> tuple[str, str]:
+        def step(tx: Tx) -> tuple[str, str]:
+            epic = backlog.create_epic(tx, "An epic", by="person").epic_id
+            return epic, backlog.create_story(tx, "S", epic_id=epic, by="person").story_id
+
+        return self.store.write_now(step)
+
+    def unblock(self, task_id: str) -> None:
+        self.store.write_now(lambda tx: backlog.resolve_blocker(tx, task_id, by="person"))
 
     def statuses(self) -> dict[str, str]:
         found = self.store.read_now(lambda seen: tasks.listed(seen, limit=10_000))
@@ -112,9 +133,9 @@ class ChainWorld:
 
     def leases(self) -> list[str]:
         now = stamp(self.store.clock.now())
-        return [one.task_id for one in self.store.read_now(lambda seen: task_leases.held(seen, now))]
+        return [
+            one.task_id for one in self.store.read_now(lambda seen: task_leases.held(seen, now))
+        ]
 
     def stand(self, task_id: str, status: str, notes: str | None = None) -> None:
-        self.store.write_now(
-            lambda tx: backlog.set_status(tx, task_id, status, notes, by="person")
-        )
+        self.store.write_now(lambda tx: backlog.set_status(tx, task_id, status, notes, by="person"))
