@@ -1,7 +1,8 @@
-"""Where cockpit starts: a hook call goes its own short way, everything else to the command line."""
+"""Where cockpit starts: a hook call and the bare screen go short ways, all else to the command line."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -18,6 +19,12 @@ def main() -> int:
             from cockpit.hook.call import serve
 
             serve(words[1:])
+    if (
+        not words and "_COCKPIT_COMPLETE" not in os.environ
+    ):  # a shell asks for completions with that
+        from cockpit.commands.bare import main as bare
+
+        return bare()
     from cockpit.cli import main as command_line
 
     return command_line()

@@ -7,8 +7,6 @@ Everything that goes wrong ends here as one sentence on stderr and an exit code
 from __future__ import annotations
 
 import importlib
-import signal
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +16,7 @@ except KeyboardInterrupt:  # Ctrl+C is no error, however early it comes
     raise SystemExit(130) from None
 
 from cockpit import __version__
+from cockpit.ending import end_as_by_the_keyboard
 
 COMMANDS = {
     "run": ("cockpit.commands.run:run", "Work on a task without the screen."),
@@ -150,7 +149,7 @@ def root(
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code, and raises nothing."""
-    _end_as_by_the_keyboard()
+    end_as_by_the_keyboard()
     try:
         ended: Any = root.main(
             args=None if args is None else list(args), prog_name="cockpit", standalone_mode=False
@@ -167,12 +166,3 @@ def main(args: Sequence[str] | None = None) -> int:
         from cockpit.commands.failing import explain
 
         return explain(error)
-
-
-def _end_as_by_the_keyboard() -> None:
-    """A request to end, or a terminal that closes, ends every command as Ctrl+C does."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # under nohup it is ignored, and stays so
-            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))

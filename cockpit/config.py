@@ -20,7 +20,6 @@ from types import MappingProxyType
 from typing import Any
 
 from cockpit.config_keys import KEYS, TABLES, Key, OutOfBounds, key_of
-from cockpit.config_runners import read_runners
 from cockpit.decide.settings import ModelSettings
 from cockpit.loop.settings import (
     AdaptationLimits,
@@ -233,6 +232,9 @@ class _Layers:
                 f"{path}: [runner] is not allowed here: a repository may not name programs that run on "
                 "your machine. Put it into your own configuration."
             )
+        # What starts programs takes longer to load than all else of a configuration together.
+        from cockpit.config_runners import read_runners
+
         try:
             self._runners |= read_runners(body)
         except OutOfBounds as error:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING
 
-import click
-
 from cockpit.commands.project import (
     WrongUse,
     choose_session,
@@ -133,6 +131,8 @@ def _picked() -> str | None:
         for number, one in enumerate(found, start=1)
     ]
     say(table(("", "STATUS", "CHANGED", "TITLE"), rows))
+    import click
+
     number: int = click.prompt("Which", type=click.IntRange(1, len(found)), default=1, err=True)
     return found[number - 1].session_id
 

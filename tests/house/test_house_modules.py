@@ -102,6 +102,27 @@ def test_only_what_is_called_is_loaded(tmp_path: Path) -> None:
     assert heavy(modules, ("cockpit.commands", "cockpit.store", "msgspec", "asyncio")) == set()
 
 
+def test_what_opens_the_screen_loads_neither_the_command_line_nor_what_runs_agents(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import cockpit.commands.bare, cockpit.commands.screen, cockpit.app.application\n"
+        "from pathlib import Path; from cockpit.config import load_settings\n"
+        "load_settings(Path.cwd(), env={})"
+    )
+    modules = loaded_by(code, tmp_path)
+    assert "textual.app" in modules
+    late = (
+        "click",
+        "cockpit.cli",
+        "cockpit.config_runners",
+        "cockpit.work.runners",
+        "numpy",
+        *SDKS,
+    )
+    assert heavy(modules, late) == set()
+
+
 HOOKS = {
     "PostToolUse": {"tool_name": "Write", "tool_input": {"file_path": "a.py"}},
     "SessionStart": {"source": "compact"},
