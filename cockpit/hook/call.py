@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 TASK = "COCKPIT_TASK"
 """The variable in which cockpit names the task of an agent that it runs itself."""
+WIP = "COCKPIT_WIP"
+"""``off`` where such an agent only looks: what it does is no work in progress."""
 BUSY_MS = 250
 """How long a call waits for another process that holds the store."""
 
@@ -80,6 +82,9 @@ def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
     given = os.environ.get(TASK, "")
     if given.startswith("T-") and given[2:].isdecimal() and len(given) < 20:
         body["task"] = given
+        if os.environ.get(WIP) == "off":
+            # Who only looks at a task does nothing of its work.
+            body.pop("arguments", None)
     told = _told(event, body)
     try:
         wake = _store(event, body, told, place)

@@ -167,6 +167,14 @@ def waiting(connection: sqlite3.Connection, *, urgent: bool = False) -> int:
     return int(row[0])
 
 
+def waiting_for(connection: sqlite3.Connection, task_id: str) -> bool:
+    """Whether something about that task waits to be absorbed."""
+    row = connection.execute(
+        "SELECT 1 FROM hook_pending WHERE attempts<? AND task_id=? LIMIT 1", (ATTEMPTS, task_id)
+    ).fetchone()
+    return row is not None
+
+
 def unmerged(connection: sqlite3.Connection) -> bool:
     """Whether something waits that may change work in progress."""
     row = connection.execute(

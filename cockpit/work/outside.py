@@ -16,7 +16,8 @@ from cockpit.store import sessions
 from cockpit.store.errors import CockpitError
 from cockpit.store.worktrees import Worktree
 from cockpit.work.desk import EMBEDDED, Desk
-from cockpit.work.runners.command import RunnerTrouble
+from cockpit.work.runners.command import RunnerTrouble, asked
+from cockpit.work.runners.hooks import absorbed
 from cockpit.work.runners.run import run_outside
 from cockpit.work.trees import WorktreeTrouble, commit_of, git, put_back, tried
 
@@ -97,6 +98,8 @@ async def take_part(
     finally:
         if not writes and before is not None:
             await _undo(tree, root, before)
+    if "hooks" in asked(runner):
+        await absorbed(desk.store, given.task.task_id)
     await _on_its_branch(tree, root)
     if outcome.status in ("crashed", "stopped"):
         raise RunnerCrashed(outcome.reason)

@@ -27,6 +27,8 @@ from cockpit.work.runners.hooks import wanted
 
 TASK = "COCKPIT_TASK"
 """The variable that tells hooks which task the agent was given."""
+WIP = "COCKPIT_WIP"
+"""The variable that tells hooks whether what it does is kept as work in progress: ``on`` or ``off``."""
 TOKEN = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
 SERVER = "ohno"
 """The name that prompts and plugins for such tools know the server by."""
@@ -95,10 +97,15 @@ async def hand_over(
 
 
 def ours(
-    given: Handover, environment: Mapping[str, str], *, task_id: str, policy: str
+    given: Handover, environment: Mapping[str, str], *, task_id: str, policy: str, works: bool
 ) -> dict[str, str]:
-    """The variables that make our hooks, server and commands act for the agent and its task."""
-    found = {TOKEN: given.secret, "COCKPIT_APPROVE": policy, **({TASK: task_id} if task_id else {})}
+    """The variables that make our hooks, server and commands act for the agent and its task.
+
+    ``works`` is False for one that only looks: what it does is no work in progress.
+    """
+    found = {TOKEN: given.secret, "COCKPIT_APPROVE": policy, WIP: "on" if works else "off"}
+    if task_id:
+        found[TASK] = task_id
     folder = environment.get("COCKPIT_CONFIG_DIR")
     return {**found, "COCKPIT_CONFIG_DIR": folder} if folder else found
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
+
+from cockpit.store import hook_pending
+from cockpit.store.database import Store
 
 _TOOLS = {
     "claude": "Bash|Edit|Write|MultiEdit|NotebookEdit|mcp__.*__update_task_status",
     "codex": "Bash|apply_patch|mcp__.*__update_task_status",
 }
 _TIMEOUT_S = 15
+_PATIENCE_S = 10.0
+_LOOK_S = 0.05
 
 
 def wanted(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
@@ -35,3 +41,15 @@ def wanted(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
         event: [{**({"matcher": matcher} if matcher else {}), "hooks": [dict(handler)]}]
         for event, matcher in matchers.items()
     }
+
+
+async def absorbed(store: Store, task_id: str) -> None:
+    """Wait until what hooks told of the task is work in progress; not for ever, and mostly a moment.
+
+    What comes after the agent's end would otherwise say of a tree that is committed that it is not.
+    """
+    until = store.clock.monotonic() + _PATIENCE_S
+    while store.read_now(lambda seen: hook_pending.waiting_for(seen, task_id)):
+        if store.clock.monotonic() > until:
+            return
+        await asyncio.sleep(_LOOK_S)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from cockpit.access.scopes import AGENT_SCOPES
+from cockpit.access.scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.loop.settings import RunnerSettings
 from cockpit.store import sessions
 from cockpit.store.actions import Action
@@ -82,10 +82,13 @@ async def run_outside(
             scopes=scopes,
             lasts_s=runner.timeout_s,
         )
-        run = _Run(store, runner, session_id, task_id, worktree)
+        run = _Run(store, runner, session_id, task_id, worktree, WORK_WRITE in scopes)
         try:
-            variables = ours(given, environment or {}, task_id=task_id or "", policy=policy)
-            env = environment_of(runner, environment or {}, variables)
+            around = environment or {}
+            variables = ours(
+                given, around, task_id=task_id or "", policy=policy, works=WORK_WRITE in scopes
+            )
+            env = environment_of(runner, around, variables)
             return await run.through(given, prompt, env, stop, lost, max_tokens)
         except asyncio.CancelledError:
             await asyncio.shield(run.stopped())
@@ -109,12 +112,14 @@ class _Run:
         session_id: str,
         task_id: str | None,
         worktree: Path,
+        works: bool,
     ) -> None:
         self._store = store
         self._runner = runner
         self._session_id = session_id
         self._task_id = task_id
         self._worktree = worktree
+        self._works = works
 
     async def through(
         self,
@@ -136,7 +141,7 @@ class _Run:
             runner.name,
             self._worktree,
             number,
-            captures="hooks" not in placed,
+            captures=self._works and "hooks" not in placed,
         )
         telling, stream, spent_all = Telling(self._store, part), stream_of(runner.format), False
         enough = asyncio.Event()
