@@ -59,18 +59,22 @@ def headings(found: Sequence[Block]) -> Headings:
     """Say of each heading what it is: by its words (``Epic: …``), else by its level among those under
     which tasks stand: of one level a single heading is an epic and several are stories; of more, the
     first are epics, the second stories, and deeper ones group the tasks of a story."""
-    ends = [_end(found, place) for place in range(len(found))]
+    ends = _ends(found)
     by = _written_as(found)
     prose = [False] * len(found)
     if by == "items":
         for place, block in enumerate(found):
-            if block.kind == "heading" and block.words.strip(" :").casefold() in _PROSE:
+            named = block.kind == "heading" and block.words.strip(" :").casefold() in _PROSE
+            if named and not prose[place]:
                 prose[place : ends[place]] = [True] * (ends[place] - place)
+    # How many blocks before each place hold a task: whether any lies between two is a subtraction.
+    tasks = [0]
+    for block, left_out in zip(found, prose, strict=True):
+        tasks.append(tasks[-1] + (not left_out and _has_task(block, by)))
     holds = [
         block.kind == "heading"
-        and not prose[place]
         and not (by == "headings" and _TASK.fullmatch(block.words))
-        and any(_has_task(found[at], by) for at in range(place + 1, ends[place]) if not prose[at])
+        and tasks[ends[place]] > tasks[place + 1]
         for place, block in enumerate(found)
     ]
     epic_level, story_level = _levels(
@@ -83,12 +87,15 @@ def headings(found: Sequence[Block]) -> Headings:
     return Headings(found, roles, ends, by, epic_level, story_level)
 
 
-def _end(found: Sequence[Block], place: int) -> int:
-    level = found[place].level
-    for after in range(place + 1, len(found)):
-        if found[after].kind == "heading" and found[after].level <= level:
-            return after
-    return len(found)
+def _ends(found: Sequence[Block]) -> list[int]:
+    """For each heading the place of the next one that is not below it."""
+    ends, open_ones = [len(found)] * len(found), list[int]()
+    for place, block in enumerate(found):
+        if block.kind == "heading":
+            while open_ones and found[open_ones[-1]].level >= block.level:
+                ends[open_ones.pop()] = place
+            open_ones.append(place)
+    return ends
 
 
 def _written_as(found: Sequence[Block]) -> Literal["headings", "boxes", "items"]:

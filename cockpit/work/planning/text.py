@@ -32,11 +32,15 @@ from cockpit.work.planning.waits import Asked, resolved
 LONGEST = 200_000
 """Characters of a plan that is read."""
 
+LONGEST_LINE = 2_000
+"""Characters of a heading, or of the first line of a task."""
+
 _LABEL = re.compile(r"#(\d+)[:.)]?\s+(?P<words>.+)")
 _BOLD = re.compile(r"(?:\*\*|__)(?P<words>.+?)(?:\*\*|__)\s*[:–—-]*\s*(?P<rest>.*)")
 _PRIORITY = re.compile(r"^(?:\*\*)?Priority(?:\*\*)?:(?:\*\*)?\s*(P[0-3])\s*$", re.I | re.M)
 _GAP = re.compile(r"\n{3,}")
 _SHOWN = 60
+_MOST_NOTES = 20
 Made = TypeVar("Made")
 
 
@@ -69,8 +73,14 @@ def read_plan(text: str) -> Plan:
         tuple(_story(part) for part in reading.stories),
         tasks,
         waits,
-        tuple(reading.notes),
+        tuple(_first(reading.notes)),
     )
+
+
+def _first(notes: Sequence[str]) -> Iterator[str]:
+    yield from notes[:_MOST_NOTES]
+    if len(notes) > _MOST_NOTES:
+        yield f"And {len(notes) - _MOST_NOTES:,} more such."
 
 
 @dataclass(slots=True)
@@ -170,6 +180,7 @@ class _Reading:
         self.notes.append(f"Line {line} belongs to no epic or story and is left out: {shown}")
 
     def _part(self, words: str, line: int) -> _Part:
+        _short(words, line)
         marks = read_marks(words)
         if marks.hours is not None or marks.waits:
             self.notes.append(
@@ -201,6 +212,7 @@ class _Reading:
         if self.story is None and self.epic is not None:
             epic = self.epics[self.epic]
             self._begin_story(_Part(epic.title, epic.line))
+        _short(words, line)
         label = _LABEL.fullmatch(words)
         if label is not None:
             words, number = label["words"], int(label[1])
@@ -228,6 +240,14 @@ class _Reading:
                 done=done,
                 line=line,
             )
+        )
+
+
+def _short(words: str, line: int) -> None:
+    if len(words) > LONGEST_LINE:
+        raise PlanInvalid(
+            f"Line {line}: {len(words):,} characters are too many for a title and what is said of it"
+            f" ({LONGEST_LINE:,}); put the rest on lines below it."
         )
 
 

@@ -1,0 +1,39 @@
+"""``cockpit`` run in a folder as a person runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE_S = 90
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder in which ``cockpit`` runs as a person runs it."""
+
+    root: Path
+
+    def run(
+        self, *words: str, expect: int = 0, stdin: str = "", **extra: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run ``cockpit`` to its end, which must be ``expect``."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        home = str(self.root.parent / "home")
+        env = {**kept, "HOME": home, "COCKPIT_CONFIG_DIR": f"{home}/config", **extra}
+        done = subprocess.run(
+            [sys.executable, "-m", "cockpit", *words],
+            cwd=self.root,
+            env=env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done
