@@ -14,8 +14,9 @@ from cockpit.store.actions import Action
 from cockpit.store.chains import Chain, progress
 from cockpit.store.database import Tx
 
-BatchOutcome = Literal["completed", "blocked", "interrupted", "failed"]
-"""As the worst of its tasks ended; ``failed``: one broke off for a reason of ours."""
+BatchOutcome = Literal["completed", "interrupted", "failed"]
+"""As the worst of its tasks ended: a blocked one has come to its end; ``failed``: one broke off for a
+reason of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,6 @@ class SessionMetrics:
     chain_id: str
     ordinal: int
     batches_completed: int
-    batches_blocked: int
     batches_interrupted: int
     batches_failed: int
     last_batch_size: int
@@ -42,7 +42,7 @@ class SessionMetrics:
 
 
 _COLUMNS = (
-    "session_id, chain_id, ordinal, batches_completed, batches_blocked, batches_interrupted, batches_failed,"
+    "session_id, chain_id, ordinal, batches_completed, batches_interrupted, batches_failed,"
     " last_batch_size, last_batch_outcome, tasks_done, tasks_blocked, review_failures, interrupted,"
     " tokens, created_at, updated_at"
 )
@@ -84,10 +84,9 @@ def batch_ended(
     for the next one."""
     now = tx.now()
     tx.execute(
-        f"INSERT INTO session_metrics({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
+        f"INSERT INTO session_metrics({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
         " ON CONFLICT(session_id) DO UPDATE SET"
         " batches_completed=batches_completed+excluded.batches_completed,"
-        " batches_blocked=batches_blocked+excluded.batches_blocked,"
         " batches_interrupted=batches_interrupted+excluded.batches_interrupted,"
         " batches_failed=batches_failed+excluded.batches_failed,"
         " last_batch_size=excluded.last_batch_size,"
@@ -102,7 +101,6 @@ def batch_ended(
             chain.chain_id,
             ordinal,
             int(outcome == "completed"),
-            int(outcome == "blocked"),
             int(outcome == "interrupted"),
             int(outcome == "failed"),
             size,

@@ -61,12 +61,11 @@ CREATE TABLE session_metrics (
   chain_id            TEXT NOT NULL,
   ordinal             INTEGER NOT NULL,
   batches_completed   INTEGER NOT NULL DEFAULT 0,
-  batches_blocked     INTEGER NOT NULL DEFAULT 0,
   batches_interrupted INTEGER NOT NULL DEFAULT 0,
   batches_failed      INTEGER NOT NULL DEFAULT 0,
   last_batch_size     INTEGER NOT NULL DEFAULT 0,
   last_batch_outcome  TEXT NOT NULL DEFAULT ''
-                      CHECK(last_batch_outcome IN ('','completed','blocked','interrupted','failed')),
+                      CHECK(last_batch_outcome IN ('','completed','interrupted','failed')),
   tasks_done          INTEGER NOT NULL DEFAULT 0,
   tasks_blocked       INTEGER NOT NULL DEFAULT 0,
   review_failures     INTEGER NOT NULL DEFAULT 0,
