@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from cockpit.access.programs import ProgramMissing
 from cockpit.act.commandline import CommandRefused
 from cockpit.decide.model import ModelError
+from cockpit.learn.left_off import one_line
 from cockpit.loop.task_types import load_task_types
 from cockpit.store import handoffs, task_runs, tasks, wip, worktrees
 from cockpit.store.actions import Action
@@ -206,8 +208,10 @@ class _Doing:
     async def _implement(self, step: Step, steps: list[Step]) -> None:
         tree = await self._tree()
         played = await self._play(step, steps, tree)
-        left = await self._keep(tree, "what the implementer left uncommitted")
-        outcome = "done" if played.status == "done" else "blocked"
+        finished = played.status == "done"
+        what = self._task().title if finished else "what the implementer left uncommitted"
+        left = await self._keep(tree, what, played.summary if finished else "")
+        outcome = "done" if finished else "blocked"
         await self._close(step, outcome, summary=played.summary, committed_for_it=list(left))
 
     async def _test(self, step: Step) -> None:
@@ -242,7 +246,7 @@ class _Doing:
         played = await self._play(noted, steps, tree)
         step = next(one for one in self._steps() if one.position == step.position)
         restored = await restore_tests(root, before)
-        await self._keep(tree, f"mend the failing tests, try {step.attempt}")
+        await self._keep(tree, f"mend the failing tests, try {step.attempt}", played.summary)
         if restored:
             told = {"task_id": self._task_id, "session_id": step.session_id, "role": "fixer"}
             await self._desk.store.write(
@@ -300,11 +304,11 @@ class _Doing:
 
         await desk.store.write(ended)
 
-    async def _keep(self, tree: Worktree, what: str) -> tuple[str, ...]:
+    async def _keep(self, tree: Worktree, what: str, why: str = "") -> tuple[str, ...]:
         """Commit what is not, so that no work hangs on a tree alone."""
-        made = await commit_all(
-            Path(tree.path), f"{self._task_id}: {what}\n\nCockpit-Task: {self._task_id}\n"
-        )
+        subject = f"{self._task_id}: {' '.join(what.split())[:80]}"
+        told = [subject, fill(one_line(why), 76), f"Cockpit-Task: {self._task_id}"]
+        made = await commit_all(Path(tree.path), "\n\n".join(filter(None, told)) + "\n")
         if made:
             head = await commit_of(Path(tree.path), "HEAD") or ""
             patch = {

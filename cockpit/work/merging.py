@@ -19,6 +19,7 @@ from cockpit.work.trees import (
     is_ancestor,
     last_words,
     one_at_a_time,
+    printable,
     tried,
 )
 
@@ -54,7 +55,7 @@ async def merge(place: Place, chain: Worktree, task: Worktree, message: str) -> 
             "--no-edit",
             "--quiet",
             "-m",
-            message,
+            printable(message),
             f"refs/heads/{task.branch}",
         )
         if ended.ok:

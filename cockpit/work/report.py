@@ -176,6 +176,9 @@ def _write(path: Path, text: str) -> None:
                     f"{folder} is a link to somewhere else; a report is kept inside the project. "
                     "Remove the link and write it again: `cockpit chain report`."
                 )
+        ignore = path.with_name(".gitignore")
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")  # the person's checkout stays as it was
         partial.write_text(text, encoding="utf-8")
         os.replace(partial, path)  # noqa: PTH105 - in one step, whatever was there
     except OSError as error:

@@ -97,7 +97,9 @@ async def run_tests(ground: ActGround, home: Path, command: str | None, policy: 
     status = "passed" if ended.status == "success" else "failed"
     if code == _NOTHING_COLLECTED and read is not None and read.runner == "pytest":
         return TestRun("none", "No tests were run: pytest found none.", argv, told, results)
-    return TestRun(status, ended.summary, argv, told[-MOST_OUTPUT:], results)
+    # Where the program lies is this machine's business; the summary is read in handoffs and commits.
+    summary = ended.summary.replace(argv[0], Path(argv[0]).name, 1)
+    return TestRun(status, summary, argv, told[-MOST_OUTPUT:], results)
 
 
 def _environment(ground: ActGround, home: Path) -> dict[str, str]:

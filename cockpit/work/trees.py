@@ -120,8 +120,14 @@ async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
     staged = await tried(cwd, "diff", "--cached", "--quiet")
     if staged.code == 0:
         return ()
-    await git(cwd, "commit", "--quiet", "--cleanup=verbatim", "--file=-", stdin=message.encode())
+    told = printable(message).encode()
+    await git(cwd, "commit", "--quiet", "--cleanup=verbatim", "--file=-", stdin=told)
     return paths
+
+
+def printable(message: str) -> str:
+    """A commit's message without what a terminal would obey: a model wrote parts of it."""
+    return "".join(one for one in message if one == "\n" or one.isprintable())
 
 
 async def put_back(cwd: Path) -> None:
