@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cockpit.app import detail as read
+from cockpit.app.project_outside import outside_line
 from cockpit.store.journal import Row
 from cockpit.store.wording import plural
 from widgets.numerals import tokens
@@ -93,6 +94,8 @@ class Conversation:
             self._session(row)
         elif action.startswith("model."):
             self._model(row)
+        elif action.startswith("runner.") and (told := outside_line(row)) is not None:
+            self._rewrite(told[0], row, told[1])
         elif action == "orientation.packet.compiled":
             self._packet(row)
         elif action == "feedback.recorded":

@@ -18,7 +18,7 @@ from cockpit.store.worktrees import Worktree
 from cockpit.work.desk import EMBEDDED, Desk
 from cockpit.work.runners.command import RunnerTrouble, asked
 from cockpit.work.runners.hooks import absorbed
-from cockpit.work.runners.run import run_outside
+from cockpit.work.runners.run import run_outside, runs_of
 from cockpit.work.trees import WorktreeTrouble, commit_of, git, put_back, tried
 
 _WRITES = frozenset(("write_file", "edit_file", "run", "git_commit"))
@@ -32,13 +32,14 @@ text above names: read and change files, run commands, and commit as you always 
 - Where it says to call `finish`, end with a last message instead: {last}
 - Stay in this folder and on the branch `{branch}`. Do not push, and leave other branches alone.
 - cockpit keeps the status of {task}, runs its tests and merges it. Do not change its status yourself.
-- Nobody reads along: ask nothing. What you cannot decide is a reason to end as blocked.{reads}{files}
+- Nobody reads along: ask nothing. What you cannot decide is a reason to end as blocked.{reads}{files}{again}
 """
 _DONE = (
     "its first line is `STATUS: done` or `STATUS: blocked`, alone, and below it what you would have "
     "said in the summary."
 )
 _VERDICT = "its first line is your verdict, alone, and below it the findings."
+_AGAIN = "\n- An earlier run of yours was cut off: look first at what stands in the tree already."
 _READS = "\n- You only read: whatever you change is put back."
 
 
@@ -81,13 +82,14 @@ async def take_part(
     root, role = Path(tree.path), given.role
     writes = bool(_WRITES & set(role.tools))
     before = await commit_of(root, "HEAD")
+    again = desk.store.read_now(lambda found: runs_of(found, session_id)) > 0
     try:
         outcome = await run_outside(
             desk.store,
             desk.place,
             runner,
             session_id=session_id,
-            prompt=prompt_of(given, tree, writes=writes),
+            prompt=prompt_of(given, tree, writes=writes, again=again),
             worktree=root,
             task_id=given.task.task_id,
             environment=desk.settings.environment,
@@ -105,8 +107,8 @@ async def take_part(
         raise RunnerCrashed(outcome.reason)
 
 
-def prompt_of(given: Assignment, tree: Worktree, *, writes: bool) -> str:
-    """What the agent is told: the role's words, then how it is run."""
+def prompt_of(given: Assignment, tree: Worktree, *, writes: bool, again: bool) -> str:
+    """What the agent is told: the role's words, then how it is run; ``again``: not for the first time."""
     role: Role = given.role
     named = [item.removeprefix("file:") for item in given.scope][:_SHOWN]
     how = _HOW.format(
@@ -115,6 +117,7 @@ def prompt_of(given: Assignment, tree: Worktree, *, writes: bool) -> str:
         task=given.task.task_id,
         last=_VERDICT if role.gives_verdict else _DONE,
         reads="" if writes else _READS,
+        again=_AGAIN if again and writes else "",
         files=f"\n- Begin with: {', '.join(named)}." if named else "",
     )
     return f"{given.text}\n\n{how}"

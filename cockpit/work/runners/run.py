@@ -7,6 +7,7 @@ of work, "The runner of a session is configurable".
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +101,15 @@ async def run_outside(
             raise
         finally:
             await asyncio.shield(take_back(store, given))
+
+
+def runs_of(connection: sqlite3.Connection, session_id: str) -> int:
+    """How often an agent was started for the session."""
+    (count,) = connection.execute(
+        "SELECT count(*) FROM journal WHERE session_id=? AND action=?",
+        (session_id, str(Action.RUNNER_STARTED)),
+    ).fetchone()
+    return int(count)
 
 
 class _Run:
@@ -219,11 +229,7 @@ class _Run:
 
     def _started(self, tx: Tx) -> int:
         sessions.enter(tx, self._session_id, "running")
-        (before,) = tx.execute(
-            "SELECT count(*) FROM journal WHERE session_id=? AND action=?",
-            (self._session_id, str(Action.RUNNER_STARTED)),
-        ).fetchone()
-        number = int(before) + 1
+        number = runs_of(tx.connection, self._session_id) + 1
         detail = {
             "runner": self._runner.name,
             "program": Path(self._runner.command[0]).name,

@@ -88,8 +88,9 @@ class Telling:
                 await self._said(shortened(told).text)
             case ToolBegan():
                 self._tools[told.call_id] = told
-                named = {"call_id": told.call_id[:200], "tool": told.tool[:200]}
-                await self._row(Action.RUNNER_TOOL_STARTED, **named, title=title_of(told))
+                named = {"run": self._part.number, "call_id": told.call_id[:200]}
+                said = {"tool": told.tool[:200], "title": title_of(told)}
+                await self._row(Action.RUNNER_TOOL_STARTED, **named, **said)
             case ToolEnded():
                 await self._used(told)
             case Using(spent):
@@ -139,6 +140,7 @@ class Telling:
         await self._row(
             Action.RUNNER_TOOL_ENDED,
             result="error" if ended.failed else "ok",
+            run=self._part.number,
             call_id=used.call_id[:200],
             tool=used.tool[:200],
             title=title_of(used),
