@@ -142,7 +142,7 @@ class Teller:
         *,
         quiet: bool = False,
     ) -> None:
-        from cockpit.work.chain_story import ChainStory
+        from cockpit.work.chain_story import ChainStory, roles_at_work
 
         self._store = store
         self._place = place
@@ -150,7 +150,8 @@ class Teller:
         self._chain_id = chain_id
         self._seq = after
         self._quiet = quiet
-        self._story: ChainStory = ChainStory(chain_id)
+        roles = store.read_now(lambda found: roles_at_work(found, chain_id))
+        self._story: ChainStory = ChainStory(chain_id, roles)
 
     async def follow(self) -> None:
         """Tell what comes, until it is cancelled. Raises ``ReaderGone``."""

@@ -5,6 +5,7 @@ Lines are not cleaned for a terminal here; who prints them does that.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,32 +24,41 @@ class Told:
     calls: bool = False
 
 
+def roles_at_work(connection: sqlite3.Connection, chain_id: str) -> dict[str, str]:
+    """The sessions of roles that are under way in the chain, with the task and the role of each."""
+    found = connection.execute(
+        "SELECT s.session_id, r.task_id, s.role FROM task_runs r JOIN sessions s USING(session_id)"
+        " WHERE r.chain_id=? AND r.outcome IS NULL",
+        (chain_id,),
+    )
+    return {session_id: _who(task_id, role) for session_id, task_id, role in found}
+
+
+def _who(task_id: str, role: str) -> str:
+    return f"{task_id} {role.replace('_', ' ')}".strip()
+
+
 class ChainStory:
     """Turns rows, in the order of the journal, into the lines that belong to one chain.
 
-    What it keeps is the tasks at work and their sessions, no more.
+    ``roles`` names the sessions that are under way when it begins (:func:`roles_at_work`). What it
+    keeps is the tasks at work and their sessions, no more.
     """
 
-    def __init__(self, chain_id: str) -> None:
+    def __init__(self, chain_id: str, roles: Mapping[str, str] | None = None) -> None:
         self._chain_id = chain_id
         self._at_work: set[str] = set()
-        self._roles: dict[str, str] = {}
+        self._roles: dict[str, str] = dict(roles or {})
+        self._proposed: dict[str, str] = {}
 
     def tell(self, row: Row) -> Told | None:
         """The line that this row adds, if any."""
         detail = row.detail
         if row.action == Action.SESSION_CREATED and detail.get("task_id") in self._at_work:
-            role = str(detail.get("role", "")).replace("_", " ")
-            self._roles[row.session_id] = f"{detail['task_id']} {role}".strip()
+            self._roles[row.session_id] = _who(detail["task_id"], detail.get("role", ""))
             return None
-        if row.session_id in self._roles and row.action in _SESSION_ENDS:
-            del self._roles[row.session_id]
-            return None
-        if row.session_id in self._roles and row.action == Action.SESSION_WAITING:
-            if detail.get("for") != "proposal":
-                return None
-            who = self._roles[row.session_id]
-            return Told(f"  ⏸ {who} waits for you: cockpit proposals list", calls=True)
+        if row.session_id in self._roles and row.action in _OF_ROLES:
+            return self._of_role(row)
         if detail.get("chain_id") != self._chain_id:
             return None
         if row.action == Action.BATCH_STARTED:
@@ -58,6 +68,19 @@ class ChainStory:
         write = _LINES.get(row.action)
         line = write(detail) if write else ""
         return Told(line) if line else None
+
+    def _of_role(self, row: Row) -> Told | None:
+        """Of a role's session only that it waits is told, once for each proposal."""
+        if row.action in _SESSION_ENDS:
+            del self._roles[row.session_id]
+            self._proposed.pop(row.session_id, None)
+        elif row.action == Action.PROPOSAL_CREATED:
+            about = f"{one_line(row.detail['title'])}: cockpit proposals show"
+            self._proposed[row.session_id] = f"{about} {row.detail['proposal_id']}"
+        elif row.action == Action.SESSION_WAITING and row.session_id in self._proposed:
+            about = self._proposed.pop(row.session_id)
+            return Told(f"  ⏸ {self._roles[row.session_id]} waits for you, {about}", calls=True)
+        return None
 
 
 def _begun(detail: Mapping[str, Any]) -> str:
@@ -139,6 +162,7 @@ def _standing(detail: Mapping[str, Any]) -> str:
 _ENDS = ("done", "blocked", "interrupted")
 _GOOD = ("done", "passed", "none", "PASS", "merged", "nothing")
 _SESSION_ENDS = (Action.SESSION_COMPLETED, Action.SESSION_FAILED, Action.SESSION_STOPPED)
+_OF_ROLES = (*_SESSION_ENDS, Action.PROPOSAL_CREATED, Action.SESSION_WAITING)
 _REASONS = {
     "pressure": "hands over, its context is full",
     "quota": "hands over, its batches are done",
