@@ -30,7 +30,6 @@ from cockpit.work.doing import do_task
 from cockpit.work.keeping import LOOK_S, Keeper
 from cockpit.work.left_over import being_done, scope_of, work_left
 from cockpit.work.metering import Meter
-from cockpit.work.notify import Notice
 from cockpit.work.pressure import Pressure, Quota
 from cockpit.work.taking import Taken, take_batch
 
@@ -65,15 +64,14 @@ async def run_session(
     *,
     quota: Quota,
     say: Callable[[str], None],
-    notice: Callable[[Notice], object] | None = None,
 ) -> SessionEnd:
     """Do tasks of the chain's scope as its session of that ordinal, whose row is there.
 
-    ``say`` is given lines for a person, ``notice`` what a person is called for. ``desk.stop`` lets it
-    come to rest; cancelled, it leaves every task where it stands. Raises ``IllegalTransition`` when
-    the session was given up for dead, ``BatchInvalid``, and the store's errors.
+    ``say`` is given lines for a person. ``desk.stop`` lets it come to rest; cancelled, it leaves every
+    task where it stands. Raises ``IllegalTransition`` when the session was given up for dead,
+    ``BatchInvalid``, and the store's errors.
     """
-    session = _Session(desk, chain, ordinal, quota, say, notice)
+    session = _Session(desk, chain, ordinal, quota, say)
     try:
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(session.keeper.watch())
@@ -94,7 +92,6 @@ class _Session:
         ordinal: int,
         quota: Quota,
         say: Callable[[str], None],
-        notice: Callable[[Notice], object] | None,
     ) -> None:
         self._desk = desk
         self._store = desk.store
@@ -104,7 +101,7 @@ class _Session:
         self._say = say
         self._size = batch_size(chain.batch)
         self._meter = Meter(desk.store, quota, chain.chain_id, ordinal)
-        self.keeper = Keeper(desk.store, chain, ordinal, self._meter, say, notice)
+        self.keeper = Keeper(desk.store, chain, ordinal, self._meter, say)
         self._counts: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._skipped: set[str] = set()
@@ -205,6 +202,7 @@ class _Session:
                 _block(tx, one)
             for held in taken:
                 task_leases.release(tx, held.task_id, held.token)
+            self.keeper.beat(tx)
             session_metrics.batch_ended(
                 tx,
                 self._chain,
@@ -224,7 +222,6 @@ class _Session:
                 tokens=spent,
                 next_size=self._size.size,
             )
-            self.keeper.beat(tx)
 
         await self._store.write(ended)
         self._counts.update("blocked" if one in blocked else one.status for one in outcomes)

@@ -14,7 +14,6 @@ from cockpit.store.database import Store, Tx
 from cockpit.store.errors import Stale
 from cockpit.work.desk import TaskOutcome
 from cockpit.work.metering import Meter
-from cockpit.work.notify import Notice
 from cockpit.work.taking import Taken
 from cockpit.work.waiting import waiting_for_a_person
 
@@ -35,7 +34,6 @@ class Keeper:
         ordinal: int,
         meter: Meter,
         say: Callable[[str], None],
-        notice: Callable[[Notice], object] | None,
     ) -> None:
         self.batches = 0
         self.lost: set[str] = set()
@@ -44,7 +42,6 @@ class Keeper:
         self._ordinal = ordinal
         self._meter = meter
         self._say = say
-        self._notice = notice
         self._running: dict[str, tuple[Taken, asyncio.Task[TaskOutcome]]] = {}
         self._waiting: frozenset[str] = frozenset()
 
@@ -98,6 +95,4 @@ class Keeper:
         for one in found:
             if one.proposal_id not in self._waiting:
                 self._say(f"{one.task_id} waits for you: {one_line(one.title)}")
-                if self._notice is not None:
-                    self._notice(Notice(f"{one.task_id} waits for you", one.title, urgent=True))
         self._waiting = frozenset(one.proposal_id for one in found)

@@ -98,10 +98,11 @@ def _head(account: Account) -> str:
     begun = f"{_code(chain.base_branch)} at {_code(chain.base_commit[:10])}"
     if not chain.base_branch:
         begun = _code(chain.base_commit[:10])
+    scope = "everything" if chain.scope_kind == "all" else chain.scope
     lines = [
         "# Session Chain Report",
         "",
-        f"Chain {chain.chain_id}, {chain.scope}, begun from {begun}: {ended}.",
+        f"Chain {chain.chain_id}, {scope}, begun from {begun}: {ended}.",
         "",
         f"- Tasks completed: {len(account.of(_DONE))}",
         f"- Tasks failed: {len(account.of(_FAILED))}" + _preserved(account),

@@ -10,12 +10,11 @@ from taskrun.taskrun_world import World, finish, git
 
 from cockpit.store import chain_sessions, chains, journal, task_leases, tasks
 from cockpit.store.chains import Chain
-from cockpit.store.clock import stamp
+from cockpit.store.clock import SystemClock, stamp
 from cockpit.store.database import Tx
 from cockpit.work import backlog
 from cockpit.work.coordinator import SessionEnd, run_session
 from cockpit.work.desk import Desk
-from cockpit.work.notify import Notice
 from cockpit.work.pressure import Quota
 from cockpit.work.report import collect_before_decay
 
@@ -27,6 +26,16 @@ ALL_PASS = (
 """Every role is content with what is there."""
 
 
+class Hurried(SystemClock):
+    """A clock whose waiting is a hundred times as fast."""
+
+    def monotonic(self) -> float:
+        return 100 * super().monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds / 100)
+
+
 @dataclass
 class ChainWorld:
     """A project with a chain, and what its sessions said."""
@@ -34,7 +43,6 @@ class ChainWorld:
     world: World
     said: list[str] = field(default_factory=list)
     heard: dict[str, Callable[[], object]] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
 
     @property
     def store(self) -> Any:
@@ -95,7 +103,6 @@ class ChainWorld:
             ordinal,
             quota=quota or Quota(),
             say=self.hear,
-            notice=self.notices.append,
         )
         store.write_now(lambda tx: chain_sessions.end(tx, chain, ordinal, "clean", ended.reason))
         return ended
