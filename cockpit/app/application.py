@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 import themes
-from cockpit.app import draft
+from cockpit.app import draft, planning
 from cockpit.app.actions import remapped
 from cockpit.app.completions import CompletionCache
 from cockpit.app.ending import gives_back
@@ -185,7 +185,10 @@ class CockpitApp(App[int], inherit_bindings=False):
         self._changed()
 
     def say(self, text: str, session_id: str = "") -> None:
-        """Words for a session; without any they begin one."""
+        """Words for a session; without any they begin one. Or a plan for the backlog."""
+        if (source := planning.plan_source(text)) is not None:
+            self.do(planning.propose(self, text, source))
+            return
         to = session_id or self.followed
         self.do(self._say(to, text) if to else self._start(text))
 

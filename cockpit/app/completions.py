@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from cockpit.app import planning
 from cockpit.app.engine import Engine
 from cockpit.store.errors import CockpitError
 from widgets.views import CompletionView
@@ -32,7 +33,9 @@ class CompletionCache:
     async def _ask(self, key: tuple[str, str]) -> None:
         sign, prefix = key
         try:
-            found = await self._engine.complete(sign, sign + prefix)
+            found = [*await self._engine.complete(sign, sign + prefix)]
+            if sign == "/" and planning.COMMAND.startswith(sign + prefix):
+                found = sorted([*found, (planning.COMMAND, planning.ARGUMENTS)])
         except CockpitError:
             found = []  # a list that cannot be had must not get into the way of typing
         finally:

@@ -129,7 +129,9 @@ class Steering:
                 about, self.discussing = self.discussing, None
                 return Say(text, about.session)
             front = None if beginning else self.open
-            return Discuss(front, text) if front is not None and self.seen else Say(text)
+            # Behind one that belongs to no session nobody stands who could answer.
+            talks = front is not None and self.seen and bool(front.session)
+            return Discuss(front, text) if front is not None and talks else Say(text)
         if self.discussing is not None:
             return Nothing("say what is on your mind, or esc")
         if pressed is None:

@@ -55,7 +55,9 @@ class Verdicts:
         screen, engine = self._screen, self._screen.cockpit.engine
 
         def asked() -> None:
-            if not words:
+            if not proposal.session:
+                screen.flash("put aside: nothing happens")
+            elif not words:
                 screen.steering.discussing = proposal
                 screen.prompt.focus()
 

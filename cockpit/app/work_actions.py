@@ -112,6 +112,7 @@ WORK_ACTIONS: tuple[Action, ...] = (
         "save", "Tasks", "Keep what stands in a form", "save", ("ctrl+s",), when=_nowhere,
         bound=False, palette=False,
     ),
+    Action("plan", "Tasks", "Turn a written plan into epics, stories and tasks", "plan"),
     Action("new_story", "Tasks", "Write a new story", "new story"),
     Action("new_epic", "Tasks", "Write a new epic", "new epic"),
     Action("edit_story", "Tasks", "Change a story", "change a story"),

@@ -132,6 +132,19 @@ class WorkActs(ChainActs):
         stored, needs = await task_reads.task(self._cockpit.engine.store, task_id)
         self._form(task_form.change_task(stored, needs))
 
+    def plan(self) -> None:
+        """Ask for the file of a plan, and propose what it would put into the backlog."""
+        from cockpit.app import planning
+
+        cockpit = self._cockpit
+
+        def answered(source: str | None) -> None:
+            if source:
+                cockpit.do(planning.propose(cockpit, f"{planning.COMMAND} {source}", source))
+
+        asked = "A Markdown file of the project. What it becomes is proposed as a whole."
+        cockpit.push_screen(Ask("Plan", asked), answered)
+
     def new_story(self) -> None:
         """Fill in a form: a new story, of the epic that the board shows."""
         from cockpit.app import task_form

@@ -28,6 +28,7 @@ _EVERYWHERE = (
     "help",
     "board",
     "queue",
+    "plan",
     "new_story",
     "new_epic",
     "edit_story",

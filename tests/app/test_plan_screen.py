@@ -1,0 +1,111 @@
+"""A plan typed into the prompt: proposed, seen, approved with Enter, put aside with Escape."""
+
+from __future__ import annotations
+
+import pytest
+from app_world import look, screen_of, settled, until
+
+from cockpit.app.application import CockpitApp
+from cockpit.store import proposals, tasks
+from cockpit.work.commissions import COMMISSIONS
+
+WIDE = (150, 42)
+PLAN = """# Accounts [P1]
+
+Signing in behaves as people expect it.
+
+## Tokens expire when they say
+
+- [ ] Seed the jitter [chore]
+- [ ] Refuse expired tokens in `calc.py` [bug, 3h] (after #1)
+  Acceptance:
+  - a test at the very second
+"""
+
+
+@pytest.fixture
+def planned(opened, project, clock):
+    """A runtime that can take plans in, in a project with one."""
+    (project / "plan.md").write_text(PLAN, encoding="utf-8")
+    return opened(clock, commissions=COMMISSIONS)
+
+
+async def typed(pilot, words: str) -> None:
+    screen = screen_of(pilot)
+    await settled(pilot)
+    screen.prompt.put(words)
+    await pilot.press("enter")
+
+
+def titles(runtime) -> list[str]:
+    return [task.title for task in runtime.store.read_now(lambda c: tasks.listed(c))]
+
+
+async def test_enter_takes_a_plan_in(planned):
+    async with planned as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            await typed(pilot, "/plan @plan.md")
+            await until(pilot, lambda: len(app.pending) == 1)
+            screen = await look(pilot)
+            assert screen.queue.front is not None
+            assert screen.queue.front.title == "Plan: Accounts (1 epic, 1 story, 2 tasks)"
+            assert titles(runtime) == []
+            await pilot.press("enter")
+            await until(pilot, lambda: not app.pending)
+            assert titles(runtime) == ["Seed the jitter", "Refuse expired tokens in `calc.py`"]
+            assert not app.runs.busy
+            assert app.followed == ""
+
+
+async def test_escape_puts_it_aside_and_asks_for_no_words(planned):
+    async with planned as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            await typed(pilot, "/plan plan.md")
+            await until(pilot, lambda: len(app.pending) == 1)
+            screen = await look(pilot)
+            await pilot.press("escape")
+            await until(pilot, lambda: not app.pending)
+            await settled(pilot)
+            assert screen.steering.discussing is None
+            assert titles(runtime) == []
+            [ended] = runtime.store.read_now(lambda c: proposals.recent(c))
+            assert ended.status == "discussed"
+
+
+async def test_what_cannot_be_planned_is_told_and_the_words_come_back(planned):
+    async with planned as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            await typed(pilot, "/plan nosuch.md")
+            await until(pilot, lambda: screen_of(pilot).prompt.text == "/plan nosuch.md")
+            screen_of(pilot).prompt.put("")
+            await typed(pilot, "/plan")
+            await until(pilot, lambda: screen_of(pilot).prompt.text == "/plan")
+            assert app.pending == []
+            assert len(app._notifications) == 2
+
+
+async def test_the_palette_asks_for_the_file(planned):
+    async with planned as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            screen = await settled(pilot)
+            screen.act("plan")
+            await until(pilot, lambda: len(app.screen_stack) == 2)
+            await pilot.press(*"plan.md", "enter")
+            await until(pilot, lambda: len(app.pending) == 1)
+
+
+async def test_a_plan_is_rendered_with_all_that_it_says(planned):
+    async with planned as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            await typed(pilot, "/plan plan.md")
+            await until(pilot, lambda: len(app.pending) == 1)
+            await look(pilot)
+            drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+            assert "As written" not in drawn
+            for words in ("Epic: Accounts", "Story: Tokens expire", "after #1", "calc.py"):
+                assert words in drawn
