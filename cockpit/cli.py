@@ -35,6 +35,10 @@ COMMANDS = {
     "epics": ("cockpit.commands.epics:epics", "What stories add up to, and which comes first."),
     "wip": ("cockpit.commands.wip:work_in_progress", "What is under way on a task."),
     "handoff": ("cockpit.commands.handoff:handoff", "How a task ended, for whoever goes on."),
+    "stats": (
+        "cockpit.commands.stats:stats",
+        "How sessions of chains did: context, batches, reviews, restarts.",
+    ),
     "packet": ("cockpit.commands.packet:packet", "What a wave knew, and why."),
     "profile": ("cockpit.commands.profile:profile", "The orientation profile and its versions."),
     "tokens": ("cockpit.commands.tokens:tokens", "Capability tokens: who else may do what."),
