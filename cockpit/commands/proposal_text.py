@@ -46,14 +46,18 @@ def proposal_text(proposal: Proposal) -> str:
         lines.append(f"in these words: {proposal.reason}")
     body = proposal.body
     lines += [f"  changed: {change}" for change in body.get("changes", ())]
-    draw = {"context": _context, "profile": _profile}.get(proposal.kind, _action)
-    lines += draw(body)
+    lines += body_lines(proposal.kind, body)
     rest = {name: value for name, value in body.items() if name not in _SHOWN and value}
     if rest:
         lines += ["", "also:", canonical_json(rest)]
     if count := hidden(canonical_json(dict(body))):
         lines += ["", f"! It holds {plural(count, 'character')} that cannot be shown: see --json."]
     return "\n".join(lines)
+
+
+def body_lines(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
+    """What is proposed, line by line: the items, the change or the whole action."""
+    yield from {"context": _context, "profile": _profile}.get(kind, _action)(body)
 
 
 def _context(body: Mapping[str, Any]) -> Iterator[str]:

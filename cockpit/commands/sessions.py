@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import click
 
-from cockpit.commands.project import choose_session, look
-from cockpit.commands.terminal import listing, show, show_json
+from cockpit.commands.project import WrongUse, choose_session, look
+from cockpit.commands.session_export import FORMATS
+from cockpit.commands.terminal import json_text, listing, say, show, show_json
 from cockpit.loop.report import session_document, session_text
 from cockpit.store.sessions import Session, recent
 
@@ -59,6 +61,40 @@ def show_session(session: str | None, as_json: bool) -> None:
         show_json(answer)
     else:
         show(answer.rstrip("\n"))
+
+
+@sessions.command("export")
+@click.argument("session")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="Default: by FILE's name, else md."
+)
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+def export_session(session: str, form: str | None, file: Path | None) -> None:
+    """Write SESSION (an id, or last) to FILE or standard output, to keep or to pass on.
+
+    What was said, every proposal with its verdict, and what came of it; out of the journal, with
+    secrets masked.
+    """
+    from cockpit.commands import session_export
+    from cockpit.loop.transcript import document
+
+    told = look(lambda connection: document(connection, choose_session(connection, session)))
+    named = file.suffix.removeprefix(".").lower() if file is not None else ""
+    match form or (named if named in FORMATS else "md"):
+        case "json":
+            text = json_text(told, indent=2) + "\n"
+        case "svg":
+            text = session_export.picture(told)
+        case _:
+            text = session_export.markdown(told)
+    if file is None:
+        show(text.rstrip("\n"))
+        return
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WrongUse(f"{file} cannot be written: {error.strerror or error}.") from error
+    say(f"{told['session_id']} is in {file}")
 
 
 def _record(session: Session) -> dict[str, Any]:
