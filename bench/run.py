@@ -28,6 +28,7 @@ BENCHES = (
     "capture",
     "hook",
     "work_queue",
+    "chain",
 )
 
 

@@ -146,9 +146,7 @@ async def test_the_person_s_checkout_is_what_it_was(ended: Ended, tmp_path: Path
     fresh = await make_sample(tmp_path / "fresh")
     assert await Checkout.of(ended.root) == await Checkout.of(fresh.root)
     assert git(ended.root, "rev-parse", "HEAD") == MAIN
-    assert git(ended.root, "status", "--porcelain", "--untracked-files=all") == (
-        "?? .cockpit/reports/chain-1-report.md"
-    )
+    assert git(ended.root, "status", "--porcelain", "--untracked-files=all") == ""
 
 
 def test_handoffs_and_work_in_progress_are_kept_as_they_should(ended: Ended) -> None:

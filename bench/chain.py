@@ -1,0 +1,208 @@
+"""What a chain costs beside its tasks: 200 ready tasks, and a scripted model that answers at once.
+
+Each task is whole: a working tree of its own, an implementer and two reviewers, a merge. Between the
+chain's sessions such tasks are done without one, so that both share the machine's mood; what a chain's
+coordinator costs is the difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+from measure import Row, row
+
+from cockpit.loop.settings import RuntimeSettings
+from cockpit.store import chain_sessions, chains, tasks
+from cockpit.store.database import Store
+from cockpit.store.place import find_place
+from cockpit.work import backlog
+from cockpit.work.chain import Order, begin
+from cockpit.work.coordinator import SessionEnd, run_session
+from cockpit.work.desk import Desk
+from cockpit.work.doing import do_task
+from cockpit.work.pressure import Quota
+
+TASKS = 200
+AT_ONCE = 4
+TOKENS = 100_000
+"""What a session may spend before it hands over."""
+
+_MAKES = """
+[[turn]]
+when = {{ contains = ["implementer of T-{number}:"] }}
+[[turn.call]]
+name = "write_file"
+arguments = {{ path = "made/{number}.txt", content = "{number}\\n" }}
+"""
+_FINISHES = """
+[[turn]]
+when = {{ contains = ["Your role: {role}"], called = [{called}] }}
+[[turn.call]]
+name = "finish"
+arguments = {{ status = "done", summary = "{summary}" }}
+"""
+_ENDS = (
+    ("implementer", '"write_file"', "Made."),
+    ("spec reviewer", "", "VERDICT: PASS"),
+    ("quality reviewer", "", "VERDICT: PASS"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A session of the chain, then half as many tasks without one: CPU and wall in seconds, and
+    this process's resident memory in MiB after both."""
+
+    ended: SessionEnd
+    cpu_s: float
+    wall_s: float
+    alone: int
+    alone_cpu_s: float
+    alone_wall_s: float
+    memory_mib: float
+
+    @property
+    def overhead_ms(self) -> float:
+        """CPU of a task in the session less that of one without it."""
+        return 1000 * (self.cpu_s / self.ended.tasks_done - self.alone_cpu_s / self.alone)
+
+
+def rows() -> list[Row]:
+    """The table of this bench."""
+    turns = asyncio.run(_turns())
+    tokens = [turn.ended.tokens for turn in turns]
+    alone = sum(turn.alone for turn in turns)
+    # The last session has few tasks, and what a session costs whole would weigh on them.
+    whole = turns[:-1] or turns
+    return [
+        row("tasks a minute in a chain", 60 * TASKS / sum(turn.wall_s for turn in turns), ""),
+        row(
+            "tasks a minute without one", 60 * alone / sum(turn.alone_wall_s for turn in turns), ""
+        ),
+        row(
+            "a task's CPU without a chain",
+            1000 * sum(turn.alone_cpu_s for turn in turns) / alone,
+            "ms CPU",
+        ),
+        row(
+            "coordinator's overhead of a task",
+            median(turn.overhead_ms for turn in whole),
+            "ms CPU",
+            most=50,
+        ),
+        row("sessions of the chain", len(turns), ""),
+        row("tasks a session, median", median(turn.ended.tasks_done for turn in turns), ""),
+        row("tokens a session, median", median(tokens), "tokens"),
+        row("tokens a session, most", max(tokens), "tokens"),
+        row(
+            "memory at the end over that after the first session",
+            turns[-1].memory_mib / turns[0].memory_mib,
+            "×",
+            most=1.2,
+        ),
+        row("memory at the end", turns[-1].memory_mib, "MiB"),
+    ]
+
+
+async def _turns() -> list[Turn]:
+    """A chain to its end in one project; between its sessions the same tasks one by one in another."""
+    turns: list[Turn] = []
+    async with _desk(TASKS) as desk, _desk(TASKS) as bare:
+        order = Order("all", headless=True, approve="all", model=desk.model, max_chains=TASKS)
+        chain = await begin(desk.store, desk.place, order)
+        left = bare.store.read_now(lambda seen: tasks.listed(seen, limit=TASKS))
+        while not turns or turns[-1].ended.reason == "pressure":
+            began = time.process_time(), time.perf_counter()
+            ended = await _session(desk, chain, len(turns) + 1)
+            between = time.process_time(), time.perf_counter()
+            count = max(AT_ONCE, ended.tasks_done // 2)
+            block, left = left[:count], left[count:]
+            for first in range(0, len(block), AT_ONCE):
+                async with asyncio.TaskGroup() as group:
+                    for task in block[first : first + AT_ONCE]:
+                        group.create_task(do_task(bare, task.task_id))
+            after = time.process_time(), time.perf_counter()
+            took = between[0] - began[0], between[1] - began[1]
+            theirs = after[0] - between[0], after[1] - between[1]
+            turns.append(Turn(ended, *took, len(block), *theirs, _memory()))
+        _done(desk, TASKS)
+        _done(bare, sum(turn.alone for turn in turns))
+    return turns
+
+
+async def _session(desk: Desk, chain: chains.Chain, ordinal: int) -> SessionEnd:
+    """One session as its process would run it."""
+    await desk.store.write(lambda tx: chain_sessions.start(tx, chain, ordinal, token_limit=TOKENS))
+    at = replace(desk, chain_id=chain.chain_id, ordinal=ordinal, chain_branch=chain.branch)
+    ended = await run_session(at, chain, ordinal, quota=Quota(tokens=TOKENS), say=lambda _: None)
+    await desk.store.write(lambda tx: chain_sessions.end(tx, chain, ordinal, "clean", ended.reason))
+    return ended
+
+
+@asynccontextmanager
+async def _desk(count: int) -> AsyncIterator[Desk]:
+    """A repository of one file, and so many tasks that meet nowhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "project"
+        root.mkdir()
+        (root / "README.md").write_text("# Made\n", encoding="utf-8")
+        _git(root, "init", "--quiet", "--initial-branch", "main")
+        _git(root, "config", "user.name", "bench")
+        _git(root, "config", "user.email", "bench@localhost")
+        _git(root, "add", ".")
+        _git(root, "commit", "--quiet", "-m", "Begin")
+        script = Path(folder) / "scenario.toml"
+        script.write_text("".join(_scenario(count)), encoding="utf-8")
+        place = find_place(root)
+        place.prepare()
+        with Store.open(place.database) as store:
+            for number in range(1, count + 1):
+                store.write_now(
+                    lambda tx, number=number: backlog.create_task(  # type: ignore[misc]  # a default keeps the loop's value
+                        tx, f"Make {number}", files=[f"made/{number}.txt"], by="bench"
+                    )
+                )
+            yield Desk(
+                store=store,
+                place=place,
+                settings=RuntimeSettings(
+                    policy="all", user_dir=Path(folder), environment=dict(os.environ)
+                ),
+                chain_id="",
+                ordinal=0,
+                chain_branch="cockpit/work",
+                approve="all",
+                model=f"script:{script}",
+            )
+
+
+def _scenario(count: int) -> Iterable[str]:
+    for number in range(1, count + 1):
+        yield _MAKES.format(number=number)
+    for role, called, summary in _ENDS:
+        yield _FINISHES.format(role=role, called=called, summary=summary)
+
+
+def _done(desk: Desk, wanted: int) -> None:
+    done = desk.store.read_now(lambda seen: tasks.count(seen, status="done"))
+    if done != wanted:
+        raise RuntimeError(f"only {done} of the bench's {wanted} tasks are done")
+
+
+def _memory() -> float:
+    """Resident memory of this process, in MiB."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _git(root: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=root, check=True, capture_output=True)
