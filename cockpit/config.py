@@ -233,7 +233,8 @@ class _Layers:
                 "your machine. Put it into your own configuration."
             )
         # What starts programs takes longer to load than all else of a configuration together.
-        from cockpit.config_runners import read_runners
+
+        from cockpit.config_runners import read_runners  # for those who have any
 
         try:
             self._runners |= read_runners(body)

@@ -318,6 +318,8 @@ ENVIRONMENT = frozenset(key.env for key in KEYS) | {
     "COCKPIT_DEBUG",
     "COCKPIT_API_KEY",
     "COCKPIT_TOKEN",
+    "COCKPIT_TASK",
+    "COCKPIT_WIP",
 }
 """Every variable that cockpit reads itself (the providers' keys and addresses aside)."""
 

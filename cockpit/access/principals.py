@@ -17,6 +17,7 @@ from cockpit.store.errors import CockpitError
 MAIN = "main"
 AGENT = "agent/"
 _NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_-]*(?:[./][a-z0-9][a-z0-9_-]*)*", re.ASCII)
+_AT_A_TASK = re.compile(r"agent/t-[0-9]+/", re.ASCII)
 _LONGEST = 100
 
 Kind = Literal["person", "agent", "service"]
@@ -67,6 +68,11 @@ def kind_of(namespace: str) -> Kind:
     if namespace == MAIN:
         return "person"
     return "agent" if namespace.startswith(AGENT) else "service"
+
+
+def at_a_task(namespace: str) -> bool:
+    """Whether that is an agent which cockpit runs itself, for one task (``agent/t-42/SESSION``)."""
+    return _AT_A_TASK.match(namespace) is not None
 
 
 def check_namespace(name: str) -> str:

@@ -46,6 +46,7 @@ async def every_check(place: Place) -> list[Check]:
         problem,
         *_task_types(place),
         *_models(settings),
+        *_runners(settings),
         *await _github(place),
         await _ripgrep(place),
         await _sandbox(),
@@ -117,6 +118,25 @@ def _models(settings: Settings | None) -> list[Check]:
         offline = "offline rules: they review diffs, and nothing else"
         return [*checks, Check("model", "ok", offline, "set a key or [model] name for more")]
     return [*checks, Check("model", "ok", model.name)]
+
+
+def _runners(settings: Settings | None) -> list[Check]:
+    """Whether the agents from outside that the person named are installed."""
+    checks = []
+    for runner in settings.runtime.runners.values() if settings is not None else ():
+        name, program = f"runner {runner.name}", runner.command[0]
+        found = shutil.which(program)
+        if found is None:
+            mend = f"install {program}, or correct [runner.{runner.name}] command"
+            checks.append(Check(name, "missing", f"{program} is not installed", mend))
+            continue
+        lacking = [variable for variable in runner.env if not os.environ.get(variable)]
+        if lacking:
+            mend = f"set it, or take it out of [runner.{runner.name}] env"
+            checks.append(Check(name, "missing", f"{', '.join(lacking)} is not set", mend))
+            continue
+        checks.append(Check(name, "ok", found))
+    return checks
 
 
 async def _github(place: Place) -> list[Check]:

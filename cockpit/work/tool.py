@@ -7,13 +7,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cockpit.access.principals import Caller
-from cockpit.access.scopes import WORK_READ, WORK_WRITE
+from cockpit.access.principals import Caller, at_a_task
+from cockpit.access.scopes import WORK_READ, WORK_WRITE, NotAllowed
 from cockpit.loop.outcomes import actor_of
 from cockpit.store.database import Tx
 from cockpit.work.responses import ANSWER_TOKENS
 
 Tier = Literal["core", "standard", "all"]
+
+
+_KEPT = frozenset(
+    [
+        *("update_task_status", "set_blocker", "resolve_blocker", "set_needs_rework"),
+        *("archive_task", "reopen_task", "record_task_failure", "set_task_handoff"),
+        *("update_story", "update_epic", "compact_story_handoffs", "delete_epic_handoffs"),
+    ]
+)
+"""Tools that would move a task which cockpit is just doing, or let go of what its report still needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,11 @@ class WorkTool:
         """
         scope = WORK_WRITE if self.writes else WORK_READ
         caller.require(scope, f"call {self.name}")
+        if self.name in _KEPT and at_a_task(caller.namespace):
+            raise NotAllowed(
+                f"{caller.namespace} does one task for cockpit, which keeps itself how tasks stand: "
+                f"{self.name} is not for it. Say in your last message how your work ended."
+            )
         tx = where if isinstance(where, Tx) else None
         connection = where.connection if isinstance(where, Tx) else where
         return self.answer(Asked(connection, tx, actor_of(caller), session_id, cap_tokens), args)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from cockpit.commands.checks import every_check
 from cockpit.config import ConfigInvalid, load_settings
 from cockpit.decide.choose import choose_model
 from cockpit.decide.model import ModelError
 from cockpit.decide.settings import ModelSettings
 from cockpit.loop.settings import RunnerSettings
+from cockpit.store.place import Place
 
 
 def written(folder: Path, text: str) -> dict[str, str]:
@@ -73,3 +75,22 @@ def test_json_in_a_command_is_no_placeholder(tmp_path: Path) -> None:
 def test_a_session_of_an_agent_is_not_gone_on_with_by_a_model() -> None:
     with pytest.raises(ModelError, match="Begin a new one"):
         choose_model("runner:claude", config=ModelSettings(), env={})
+
+
+async def test_doctor_tells_of_a_runner_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        '[runner.gone]\ncommand = ["no-such-agent"]\n[runner.keyless]\ncommand = ["git"]\n'
+        'env = ["NO_SUCH_KEY"]\n[runner.there]\ncommand = ["git"]\n'
+    )
+    for name, value in written(tmp_path, text).items():
+        monkeypatch.setenv(name, value)
+    checks = await every_check(Place(root=tmp_path, home=tmp_path, git=False))
+    found = {one.name: one for one in checks if one.name.startswith("runner ")}
+    assert {name: one.state for name, one in found.items()} == {
+        "runner gone": "missing",
+        "runner keyless": "missing",
+        "runner there": "ok",
+    }
+    assert "NO_SUCH_KEY is not set" in found["runner keyless"].found

@@ -220,3 +220,24 @@ async def test_an_agents_session_is_not_the_last_one_to_go_on_with(world: World,
     task_id = world.task()
     await do(world, task_id, runner(world, **{"implementer": MEND, role: MEND}))
     assert world.store.read_now(sessions.last) is None
+
+
+async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None:
+    task_id = world.task()
+    refused = world.folder / "refused.txt"
+    script = world.folder / "moves.sh"
+    script.write_text(
+        f'"{sys.executable}" -P -m cockpit tasks done {task_id} 2>> {refused}; echo $? >> {refused}\n'
+        f'"{sys.executable}" -P -m cockpit tasks note {task_id} "Looked at it."\n',
+        encoding="utf-8",
+    )
+    steps: list[Step] = [init(), {"run": ["sh", str(script)]}, *MEND[1:]]
+    ended = await do(world, task_id, runner(world, implementer=steps))
+    assert ended.status == "done"
+    said = refused.read_text(encoding="utf-8")
+    assert "keeps itself how tasks stand" in said
+    assert said.splitlines()[-1] == "3"
+    (noted,) = [
+        row for row in world.rows("task.activity") if row.detail["description"] == "Looked at it."
+    ]
+    assert noted.actor.startswith(f"agent/{task_id.lower()}/")
