@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
+from pathlib import Path
 
+from cockpit.store.clock import Clock
 from cockpit.store.errors import CockpitError
 from cockpit.store.place import Place
 
 _LAST_WORDS = 400
+_LOOK_S = 0.2
+_LOOK_S = 0.25
 
 
 class ChainNotResumed(CockpitError):
@@ -17,26 +22,31 @@ class ChainNotResumed(CockpitError):
     code = "chain_not_resumed"
 
 
-async def go_on(place: Place, chain_id: str) -> None:
+async def go_on(place: Place, chain_id: str, clock: Clock) -> None:
     """Run ``cockpit chain resume`` until the chain rests again; leaving the screen ends no chain.
 
     Raises :class:`ChainNotResumed` with its last words when it could not.
     """
     path = place.state / "chains" / f"{chain_id}.log"
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    with path.open("ab") as log:
-        begins = log.tell()
-        child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "cockpit", "chain", "resume", chain_id),
-            cwd=place.root,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    code = await child.wait()
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with path.open("ab") as log:
+            begins = log.tell()
+            child = subprocess.Popen(
+                (sys.executable, "-m", "cockpit", "chain", "resume", chain_id),
+                cwd=place.root,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise ChainNotResumed(
+            f"{chain_id} did not go on ({error.strerror or error}). When that is mended: `cockpit "
+            f"chain resume {chain_id}`."
+        ) from error
+    while (code := child.poll()) is None:
+        await clock.sleep(_LOOK_S)
     if code > 0:
-        with path.open("rb") as said:
-            said.seek(begins)
-            words = said.read()[-_LAST_WORDS:].decode("utf-8", "replace").strip()
+        words = path.read_bytes()[begins:][-_LAST_WORDS:].decode("utf-8", "replace").strip()
         raise ChainNotResumed(f"{chain_id} did not go on: {words or f'exit code {code}'}")

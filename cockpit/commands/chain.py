@@ -12,7 +12,7 @@ import click
 from cockpit.commands.chain_shown import document, page
 from cockpit.commands.project import here, look, open_store, settings_of
 from cockpit.commands.terminal import listing, show, show_json
-from cockpit.store import chain_sessions, chains
+from cockpit.store import chains
 from cockpit.store.chains import Chain
 from cockpit.store.errors import NotFound
 
@@ -147,17 +147,12 @@ def _line(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _stop(tx: Tx, given: str | None, now: bool) -> Chain:
-    """Ask the chain to stop; one without a living process has stopped already."""
-    from cockpit.work.chain_process import bury, is_watched
+    """Ask the chain to stop; asked again, at once."""
+    from cockpit.work.chain_rest import come_to_rest
 
     found = _named(tx.connection, given)
     again = found.status == "draining"
-    asked = chains.drain(tx, found.chain_id, now=now or again)
-    bury(tx, found.chain_id)
-    known = chain_sessions.of_chain(tx.connection, found.chain_id)
-    if is_watched(asked) or any(one.status == "running" for one in known):
-        return asked
-    return chains.end(tx, found.chain_id, "stopped", "nothing of it ran")
+    return come_to_rest(tx, found.chain_id, now=now or again)
 
 
 async def _watch(chain_id: str | None) -> None:

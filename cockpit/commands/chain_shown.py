@@ -11,7 +11,6 @@ from cockpit.store.chains import Chain
 from cockpit.store.clock import SystemClock, stamp
 from cockpit.store.wording import plural
 from cockpit.work.chain import spent
-from cockpit.work.chain_process import is_watched
 
 
 def document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
@@ -32,7 +31,7 @@ def document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
         )
     return {
         **chain.body(),
-        "watched": is_watched(chain),
+        "watched": chains.is_watched(chain),
         "progress": chains.progress(connection, chain).body(),
         "tokens": used.tokens,
         "cost_usd": used.cost_usd,
@@ -45,7 +44,7 @@ def page(connection: sqlite3.Connection, chain: Chain) -> str:
     """The chain in lines for a person."""
     used, known = spent(connection, chain), chains.progress(connection, chain)
     why = f" ({chain.reason})" if chain.reason else ""
-    watched = is_watched(chain)
+    watched = chains.is_watched(chain)
     alone = "" if watched or chain.status not in chains.OPEN else "; nobody watches over it"
     lines = [
         f"{chain.chain_id} {chain.status}{why}{alone}",

@@ -86,7 +86,7 @@ async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> int:
     loop = asyncio.get_running_loop()
     # In its own group, or Ctrl+C would reach it twice.
     running = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "cockpit", *argv, cwd=cwd, env=env, process_group=0
+        sys.executable, "-P", "-m", "cockpit", *argv, cwd=cwd, env=env, process_group=0
     )
     loop.add_signal_handler(signal.SIGINT, running.send_signal, signal.SIGINT)
     try:

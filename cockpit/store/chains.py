@@ -185,7 +185,7 @@ def own(tx: Tx, chain_id: str) -> Chain:
     Raises :class:`Stale` while another one does.
     """
     found = load(tx.connection, chain_id)
-    if found.owner not in (None, this_process()) and process_alive(found.owner or ""):
+    if found.owner != this_process() and is_watched(found):
         pid = (found.owner or "").partition("/")[0]
         raise Stale(
             f"{chain_id} is run by process {pid} of this machine. Watch it: `cockpit chain watch "
@@ -222,6 +222,11 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
     if found.status != "running":
         _told(tx, Action.CHAIN_RESUMED, made, actor="person")
     return made
+
+
+def is_watched(chain: Chain) -> bool:
+    """Whether a process that is there watches over the chain."""
+    return chain.owner is not None and process_alive(chain.owner)
 
 
 def drain(tx: Tx, chain_id: str, *, now: bool = False, by: str = "person") -> Chain:

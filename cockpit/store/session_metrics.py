@@ -80,8 +80,10 @@ def batch_ended(
     tokens: int = 0,
     next_size: int,
 ) -> None:
-    """Count the batch and journal it. ``tokens`` were spent in it alone; ``next_size`` is the room
-    for the next one."""
+    """Count the batch and journal it, with the session's context pressure as it was last told.
+
+    ``tokens`` were spent in it alone; ``next_size`` is the room for the next one.
+    """
     now = tx.now()
     tx.execute(
         f"INSERT INTO session_metrics({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
@@ -128,9 +130,19 @@ def batch_ended(
             "review_failures": review_failures,
             "tokens": tokens,
             "next_size": next_size,
+            "pressure": _pressure(tx, chain.chain_id, ordinal),
             "progress": progress(tx.connection, chain).body(),
         },
     )
+
+
+def _pressure(tx: Tx, chain_id: str, ordinal: int) -> dict[str, int | float]:
+    row = tx.execute(
+        "SELECT tokens, token_limit, dropped_share FROM chain_sessions"
+        " WHERE chain_id=? AND ordinal=?",
+        (chain_id, ordinal),
+    ).fetchone()
+    return dict(zip(("tokens", "token_limit", "dropped_share"), row or (), strict=False))
 
 
 def of_chain(connection: sqlite3.Connection, chain_id: str) -> list[SessionMetrics]:

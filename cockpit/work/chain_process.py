@@ -31,8 +31,9 @@ STOP_PATIENCE_S = 20.0
 """How long a session that is to stop now may take for that, in seconds."""
 MOST_UNBORN = 3
 """So many processes one after another that never became a session fail the chain."""
-COMMAND = (sys.executable, "-m", "cockpit", "work")
-"""What begins a session, with its chain and its ordinal behind it."""
+COMMAND = (sys.executable, "-P", "-m", "cockpit", "work")
+"""What begins a session, with its chain and its ordinal behind it. ``-P``: it begins in the project,
+whose files are none of its modules."""
 _LAST_WORDS = 300
 
 
@@ -79,11 +80,6 @@ def bury(tx: Tx, chain_id: str) -> tuple[ChainSession, ...]:
         for one in chain_sessions.of_chain(tx.connection, chain_id)
         if (why := chain_sessions.dead(one, tx.now()))
     )
-
-
-def is_watched(chain: Chain) -> bool:
-    """Whether a process that is there watches over the chain."""
-    return chain.owner is not None and process_alive(chain.owner)
 
 
 def _running(tx: Tx, chain_id: str) -> ChainSession | None:

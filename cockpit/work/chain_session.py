@@ -15,7 +15,7 @@ from cockpit.store.chains import Chain
 from cockpit.store.database import Store, Tx
 from cockpit.store.errors import IllegalTransition
 from cockpit.store.place import Place
-from cockpit.work.chain import ChainRefused, quota_of, spent
+from cockpit.work.chain import ChainRefused, following, quota_of, spent
 from cockpit.work.coordinator import SessionEnd, run_session
 from cockpit.work.desk import Desk
 from cockpit.work.report import collect_before_decay
@@ -59,13 +59,18 @@ async def take_part(
         raise
     finally:
         heeding.cancel()
-    if ended is None:
-        return await store.write(
-            lambda tx: chain_sessions.end(tx, chain, ordinal, "stopped", "stopped")
-        )
-    return await store.write(
-        lambda tx: chain_sessions.end(tx, chain, ordinal, "clean", ended.reason)
-    )
+    status, reason = ("stopped", "stopped") if ended is None else ("clean", ended.reason)
+    return await store.write(lambda tx: _over(tx, chain, ordinal, status, reason))
+
+
+def _over(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> ChainSession:
+    """The session has ended; so has a chain that comes to rest and that nobody watches over."""
+    ended = chain_sessions.end(tx, chain, ordinal, status, reason)
+    known = chains.load(tx.connection, chain.chain_id)
+    if known.status == "draining" and not chains.is_watched(known):
+        coming = following(tx.connection, known, tx.now())
+        chains.end(tx, chain.chain_id, coming.status, coming.reason)
+    return ended
 
 
 def _desk(

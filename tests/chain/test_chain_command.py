@@ -10,6 +10,8 @@ import pytest
 from chain.chain_world import WORK, Chains, slowly
 from taskrun.taskrun_world import git
 
+from cockpit.store.sessions import process_alive
+
 PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
 
 
@@ -166,6 +168,40 @@ def test_a_session_goes_on_when_its_watcher_is_killed(tmp_path: Path) -> None:
     assert "ch-1 is completed" in done.stdout
     assert [one.reason for one in world.sessions()] == ["empty"]
     assert world.statuses() == {"T-1": "done", "T-2": "done"}
+
+
+def test_no_module_of_the_project_is_loaded(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    for name in ("cockpit", "click", "asyncio"):
+        (world.root / f"{name}.py").write_text("raise SystemExit('loaded')\n", encoding="utf-8")
+    world.project.run(*WORK, "--all", *world.model(world.scenario(1)))
+    assert world.statuses() == {"T-1": "done"}
+
+
+def test_a_chain_that_nobody_watches_comes_to_rest_by_itself(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    model = world.model(slowly(world.scenario(2)))
+    running = world.project.start(*WORK, "--all", "-n", "1", *model)
+    world.told(running, "T-1 · implement")
+    running.kill()
+    world.end(running)
+    session = world.sessions()[0]
+    world.project.run("chain", "stop")
+    while process_alive(session.process):
+        assert world.chain().status in ("draining", "stopped")
+    assert (world.chain().status, world.chain().reason) == ("stopped", "drained")
+    assert world.statuses()["T-2"] == "todo"
+
+
+def test_a_person_elsewhere_approves_what_it_waits_with(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    running = world.project.start("work", *world.model(world.scenario(1)))
+    told = world.told(running, "T-1 implementer waits for you")
+    world.project.run("proposals", "approve", told[-1].split()[-1])
+    world.told(running, "T-1 ✔ implement: done")
+    running.send_signal(signal.SIGINT)
+    assert world.end(running)[0] == 130
+    assert git(world.root, "show", "cockpit/T-1:part1.py") == "x = 1"
 
 
 def test_a_role_that_cannot_be_read_blocks_its_tasks_and_says_so(tmp_path: Path) -> None:
