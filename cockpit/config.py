@@ -233,8 +233,7 @@ class _Layers:
                 "your machine. Put it into your own configuration."
             )
         # What starts programs takes longer to load than all else of a configuration together.
-
-        from cockpit.config_runners import read_runners  # for those who have any
+        from cockpit.config_runners import read_runners
 
         try:
             self._runners |= read_runners(body)

@@ -88,9 +88,13 @@ class Telling:
                 await self._said(shortened(told).text)
             case ToolBegan():
                 self._tools[told.call_id] = told
-                named = {"run": self._part.number, "call_id": told.call_id[:200]}
-                said = {"tool": told.tool[:200], "title": title_of(told)}
-                await self._row(Action.RUNNER_TOOL_STARTED, **named, **said)
+                await self._row(
+                    Action.RUNNER_TOOL_STARTED,
+                    run=self._part.number,
+                    call_id=told.call_id[:200],
+                    tool=told.tool[:200],
+                    title=title_of(told),
+                )
             case ToolEnded():
                 await self._used(told)
             case Using(spent):
