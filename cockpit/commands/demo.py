@@ -52,7 +52,7 @@ def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
         from cockpit.commands import demo_chain
 
         ended = asyncio.run(demo_chain.play(sample))
-        say(demo_chain.next_words(root, program))
+        say(demo_chain.next_words(root, program, ended))
         ctx.exit(ended)
     os.chdir(root)
     place = here()

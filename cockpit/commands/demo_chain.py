@@ -45,7 +45,6 @@ async def play(sample: Sample) -> Exit:
     show(f"\n$ cockpit {' '.join(argv[:-1])} script:{SCRIPT}\n")
     code = await _run(argv, sample.root, {**os.environ, **_SETTINGS})
     if code == Exit.INTERRUPTED:
-        say("Stopped. `cockpit work --continue` in the sample project goes on.")
         return Exit.INTERRUPTED
     with Store.open(place.database) as store:
         if not await store.read(chains.listed):
@@ -59,11 +58,15 @@ async def play(sample: Sample) -> Exit:
     return Exit.FAILED if broken else Exit.DONE
 
 
-def next_words(root: Path, program: str) -> str:
-    """What a person can do in the sample project now."""
+def next_words(root: Path, program: str, ended: Exit) -> str:
+    """What a person can do in the sample project now that the demo has ``ended``."""
+    stays = (
+        f"\nThe sample project stays in {root}; remove it when you are done with it.\n  cd {root}\n"
+    )
+    if ended == Exit.INTERRUPTED:
+        return f"{stays}  {program} work --continue\n      goes on where it stopped"
     return (
-        f"\nThe sample project stays in {root}; remove it when you are done with it.\n"
-        f"  cd {root}\n"
+        f"{stays}"
         f"  {program} chain show 1\n      shows its sessions and their tasks\n"
         f"  {program} handoff show T-5 --details\n      says why T-5 is blocked\n"
         "  git log --graph --oneline cockpit/ch-1\n      shows what was made\n"

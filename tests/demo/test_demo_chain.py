@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -186,3 +187,40 @@ def test_it_is_told_as_it_goes_and_says_what_to_do_next(ended: Ended) -> None:
     assert "NOT the same" not in ended.told
     assert "git merge cockpit/ch-1" in ended.said
     assert "\x1b" not in ended.told + ended.said
+
+
+def test_it_is_stopped_by_one_ctrl_c_and_gone_on_with(tmp_path: Path) -> None:
+    env = bare_environment(tmp_path / "home")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "cockpit", "demo", "--chain", "--dir", "sample"],
+        cwd=tmp_path,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+    assert running.stdout is not None
+    told = ""
+    while "T-1 · implement" not in told:
+        line = running.stdout.readline()
+        assert line, told
+        told += line
+    running.send_signal(signal.SIGINT)
+    told += running.communicate(timeout=PATIENCE_S)[0]
+    assert running.returncode == 130, told
+    assert "work --continue" in told
+    assert "Traceback" not in told
+    done = subprocess.run(
+        [sys.executable, "-m", "cockpit", "work", "--continue", "--headless"],
+        cwd=tmp_path / "sample",
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with Store.open(find_place(tmp_path / "sample").database) as store:
+        known = store.read_now(tasks.listed)
+    assert {task.task_id for task in known if task.status == "done"} == set(DONE)
