@@ -266,13 +266,15 @@ class _Session:
 
     def _rests(self, task_id: str) -> bool:
         """Asked before each step of a task: whether the session is too full for it."""
-        return bool(self._full(self._meter.measure(task_id)))
+        pressure = self._meter.measure(task_id)
+        return bool(self._full(pressure, pressure.at_once))
 
     def _resting(self) -> str:
         """Why no batch is begun; empty while one may be."""
         if self._desk.stop.is_set():
             return "drained"
-        if reason := self._full(self._meter.pressure()):
+        pressure = self._meter.pressure()
+        if reason := self._full(pressure, pressure.reason):
             return reason
         return (
             "quota"
@@ -280,8 +282,7 @@ class _Session:
             else ""
         )
 
-    def _full(self, pressure: Pressure) -> str:
-        reason = pressure.reason
+    def _full(self, pressure: Pressure, reason: str) -> str:
         if reason and not self._pressed:
             self._pressed = True
             what = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-MOST_DROPPED: Final = 0.8
+MOST_DROPPED: Final = 0.5
 """Beyond this share of what was known, too little of it is seen to decide well."""
 
 TOKENS, DROPPED = "tokens", "dropped"
@@ -57,6 +57,12 @@ class Pressure:
         if any(most is not None and used >= most for most, used in limits):
             return "limit"
         return "pressure" if self.passed else ""
+
+    @property
+    def at_once(self) -> str:
+        """Why not even another step of a task is begun, as :attr:`reason`. What a packet has no room for
+        a new session has no room for either: that waits for the batch's end."""
+        return "" if self.reason == "pressure" and self.passed == DROPPED else self.reason
 
     def words(self) -> str:
         """``41,200 of 50,000 tokens (82 %), 12 % of what was known left out``."""

@@ -82,6 +82,18 @@ def test_which_measure_passed_its_limit(pressure: Pressure, reason: str, passed:
     assert (pressure.reason, pressure.passed) == (reason, passed)
 
 
+@pytest.mark.parametrize(
+    ("pressure", "at_once"),
+    [
+        (Pressure(Quota(dropped_share=0.5), dropped_share=0.9), ""),
+        (Pressure(Quota(tokens=1, dropped_share=0.5), tokens=1, dropped_share=0.9), "pressure"),
+        (Pressure(Quota(cost_usd=1.0), dropped_share=0.9, cost_usd=2.0), "limit"),
+    ],
+)
+def test_what_was_left_out_waits_for_the_batchs_end(pressure: Pressure, at_once: str) -> None:
+    assert pressure.at_once == at_once
+
+
 def test_pressure_in_words() -> None:
     quota = Quota(tokens=50_000)
     assert (

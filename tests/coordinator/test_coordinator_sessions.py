@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 from coordinator.coordinator_world import ALL_PASS, ChainWorld
-from taskrun.taskrun_world import edit, finish
+from taskrun.taskrun_world import edit, finish, git
 
+from cockpit.loop.settings import RuntimeSettings
 from cockpit.store import chain_sessions, session_metrics, task_runs
 from cockpit.work.pressure import Quota
 from cockpit.work.settings import WorkSettings
@@ -125,6 +126,24 @@ async def test_every_session_under_pressure_takes_a_step(chained: ChainWorld) ->
     ended = [await chained.session(chain, at, quota=Quota(tokens=1)) for at in range(1, 5)]
     assert [one.reason for one in ended] == ["pressure", "pressure", "pressure", "empty"]
     assert chained.statuses() == {task_id: "done"}
+
+
+async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
+    chained: ChainWorld,
+) -> None:
+    """A file that is far too long for the roles' packets: the batch is finished all the same."""
+    (chained.world.root / "long.py").write_text("value = 12345 + 67890\n" * 4_000)
+    git(chained.world.root, "add", "long.py")
+    git(chained.world.root, "commit", "--quiet", "-m", "Long")
+    first = chained.world.task("Look at it", files=["long.py", "calc.py"])
+    second = chained.world.task("Look again", files=["long.py"])
+    chain = chained.chain()
+    settings = RuntimeSettings(user_dir=chained.world.folder / "config", token_budget=9_000)
+    desk = chained.desk(chain, 1, ALL_PASS, settings=settings)
+    ended = await chained.session(chain, desk=desk, quota=Quota(dropped_share=0.02))
+    assert (ended.reason, ended.passed) == ("pressure", "dropped")
+    assert 0.02 < ended.dropped_share < 1.0
+    assert chained.statuses() == {first: "done", second: "todo"}
 
 
 async def test_a_new_session_begins_with_the_first_size_again(chained: ChainWorld) -> None:
