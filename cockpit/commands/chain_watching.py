@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cockpit.commands.chain_sessions import ask_to_stop
@@ -78,7 +79,8 @@ async def _see_through(
 
     chain_id = chain.chain_id
     teller = Teller(store, place, settings, chain_id, after, quiet=as_json)
-    watching = asyncio.ensure_future(watch_over(Watch(store, place, os.environ), chain_id))
+    watch = Watch(store, place, os.environ, before_end=partial(_report, store, place, settings))
+    watching = asyncio.ensure_future(watch_over(watch, chain_id))
     telling = asyncio.create_task(teller.follow())
     asked: list[asyncio.Task[None]] = []
 
@@ -99,7 +101,6 @@ async def _see_through(
         telling.cancel()
         (unread,) = await asyncio.gather(telling, return_exceptions=True)
         await asyncio.gather(*asked)
-    await _report(store, place, settings, ended)
     if isinstance(unread, Exception):
         raise unread
     await teller.rest()
@@ -109,6 +110,7 @@ async def _see_through(
 
 
 async def _report(store: Store, place: Place, settings: Settings, ended: Chain) -> None:
+    """Write the report of a chain that is about to end, where it is wanted."""
     from cockpit.work.report import report_wanted, write_report
 
     wanted = settings.headless.report

@@ -11,8 +11,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cockpit.store import chain_sessions, chains
@@ -20,7 +20,7 @@ from cockpit.store.chain_sessions import ChainSession
 from cockpit.store.chains import Chain
 from cockpit.store.clock import stamp
 from cockpit.store.database import Store, Tx
-from cockpit.store.errors import StoreUnwritable
+from cockpit.store.errors import CockpitError, StoreUnwritable
 from cockpit.store.place import Place
 from cockpit.store.sessions import process_alive
 from cockpit.work.chain import Following, following
@@ -39,12 +39,17 @@ _LAST_WORDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What a watcher needs: ``environment`` is the whole one of a session's process."""
+    """What a watcher needs: ``environment`` is the whole one of a session's process.
+
+    ``before_end`` is given the chain as it is about to end: one whose watcher dies there has not ended,
+    and is gone on with to the same end.
+    """
 
     store: Store
     place: Place
     environment: Mapping[str, str]
     command: tuple[str, ...] = COMMAND
+    before_end: Callable[[Chain], Awaitable[object]] | None = None
 
 
 def log_path(place: Place, chain_id: str, ordinal: int) -> Path:
@@ -55,7 +60,8 @@ def log_path(place: Place, chain_id: str, ordinal: int) -> Path:
 async def watch_over(watch: Watch, chain_id: str) -> Chain:
     """See the chain through to its end, session after session; returns it as it then is.
 
-    Cancelled, the session that runs goes on alone. Raises the store's errors.
+    Cancelled, the session that runs goes on alone. Raises the store's errors, and when the chain has
+    ended those of ``before_end``.
     """
     unborn = 0
     while True:
@@ -66,7 +72,7 @@ async def watch_over(watch: Watch, chain_id: str) -> Chain:
         ordinal = _next(watch.store, chain_id)
         coming = _coming(watch, chain_id, ordinal, unborn)
         if not coming.goes_on:
-            return await _ended(watch.store, chain_id, coming)
+            return await _ended(watch, chain_id, coming)
         child = _spawn(watch, chain_id, ordinal)
         await _see_out(watch, chain_id, ordinal, child.pid, _child_ends(child))
         unborn = unborn + 1 if _next(watch.store, chain_id) == ordinal else 0
@@ -97,8 +103,21 @@ def _coming(watch: Watch, chain_id: str, ordinal: int, unborn: int) -> Following
     return coming
 
 
-async def _ended(store: Store, chain_id: str, coming: Following) -> Chain:
-    return await store.write(lambda tx: chains.end(tx, chain_id, coming.status, coming.reason))
+async def _ended(watch: Watch, chain_id: str, coming: Following) -> Chain:
+    store, lost = watch.store, None
+    if watch.before_end is not None:
+        known = store.read_now(lambda found: chains.load(found, chain_id))
+        at = stamp(store.clock.now())
+        try:
+            await watch.before_end(
+                replace(known, status=coming.status, reason=coming.reason, ended_at=at)
+            )
+        except CockpitError as error:
+            lost = error
+    made = await store.write(lambda tx: chains.end(tx, chain_id, coming.status, coming.reason))
+    if lost is not None:
+        raise lost
+    return made
 
 
 def _next(store: Store, chain_id: str) -> int:

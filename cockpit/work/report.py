@@ -67,7 +67,8 @@ def report_wanted(connection: sqlite3.Connection, chain: Chain, setting: str) ->
 
 
 async def write_report(store: Store, place: Place, chain: Chain) -> Path:
-    """Write the report of the chain as it now stands; returns where. Journals ``chain.reported``.
+    """Write the report of the chain, which stands or ends as ``chain`` says; returns where. Journals
+    ``chain.reported``.
 
     Raises ``StoreUnwritable`` where it cannot be written, or would be outside of the project.
     """
@@ -81,8 +82,7 @@ async def write_report(store: Store, place: Place, chain: Chain) -> Path:
 
 def account(connection: sqlite3.Connection, chain: Chain) -> Account:
     """What the report of the chain says, from what is stored."""
-    chain = chains.load(connection, chain.chain_id)
-    kept: Mapping[str, str] = chain.summary.get("handoffs", {})
+    kept: Mapping[str, str] = chains.load(connection, chain.chain_id).summary.get("handoffs", {})
     told = [_task(connection, task, kept) for task in _touched(connection, chain)]
     sessions = chain_sessions.of_chain(connection, chain.chain_id)
     done = {one.ordinal: one for one in session_metrics.of_chain(connection, chain.chain_id)}
