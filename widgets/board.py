@@ -115,7 +115,7 @@ class Board(ScrollView, can_focus=True):
     def watch_cursor(self) -> None:
         self.post_message(self.RowMoved(self.at_cursor))
         top = self._places[self.cursor] if self.cursor < len(self._places) else 0
-        height = self.content_size.height
+        height = self.scrollable_content_region.height
         if top < self.scroll_offset.y or self.cursor == 0:
             self.scroll_to(y=0 if self.cursor == 0 else top, animate=False)
         elif height and top >= self.scroll_offset.y + height:
@@ -148,7 +148,7 @@ class Board(ScrollView, can_focus=True):
             self.action_open()
 
     def render_line(self, y: int) -> Strip:
-        width = self.content_size.width
+        width = self.scrollable_content_region.width
         content = self._content(y + self.scroll_offset.y, width)
         if width < 1:
             return Strip.blank(0)

@@ -23,9 +23,9 @@ class MarkView:
 class ChainView:
     """The head of a chain's tree: its sessions, and how the tasks in its whole scope stand.
 
-    ``earlier`` counts sessions before ``marks``; ``words`` say what else there is to know of the
-    tasks, ``state`` how the chain stands where that is not plain, ``spend`` its tokens and cost.
-    ``folded`` is True while more of the tree can be shown.
+    ``scope`` is short, ``about`` names it; ``earlier`` counts sessions before ``marks``; ``words`` say
+    what else there is to know of the tasks, ``state`` how the chain stands where that is not plain.
+    ``folded`` is True while the tree is closed.
     """
 
     key: str
@@ -33,6 +33,7 @@ class ChainView:
     tone: Tone
     name: str
     scope: str = ""
+    about: str = ""
     earlier: int = 0
     marks: tuple[MarkView, ...] = ()
     done: int = 0
@@ -40,7 +41,8 @@ class ChainView:
     words: str = ""
     state: str = ""
     state_tone: Tone = "dim"
-    spend: str = ""
+    tokens: str = ""
+    cost: str = ""
     folded: bool = False
 
 
@@ -54,7 +56,8 @@ class StretchView:
     name: str
     state: str = ""
     pressure: str = ""
-    spend: str = ""
+    tokens: str = ""
+    cost: str = ""
     full: bool = False
     """The pressure is near its limit."""
 
@@ -65,7 +68,8 @@ class ChainTaskView:
 
     key: str
     line: TaskLineView
-    spend: str = ""
+    tokens: str = ""
+    cost: str = ""
     current: bool = False
 
 

@@ -9,11 +9,13 @@ from widgets.chain_views import ChainRowView, ChainTaskView, ChainView, StretchV
 from widgets.tone import DIM, GOOD, STRONG, WARN, Part, line, spread, tone
 
 BAR_CELLS = 10
-SCOPE_LEAST = 6
-SCOPE_MOST = 40
+BAR_LEAST = 4
+ABOUT_LEAST = 8
+ABOUT_MOST = 44
 
 _TASK_INDENT = 4
 _SPEND_FROM = 56
+_TOKENS_FROM = 90
 _GAP = "  "
 
 Columns = tuple[int, int, int]
@@ -35,7 +37,7 @@ def chain_row(row: ChainRowView, width: int, shared: Columns) -> Content:
 
 def bar(done: int, total: int, cells: int) -> list[Part]:
     """How much of a whole is done: full only when all of it is, empty only when nothing is."""
-    if total < 1 or cells < 2:
+    if total < 1 or cells < BAR_LEAST:
         return []
     full = cells * done // total
     full = max(1, full) if done > 0 else 0
@@ -44,10 +46,9 @@ def bar(done: int, total: int, cells: int) -> list[Part]:
 
 
 def _head(view: ChainView, width: int) -> Content:
-    """What is told first has room first: name, sessions, tasks; then the words, what it cost, the
-    bar, and the scope."""
+    """What is told first has room first: name, sessions, tasks; then how it stands, what it costs,
+    its scope, the bar, and what the scope is about."""
     name = line((view.sign or "·", tone(view.tone)), " ", (view.name, STRONG))
-    fold = line((" ▸" if view.folded else "", DIM))
     marks: list[Part] = [(f"✔{view.earlier} ", DIM)] if view.earlier else []
     for place, mark in enumerate(view.marks):
         marks += [
@@ -58,41 +59,32 @@ def _head(view: ChainView, width: int) -> Content:
         ]
     sessions = line(*marks)
     count = line((f"{view.done:,}/{view.total:,}", STRONG)) if view.total else Content("")
-    state = line((view.state, tone(view.state_tone) or DIM))
-    words, spend = line((view.words, DIM)), line((view.spend, DIM))
+    fold = line((" ▸" if view.folded else "", DIM))
     room = width - name.cell_length - fold.cell_length
-    room -= sum(each.cell_length + len(_GAP) for each in (sessions, count) if each)
+    room -= sum(len(_GAP) + each.cell_length for each in (sessions, count) if each)
 
-    def fits(part: Content) -> bool:
+    def fitting(part: Content, gap: int = len(_GAP)) -> Content:
         nonlocal room
-        there = bool(part) and part.cell_length + len(_GAP) <= room
-        room -= part.cell_length + len(_GAP) if there else 0
-        return there
+        if not part or part.cell_length + gap > room:
+            return Content("")
+        room -= part.cell_length + gap
+        return part
 
-    parts = {
-        "state": state if fits(state) else None,
-        "words": words if fits(words) else None,
-        "spend": spend if fits(spend) else None,
-    }
-    drawn_bar = line(*bar(view.done, view.total, BAR_CELLS))
-    with_bar = bool(drawn_bar) and drawn_bar.cell_length + 1 <= room
-    room -= drawn_bar.cell_length + 1 if with_bar else 0
-    scope = line((view.scope, DIM))
-    cells = min(scope.cell_length, room - 1, SCOPE_MOST)
-    whole = scope.cell_length <= cells
-    left = [name]
-    if scope and (whole or cells >= SCOPE_LEAST):
-        left[0] = Content.assemble(name, " ", scope.truncate(cells, ellipsis=True))
-    left[0] = Content.assemble(left[0], fold)
-    if sessions:
-        left.append(sessions)
-    if count:
-        left.append(Content.assemble(count, " ", drawn_bar) if with_bar else count)
-    left += [part for part in (parts["state"], parts["words"]) if part is not None]
-    drawn = Content(_GAP).join(left)
-    if parts["spend"] is not None:
-        return spread(drawn, spend, width)
-    return drawn.truncate(width, ellipsis=True)
+    state = fitting(line((view.state, tone(view.state_tone) or DIM)))
+    words = fitting(line((view.words, DIM)))
+    spend = fitting(_spend(view.tokens, view.cost, width))
+    scope = fitting(line((view.scope, DIM)), 1)
+    progress = fitting(line(*bar(view.done, view.total, min(BAR_CELLS, room - 1))), 1)
+    about = line((view.about, DIM))
+    if scope and about and room - 1 >= min(ABOUT_LEAST, about.cell_length):
+        cells = min(about.cell_length, room - 1, ABOUT_MOST)
+        scope = Content.assemble(scope, " ", about.truncate(cells, ellipsis=True))
+    first = Content.assemble(name, " " if scope else "", scope, fold)
+    counted = Content.assemble(count, " ", progress) if progress else count
+    drawn = Content(_GAP).join(
+        part for part in (first, sessions, counted, state, words) if part.cell_length
+    )
+    return spread(drawn, spend, width) if spend else drawn.truncate(width, ellipsis=True)
 
 
 def _stretch(view: StretchView, width: int) -> Content:
@@ -107,20 +99,25 @@ def _stretch(view: StretchView, width: int) -> Content:
     pressure = line((view.pressure, WARN if view.full else DIM))
     if pressure and drawn.cell_length + pressure.cell_length + 2 <= width:
         drawn = Content.assemble(drawn, _GAP, pressure)
-    return _with_spend(drawn, view.spend, width)
+    return _ended(drawn, _spend(view.tokens, view.cost, width), width)
 
 
 def _task(view: ChainTaskView, width: int, shared: Columns) -> Content:
     key, phase, count = shared
-    spend = view.spend if width >= _SPEND_FROM else ""
-    room = width - _TASK_INDENT - (len(spend) + 2 if spend else 0)
+    spend = _spend(view.tokens, view.cost, width)
+    room = width - _TASK_INDENT - (spend.cell_length + len(_GAP) if spend else 0)
     told = task_line(view.line, max(1, room), key=key, phase=phase, count=count)
     indent = line(" " * (_TASK_INDENT - 2), "▸ " if view.current else "  ")
-    drawn = Content.assemble(indent, told)
-    return _with_spend(drawn, spend, width)
+    return _ended(Content.assemble(indent, told), spend, width)
 
 
-def _with_spend(drawn: Content, spend: str, width: int) -> Content:
-    if not spend or width < _SPEND_FROM:
-        return drawn.truncate(width, ellipsis=True)
-    return spread(drawn, line((spend, DIM)), width)
+def _spend(tokens: str, cost: str, width: int) -> Content:
+    """What something cost: tokens only where there is much room, nothing where there is little."""
+    if width < _SPEND_FROM:
+        return Content("")
+    shown = [tokens, cost] if width >= _TOKENS_FROM or not cost else [cost]
+    return line((" · ".join(each for each in shown if each), DIM))
+
+
+def _ended(drawn: Content, spend: Content, width: int) -> Content:
+    return spread(drawn, spend, width) if spend else drawn.truncate(width, ellipsis=True)

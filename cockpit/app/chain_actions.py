@@ -15,6 +15,10 @@ def _chain(*statuses: str) -> When:
     return when
 
 
+def _in_tree(moment: Moment) -> bool:
+    return bool(moment.chain)
+
+
 def _lively(moment: Moment) -> bool:
     return moment.lively
 
@@ -46,11 +50,11 @@ CHAIN_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "unfold", "Chains", "Open the chain's tree further", "open", (), ("right",), "work",
-        when=lambda m: bool(m.chain), palette=False,
+        when=_in_tree, footer=4, palette=False,
     ),
     Action(
         "fold", "Chains", "Fold the chain's tree", "fold", (), ("left",), "work",
-        when=lambda m: bool(m.chain), palette=False,
+        when=_in_tree, palette=False,
     ),
     Action(
         "drain", "Chains", "Let the chain end: what is under way is finished", "drain", (), ("D",),

@@ -220,9 +220,9 @@ class ChainActs(TaskActs):
         chain_id = chain.chain_id
 
         def step(tx: Tx) -> None:
-            from cockpit.store import chains
+            from cockpit.work.chain_rest import come_to_rest
 
-            chains.drain(tx, chain_id, now=now)
+            come_to_rest(tx, chain_id, now=now)
 
         self._keep(step)
 
@@ -243,4 +243,4 @@ class ChainActs(TaskActs):
             self.tell_reached(await engine.store.write(lambda tx: task_steps.unblock(tx, task_id)))
         if chain_id:
             self._cockpit.notify(clean(f"{chain_id} goes on"), timeout=_TELL_S, markup=False)
-            await chain_resume.go_on(engine.place, chain_id)
+            await chain_resume.go_on(engine.place, chain_id, engine.store.clock)

@@ -10,6 +10,7 @@ from cockpit.app import project_kanban
 from cockpit.app.project_agents import Agents
 from cockpit.app.project_header import SessionState
 from cockpit.app.project_work import Work
+from cockpit.store.wording import plural
 from widgets.chain_views import ChainRowView, ChainTaskView
 from widgets.numerals import money, tokens
 from widgets.views import BoardView, WorkRowView
@@ -70,7 +71,7 @@ class Roster:
         if not self._known:
             return ""
         counts = self._counts
-        parts = [f"{len(self._known):,} session" + ("s" if len(self._known) != 1 else "")]
+        parts = [plural(len(self._known), "session")]
         parts += [
             f"{sign} {number:,} {word}"
             for sign, number, word in (

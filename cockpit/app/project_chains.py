@@ -137,7 +137,8 @@ class Chains:
         elif kind.startswith("batch."):
             found = _at(chain, row.detail)
             found.batch = read.number(row.detail, "batch") or found.batch
-            found.size = read.number(row.detail, "size") if kind == "batch.started" else 0
+            started = kind == "batch.started"
+            found.size = len(read.words(row.detail, "task_ids")) if started else 0
         elif task_id := read.text(row.detail, "task_id"):
             self._step(chain, task_id, row)
         before, after = (self._rest, self._live) if chain.live else (self._live, self._rest)

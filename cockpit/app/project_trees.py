@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from cockpit.app import project_kanban
 from cockpit.app.project_chains import Chains, ChainState, Progress, Run, Stretch
 from cockpit.app.project_work import COLUMNS, SETTLED, TaskState, Work
+from cockpit.store.wording import plural
 from widgets.card_views import TaskLineView, Tone
 from widgets.chain_views import ChainRowView, ChainTaskView, ChainView, MarkView, StretchView
 from widgets.numerals import money, tokens
@@ -42,6 +43,7 @@ _WHY = {
     "empty": "no task was left",
     "drained": "drained",
     "limit": "at a limit",
+    "held": "the rest was held by others",
 }
 _STEPS = {
     "implement": "implementing",
@@ -113,7 +115,8 @@ class Trees:
             sign=mark,
             tone=tone,
             name=chain.chain_id,
-            scope=_scope(chain, work),
+            scope=f"{chain.scope_kind} {chain.scope_id}" if chain.scope_id else "all tasks",
+            about=_about(chain, work),
             earlier=max(0, len(sessions) - _MARKS),
             marks=tuple(_mark(each) for each in sessions[-_MARKS:]),
             done=known.done,
@@ -121,8 +124,9 @@ class Trees:
             words=" · ".join(words),
             state=state,
             state_tone="bad" if chain.status == "failed" else "warn",
-            spend=_spend(sum(each.tokens for each in sessions), sum(costs) if costs else None),
-            folded=level != WHOLE and bool(sessions),
+            tokens=_tokens(sum(each.tokens for each in sessions)),
+            cost=_money(sum(costs) if costs else None),
+            folded=level == CLOSED and bool(sessions),
         )
 
     def _progress(self, chain: ChainState, work: Work) -> Progress:
@@ -146,10 +150,9 @@ def _tally(chain: ChainState, work: Work) -> Progress:
     return Progress(sum(counts.values()), counts["done"], counts["blocked"], ready)
 
 
-def _scope(chain: ChainState, work: Work) -> str:
-    if not chain.scope_id:
-        return "all tasks" if chain.scope_kind == "all" else chain.scope_kind
-    return f"{chain.scope_kind} {project_kanban.scope_words(work, chain.scope_id)}"
+def _about(chain: ChainState, work: Work) -> str:
+    found = work.epics.get(chain.scope_id) or work.stories.get(chain.scope_id)
+    return found.title if found is not None else ""
 
 
 def _mark(stretch: Stretch) -> MarkView:
@@ -157,11 +160,12 @@ def _mark(stretch: Stretch) -> MarkView:
     return MarkView(mark, tone, f"s{stretch.ordinal}")
 
 
-def _spend(used: int, cost_usd: float | None) -> str:
-    parts = [tokens(used)] if used > 0 else []
-    if cost_usd is not None:
-        parts.append(money(cost_usd))
-    return " · ".join(parts)
+def _tokens(used: int) -> str:
+    return tokens(used) if used > 0 else ""
+
+
+def _money(cost_usd: float | None) -> str:
+    return money(cost_usd) if cost_usd is not None else ""
 
 
 class _Tree:
@@ -205,14 +209,16 @@ class _Tree:
 
     def _stuck(self, run: Run) -> bool:
         task = self._work.tasks.get(run.task_id)
-        return run.step == "blocked" and (task is None or task.status == "blocked")
+        return run.step == "blocked" and (task is None or task.status not in SETTLED)
 
     def _stretch(self, stretch: Stretch) -> StretchView:
         mark, tone = _SESSIONS.get(stretch.status, ("·", "dim"))
         count = len(stretch.tasks)
-        held = f"{count} task" + ("s" if count != 1 else "")
+        held = plural(count, "task")
         if stretch.live:
-            state = f"batch {stretch.batch} of {stretch.size}" if stretch.size else "next batch"
+            state = "next batch"
+            if stretch.size:
+                state = f"batch {stretch.batch} · {plural(stretch.size, 'task')}"
         elif stretch.status == "crashed":
             state = f"{held} · died: {stretch.reason}" if stretch.reason else f"{held} · died"
         else:
@@ -223,7 +229,6 @@ class _Tree:
             pressure = f"{tokens(stretch.tokens)} of {tokens(stretch.token_limit)} tok"
         if stretch.dropped_share > 0:
             pressure += f" · {stretch.dropped_share:.0%} dropped"
-        used = 0 if stretch.token_limit > 0 else stretch.tokens
         return StretchView(
             key=f"{self._chain.chain_id}/s{stretch.ordinal}",
             sign=mark,
@@ -231,7 +236,8 @@ class _Tree:
             name=f"s{stretch.ordinal}",
             state=state,
             pressure=pressure,
-            spend=_spend(used, stretch.cost_usd),
+            tokens="" if pressure else _tokens(stretch.tokens),
+            cost=_money(stretch.cost_usd),
             full=stretch.live and share >= _FULL,
         )
 
@@ -241,7 +247,8 @@ class _Tree:
             yield ChainTaskView(
                 key=f"{self._chain.chain_id}/{run.task_id}",
                 line=self._line(run, task),
-                spend=_spend(run.tokens, run.cost_usd),
+                tokens=_tokens(run.tokens),
+                cost=_money(run.cost_usd),
                 current=bool(run.session_id) and run.session_id == self._followed,
             )
 
@@ -250,8 +257,10 @@ class _Tree:
         drawn = project_kanban.task_line(self._work, task)
         if run.ended:
             stands = "done" if run.step == "done" else "blocked"
-            if known and (task.status == stands or stands == "blocked" or task.status in SETTLED):
-                return drawn  # or what became of it since
+            if known and (task.status == stands or task.status in SETTLED):
+                return drawn
+            if known and stands == "blocked":
+                return replace(drawn, sign="○", tone="plain", phase="unblocked", words="")
             mark, tone = project_kanban.SIGNS[stands]
             return replace(drawn, sign=mark, tone=tone, phase=stands, tests=None, words=run.summary)
         asked = self._waiting.get(run.session_id)

@@ -35,7 +35,7 @@ def _nowhere(_: Moment) -> bool:
 WORK_ACTIONS: tuple[Action, ...] = (
     Action(
         "open_task", "Tasks", "See the task in full", "open", ("enter",), (), "tasks", when=_task,
-        footer=1, bound=False, palette=False,
+        footer=1, told=lambda m: not m.lively, bound=False, palette=False,
     ),
     Action(
         "start", "Tasks", "Start the task", "start", (), ("s",), "tasks",
@@ -112,6 +112,7 @@ WORK_ACTIONS: tuple[Action, ...] = (
         "save", "Tasks", "Keep what stands in a form", "save", ("ctrl+s",), when=_nowhere,
         bound=False, palette=False,
     ),
+    Action("stats", "Look", "Measures: how sessions of chains did", "measures"),
     Action("plan", "Tasks", "Turn a written plan into epics, stories and tasks", "plan"),
     Action("new_story", "Tasks", "Write a new story", "new story"),
     Action("new_epic", "Tasks", "Write a new epic", "new epic"),

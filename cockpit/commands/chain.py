@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 
 from cockpit.commands.chain_shown import document, page
 from cockpit.commands.project import here, look, open_store, settings_of
+from cockpit.commands.run import Duration
 from cockpit.commands.terminal import listing, show, show_json
 from cockpit.store import chains
 from cockpit.store.chains import Chain
@@ -90,12 +92,17 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
 @chain.command("resume")
 @_CHAIN
 @click.option("--max-chains", type=click.IntRange(1, 1000), metavar="N", help="Sessions at most.")
+@click.option("--max-cost", type=click.FloatRange(0, 100_000), metavar="USD", help="In all.")
+@click.option("--max-wall", "max_wall_s", type=Duration(), metavar="TIME", help="In all.")
 @_AS_JSON
 @click.pass_context
 def resume_chain(
-    ctx: click.Context, /, chain_id: str | None, max_chains: int | None, as_json: bool
+    ctx: click.Context, /, chain_id: str | None, as_json: bool, **limits: float | None
 ) -> None:
-    """Go on with a chain that rests or whose process is gone, and see it through."""
+    """Go on with a chain that rests or whose process is gone, and see it through.
+
+    The options replace its limits; they count from its first session.
+    """
     from cockpit.commands.chain_watching import resume_and_watch
     from cockpit.work.chain import Order
 
@@ -105,8 +112,8 @@ def resume_chain(
         named = None
         if chain_id is not None:
             named = store.read_now(lambda seen: _named(seen, chain_id)).chain_id
-        order = Order("all", max_chains=max_chains or 1)
-        given = ["max_chains"] if max_chains else []
+        given = [name for name, value in limits.items() if value is not None]
+        order = replace(Order("all"), **{name: limits[name] for name in given})
         going = resume_and_watch(store, place, settings, named, order, given, as_json)
         ctx.exit(asyncio.run(going))
 

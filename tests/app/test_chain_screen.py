@@ -1,0 +1,282 @@
+"""Chains on the screen: followed, peeked at, drained, tried again, with real keys over real journals."""
+
+from __future__ import annotations
+
+import asyncio
+
+import chain_scenes
+import pytest
+import work_scenes
+from app_world import look, settled, until
+from chain_scenes import ChainScene
+
+from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs import PickOne
+from cockpit.app.peek import Peek
+from cockpit.app.task_screen import TaskScreen
+from cockpit.store import chains, journal, messages, outbox, proposals, sessions, tasks
+from cockpit.store.clock import RandomIds, SystemClock
+from cockpit.store.database import Store
+from cockpit.work import backlog
+from cockpit.work import chain as chain_work
+
+WIDE = (150, 42)
+SIZES = [(20, 6), (40, 12), (80, 24), (100, 30), (200, 50), (300, 80)]
+
+
+def text(app) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+def toasts(app) -> list[str]:
+    return [each.message for each in app._notifications]
+
+
+def task(still, task_id: str) -> tasks.Task:
+    return still.store.read_now(lambda connection: tasks.load(connection, task_id))
+
+
+def chain(still, chain_id: str = "ch-2") -> chains.Chain:
+    return still.store.read_now(lambda connection: chains.load(connection, chain_id))
+
+
+async def to_row(pilot, screen, key: str) -> None:
+    """Into the work pane and down to a row, as a person does."""
+    if screen.pane != "work":
+        await pilot.press("alt+w")
+    await pilot.press("g")
+    for _ in range(30):
+        if screen.panes.board.at_cursor == key:
+            return
+        await pilot.press("j")
+    raise AssertionError(f"there is no row {key}")
+
+
+@pytest.fixture
+def running(still, project) -> ChainScene:
+    return chain_scenes.running(still.store, project)
+
+
+async def test_a_role_is_followed_and_one_comes_back(still, running):
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        await to_row(pilot, screen, "ch-2/T-2")
+        await pilot.press("enter")
+        await until(pilot, lambda: "The comparison takes" in text(app))
+        assert app.session is not None
+        assert (app.session.role, app.session.task_id) == ("fixer", "T-2")
+        assert screen.pane == "prompt"
+        await until(pilot, lambda: "▸ T-2 ▶ fixing" in text(app))
+        await pilot.press("x", "left", "backspace")
+        assert app.followed  # with words in the prompt the key moves in them
+        await pilot.press("delete", "left")
+        await until(pilot, lambda: app.followed == "")
+        assert screen.pane == "work"
+        assert screen.panes.board.at_cursor == "ch-2/T-2"
+
+
+async def test_what_is_followed_goes_on_with_the_tasks_next_role(still, running):
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        await to_row(pilot, screen, "ch-2/T-2")
+        await pilot.press("enter")
+        fixer = app.followed
+        running.over("T-2", "done").step("T-2", "test").over("T-2", "passed", passed=13, failed=0)
+        assert app.followed == fixer
+        running.step("T-2", "spec_review", says="The second itself is covered.")
+        await until(pilot, lambda: "The second itself is covered." in text(app))
+        assert app.followed == running.last
+        await pilot.press("left")
+        await until(pilot, lambda: app.followed == "")
+
+
+async def test_a_glance_at_a_role_goes_on_while_it_is_open(still, running):
+    other = Store.open(still.store.path, SystemClock(), RandomIds())
+    app = CockpitApp(still)
+    try:
+        async with app.run_test(size=WIDE) as pilot:
+            screen = await settled(pilot)
+            await to_row(pilot, screen, "ch-2/T-2")
+            await pilot.press("space")
+            await until(pilot, lambda: isinstance(app.screen, Peek))
+            await until(pilot, lambda: "ch-2 s3 · fixer · T-2" in text(app))
+            session_id = app.feed.state.chains.found["ch-2"].runs["T-2"].session_id
+            other.write_now(
+                lambda tx: messages.complete(
+                    tx, session_id=session_id, role="agent", text="Now it is `<=`.", wave_id=""
+                )
+            )
+            await until(pilot, lambda: "Now it is" in text(app))
+            assert app.followed == ""
+            await pilot.press("space")
+            await until(pilot, lambda: app.screen is screen)
+    finally:
+        other.close()
+
+
+async def test_heads_and_sessions_lead_to_what_works_there(still, running):
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        await to_row(pilot, screen, "ch-2/s3")
+        await pilot.press("enter")
+        assert app.session is not None
+        assert app.session.task_id == "T-5"
+        await pilot.press("left")
+        await to_row(pilot, screen, "ch-2/T-3")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen))
+        await pilot.press("escape")
+        await to_row(pilot, screen, "ch-1")
+        await pilot.press("enter")  # nothing runs there: its tree is opened
+        await until(pilot, lambda: "no task was left" in text(app))
+        await pilot.press("left")
+        await until(pilot, lambda: "no task was left" not in text(app))
+
+
+async def test_the_list_of_sessions_has_those_of_chains(still, running):
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        assert "ch-2 s3 · fixer · fix" in text(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.session is not None and app.session.role == "fixer")
+
+
+async def test_a_chain_is_drained_then_stopped(still, running):
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        await to_row(pilot, screen, "ch-2/T-2")
+        await until(pilot, lambda: "D drain" in text(app))
+        await pilot.press("D")
+        await until(pilot, lambda: chain(still).status == "draining")
+        await until(pilot, lambda: "draining" in text(app) and "D drain" not in text(app))
+        assert not chain(still).stop_now
+        await pilot.press("S")
+        await until(pilot, lambda: chain(still).stop_now)
+        await until(pilot, lambda: "stopping" in text(app))
+
+
+async def test_a_chain_whose_processes_are_gone_is_stopped_at_once(still, running):
+    def forsaken(tx) -> None:
+        tx.execute("UPDATE chains SET owner='1/0' WHERE chain_id='ch-2'")
+        tx.execute("UPDATE chain_sessions SET process='999999/0' WHERE chain_id='ch-2'")
+
+    still.store.write_now(forsaken)
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        await to_row(pilot, screen, "ch-2")
+        await pilot.press("D")
+        await until(pilot, lambda: chain(still).status == "stopped")
+        await until(pilot, lambda: "✗ s3" in text(app))
+
+
+@pytest.mark.parametrize("key", ["R", "u"])
+async def test_a_blocked_task_is_tried_again(still, running, key):
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        await to_row(pilot, screen, "ch-2/T-7")
+        await pilot.press(key)
+        await until(pilot, lambda: task(still, "T-7").status == "in_progress")
+        await until(pilot, lambda: "T-7 ○ unblocked" in text(app))
+
+
+async def test_a_chain_that_stopped_goes_on_in_a_process_of_its_own(still, project):
+    def all_done(tx) -> None:
+        made = backlog.create_task(tx, "Seed the jitter", by="person")
+        backlog.set_status(tx, made.task_id, "done", by="person")
+
+    still.store.write_now(all_done)
+    made = await chain_work.begin(still.store, still.place, chain_work.Order("all"))
+    still.store.write_now(lambda tx: chains.end(tx, made.chain_id, "stopped", "by a person"))
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        await to_row(pilot, screen, made.chain_id)
+        await pilot.press("R")
+        await until(pilot, lambda: chain(still, made.chain_id).status == "completed")
+        await until(pilot, lambda: f"✔ {made.chain_id}" in text(app))
+
+
+async def test_a_chain_that_cannot_go_on_says_why(still, project):
+    work_scenes.story(still.store)
+    ChainScene(still.store, project).begin().session().rests().ends("stopped")
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        await to_row(pilot, screen, "ch-1")
+        (still.place.home / ".cockpit" / "config.toml").write_text("[work\n")
+        await pilot.press("R")
+        await until(pilot, lambda: any("ch-1 did not go on" in told for told in toasts(app)))
+
+
+async def test_what_a_role_asks_is_decided_here_and_done_there(opened, clock, project):
+    async with opened(clock) as runtime:
+        running = chain_scenes.running(runtime.store, project)
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            screen = await look(pilot)
+            await until(pilot, lambda: "ch-2 s3 · T-5 · implementer" in text(app))
+            await to_row(pilot, screen, "ch-2/T-5")
+            await pilot.press("enter")
+            assert app.followed == running.last
+            await look(pilot)
+            await pilot.press("enter")
+            await until(
+                pilot,
+                lambda: (
+                    runtime.store.read_now(lambda c: proposals.load(c, "p-chain")).status
+                    == "approved"
+                ),
+            )
+            await pilot.press("h", "i", "enter")
+            await until(pilot, lambda: app.runs.busy is False and not screen.prompt.text)
+            await settled(pilot)
+            rows = runtime.store.read_now(
+                lambda c: journal.rows(c, after=0, session_id=running.last, limit=1_000)
+            )
+        told = [row.action for row in rows]
+        assert "session.resumed" not in told  # nobody took it up in the person's checkout
+        assert runtime.store.read_now(lambda c: outbox.of_session(c, running.last)) == []
+        session = runtime.store.read_now(lambda c: sessions.load(c, running.last))
+        assert session.status != "completed"
+
+
+async def test_chains_of_another_process_appear_without_a_key(still, project):
+    work_scenes.story(still.store)
+    other = Store.open(still.store.path, SystemClock(), RandomIds())
+    app = CockpitApp(still)
+    try:
+        async with app.run_test(size=WIDE) as pilot:
+            await settled(pilot)
+            scene = ChainScene(other, project).begin("epic", "E-1")
+            await until(pilot, lambda: "▶ ch-1 epic E-1" in text(app))
+            scene.session().batch(1, "T-3").step("T-3", "implement", spends=4_000, cost=0.02)
+            await until(pilot, lambda: "T-3 ▶ implementing" in text(app))
+            scene.over("T-3", "done").step("T-3", "test")
+            await until(pilot, lambda: "T-3 ▶ testing" in text(app))
+            scene.done("T-3").rests().session()
+            await until(pilot, lambda: "✔ s1 ▶ s2" in text(app) and "T-3 ✔ handoff" in text(app))
+            scene.rests("empty").ends()
+            await until(pilot, lambda: "✔ ch-1 epic E-1" in text(app))
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_any_size_draws_chains(still, running, size):
+    app = CockpitApp(still)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("f5", "alt+w", "right", "j", "j")
+        await settled(pilot)
+        if size[0] >= 40:
+            assert "ch-2" in text(app)
+        await asyncio.sleep(0)
