@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from work.work_world import Backlog, opened, unsynced
 
 from cockpit.store import queue_scope
@@ -89,6 +92,46 @@ def test_two_that_depend_on_each_other_through_finished_work_are_apart(work: Bac
     work.stand(second, "done")
     assert batch(work, ALL) == [first]
     assert batch(work, ALL, held=(first,)) == []
+
+
+CLAIMS = st.lists(st.sampled_from(["a", "a/b", "a/c", "b", "c/d.py", "e"]), max_size=2)
+MADE = st.tuples(CLAIMS, st.sampled_from(["todo", "in_progress", "done"]), st.integers(0, 2))
+
+
+def meet(ours: list[str], theirs: list[str]) -> bool:
+    """Whether one of these paths is, or lies inside, one of those."""
+    return any(
+        one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+        for one in ours
+        for other in theirs
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(MADE, max_size=10), st.integers(1, 4), st.integers(0, 2))
+def test_a_batch_can_run_at_once_and_leaves_none_out_that_could(
+    made: list[tuple[list[str], str, int]], limit: int, where: int
+) -> None:
+    """Against the definition, whatever the backlog: tasks in two stories and outside of any."""
+    with TemporaryDirectory() as folder:
+        work = unsynced(Path(folder))
+        stories = [work.story(), work.story(), None]
+        claims, standing, place = {}, {}, {}
+        for files, status, at in made:
+            task_id = work.task(stories[at], files=files)
+            work.stand(task_id, status)
+            claims[task_id], standing[task_id], place[task_id] = files, status, at
+        scope = Scope("story", stories[where] or "") if where < 2 else ALL
+        inside = [one for one in claims if where == 2 or place[one] == where]
+        ready = [one for one in inside if standing[one] == "todo"]
+        running = [one for one in claims if standing[one] == "in_progress"]
+        expected: list[str] = []
+        for one in ready:
+            if not any(meet(claims[one], claims[other]) for other in (*running, *expected)):
+                expected.append(one)
+        assert batch(work, scope, limit) == expected[:limit]
+        assert work.read(lambda seen: queue_scope.ready_count(seen, scope)) == len(ready)
+        work.store.close()
 
 
 def test_a_scope_far_down_a_long_queue_has_its_batch(tmp_path: Path) -> None:
