@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +103,6 @@ def resume_chain(
     The options replace its limits; they count from its first session.
     """
     from cockpit.commands.chain_watching import resume_and_watch
-    from cockpit.work.chain import Order
 
     place = here()
     settings = settings_of(place)
@@ -112,9 +110,8 @@ def resume_chain(
         named = None
         if chain_id is not None:
             named = store.read_now(lambda seen: _named(seen, chain_id)).chain_id
-        given = [name for name, value in limits.items() if value is not None]
-        order = replace(Order("all"), **{name: limits[name] for name in given})
-        going = resume_and_watch(store, place, settings, named, order, given, as_json)
+        given = {name: value for name, value in limits.items() if value is not None}
+        going = resume_and_watch(store, place, settings, named, given, as_json)
         ctx.exit(asyncio.run(going))
 
 

@@ -6,9 +6,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cockpit.commands.chain_sessions import ask_to_stop
 from cockpit.commands.chain_shown import document
@@ -53,12 +53,11 @@ async def resume_and_watch(
     place: Place,
     settings: Settings,
     chain_id: str | None,
-    order: Order,
-    given: Sequence[str],
+    replaced: Mapping[str, Any],
     as_json: bool,
 ) -> Exit:
-    """Go on with a chain (None: the newest that is not complete); ``given`` fields of ``order`` replace
-    its own."""
+    """Go on with a chain (None: the newest that is not complete); ``replaced`` are fields of its order
+    with what they are from now on."""
     from cockpit.work.chain import go_on
 
     if chain_id is None:
@@ -68,7 +67,7 @@ async def resume_and_watch(
         chain_id = found.chain_id
     named, after = chain_id, await store.read(journal.last_seq)
     more = settings.headless.max_chains
-    chain = await store.write(lambda tx: go_on(tx, named, order, sessions=more, given=given))
+    chain = await store.write(lambda tx: go_on(tx, named, replaced, sessions=more))
     return await _see_through(store, place, settings, chain, after, as_json)
 
 

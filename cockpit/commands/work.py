@@ -94,8 +94,12 @@ def _work(given: Mapping[str, Any]) -> Exit:
 
     with open_store(place) as store:
         if given["again"]:
-            named = [field for option, field in _CHANGEABLE.items() if given[option] is not None]
-            going = resume_and_watch(store, place, settings, None, order, named, given["as_json"])
+            replaced = {
+                name: getattr(order, name)
+                for option, name in _CHANGEABLE.items()
+                if given[option] is not None
+            }
+            going = resume_and_watch(store, place, settings, None, replaced, given["as_json"])
         else:
             going = start_and_watch(store, place, settings, order, given["as_json"])
         return asyncio.run(going)

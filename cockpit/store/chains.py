@@ -200,15 +200,14 @@ def disown(tx: Tx, chain_id: str) -> Chain:
 
 
 def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
-    """Go on with a chain: it runs again. ``limits`` that are not None replace its own (``max_chains,
-    max_cost, max_wall_s, approve, model, runner, batch``).
+    """Go on with a chain: it runs again. ``limits`` replace its own (``max_chains, max_cost,
+    max_wall_s, approve, model, runner, batch``). Its report says no more how it stands.
 
     Raises :class:`IllegalTransition` for one that is complete.
     """
     found = load(tx.connection, chain_id)
     if found.status == "completed":
         raise IllegalTransition(f"{chain_id} is complete; begin another one with `cockpit work`.")
-    given = {name: value for name, value in limits.items() if value is not None}
     made = _change(
         tx,
         chain_id,
@@ -217,7 +216,8 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
         stop_now=0,
         began_at=tx.now(),
         ended_at=None,
-        **given,
+        report_path=None,
+        **limits,
     )
     if found.status != "running":
         _told(tx, Action.CHAIN_RESUMED, made, actor="person")

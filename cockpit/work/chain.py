@@ -6,9 +6,10 @@ Source: design of work, "Chains"; seed 004, solution 7.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cockpit.store import chain_sessions, chains, epics, stories, task_runs
 from cockpit.store.chain_sessions import ChainSession
@@ -115,21 +116,21 @@ async def begin(store: Store, place: Place, order: Order) -> Chain:
     return made
 
 
-def go_on(tx: Tx, chain_id: str, order: Order, *, sessions: int, given: Sequence[str]) -> Chain:
-    """Let a chain that rests run again, owned by this process. ``given`` are the fields of ``order``
-    that replace its own; one that had as many sessions as it may is given ``sessions`` more.
+def go_on(tx: Tx, chain_id: str, replaced: Mapping[str, Any], *, sessions: int) -> Chain:
+    """Let a chain that rests run again, owned by this process. ``replaced`` are fields of :class:`Order`
+    with what they are from now on; one that had as many sessions as it may is given ``sessions`` more.
 
     Raises :class:`ChainRefused` where a limit of cost or time would end it at once, ``Stale`` while
     another process runs it, ``IllegalTransition`` for a complete one.
     """
     known = chains.own(tx, chain_id)
-    replaced = {name: getattr(order, name) for name in given}
-    if "model" in replaced:
-        replaced["model"] = _lasting(order.model)
+    limits = dict(replaced)
+    if "model" in limits:
+        limits["model"] = _lasting(limits["model"])
     used = spent(tx.connection, known)
-    if "max_chains" not in replaced and used.sessions >= known.max_chains:
-        replaced["max_chains"] = used.sessions + sessions
-    made = chains.resume(tx, chain_id, **replaced)
+    if "max_chains" not in limits and used.sessions >= known.max_chains:
+        limits["max_chains"] = used.sessions + sessions
+    made = chains.resume(tx, chain_id, **limits)
     if reached := _limit(made, used):
         raise ChainRefused(f"{chain_id} has reached {reached}. Give it more with the same option.")
     return made

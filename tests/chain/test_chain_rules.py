@@ -113,6 +113,7 @@ def test_a_chain_ends_once_and_a_complete_one_stays_so(world: World) -> None:
     made = chain(world.store)
     drained = world.store.write_now(lambda tx: chains.drain(tx, made.chain_id))
     assert (drained.status, drained.stop_now) == ("draining", False)
+    world.store.write_now(lambda tx: chains.reported(tx, made.chain_id, "report.md"))
     rows = len(world.rows("chain.draining"))
     world.store.write_now(lambda tx: chains.drain(tx, made.chain_id))
     assert len(world.rows("chain.draining")) == rows == 1
@@ -130,6 +131,7 @@ def test_a_chain_ends_once_and_a_complete_one_stays_so(world: World) -> None:
         7,
     )
     assert again.began_at > made.began_at
+    assert again.report_path is None
     world.store.write_now(lambda tx: chains.end(tx, made.chain_id, "completed", ""))
     with pytest.raises(IllegalTransition):
         world.store.write_now(lambda tx: chains.resume(tx, made.chain_id))
@@ -286,15 +288,14 @@ async def test_a_chain_that_used_up_its_sessions_is_given_more(world: World) -> 
     started(world, made, 1)
     world.store.write_now(lambda tx: chain_sessions.end(tx, made, 1, "clean", "pressure"))
     world.store.write_now(lambda tx: chains.end(tx, "ch-1", "limited", "after 1 session"))
-    order = Order("all", max_wall_s=0.0)
 
-    def again(given: list[str]) -> Chain:
-        return world.store.write_now(lambda tx: go_on(tx, "ch-1", order, sessions=4, given=given))
+    def again(**replaced: Any) -> Chain:
+        return world.store.write_now(lambda tx: go_on(tx, "ch-1", replaced, sessions=4))
 
-    more = again([])
+    more = again()
     assert (more.status, more.max_chains, more.max_cost) == ("running", 5, 3.0)
     with pytest.raises(ChainRefused, match="its limit of 0 seconds"):
-        again(["max_wall_s"])
+        again(max_wall_s=0.0)
     used = world.store.read_now(lambda found: spent(found, more))
     assert used.sessions == 1
     assert quota_of(more, used, tokens=9).cost_usd == 3.0
