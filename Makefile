@@ -11,7 +11,8 @@
 # PYTHON=python3.12 make setup   chooses an interpreter. uv is used when it is on the PATH.
 
 PYTHON ?= python3
-JOBS ?= auto
+# One process more than there are processors: tests wait for programs that they start.
+JOBS ?= $(shell expr 1 + $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
 
 VENV := .venv
 BIN := $(VENV)/bin
