@@ -388,7 +388,8 @@ async def test_a_cancelled_run_ends_the_agent_and_stops_the_session(runs: Runs) 
 async def test_it_is_ended_when_it_has_spent_its_tokens(runs: Runs) -> None:
     steps = (
         init(),
-        assistant(text("a"), identity="m1", input_tokens=900, output_tokens=200),
+        assistant(text("a"), identity="m1", cache_read_input_tokens=90_000, output_tokens=900),
+        assistant(text("b"), identity="m2", input_tokens=90, output_tokens=20),
         {"hang": str(runs.folder / "h")},
     )
     outcome = await runs.run(runs.runner(*steps), max_tokens=1_000)
@@ -404,6 +405,52 @@ async def test_a_session_is_seen_to_by_one_process_at_a_time(runs: Runs) -> None
         await runs.run(runs.runner({"raw": "x\n"}), session)
     runs.store.write_now(lambda tx: sessions.release(tx, session, token))
     assert (await runs.run(runs.runner({"raw": "x\n"}), session)).status == "finished"
+
+
+DRIVER = """
+import asyncio, os, sys
+from pathlib import Path
+from cockpit.loop.settings import RunnerSettings
+from cockpit.store.database import Store
+from cockpit.store.place import find_place
+from cockpit.work.runners.run import run_outside
+
+root, session, *command = sys.argv[1:]
+place = find_place(Path(root))
+with Store.open(place.database) as store:
+    asyncio.run(run_outside(store, place, RunnerSettings("small", tuple(command)),
+        session_id=session, prompt="", worktree=place.root, task_id=None, environment=os.environ))
+"""
+
+
+async def test_after_a_kill_of_cockpit_the_session_goes_on_and_two_agents_never_do(
+    runs: Runs,
+) -> None:
+    marker, pid, session = runs.folder / "hangs", runs.folder / "pid", runs.session()
+    first = runs.runner(init(), {"run": ["sh", "-c", f"echo $PPID > {pid}"]}, {"hang": str(marker)})
+    argv = [sys.executable, "-c", DRIVER, str(runs.place.root), session, *first.command]
+    driver = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+    await until(marker)
+    driver.kill()
+    driver.wait(timeout=60)
+    assert alive(int(pid.read_text()))
+    outcome = await runs.run(runs.runner({"raw": "mine now\n"}), session)
+    assert outcome.status == "finished"
+    assert not alive(int(pid.read_text()))
+    assert [row.detail["number"] for row in runs.rows("runner.started")] == [1, 2]
+    assert runs.store.read_now(journal.verify).ok
+
+
+async def test_a_flood_does_not_hold_up_a_stop(runs: Runs) -> None:
+    marker, stop = runs.folder / "hangs", asyncio.Event()
+    flood = json.dumps(tool_result("t", "x")["say"]) + "\n"
+    steps = (init(), {"times": flood, "count": 100_000}, {"hang": str(marker)})
+    running = asyncio.create_task(runs.run(runs.runner(*steps), stop=stop))
+    await until(marker)
+    stop.set()
+    outcome = await running
+    assert outcome.status == "stopped"
+    assert len(runs.rows("runner.tool_ended")) < 100_000
 
 
 async def test_an_agent_that_a_killed_cockpit_left_is_ended_before_the_next_begins(

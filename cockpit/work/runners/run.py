@@ -69,7 +69,8 @@ async def run_outside(
     """Have the agent do what ``prompt`` says in ``worktree``, and put the session where it ended.
 
     ``stop`` ends it; ``environment`` is what it gets after cleaning; ``policy`` what its hooks allow
-    without a person; ``scopes`` what its token opens; ``max_tokens`` ends it when it has spent more.
+    without a person; ``scopes`` what its token opens; ``max_tokens`` ends it when it has spent
+    more that no cache gave.
     Cancelled, it ends the agent and leaves the session stopped. Raises ``Stale`` when another process
     has the session, ``RunnerTrouble`` and ``ProgramMissing`` for a command that cannot be run.
     """
@@ -163,7 +164,7 @@ class _Run:
                 return
             for told in stream.take(line):
                 await telling.take(told)
-                if isinstance(told, Using) and max_tokens and told.spent.tokens > max_tokens:
+                if isinstance(told, Using) and max_tokens and told.spent.fresh > max_tokens:
                     spent_all = True
                     enough.set()
 
@@ -197,14 +198,14 @@ class _Run:
         finished = finish is not None and finish.ok
         text = finish.text if finish is not None and finish.ok else ""
         # One that told its finish and then hangs has finished.
-        well = (talked.why == "ended" and talked.code == 0) or talked.why == "timeout"
         status: Status = "finished"
         reason = ""
-        if limit:
+        well = finished and (talked.code == 0 or talked.why == "timeout")
+        if limit and not well:
             status, reason = "limit", limit
-        elif talked.why == "called_off":
+        elif talked.why == "called_off" and not well:
             status, reason = "stopped", "interrupted"
-        elif not (finished and well):
+        elif not well:
             status, reason = "crashed", self._wrong(talked, finish)
         return RunnerOutcome(
             status, text, telling.spent.tokens, telling.spent.cost_usd, talked.code, reason

@@ -19,6 +19,7 @@ from cockpit.work.runners.lines import Lines
 
 _CHUNK = 65_536
 _ERRORS = 16_384
+_REST_S = 2.0
 
 Why = Literal["ended", "timeout", "output", "called_off"]
 
@@ -67,20 +68,24 @@ async def talk(
     taking = asyncio.ensure_future(_take(waiting, take))
     calls = [asyncio.ensure_future(event.wait()) for event in off]
     why: Why = "ended"
+    soonest = asyncio.FIRST_COMPLETED
     try:
         began(process.pid)
         waits: list[asyncio.Future[Any]] = [talking, taking, *calls]
-        await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waits, timeout=timeout_s, return_when=soonest)
         if taking.done():
             taking.result()
-        if any(call.done() for call in calls):
-            why = "called_off"
-        elif not talking.done():
+        if not talking.done():
             why = "timeout"
         elif isinstance(talking.exception(), Overflow):
             why = "output"
         else:
             talking.result()
+            # All that it wrote before it ended by itself is told, unless nobody waits for it.
+            waiting.put_nowait(None)
+            await asyncio.wait([taking, *calls], return_when=soonest)
+        if any(call.done() for call in calls):
+            why = "called_off"
     finally:
         for call in calls:
             call.cancel()
@@ -91,7 +96,9 @@ async def talk(
         noting.cancel()
         await asyncio.gather(talking, reading, noting, *calls, return_exceptions=True)
         waiting.put_nowait(None)
-        await asyncio.shield(taking)
+        await asyncio.shield(_rest(taking))
+    if not taking.cancelled():
+        taking.result()
     code = process.returncode if process.returncode is not None else -9
     return Talked(why, code, bytes(errors).decode("utf-8", "replace").strip())
 
@@ -120,6 +127,13 @@ async def _take(
     while (lines := await waiting.get()) is not None:
         for line in lines:
             await take(line)
+
+
+async def _rest(taking: asyncio.Future[None]) -> None:
+    """Let what was read be told, for a moment."""
+    await asyncio.wait([taking], timeout=_REST_S)
+    taking.cancel()
+    await asyncio.gather(taking, return_exceptions=True)
 
 
 async def _tail(stream: asyncio.StreamReader | None, into: bytearray) -> None:

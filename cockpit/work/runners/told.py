@@ -21,6 +21,11 @@ class Spent:
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
+    @property
+    def fresh(self) -> int:
+        """Tokens that no cache gave: an agent with a transcript reads the same ones again and again."""
+        return self.tokens - min(self.cached_tokens, self.input_tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class Began:
