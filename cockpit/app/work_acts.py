@@ -56,6 +56,13 @@ class WorkActs(ChainActs):
         if not isinstance(self._cockpit.screen, QueueScreen):
             self._cockpit.push_screen(QueueScreen(self._screen))
 
+    def stats(self) -> None:
+        """The measures of chains and their sessions."""
+        from cockpit.app.stats_screen import StatsScreen
+
+        if not isinstance(self._cockpit.screen, StatsScreen):
+            self._cockpit.push_screen(StatsScreen(self._screen))
+
     def wip(self) -> None:
         """The work in progress of the task under the cursor."""
         if (task := self.task) is not None:

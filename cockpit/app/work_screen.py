@@ -28,6 +28,7 @@ _EVERYWHERE = (
     "help",
     "board",
     "queue",
+    "stats",
     "plan",
     "new_story",
     "new_epic",

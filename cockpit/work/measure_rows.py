@@ -36,6 +36,16 @@ class MeasureRow:
         """The number as it is written: ``94%``, ``6.5``, ``3``."""
         return written(self.value, self.unit)
 
+    @property
+    def span(self) -> str:
+        """What the series is made of, and from where to where it goes; empty without one."""
+        if not self.series:
+            return ""
+        unit: _Unit = "share" if self.unit == "share" else "number"
+        low, high = written(min(self.series), unit), written(max(self.series), unit)
+        between = low if low == high else f"{low} to {high}"
+        return f"{between} · {plural(len(self.series), self.each)}"
+
 
 def written(value: float | None, unit: _Unit) -> str:
     """A number of that unit; a dash for none."""

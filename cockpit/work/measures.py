@@ -150,6 +150,15 @@ def measured(connection: sqlite3.Connection, since: str = "", before: str = OPEN
     return _folded(((at, action, json.loads(text)) for at, action, text in rows), since, before)
 
 
+def newest(connection: sqlite3.Connection) -> int:
+    """The number of the newest row that a measure is made of; 0 without any."""
+    found = 0
+    for action in _ACTIONS:
+        row = connection.execute("SELECT max(seq) FROM journal WHERE action=?", (str(action),))
+        found = max(found, row.fetchone()[0] or 0)
+    return found
+
+
 def _folded(
     rows: Iterable[tuple[str, str, Mapping[str, Any]]], since: str, before: str
 ) -> Measures:

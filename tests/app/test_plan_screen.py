@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from app_world import look, screen_of, settled, until
 
+from cockpit.access.principals import PERSON
 from cockpit.app.application import CockpitApp
 from cockpit.store import proposals, tasks
 from cockpit.work.commissions import COMMISSIONS
+from cockpit.work.planning.proposing import propose
 
 WIDE = (150, 42)
 PLAN = """# Accounts [P1]
@@ -109,3 +111,14 @@ async def test_a_plan_is_rendered_with_all_that_it_says(planned):
             assert "As written" not in drawn
             for words in ("Epic: Accounts", "Story: Tokens expire", "after #1", "calc.py"):
                 assert words in drawn
+
+
+@pytest.mark.parametrize("size", [WIDE, (80, 24)], ids=["wide", "small"])
+def test_plan(still, snap_compare, size):
+    app = CockpitApp(still)
+    still.store.write_now(lambda tx: propose(tx, PLAN, PERSON))
+
+    async def before(pilot):
+        await look(pilot)
+
+    assert snap_compare(app, terminal_size=size, run_before=before)
