@@ -76,8 +76,14 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
 
     A second call stops it at once. Nothing is lost; `cockpit chain resume` goes on.
     """
-    with open_store(here()) as store:
+    from cockpit.work.report import report_as_set
+
+    place = here()
+    with open_store(place) as store:
         found = store.write_now(lambda tx: _stop(tx, chain_id, now))
+        if found.status not in chains.OPEN:
+            setting = settings_of(place).headless.report
+            asyncio.run(report_as_set(store, place, setting, found))
     if as_json:
         show_json(found.body())
     elif found.status != "draining":

@@ -28,6 +28,7 @@ def be_session(chain_id: str, ordinal: int) -> Exit:
 
 async def _run(store: Store, place: Place, chain_id: str, ordinal: int) -> ChainSession:
     from cockpit.work.chain_session import take_part
+    from cockpit.work.report import report_as_set
 
     chain = store.read_now(lambda found: chains.load(found, chain_id))
     settings = settings_of(place, {"[approval] policy": chain.approve, "[model] name": chain.model})
@@ -42,10 +43,14 @@ async def _run(store: Store, place: Place, chain_id: str, ordinal: int) -> Chain
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it
     try:
-        return await working
+        ended = await working
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         await asyncio.gather(*asked)
+    chain = store.read_now(lambda found: chains.load(found, chain_id))
+    if chain.status not in chains.OPEN:  # nobody else is there to report it
+        await report_as_set(store, place, settings.headless.report, chain)
+    return ended
 
 
 async def ask_to_stop(store: Store, chain_id: str, *, now: bool) -> None:

@@ -75,10 +75,12 @@ async def _see_through(
     store: Store, place: Place, settings: Settings, chain: Chain, after: int, as_json: bool
 ) -> Exit:
     from cockpit.work.chain_process import Watch, watch_over
+    from cockpit.work.report import report_as_set
 
     chain_id = chain.chain_id
     teller = Teller(store, place, settings, chain_id, after, quiet=as_json)
-    watch = Watch(store, place, os.environ, before_end=partial(_report, store, place, settings))
+    report = partial(report_as_set, store, place, settings.headless.report)
+    watch = Watch(store, place, os.environ, before_end=report)
     watching = asyncio.ensure_future(watch_over(watch, chain_id))
     telling = asyncio.create_task(teller.follow())
     asked: list[asyncio.Task[None]] = []
@@ -106,15 +108,6 @@ async def _see_through(
     await teller.call(f"{chain_id} is {ended.status}", ended.reason or ended.scope)
     _conclude(store, ended, as_json)
     return _CODES[ended.status]
-
-
-async def _report(store: Store, place: Place, settings: Settings, ended: Chain) -> None:
-    """Write the report of a chain that is about to end, where it is wanted."""
-    from cockpit.work.report import report_wanted, write_report
-
-    wanted = settings.headless.report
-    if store.read_now(lambda found: report_wanted(found, ended, wanted)):
-        await write_report(store, place, ended)
 
 
 def _conclude(store: Store, ended: Chain, as_json: bool) -> None:

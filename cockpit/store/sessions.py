@@ -306,12 +306,7 @@ def this_process() -> str:
 
 @cache
 def _named(pid: int) -> str:
-    return named_process(pid)
-
-
-def named_process(pid: int) -> str:
-    """A process as :func:`this_process` names itself in it."""
-    return f"{pid}/{_started(pid)}"
+    return f"{pid}/{_known(pid)[1]}"
 
 
 def process_alive(owner: str) -> bool:
@@ -325,15 +320,19 @@ def process_alive(owner: str) -> bool:
         return False
     except PermissionError:
         return True
-    return not started or _started(int(pid)) == started
+    state, since = _known(int(pid))
+    # One that nobody has waited for is listed for as long, and does nothing any more.
+    return state not in ("Z", "X") and (not started or since == started)
 
 
-def _started(pid: int) -> str:
+def _known(pid: int) -> tuple[str, str]:
+    """The state of a process and when it was started, in the system's own terms."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""  # no procfs here: the pid alone has to do
-    return stat.rpartition(")")[2].split()[19]
+        return "", ""  # no procfs here: the pid alone has to do
+    fields = stat.rpartition(")")[2].split()
+    return fields[0], fields[19]
 
 
 def _expiry(tx: Tx) -> str:

@@ -80,6 +80,12 @@ async def write_report(store: Store, place: Place, chain: Chain) -> Path:
     return path
 
 
+async def report_as_set(store: Store, place: Place, setting: str, chain: Chain) -> None:
+    """Write the report of the chain, which ends as ``chain`` says, where ``setting`` asks for it."""
+    if await store.read(lambda found: report_wanted(found, chain, setting)):
+        await write_report(store, place, chain)
+
+
 def account(connection: sqlite3.Connection, chain: Chain) -> Account:
     """What the report of the chain says, from what is stored."""
     kept: Mapping[str, str] = chains.load(connection, chain.chain_id).summary.get("handoffs", {})

@@ -186,11 +186,26 @@ def test_a_chain_that_nobody_watches_comes_to_rest_by_itself(tmp_path: Path) -> 
     running.kill()
     world.end(running)
     session = world.sessions()[0]
+    assert world.chain().status == "running"
     world.project.run("chain", "stop")
     while process_alive(session.process):
         assert world.chain().status in ("draining", "stopped")
     assert (world.chain().status, world.chain().reason) == ("stopped", "drained")
     assert world.statuses()["T-2"] == "todo"
+
+
+def test_a_chain_of_which_nothing_runs_is_stopped_and_reported(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    world.project.extra = {"COCKPIT_REPORT": "always"}
+    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(1), 30)))
+    world.told(running, "T-1 · implement")
+    running.kill()
+    os.kill(world.sessions()[0].pid, signal.SIGKILL)
+    world.end(running)
+    assert "nothing ran any more" in world.project.run("chain", "stop").stdout
+    assert [one.status for one in world.sessions()] == ["crashed"]
+    assert world.chain().report_path == ".cockpit/reports/chain-1-report.md"
+    assert "stopped" in (world.root / ".cockpit/reports/chain-1-report.md").read_text("utf-8")
 
 
 def test_a_person_elsewhere_approves_what_it_waits_with(tmp_path: Path) -> None:

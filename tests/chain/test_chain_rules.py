@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from cockpit.store.chains import Chain
 from cockpit.store.clock import FixedClock, RandomIds, stamp
 from cockpit.store.database import Store
 from cockpit.store.errors import IllegalTransition, NotFound, Stale
+from cockpit.store.sessions import process_alive
 from cockpit.work import backlog
 from cockpit.work.chain import (
     MOST_CRASHES,
@@ -191,6 +193,17 @@ def test_a_session_that_is_silent_too_long_is_dead(tmp_path: Path) -> None:
         late = clock.now() + timedelta(seconds=limit + 1)
         assert "silent for 300 s" in chain_sessions.dead(one, stamp(late))
         assert not chain_sessions.silent(replace(one, status="clean"), late)
+
+
+def test_a_process_that_nobody_waited_for_is_gone() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert child.stdin is not None
+    assert process_alive(f"{child.pid}/")
+    child.stdin.close()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert not process_alive(f"{child.pid}/")
+    child.wait()
+    assert not process_alive(f"{child.pid}/")
 
 
 def test_a_lease_is_one_owners_until_it_is_over(tmp_path: Path) -> None:
