@@ -195,17 +195,16 @@ class _Run:
     def _outcome(
         self, talked: Talked, finish: Finish | None, telling: Telling, limit: str
     ) -> RunnerOutcome:
-        finished = finish is not None and finish.ok
         text = finish.text if finish is not None and finish.ok else ""
+        status: Status
         # One that told its finish and then hangs has finished.
-        status: Status = "finished"
-        reason = ""
-        well = finished and (talked.code == 0 or talked.why == "timeout")
-        if limit and not well:
+        if finish is not None and finish.ok and (talked.code == 0 or talked.why == "timeout"):
+            status, reason = "finished", ""
+        elif limit:
             status, reason = "limit", limit
-        elif talked.why == "called_off" and not well:
+        elif talked.why == "called_off":
             status, reason = "stopped", "interrupted"
-        elif not well:
+        else:
             status, reason = "crashed", self._wrong(talked, finish)
         return RunnerOutcome(
             status, text, telling.spent.tokens, telling.spent.cost_usd, talked.code, reason
