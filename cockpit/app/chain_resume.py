@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,6 @@ from cockpit.store.place import Place
 
 _LAST_WORDS = 400
 _LOOK_S = 0.2
-_LOOK_S = 0.25
 
 
 class ChainNotResumed(CockpitError):
@@ -29,17 +27,7 @@ async def go_on(place: Place, chain_id: str, clock: Clock) -> None:
     """
     path = place.state / "chains" / f"{chain_id}.log"
     try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        with path.open("ab") as log:
-            begins = log.tell()
-            child = subprocess.Popen(
-                (sys.executable, "-m", "cockpit", "chain", "resume", chain_id),
-                cwd=place.root,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        begins, child = _begin(place, chain_id, path)
     except OSError as error:
         raise ChainNotResumed(
             f"{chain_id} did not go on ({error.strerror or error}). When that is mended: `cockpit "
@@ -50,3 +38,18 @@ async def go_on(place: Place, chain_id: str, clock: Clock) -> None:
     if code > 0:
         words = path.read_bytes()[begins:][-_LAST_WORDS:].decode("utf-8", "replace").strip()
         raise ChainNotResumed(f"{chain_id} did not go on: {words or f'exit code {code}'}")
+
+
+def _begin(place: Place, chain_id: str, path: Path) -> tuple[int, subprocess.Popen[bytes]]:
+    """The process, and where its words begin in the file that they are kept in."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with path.open("ab") as log:
+        child = subprocess.Popen(
+            (sys.executable, "-P", "-m", "cockpit", "chain", "resume", chain_id),
+            cwd=place.root,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        return log.tell(), child

@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 import themes
 from widgets.board import Board
 from widgets.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
+from widgets.chain_views import ChainRowView, ChainView, MarkView, StretchView
 from widgets.form import Form
 from widgets.headline import Headline
 from widgets.kanban import Kanban
@@ -43,7 +44,7 @@ class Gallery(App[None]):
     """All widgets of the backlog at once, each with everything that it can show."""
 
     CSS_PATH = themes.STYLESHEET
-    CSS = "Kanban { height: 30; } Board { height: 12; } QueueList { height: 1fr; }"
+    CSS = "Kanban { height: 30; } Board { height: 28; } QueueList { height: 1fr; }"
 
     def __init__(self, theme: str) -> None:
         super().__init__()
@@ -106,7 +107,17 @@ class Gallery(App[None]):
             TaskLineView(f"T-{tone}", "▶", tone, "testing", "title", TESTS, "next")
             for tone in TONES
         )
-        self.query_one(Board).show(BoardView("sessions", (), "tasks", lines))
+        chains: list[ChainRowView] = []
+        for tone in TONES:
+            marks = (MarkView("✔", tone, "s1"), MarkView("▶", tone, "s2"))
+            chains += [
+                ChainView(
+                    "ch-1", "▶", tone, "ch-1", "epic E-1", "about", 3, marks, 7, 12, "2 ready",
+                    "draining", tone, "41k", "$0.12", folded=True,
+                ),
+                StretchView("s", "✔", tone, "s1", "batch 1", "41k of 120k tok", full=tone == "bad"),
+            ]  # fmt: skip
+        self.query_one(Board).show(BoardView("sessions", (), "tasks", lines, tuple(chains)))
         self.query_one(QueueList).show(
             [
                 QueuedView(f"{tone}{n}", "title", "○", tone, "can start", "why")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual.widget import Widget
-from work_cases import WORK_WIDGETS, task_lines
+from work_cases import WORK_WIDGETS, chain_rows, task_lines
 
 from widgets.board import Board
 from widgets.conversation import LIVE, Conversation
@@ -63,7 +63,8 @@ def meter(text: str) -> tuple[Widget, Callable[[], None]]:
 def board(text: str) -> tuple[Widget, Callable[[], None]]:
     made = Board()
     rows = (WorkRowView("k", text[:2], "bad", text, text, text, 1, True),) * 3
-    return made, lambda: made.show(BoardView(text, rows, text, task_lines(text)))
+    view = BoardView(text, rows, text, task_lines(text), chain_rows(text))
+    return made, lambda: made.show(view)
 
 
 def scrubber(text: str) -> tuple[Widget, Callable[[], None]]:

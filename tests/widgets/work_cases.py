@@ -7,6 +7,7 @@ from collections.abc import Callable
 from textual.widget import Widget
 
 from widgets.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
+from widgets.chain_views import ChainRowView, ChainTaskView, ChainView, MarkView, StretchView
 from widgets.form import Form
 from widgets.headline import Headline
 from widgets.kanban import Kanban
@@ -38,6 +39,19 @@ def task_lines(text: str) -> tuple[TaskLineView, ...]:
         TaskLineView(text, text[:1], "warn", text, text, tests(text), text),
         TaskLineView("T-2", "■", "bad", "blocked", text),
     )
+
+
+def chain_rows(text: str) -> tuple[ChainRowView, ...]:
+    marks = (MarkView(text[:1], "good", text), MarkView("▶", "warn", text))
+    line = task_lines(text)[0]
+    return (
+        ChainView(
+            "ch-1", text[:1], "warn", text, text, text, 3, marks, 7, 12, text, text, "bad", text, text,
+            folded=True,
+        ),
+        StretchView("ch-1/s1", text[:1], "good", text, text, text, text, text, full=True),
+        ChainTaskView("ch-1/T-1", line, text, text, current=True),
+    )  # fmt: skip
 
 
 def headline(text: str) -> Made:
