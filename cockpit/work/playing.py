@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cockpit.access.paths import PathRefused
 from cockpit.loop.assigning import Assignment, assign
+from cockpit.loop.policy import WIDTH
 from cockpit.loop.review_context import visible
 from cockpit.loop.runtime import Runtime, runtime_over
 from cockpit.store import sessions, task_runs, wip
@@ -25,7 +26,7 @@ from cockpit.store.tasks import Task
 from cockpit.store.worktrees import Worktree
 from cockpit.work.desk import Desk
 from cockpit.work.fixing import named_files
-from cockpit.work.outside import runner_of, take_part
+from cockpit.work.outside import runner_named, take_part, takes
 from cockpit.work.trees import WorktreeTrouble, changed_files, tried
 
 DIFF_BYTES = 50 * 1024
@@ -80,7 +81,9 @@ async def play(
     runtime = await stage.runtime(tree)
     session = None if step.session_id is None else _session(desk, step.session_id)
     if session is None or session.status != "completed":
-        runner = runner_of(desk, session.model if session else None)
+        runner = runner_named(desk.settings, desk.runner)
+        if session is not None and not takes(session, runner):
+            session = await _left(desk, session)
         if session is None:
             made = await assign(
                 runtime.engine,
@@ -91,6 +94,8 @@ async def play(
                 runner="" if runner is None else runner.name,
             )
             session = _session(desk, made)
+        elif steps:
+            await _hold(desk, session, steps[-1].chain_id)
         if runner is None:
             session = await runtime.run(session.session_id, interactive=False)
         else:
@@ -100,6 +105,22 @@ async def play(
     result = session.result
     status = str(result.get("status", "")) if session.status == "completed" else "blocked"
     return Played(status or "blocked", str(result.get("summary", "")).strip())
+
+
+async def _hold(desk: Desk, session: Session, chain_id: str) -> None:
+    """Hold a session that ``chain_id`` began to the policy of the desk that goes on with it. Within
+    one chain a person may have narrowed it on the screen, and so it stays."""
+    narrower = WIDTH[desk.approve] < WIDTH[session.policy]
+    if narrower or (chain_id != desk.chain_id and session.policy != desk.approve):
+        await desk.store.write(
+            lambda tx: sessions.change(tx, session.session_id, actor="engine", policy=desk.approve)
+        )
+
+
+async def _left(desk: Desk, session: Session) -> None:
+    """A person had another runner go on with the part: it begins a session of its own."""
+    why = {"reason": "another runner goes on with it"}
+    await desk.store.write(lambda tx: sessions.enter(tx, session.session_id, "stopped", detail=why))
 
 
 def _session(desk: Desk, session_id: str) -> Session:

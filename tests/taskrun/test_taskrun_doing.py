@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
 from taskrun.taskrun_world import (
     AT_ONCE,
     BRANCH,
@@ -17,6 +19,7 @@ from taskrun.taskrun_world import (
 )
 
 from cockpit.loop.settings import RuntimeSettings
+from cockpit.store import sessions
 from cockpit.work.doing import WorkSettings, do_task
 from cockpit.work.worktrees import chain_tree, task_tree
 
@@ -254,6 +257,38 @@ async def test_a_task_that_is_cancelled_is_taken_up_in_its_session(world: World)
     assert ended.status == "done"
     roles = [row.detail["role"] for row in world.rows("session.created")]
     assert roles.count("implementer") == 1
+
+
+async def _put_down(world: World, task_id: str, **changed: Any) -> None:
+    """Begin the task, and put it down while the implementer's model speaks."""
+    slow = AT_ONCE.replace("[[turn.call]]", 'text = "a b c"\npace = 30\n[[turn.call]]', 1)
+    calls = len(world.rows("model.called"))
+    running = asyncio.ensure_future(do_task(world.desk(slow, **changed), task_id))
+    while len(world.rows("model.called")) == calls:
+        await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "chain", "second", "holds"),
+    [
+        ("all", "ch-1", "ask", "ask"),
+        ("all", "ch-2", "ask", "ask"),
+        ("ask", "ch-1", "all", "ask"),
+        ("ask", "ch-2", "all", "all"),
+    ],
+)
+async def test_a_session_gone_on_with_is_held_to_the_chain_that_does(
+    world: World, first: str, chain: str, second: str, holds: str
+) -> None:
+    """What was begun with more trust than the chain has is not finished with it."""
+    task_id = world.task()
+    await _put_down(world, task_id, approve=first)
+    await _put_down(world, task_id, approve=second, chain_id=chain)
+    made = world.rows("session.created")[0].session_id
+    found = world.store.read_now(lambda seen: sessions.load(seen, made))
+    assert found.policy == holds
 
 
 async def test_a_role_that_spends_its_tokens_is_blocked(world: World) -> None:
