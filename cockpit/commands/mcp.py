@@ -49,14 +49,18 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
         raise WrongUse("Over HTTP each client sends its own token; --token is for standard input.")
     if not http and (host, port) != (_HOST, _PORT):
         raise WrongUse("--host and --port belong to --http.")
+    from cockpit.access.listening import listening
     from cockpit.loop.ruling import TOKEN
-    from cockpit.mcp.serving import over_http, over_stdio
 
     place = here()
     settings = settings_of(place).runtime
+    # Before what speaks the protocol is loaded: an address that is none is told at once.
+    door = listening(host, port) if http else None
     first_start(place, quiet=not http)
-    if http:
-        asyncio.run(over_http(place, settings, cast("Tier", tier), host, port, _tell))
+    from cockpit.mcp.serving import over_http, over_stdio
+
+    if door is not None:
+        asyncio.run(over_http(place, settings, cast("Tier", tier), door, _tell))
     else:
         if sys.stdin is None:
             raise WrongUse("Standard input is closed; a client starts this and speaks to it there.")

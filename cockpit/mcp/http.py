@@ -6,6 +6,7 @@ so that no page in a browser reaches it under another name. Source: design of th
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
-from cockpit.access.listening import listening
+from cockpit.access.listening import Address
 from cockpit.access.tokens import TokenRefused
 from cockpit.mcp.callers import Guest
 from cockpit.mcp.desk import Desk
@@ -49,16 +50,18 @@ class Bearer:
 
 
 async def serve(
-    server: Server[Any], desk: Desk, host: str, port: int, tell: Callable[[str], None]
+    server: Server[Any],
+    desk: Desk,
+    listener: socket.socket,
+    address: Address,
+    tell: Callable[[str], None],
 ) -> None:
-    """Serve until it is interrupted; ``tell`` is called with the address. Raises
-    ``CannotListen``."""
-    listener, address = listening(host, port)
+    """Serve whoever comes to ``listener`` until it is interrupted; ``tell`` is called with the address."""
     with listener:
         app = server.streamable_http_app(
             streamable_http_path=PATH,
             json_response=True,
-            host=host,
+            host=str(listener.getsockname()[0]),
             max_request_body_size=LARGEST_BODY,
             transport_security=TransportSecuritySettings(
                 allowed_hosts=list(address.hosts), allowed_origins=list(address.origins)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from cockpit.access.listening import Address
 from cockpit.loop.settings import RuntimeSettings
 from cockpit.mcp import stdio
 from cockpit.mcp.callers import Guest
@@ -28,17 +30,16 @@ async def over_http(
     place: Place,
     settings: RuntimeSettings,
     tier: Tier,
-    host: str,
-    port: int,
+    door: tuple[socket.socket, Address],
     tell: Callable[[str], None],
 ) -> None:
-    """Serve clients that bring tokens; ``tell`` is called with the address. Raises
-    ``CannotListen``."""
+    """Serve clients that bring tokens, at a ``door`` that :func:`~cockpit.access.listening.listening`
+    opened; ``tell`` is called with the address."""
     from cockpit.mcp import http  # with its server, which a client on standard input has no use for
 
     async with _desk(place, settings) as desk:
         await desk.engine.warm()
-        await http.serve(made(desk, TOOLS, tier), desk, host, port, tell)
+        await http.serve(made(desk, TOOLS, tier), desk, *door, tell)
 
 
 @asynccontextmanager
