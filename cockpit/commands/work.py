@@ -73,9 +73,9 @@ def _work(given: Mapping[str, Any]) -> Exit:
         raise WrongUse("--epic, --story, --all, --task and --continue exclude each other.")
     if given["headless"] and not scopes:
         raise WrongUse(_SCOPE)
-    if given["task_id"]:
-        from cockpit.commands.work_task import work_on
+    from cockpit.commands.work_task import know_runner, work_on
 
+    if given["task_id"]:
         return work_on(
             given["task_id"], given["approve"], given["model"], given["runner"], given["as_json"]
         )
@@ -88,6 +88,7 @@ def _work(given: Mapping[str, Any]) -> Exit:
     settings = settings_of(place, flags)
     if not place.git:
         raise WrongUse(f"{place.root} is no git repository; tasks are done on branches of one.")
+    know_runner(settings, given["runner"])
     order = _order(settings, given)
     first_start(place, quiet=True)
     from cockpit.commands.chain_watching import resume_and_watch, start_and_watch

@@ -31,6 +31,7 @@ def work_on(
     """
     place = here()
     settings = settings_of(place, {"[approval] policy": approve, "[model] name": model})
+    know_runner(settings, runner)
     if not place.git:
         raise WrongUse(f"{place.root} is no git repository; tasks are done on branches of one.")
     with open_store(place) as store:
@@ -58,6 +59,17 @@ def work_on(
     codes = {"done": Exit.DONE, "blocked": Exit.REFUSED, "interrupted": Exit.INTERRUPTED}
     stopped = ended.status == "interrupted" and ended.reason != "drained"
     return Exit.FAILED if stopped else codes[ended.status]
+
+
+def know_runner(settings: Settings, name: str | None) -> None:
+    """Raises ``WrongUse`` for a runner that nobody configured."""
+    from cockpit.work.outside import runner_named
+    from cockpit.work.runners.command import RunnerTrouble
+
+    try:
+        runner_named(settings.runtime, name)
+    except RunnerTrouble as error:
+        raise WrongUse(str(error)) from error
 
 
 async def say_unseen(place: Place, whom: str) -> None:

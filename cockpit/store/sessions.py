@@ -306,6 +306,11 @@ def this_process() -> str:
 
 @cache
 def _named(pid: int) -> str:
+    return named_process(pid)
+
+
+def named_process(pid: int) -> str:
+    """A process as :func:`this_process` names itself in it."""
     return f"{pid}/{_known(pid)[1]}"
 
 

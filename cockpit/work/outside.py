@@ -11,9 +11,10 @@ from pathlib import Path
 from cockpit.access.scopes import AGENT_SCOPES, READ, WORK_READ
 from cockpit.loop.assigning import Assignment
 from cockpit.loop.roles import Role
-from cockpit.loop.settings import RunnerSettings
+from cockpit.loop.settings import RunnerSettings, RuntimeSettings
 from cockpit.store import sessions
 from cockpit.store.errors import CockpitError
+from cockpit.store.sessions import Session
 from cockpit.store.worktrees import Worktree
 from cockpit.work.desk import EMBEDDED, Desk
 from cockpit.work.runners.command import RunnerTrouble, asked
@@ -49,26 +50,28 @@ class RunnerCrashed(CockpitError):
     code = "runner_crashed"
 
 
-def runner_of(desk: Desk, model: str | None) -> RunnerSettings | None:
-    """The runner of a session whose model is ``model`` (None: a new one); None is the engine.
+def runner_named(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
+    """The runner of that name; None is the engine.
 
     Raises :class:`~cockpit.work.runners.command.RunnerTrouble` for one that nobody configured.
     """
-    if model is None:
-        name = desk.runner or EMBEDDED
-    else:
-        begins = model.startswith(sessions.RUNNER)
-        name = model.removeprefix(sessions.RUNNER) if begins else EMBEDDED
-    if name == EMBEDDED:
+    if name is None or name == EMBEDDED:
         return None
-    found = desk.settings.runners.get(name)
+    found = settings.runners.get(name)
     if found is None:
-        there = ", ".join([EMBEDDED, *desk.settings.runners])
+        there = ", ".join([EMBEDDED, *settings.runners])
         raise RunnerTrouble(
             f"There is no runner {name!r} here; there are: {there}. Your own configuration names"
             f" others: [runner.{name}] command = [...]."
         )
     return found
+
+
+def takes(session: Session, runner: RunnerSettings | None) -> bool:
+    """Whether ``runner`` (None: the engine) is who began the session."""
+    if runner is None:
+        return not session.model.startswith(sessions.RUNNER)
+    return session.model == f"{sessions.RUNNER}{runner.name}"
 
 
 async def take_part(

@@ -83,7 +83,8 @@ async def play(
     if session is None or session.status != "completed":
         runner = runner_named(desk.settings, desk.runner)
         if session is not None and not takes(session, runner):
-            session = await _left(desk, session)
+            await _leave(desk, session)
+            session = None
         if session is None:
             made = await assign(
                 runtime.engine,
@@ -117,7 +118,7 @@ async def _hold(desk: Desk, session: Session, chain_id: str) -> None:
         )
 
 
-async def _left(desk: Desk, session: Session) -> None:
+async def _leave(desk: Desk, session: Session) -> None:
     """A person had another runner go on with the part: it begins a session of its own."""
     why = {"reason": "another runner goes on with it"}
     await desk.store.write(lambda tx: sessions.enter(tx, session.session_id, "stopped", detail=why))

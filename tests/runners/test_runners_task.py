@@ -206,13 +206,16 @@ async def test_the_fixers_agent_cannot_leave_a_test_changed(world: World) -> Non
     assert world.rows("role.restored")[0].detail["paths"] == ["test_calc.py"]
 
 
-async def test_who_began_a_step_goes_on_with_it(world: World) -> None:
+async def test_a_person_may_have_another_runner_go_on(world: World) -> None:
     task_id = world.task()
     await do(world, task_id, runner(world, implementer=[init(), {"exit": 7}]))
-    # Another chain session, without the runner: the open session is still the agent's.
+    # `cockpit work --continue --runner embedded`: the same step, in a session of the engine's.
     ended = await world.do(AT_ONCE, task_id)
-    assert ended.status == "blocked"
-    assert "There is no runner 'small'" in ended.reason
+    assert ended.status == "done"
+    models = [row.detail["model"].partition(":")[0] for row in world.rows("session.created")]
+    assert models == ["runner", "script", "script", "script"]
+    (left,) = world.rows("session.stopped")
+    assert left.detail["reason"] == "another runner goes on with it"
 
 
 @pytest.mark.parametrize("role", ["implementer", "spec_reviewer"])
