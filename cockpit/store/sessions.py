@@ -304,14 +304,12 @@ def this_process() -> str:
     return _named(os.getpid())
 
 
-@cache
-def _named(pid: int) -> str:
-    return named_process(pid)
-
-
 def named_process(pid: int) -> str:
     """A process as :func:`this_process` names itself in it."""
     return f"{pid}/{_known(pid)[1]}"
+
+
+_named = cache(named_process)
 
 
 def process_alive(owner: str) -> bool:
