@@ -8,7 +8,6 @@ from typing import Any
 from cockpit.store import chain_sessions, chains, session_metrics
 from cockpit.store.chain_sessions import ChainSession
 from cockpit.store.chains import Chain
-from cockpit.store.clock import SystemClock, stamp
 from cockpit.store.wording import plural
 from cockpit.work.chain import spent
 
@@ -60,14 +59,13 @@ def page(connection: sqlite3.Connection, chain: Chain) -> str:
     ]
     if chain.report_path:
         lines.append(f"  report     {chain.report_path}")
-    now = stamp(SystemClock().now())
-    lines += [_session(one, now) for one in chain_sessions.of_chain(connection, chain.chain_id)]
+    lines += [_session(one) for one in chain_sessions.of_chain(connection, chain.chain_id)]
     return "\n".join(lines)
 
 
-def _session(one: ChainSession, now: str) -> str:
+def _session(one: ChainSession) -> str:
     mark = {"running": "▶", "clean": "✔", "crashed": "✘", "stopped": "■"}[one.status]
-    why = chain_sessions.dead(one, now)
+    why = chain_sessions.dead(one)
     status = f"dead: {why}" if why else f"{one.status} {one.reason}".strip()
     share = 100 * one.tokens // max(1, one.token_limit)
     return (

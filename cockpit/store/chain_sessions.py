@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 from cockpit.store import chains, task_leases
 from cockpit.store.actions import Action
 from cockpit.store.chains import Chain
-from cockpit.store.clock import moment
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition, NotFound
 from cockpit.store.sessions import process_alive, this_process
-
-SILENT_S = 300.0
-"""How long a session may be silent before it counts as dead although its process is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +137,10 @@ def crash(tx: Tx, chain: Chain, ordinal: int, reason: str) -> ChainSession:
     return _end(tx, chain, ordinal, "crashed", reason, Action.CHAIN_SESSION_CRASHED)
 
 
-def dead(found: ChainSession, now: str) -> str:
+def dead(found: ChainSession) -> str:
     """Why the session, which did not end, counts as dead; empty while it lives."""
-    if found.status != "running":
-        return ""
-    if not process_alive(found.process):
-        return "its process is gone"
-    return f"it was silent for {SILENT_S:.0f} s" if silent(found, moment(now)) else ""
-
-
-def silent(found: ChainSession, now: datetime) -> bool:
-    """Whether the session, which did not end, has not beaten for too long."""
-    waited = now - moment(found.beat_at)
-    return found.status == "running" and waited > timedelta(seconds=SILENT_S)
+    gone = found.status == "running" and not process_alive(found.process)
+    return "its process is gone" if gone else ""
 
 
 def load(connection: sqlite3.Connection, chain_id: str, ordinal: int) -> ChainSession:

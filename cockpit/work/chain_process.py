@@ -27,6 +27,8 @@ from cockpit.work.chain import Following, following
 
 LOOK_S = 0.1
 """How often a watcher looks how its session stands, in seconds."""
+SILENT_S = 300.0
+"""How long a session may be silent before it counts as dead although its process is there."""
 STOP_PATIENCE_S = 20.0
 """How long a session that is to stop now may take for that, in seconds."""
 MOST_UNBORN = 3
@@ -84,7 +86,7 @@ def bury(tx: Tx, chain_id: str) -> tuple[ChainSession, ...]:
     return tuple(
         chain_sessions.crash(tx, chain, one.ordinal, why)
         for one in chain_sessions.of_chain(tx.connection, chain_id)
-        if (why := chain_sessions.dead(one, tx.now()))
+        if (why := chain_sessions.dead(one))
     )
 
 
@@ -164,20 +166,33 @@ async def _see_out(
     too long, is killed with all that it began."""
     store = watch.store
     patience: float | None = None
+    # Not by the clock on the wall: a machine that slept has silenced nobody.
+    heard, heard_at = "", store.clock.monotonic()
     while not gone():
-        chain = store.read_now(lambda found: chains.load(found, chain_id))
-        if chain.stop_now and patience is None:
-            patience = store.clock.monotonic() + STOP_PATIENCE_S
-        late = patience is not None and store.clock.monotonic() > patience
-        if late or _silent(store, chain_id, ordinal):
+        now, beat = store.clock.monotonic(), _beat(store, chain_id, ordinal)
+        if beat != heard:
+            heard, heard_at = beat, now
+        if patience is None and store.read_now(lambda seen: chains.load(seen, chain_id)).stop_now:
+            patience = now + STOP_PATIENCE_S
+        silent = now - heard_at > SILENT_S
+        if silent or (patience is not None and now > patience):
             _kill_group(pid)
+        if silent and heard:
+            await store.write(lambda tx: _given_up(tx, chain_id, ordinal))
         await store.clock.sleep(LOOK_S)
 
 
-def _silent(store: Store, chain_id: str, ordinal: int) -> bool:
-    now = store.clock.now()
+def _beat(store: Store, chain_id: str, ordinal: int) -> str:
+    """When the session was last heard of; empty before it began."""
     known = store.read_now(lambda found: chain_sessions.of_chain(found, chain_id))
-    return any(one.ordinal == ordinal and chain_sessions.silent(one, now) for one in known)
+    return next((one.beat_at for one in known if one.ordinal == ordinal), "")
+
+
+def _given_up(tx: Tx, chain_id: str, ordinal: int) -> None:
+    known = chain_sessions.load(tx.connection, chain_id, ordinal)
+    if known.status == "running":
+        chain = chains.load(tx.connection, chain_id)
+        chain_sessions.crash(tx, chain, ordinal, f"it was silent for {SILENT_S:.0f} s")
 
 
 def _kill_group(pid: int) -> None:

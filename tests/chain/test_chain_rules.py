@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -183,18 +182,6 @@ def test_what_a_dead_session_held_is_free(world: World) -> None:
         )
 
 
-def test_a_session_that_is_silent_too_long_is_dead(tmp_path: Path) -> None:
-    clock = FixedClock()
-    with Store.open(tmp_path / "a.db", clock, RandomIds()) as store:
-        made = chain(store)
-        one = store.write_now(lambda tx: chain_sessions.start(tx, made, 1, token_limit=9))
-        limit = chain_sessions.SILENT_S
-        assert chain_sessions.dead(one, stamp(clock.now() + timedelta(seconds=limit))) == ""
-        late = clock.now() + timedelta(seconds=limit + 1)
-        assert "silent for 300 s" in chain_sessions.dead(one, stamp(late))
-        assert not chain_sessions.silent(replace(one, status="clean"), late)
-
-
 def test_a_process_that_nobody_waited_for_is_gone() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert child.stdin is not None
@@ -338,27 +325,59 @@ async def test_processes_that_never_become_sessions_fail_the_chain(world: World)
     assert log_path(world.place, "ch-1", 1).exists()
 
 
-async def test_a_session_that_does_not_stop_is_killed_when_it_must(world: World) -> None:
+SILENT = (
+    "import sys; from pathlib import Path; from cockpit.store.database import Store;"
+    "from cockpit.store import chains, chain_sessions;"
+    "s = Store.open(Path(sys.argv[1]));"
+    "chain = s.read_now(lambda found: chains.load(found, 'ch-1'));"
+    "s.write_now(lambda tx: chain_sessions.start(tx, chain, int(sys.argv[-1]), token_limit=9));"
+    "import time; time.sleep(600)"
+)
+"""It begins as a session, and is never heard of again."""
+
+
+class HeardClock(FixedClock):
+    """Time that passes, a second at each look, only while a session of the chain runs."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0.001)
+        if any(one.status == "running" for one in sessions_of(self._world)):
+            self.advance(1.0)
+
+
+async def watched(world: World, store: Store, stop_after: int) -> Chain:
+    """The end of a chain of such sessions, which is stopped at once when there are so many."""
     world.task()
     made = await begin(world.store, world.place, Order("all"))
-    # It begins as a session, and never looks at anything again.
-    program = (
-        "import sys; from pathlib import Path; from cockpit.store.database import Store;"
-        "from cockpit.store import chains, chain_sessions;"
-        "s = Store.open(Path(sys.argv[1]));"
-        "s.write_now(lambda tx: chain_sessions.start(tx, chains.load(tx.connection, 'ch-1'), 1,"
-        " token_limit=9));"
-        "import time; time.sleep(600)"
+    argv = (sys.executable, "-c", SILENT, str(world.place.database))
+    watching = asyncio.ensure_future(
+        watch_over(Watch(store, world.place, os.environ, argv), made.chain_id)
     )
-    argv = (sys.executable, "-c", program, str(world.place.database))
-    clock = FixedClock()
-    with Store.open(world.place.database, clock, RandomIds()) as store:
-        watch = Watch(store, world.place, os.environ, argv)
-        watching = asyncio.ensure_future(watch_over(watch, made.chain_id))
-        while not world.store.read_now(lambda found: chain_sessions.of_chain(found, "ch-1")):
-            await asyncio.sleep(0.01)
-        world.store.write_now(lambda tx: chains.drain(tx, "ch-1", now=True))
-        ended = await watching
+    while len(sessions_of(world)) < stop_after:
+        await asyncio.sleep(0.01)
+    world.store.write_now(lambda tx: chains.drain(tx, "ch-1", now=True))
+    return await watching
+
+
+def sessions_of(world: World) -> list[ChainSession]:
+    return world.store.read_now(lambda found: chain_sessions.of_chain(found, "ch-1"))
+
+
+async def test_a_session_that_does_not_stop_is_killed_when_it_must(world: World) -> None:
+    with Store.open(world.place.database, HeardClock(world), RandomIds()) as store:
+        ended = await watched(world, store, 1)
     assert (ended.status, ended.reason) == ("stopped", "stopped at once")
-    (one,) = world.store.read_now(lambda found: chain_sessions.of_chain(found, "ch-1"))
+    (one,) = sessions_of(world)
     assert (one.status, one.reason) == ("crashed", "its process is gone")
+
+
+async def test_a_session_that_is_silent_for_too_long_is_killed(world: World) -> None:
+    with Store.open(world.place.database, HeardClock(world), RandomIds()) as store:
+        await watched(world, store, 2)
+    silent, _ = sessions_of(world)
+    assert (silent.status, silent.reason) == ("crashed", "it was silent for 300 s")
+    assert not process_alive(silent.process)
