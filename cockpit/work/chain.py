@@ -21,6 +21,7 @@ from cockpit.store.place import Place
 from cockpit.store.queue_scope import ready_count
 from cockpit.store.wording import plural
 from cockpit.work.left_over import left_over, scope_of
+from cockpit.work.outages import NO_MODEL
 from cockpit.work.pressure import Quota
 from cockpit.work.trees import git, tried
 from cockpit.work.worktrees import chain_tree, head_of
@@ -203,6 +204,8 @@ def judged(
                 return Following("stopped", last.reason)
             case "clean", "limit":
                 return Following("limited", "it has reached its limit of cost or time")
+            case "clean", why if why.startswith(NO_MODEL):
+                return Following("failed", why)
             case "clean", _:
                 return Following("limited", f"{plural(left, 'task')} left that others hold")
     if used.sessions >= chain.max_chains:

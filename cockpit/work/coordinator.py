@@ -30,6 +30,7 @@ from cockpit.work.doing import do_task
 from cockpit.work.keeping import LOOK_S, Keeper
 from cockpit.work.left_over import being_done, scope_of, work_left
 from cockpit.work.metering import Meter
+from cockpit.work.outages import WAIT_S, Outage
 from cockpit.work.pressure import Pressure, Quota
 from cockpit.work.taking import Taken, take_batch
 
@@ -42,7 +43,8 @@ _BY = "engine"
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
     """How a session ended. ``reason``: ``pressure``, ``quota`` (of batches), ``limit`` (of cost or
-    time), ``drained``, ``empty``, or ``held`` (what is ready meets what somebody else has under way).
+    time), ``drained``, ``empty``, ``held`` (what is ready meets what somebody else has under way), or
+    ``no model: WHY``.
     ``passed`` names the measure of pressure that passed its limit. ``interrupted`` counts tasks that
     were put down under way."""
 
@@ -106,6 +108,7 @@ class _Session:
         self._failures: Counter[str] = Counter()
         self._skipped: set[str] = set()
         self._pressed = False
+        self._outage = Outage()
 
     def ended(self, reason: str) -> SessionEnd:
         """The session's sums."""
@@ -144,7 +147,12 @@ class _Session:
                 )
             )
             if taken:
-                await self._do(taken)
+                self._outage = self._outage.after(await self._do(taken))
+                if self._outage.ends:
+                    return self._outage.ends
+                if self._outage.batches:
+                    self._say(f"{self._outage.words} It is tried again in {WAIT_S:.0f} s.")
+                    await self._pause(WAIT_S)
                 told_waiting = False
                 continue
             holders, coming = self._store.read_now(self._holders)
@@ -155,10 +163,10 @@ class _Session:
                 )
             if not coming:
                 return "held"
-            await self._pause()
+            await self._pause(LOOK_S)
 
-    async def _do(self, taken: Sequence[Taken]) -> None:
-        """One batch, from its first step to its last row."""
+    async def _do(self, taken: Sequence[Taken]) -> list[TaskOutcome]:
+        """One batch, from its first step to its last row; how its tasks ended."""
         self.keeper.batches += 1
         size = self._size.size
         names = ", ".join(one.task_id for one in taken)
@@ -183,6 +191,7 @@ class _Session:
             await self._end(taken, outcomes, size)
             raise
         await self._end(taken, outcomes, size)
+        return outcomes
 
     async def _end(
         self, taken: Sequence[Taken], outcomes: Sequence[TaskOutcome], size: int
@@ -297,10 +306,10 @@ class _Session:
         now = stamp(self._store.clock.now())
         return found, any(being_done(connection, self._chain, one, now) for one in found)
 
-    async def _pause(self) -> None:
-        """Wait a moment, no longer than until the session is to stop."""
+    async def _pause(self, seconds: float) -> None:
+        """Wait, no longer than until the session is to stop."""
         waits = [
-            asyncio.ensure_future(self._store.clock.sleep(LOOK_S)),
+            asyncio.ensure_future(self._store.clock.sleep(seconds)),
             asyncio.ensure_future(self._desk.stop.wait()),
         ]
         try:

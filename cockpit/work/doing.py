@@ -25,11 +25,13 @@ from cockpit.store.task_runs import ENDS, Step
 from cockpit.store.tasks import Task
 from cockpit.store.worktrees import Worktree
 from cockpit.work import backlog, spending
+from cockpit.work.building_on import stand_on
 from cockpit.work.concluding import conclude
 from cockpit.work.desk import Desk, TaskOutcome, WorkSettings
 from cockpit.work.drafts import BacklogInvalid
 from cockpit.work.fixing import restore_tests
 from cockpit.work.merging import merge
+from cockpit.work.outages import lacking
 from cockpit.work.playing import Played, Stage, play
 from cockpit.work.runners.command import RunnerTrouble
 from cockpit.work.steps import next_step
@@ -138,6 +140,8 @@ class _Doing:
             except Stale as error:
                 return _Ended("interrupted", str(error), reason="elsewhere")
             except (CockpitError, ModelError) as error:
+                if reason := lacking(error):
+                    return _Ended("interrupted", str(error), reason=reason)
                 if not await self._trouble(step, error):
                     return _Ended("interrupted", str(error), reason=error.code)
 
@@ -192,7 +196,10 @@ class _Doing:
     async def _tree(self) -> Worktree:
         desk = self._desk
         if self._standing is None:
-            await chain_tree(desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id)
+            chain = await chain_tree(
+                desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id
+            )
+            await stand_on(desk.store, desk.place, chain, self._task_id)
             self._standing = await task_tree(
                 desk.store,
                 desk.place,

@@ -10,6 +10,7 @@ from taskrun.taskrun_world import edit, finish, git
 
 from cockpit.loop.settings import RuntimeSettings
 from cockpit.store import chain_sessions, session_metrics, task_runs
+from cockpit.work.chain import following
 from cockpit.work.pressure import Quota
 from cockpit.work.settings import WorkSettings
 
@@ -239,3 +240,32 @@ async def test_what_is_red_is_mended_while_the_other_goes_on(chained: ChainWorld
     assert (ended.tasks_done, chained.statuses()) == (2, {broken: "done", other: "done"})
     steps = chained.store.read_now(lambda seen: task_runs.steps(seen, broken))
     assert [step.step for step in steps][:4] == ["implement", "test", "fix", "test"]
+
+
+@pytest.mark.parametrize(("code", "batches"), [("auth", 1), ("not_found", 1), ("network", 2)])
+async def test_a_model_that_cannot_be_had_ends_the_session_and_blocks_nothing(
+    hurried: ChainWorld, code: str, batches: int
+) -> None:
+    made = hurried.tasks(3)
+    chain = hurried.chain()
+    gone = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
+    ended = await hurried.session(chain, scenario=gone)
+    assert ended.reason.startswith("no model: ")
+    assert "the scenario says so" in ended.reason
+    assert (ended.batches, ended.tasks_blocked) == (batches, 0)
+    assert "blocked" not in hurried.statuses().values()
+    found = hurried.store.read_now(lambda seen: following(seen, chain, "9999"))
+    assert (found.status, found.reason) == ("failed", ended.reason)
+    ended = await hurried.session(chain, 2)
+    assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))
+
+
+async def test_a_connection_that_comes_back_is_gone_on_with(hurried: ChainWorld) -> None:
+    made = hurried.tasks(2)
+    chain = hurried.chain()
+    gone = ALL_PASS + '[[turn]]\ntext = "x"\nerror = { code = "network" }\n'
+    desk = hurried.desk(chain, 1, gone)
+    back = hurried.world.folder / "scenario.toml"
+    hurried.on_line("script:", lambda: back.write_text(ALL_PASS))
+    ended = await hurried.session(chain, desk=desk)
+    assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
-from coordinator.coordinator_world import ALL_PASS, ChainWorld, Hurried
-from taskrun.taskrun_world import World, edit, finish
+from coordinator.coordinator_world import ALL_PASS, ChainWorld
+from taskrun.taskrun_world import edit, finish
 
 from cockpit.store import chain_sessions, proposals, task_leases
 from cockpit.store.database import Store, Tx
@@ -30,17 +29,6 @@ def approve(store: Store) -> None:
         )
 
     store.write_now(step)
-
-
-@pytest.fixture
-def hurried(tmp_path: Path) -> ChainWorld:
-    """A world whose waiting is a hundred times as fast."""
-    world = World.made(tmp_path)
-    world.store.close()
-    world.store = Store.open(world.place.database, Hurried())
-    made = ChainWorld(world)
-    made.green()
-    return made
 
 
 async def test_two_chains_at_once_never_take_one_task(chained: ChainWorld) -> None:
@@ -74,7 +62,6 @@ async def test_what_meets_another_chains_task_waits_for_it(hurried: ChainWorld) 
     assert (ended.reason, ended.tasks_done) == ("empty", 1)
     assert hurried.said[0] == f"What is ready touches what {theirs} changes."
     assert hurried.statuses() == {theirs: "done", ours: "done"}
-    store.close()
 
 
 async def test_what_waits_for_a_person_is_told_once_and_goes_on(hurried: ChainWorld) -> None:
@@ -89,7 +76,6 @@ async def test_what_waits_for_a_person_is_told_once_and_goes_on(hurried: ChainWo
     assert len(waits) == 1
     assert "calc.py" in waits[0]
     assert ended.batches == 1
-    store.close()
 
 
 async def test_a_task_whose_lease_is_lost_is_left_to_who_has_it(hurried: ChainWorld) -> None:
@@ -108,7 +94,6 @@ async def test_a_task_whose_lease_is_lost_is_left_to_who_has_it(hurried: ChainWo
     assert f"{task_id} rests, another process took it" in hurried.said
     assert hurried.leases() == [task_id]
     assert hurried.statuses() == {task_id: "in_progress"}
-    store.close()
 
 
 async def test_a_session_that_was_given_up_for_dead_stops(hurried: ChainWorld) -> None:
@@ -129,7 +114,6 @@ async def test_a_session_that_was_given_up_for_dead_stops(hurried: ChainWorld) -
     ended = await hurried.session(chain, 2, desk=desk, quota=Quota(batches=1))
     assert any(line.startswith(f"Resuming {task_id} from: implementing") for line in hurried.said)
     assert ended.batches == 1
-    store.close()
 
 
 async def test_stopped_at_once_everything_stays_where_it_stands(hurried: ChainWorld) -> None:
@@ -144,4 +128,3 @@ async def test_stopped_at_once_everything_stays_where_it_stands(hurried: ChainWo
     assert hurried.statuses() == {task_id: "in_progress"}
     (row,) = hurried.batches()
     assert (row["outcome"], row["interrupted"]) == ("interrupted", [task_id])
-    hurried.store.close()

@@ -233,8 +233,18 @@ async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
     assert (again.status, again.merged_commit, again.tokens) == ("done", ended.merged_commit, 0)
 
 
-async def test_a_model_that_cannot_be_reached_blocks_the_task_at_last(world: World) -> None:
-    scenario = '[[turn]]\ntext = "x"\nerror = { code = "network" }\n'
+@pytest.mark.parametrize("code", ["network", "auth"])
+async def test_a_model_that_cannot_be_had_is_no_fault_of_the_task(world: World, code: str) -> None:
+    scenario = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
+    task_id = world.task()
+    for _ in range(4):
+        ended = await world.do(scenario, task_id)
+        assert (ended.status, ended.reason) == ("interrupted", f"no model: {code}")
+    assert (await world.do(AT_ONCE, task_id)).status == "done"
+
+
+async def test_a_model_that_refuses_the_prompt_blocks_the_task_at_last(world: World) -> None:
+    scenario = '[[turn]]\ntext = "x"\nerror = { code = "bad_request" }\n'
     task_id = world.task()
     for _ in range(2):
         assert (await world.do(scenario, task_id)).status == "interrupted"
