@@ -67,8 +67,8 @@ class Chain:
 
     @property
     def scope(self) -> str:
-        """In words: ``epic E-1``, ``story S-2`` or ``all``."""
-        return f"{self.scope_kind} {self.scope_id}".strip()
+        """In words: ``epic E-1``, ``story S-2`` or ``the backlog``."""
+        return "the backlog" if self.scope_kind == "all" else f"{self.scope_kind} {self.scope_id}"
 
     def body(self) -> dict[str, Any]:
         """As the journal and commands give it out."""

@@ -84,7 +84,8 @@ class ChainStory:
 
 
 def _begun(detail: Mapping[str, Any]) -> str:
-    scope = f"{detail['scope']['kind']} {detail['scope']['id']}".strip()
+    kind, scope_id = detail["scope"]["kind"], detail["scope"]["id"]
+    scope = "the backlog" if kind == "all" else f"{kind} {scope_id}"
     return f"{detail['chain_id']} works on {scope}, on {detail['branch']}: {_standing(detail)}"
 
 

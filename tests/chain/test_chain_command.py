@@ -40,6 +40,8 @@ def test_a_scope_without_a_task_is_refused(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     world.project.run("epics", "add", "Empty")
     assert "no task in epic E-1" in world.project.run("work", "--epic", "1", expect=2).stderr
+    world.project.run("tasks", "archive", "T-1")
+    assert "no task in the backlog" in world.project.run("work", expect=2).stderr
     assert "no chain yet" in world.project.run("chain", "show", expect=2).stderr
 
 
@@ -159,6 +161,7 @@ def test_a_session_goes_on_when_its_watcher_is_killed(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 2)
     running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(2))))
     world.told(running, "T-1 · implement")
+    watcher = world.project.start("chain", "watch", "1")
     assert "is run by process" in world.project.run("chain", "resume", expect=3).stderr
     running.kill()
     world.end(running)
@@ -168,6 +171,10 @@ def test_a_session_goes_on_when_its_watcher_is_killed(tmp_path: Path) -> None:
     assert "ch-1 is completed" in done.stdout
     assert [one.reason for one in world.sessions()] == ["empty"]
     assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    code, told = world.end(watcher)
+    assert code == 0
+    assert "ch-1 works on the backlog" in told
+    assert told.rstrip().endswith("ch-1 is completed. 2/2 tasks done, 0 ready")
 
 
 def test_no_module_of_the_project_is_loaded(tmp_path: Path) -> None:
