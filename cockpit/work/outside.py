@@ -13,7 +13,7 @@ from cockpit.loop.assigning import Assignment
 from cockpit.loop.roles import Role
 from cockpit.loop.settings import RunnerSettings, RuntimeSettings
 from cockpit.store import sessions
-from cockpit.store.errors import CockpitError
+from cockpit.store.errors import CockpitError, Stale
 from cockpit.store.sessions import Session
 from cockpit.store.worktrees import Worktree
 from cockpit.work.desk import EMBEDDED, Desk
@@ -100,9 +100,12 @@ async def take_part(
             scopes=AGENT_SCOPES if writes else frozenset({READ, WORK_READ}),
             max_tokens=role.max_tokens,
         )
-    finally:
-        if not writes and before is not None:
-            await _undo(tree, root, before)
+    except Stale:
+        raise  # the tree is another process's now
+    except BaseException:
+        await _undo(tree, root, None if writes else before)
+        raise
+    await _undo(tree, root, None if writes else before)
     if "hooks" in asked(runner):
         await absorbed(desk.store, given.task.task_id)
     await _on_its_branch(tree, root)
@@ -126,8 +129,10 @@ def prompt_of(given: Assignment, tree: Worktree, *, writes: bool, again: bool) -
     return f"{given.text}\n\n{how}"
 
 
-async def _undo(tree: Worktree, root: Path, before: str) -> None:
-    """Put the tree back to where a role that only reads found it."""
+async def _undo(tree: Worktree, root: Path, before: str | None) -> None:
+    """Put the tree back to where a role that only reads found it; None for one that writes."""
+    if before is None:
+        return
     if await _branch(root) == tree.branch and await commit_of(root, "HEAD") != before:
         await git(root, "reset", "--quiet", "--hard", before)
     await put_back(root)
