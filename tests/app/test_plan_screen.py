@@ -7,9 +7,11 @@ from app_world import look, screen_of, settled, until
 
 from cockpit.access.principals import PERSON
 from cockpit.app.application import CockpitApp
+from cockpit.app.steering import Discuss, Say, Steering
 from cockpit.store import proposals, tasks
 from cockpit.work.commissions import COMMISSIONS
 from cockpit.work.planning.proposing import propose
+from widgets.views import ProposalView
 
 WIDE = (150, 42)
 PLAN = """# Accounts [P1]
@@ -74,6 +76,36 @@ async def test_escape_puts_it_aside_and_asks_for_no_words(planned):
             assert titles(runtime) == []
             [ended] = runtime.store.read_now(lambda c: proposals.recent(c))
             assert ended.status == "discussed"
+
+
+async def test_its_markdown_is_edited_and_the_edit_is_what_enter_takes_in(planned):
+    async with planned as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            await typed(pilot, "/plan plan.md")
+            await until(pilot, lambda: len(app.pending) == 1)
+            screen = await look(pilot)
+            first = screen.queue.front
+            text, suffix = await runtime.editable(first.proposal_id)
+            assert (text, suffix) == (PLAN, ".md")
+            edited = text.replace("Seed the jitter", "Sow the jitter")
+            await runtime.edit(first.proposal_id, shown_digest=first.digest, text=edited)
+            screen = await look(pilot)
+            assert screen.queue.front.revises == first.proposal_id
+            await pilot.press("enter")
+            await until(pilot, lambda: not app.pending)
+            assert titles(runtime)[0] == "Sow the jitter"
+
+
+def test_words_typed_beside_a_plan_are_for_the_session_and_do_not_decide_it(clock):
+    steering = Steering(clock.monotonic)
+    steering.drawn(ProposalView("p-1", "action", "Plan: Accounts", "low", "d1"))
+    clock.advance(1)
+    assert steering.enter("and mind the notes") == Say("and mind the notes")
+    assert steering.open is not None
+    steering.drawn(ProposalView("p-2", "action", "edit a.py", "low", "d2", session="s-1"))
+    clock.advance(1)
+    assert isinstance(steering.enter("rather not"), Discuss)
 
 
 async def test_what_cannot_be_planned_is_told_and_the_words_come_back(planned):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from cockpit.store.clock import CountingIds, FixedClock
 from cockpit.store.database import Store
 from cockpit.store.errors import AlreadyDecided, Stale
 from cockpit.store.proposals import Proposal
+from cockpit.work import backlog
 from cockpit.work.commissions import COMMISSIONS, PLAN
 from cockpit.work.planning.plan import PlanInvalid
 from cockpit.work.planning.proposing import propose, taken
@@ -83,6 +85,22 @@ def test_approving_takes_all_of_it_in(store: Store) -> None:
     assert [wait.depends_on_task_id for wait in waits] == ["T-2"]
     assert store.read_now(lambda c: work_queue.ready_count(c)) == 1
     assert store.read_now(journal.verify).ok
+
+
+def test_the_queue_is_as_if_it_were_made_anew(store: Store) -> None:
+    store.write_now(lambda tx: backlog.create_task(tx, "Known", files=("src/a.py",), by="person"))
+    approve(store, proposed(store, TEXT + "- [ ] More in `src/a.py` (after T-1)\n- [ ] Free\n"))
+
+    def rows(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
+        return connection.execute(
+            "SELECT task_id, priority_score, unblocks, batch_group, blocked_by, claims, ready"
+            " FROM work_queue ORDER BY task_id"
+        ).fetchall()
+
+    made = store.read_now(rows)
+    assert len(made) == 5
+    store.write_now(lambda tx: work_queue.rebuild(tx))
+    assert store.read_now(rows) == made
 
 
 def test_it_is_taken_in_once(store: Store) -> None:

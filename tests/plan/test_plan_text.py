@@ -181,6 +181,14 @@ def test_a_circle_is_named_by_its_tasks() -> None:
         read_plan("- [ ] A (after #1)\n")
 
 
+def test_a_title_is_meant_without_its_paths_and_by_whole_words() -> None:
+    plan = read_plan(
+        "- [ ] Step 1 in `a/b.py`\n- [ ] Step 10\n- [ ] Last (after Step 1 in, Step 10)\n"
+        "- [ ] Very last (after Last)\n"
+    )
+    assert waits(plan) == [(3, 1, "blocks"), (3, 2, "blocks"), (4, 3, "blocks")]
+
+
 def test_relating_is_no_circle() -> None:
     plan = read_plan("- [ ] A (relates to #2)\n- [ ] B (after #1)\n")
     assert waits(plan) == [(1, 2, "relates_to"), (2, 1, "blocks")]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cockpit.access.principals import Caller
@@ -18,7 +18,7 @@ from cockpit.access.scopes import WORK_WRITE
 from cockpit.loop.commission import Revised
 from cockpit.loop.outcomes import actor_of
 from cockpit.loop.policy import automatic
-from cockpit.store import proposals, tasks
+from cockpit.store import dependencies, proposals, tasks, work_queue
 from cockpit.store.actions import Action
 from cockpit.store.canonical import digest
 from cockpit.store.database import Tx
@@ -27,7 +27,7 @@ from cockpit.store.masking import mask
 from cockpit.store.proposals import Proposal
 from cockpit.work import backlog
 from cockpit.work.commissions import PLAN
-from cockpit.work.planning.plan import Plan, PlanInvalid
+from cockpit.work.planning.plan import Plan, PlanInvalid, PlannedTask
 from cockpit.work.planning.shown import plan_markdown
 from cockpit.work.planning.text import read_plan
 
@@ -211,26 +211,29 @@ def _take(tx: Tx, plan: Plan, source: str, by: str) -> Taken:
         ).story_id
         for story in plan.stories
     ]
-    made = [
-        backlog.create_task(
-            tx,
-            task.title,
-            story_id=None if task.story is None else stories[task.story],
-            description=task.description,
-            acceptance_criteria=task.acceptance_criteria,
-            task_type=task.task_type,
-            estimate_hours=task.estimate_hours,
-            files=task.files,
-            packages=task.packages,
-            source=f"plan {source}",
-            by=by,
-        ).task_id
-        for task in plan.tasks
-    ]
+    made = [_task(tx, task, stories, source, by) for task in plan.tasks]
     for wait in plan.waits:
         other = wait.known if wait.on is None else made[wait.on]
-        backlog.add_dependency(tx, made[wait.task], other, wait.kind, by=by)
+        dependencies.add(tx, made[wait.task], other, wait.kind, by=by)
+    # Once for all of them: each by itself, hundreds of tasks would hold the store for seconds.
+    work_queue.refresh(tx, [*made, *(wait.known for wait in plan.waits if wait.known)])
     for task, task_id in zip(plan.tasks, made, strict=True):
         if task.done:
             backlog.set_status(tx, task_id, "done", "It was done when the plan was written.", by=by)
     return Taken(tuple(epics), tuple(stories), tuple(made), len(plan.waits))
+
+
+def _task(tx: Tx, task: PlannedTask, story_ids: Sequence[str], source: str, by: str) -> str:
+    """Into its story, but not yet into the queue."""
+    draft = replace(
+        tasks.blank(task.title),
+        story_id=None if task.story is None else story_ids[task.story],
+        description=task.description,
+        acceptance_criteria=task.acceptance_criteria,
+        task_type=task.task_type,
+        estimate_hours=task.estimate_hours,
+        files=task.files,
+        packages=task.packages,
+        source=f"plan {source}",
+    )
+    return tasks.insert(tx, draft, by=by).task_id

@@ -59,7 +59,8 @@ def read_plan(text: str) -> Plan:
     if not reading.tasks:
         raise PlanInvalid(
             "There is no task in it. Write each task as an item of a list, such as"
-            " `- [ ] Add the endpoint`, under a heading for its story (docs/plan.md has the rest)."
+            " `- [ ] Add the endpoint`, under a heading for its story (docs/plan.md has the rest); or let"
+            ' a model do it: `cockpit run "write a plan for … into plan.md"`, then `cockpit plan plan.md`.'
         )
     if len(reading.tasks) > MOST_TASKS:
         raise PlanInvalid(

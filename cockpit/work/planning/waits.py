@@ -11,6 +11,7 @@ from cockpit.work.planning.plan import PlanInvalid, PlannedTask, Wait
 _NUMBER = re.compile(r"(?:task\s*#?|#)(\d+)", re.IGNORECASE)
 _KNOWN = re.compile(r"T-(\d+)", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s*(?:[,;&]|\band\b)\s*", re.IGNORECASE)
+_CODE = re.compile(r"`[^`]*`")
 _NOTHING = frozenset({"", "-", "–", "—", "none", "nothing", "n/a"})
 
 
@@ -29,7 +30,9 @@ def resolved(tasks: Sequence[PlannedTask], asked: Iterable[Asked]) -> tuple[Wait
     numbers = {task.number: place for place, task in enumerate(tasks)}
     titles: dict[str, list[int]] = {}
     for place, task in enumerate(tasks):
-        titles.setdefault(_plain(task.title), []).append(place)
+        # A person leaves the path out: "after Add the index" of "Add the index in `src/index.py`".
+        for title in dict.fromkeys((_plain(task.title), _plain(_CODE.sub("", task.title)))):
+            titles.setdefault(title, []).append(place)
     found: dict[tuple[int, int | str], Wait] = {}
     for one in asked:
         for name in _names(one.whom, titles):
@@ -55,9 +58,14 @@ def _wait(one: Asked, name: str, numbers: dict[int, int], titles: dict[str, list
             raise PlanInvalid(f"Line {one.line}: there is no task #{number[1]} in this plan.")
         return Wait(one.task, place, kind=one.kind)
     wanted = _plain(name)
-    places = titles.get(wanted) or [
-        place for title, held in titles.items() if title.startswith(wanted) for place in held
-    ]
+    places = titles.get(wanted) or sorted(
+        {
+            place
+            for title, held in titles.items()
+            if title.startswith(f"{wanted} ")
+            for place in held
+        }
+    )
     if len(places) == 1:
         return Wait(one.task, places[0], kind=one.kind)
     which = "names several tasks" if places else "names no task"
