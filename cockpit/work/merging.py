@@ -48,26 +48,32 @@ async def merge(place: Place, chain: Worktree, task: Worktree, message: str) -> 
             return Merged(None)
         if await is_ancestor(where, tip, "HEAD"):
             return Merged(await _merge_of(where, tip))
-        ended = await tried(
-            where,
-            "merge",
-            "--no-ff",
-            "--no-edit",
-            "--quiet",
-            "-m",
-            printable(message),
-            f"refs/heads/{task.branch}",
-        )
-        if ended.ok:
-            return Merged(await commit_of(where, "HEAD"))
-        listed = await git(where, "diff", "--name-only", "--diff-filter=U", "-z")
-        conflicts = tuple(sorted(path for path in listed.split("\0") if path))
+        return await _made(where, f"refs/heads/{task.branch}", chain.branch, message)
+
+
+async def bring_in(place: Place, chain: Worktree, revision: str, message: str) -> Merged:
+    """Merge another chain's work, which ``revision`` names, into ``chain``'s branch, unless it is in
+    there. Raises :class:`WorktreeTrouble`."""
+    where = Path(chain.path)
+    async with one_at_a_time(place):
         await _undo_cut_off(where)
-        if not conflicts:
-            raise WorktreeTrouble(
-                f"{task.branch} could not be merged into {chain.branch}: {last_words(ended)}"
-            )
-        return Merged(None, conflicts)
+        if await is_ancestor(where, revision, "HEAD"):
+            return Merged(None)
+        return await _made(where, revision, chain.branch, message)
+
+
+async def _made(where: Path, revision: str, into: str, message: str) -> Merged:
+    words = ("--no-ff", "--no-edit", "--quiet", "-m", printable(message))
+    ended = await tried(where, "merge", *words, revision)
+    if ended.ok:
+        return Merged(await commit_of(where, "HEAD"))
+    listed = await git(where, "diff", "--name-only", "--diff-filter=U", "-z")
+    conflicts = tuple(sorted(path for path in listed.split("\0") if path))
+    await _undo_cut_off(where)
+    if not conflicts:
+        name = revision.removeprefix("refs/heads/")
+        raise WorktreeTrouble(f"{name} could not be merged into {into}: {last_words(ended)}")
+    return Merged(None, conflicts)
 
 
 async def _undo_cut_off(where: Path) -> None:
