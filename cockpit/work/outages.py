@@ -52,5 +52,5 @@ class Outage:
     def ends(self) -> str:
         """Why the session ends; empty while it may go on."""
         if self.batches and (not self.passing or self.batches >= MOST):
-            return f"{NO_MODEL}: {self.words}"
+            return f"{NO_MODEL}: {self.words.rstrip('.')}"
         return ""
