@@ -77,14 +77,15 @@ async def chain_tree(store: Store, place: Place, branch: str, *, chain_id: str =
     """The tree in which ``branch`` is checked out and tasks are merged.
 
     The branch begins at the commit that the person's checkout stands on; their uncommitted work is
-    not in it, and ``unseen_changes`` of ``worktree.created`` counts it. Raises
-    :class:`WorktreeTrouble`.
+    not in it, and ``unseen_changes`` of ``worktree.created`` counts it. One that is no chain's goes on
+    from where the person's branch now is, if that holds all of it. Raises :class:`WorktreeTrouble`.
     """
     name = branch.removeprefix(PREFIX).replace("/", "-")
     async with one_at_a_time(place):
         known = store.read_now(lambda found: worktrees.find(found, name))
         if known is not None and known.status == "active":
             await _stand(place, known)
+            await _follow(place, known, chain_id)
             return known
         base = await commit_of(place.home, f"refs/heads/{branch}") or await head_of(place)
         unseen = len(await uncommitted(place.root))
@@ -101,7 +102,20 @@ async def chain_tree(store: Store, place: Place, branch: str, *, chain_id: str =
             )
         )
         await _stand(place, made)
+        await _follow(place, made, chain_id)
         return made
+
+
+async def _follow(place: Place, tree: Worktree, chain_id: str) -> None:
+    """Let a branch that belongs to no chain move on to the person's commit, where that holds all of it.
+
+    A chain stays on what it began with, whatever the person turns to while it runs.
+    """
+    if chain_id:
+        return
+    head = await head_of(place)
+    if await is_ancestor(place.home, f"refs/heads/{tree.branch}", head):
+        await tried(Path(tree.path), "merge", "--ff-only", "--quiet", head)
 
 
 async def head_of(place: Place) -> str:

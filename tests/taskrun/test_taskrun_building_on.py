@@ -71,3 +71,32 @@ async def test_what_is_there_already_is_not_merged_again(world: World) -> None:
     assert (await world.do(SCENARIO, second)).status == "done"
     told = git(world.root, "log", "--merges", "--format=%s", "cockpit/ch-1").splitlines()
     assert told == ["Merge T-1: Make add add"]
+
+
+async def test_a_branch_of_no_chain_goes_on_from_where_the_person_is(world: World) -> None:
+    alone = {"chain_id": "", "chain_branch": "cockpit/work"}
+    first, second, _ = tasks_in_a_row(world)
+    await world.do(SCENARIO, first, **alone)
+    (world.root / "new.py").write_text("x = 1\n", encoding="utf-8")
+    git(world.root, "add", "new.py")
+    git(world.root, "commit", "--quiet", "-m", "Mine")
+    await world.do(SCENARIO, second, **alone)
+    listed = git(world.root, "ls-tree", "--name-only", "cockpit/work").split()
+    assert "new.py" not in listed, "the person has not taken what is on it"
+    git(world.root, "merge", "--quiet", "cockpit/work")
+    third = world.task("Look once more")
+    await world.do(finish("implementer", "Looked.") + PASSES, third, **alone)
+    assert git(world.root, "rev-parse", "cockpit/work") == git(world.root, "rev-parse", "HEAD")
+    assert world.tree(third).base_commit == git(world.root, "rev-parse", "HEAD")
+
+
+async def test_a_chain_stays_on_what_it_began_with(world: World) -> None:
+    first, second, _ = tasks_in_a_row(world)
+    began = git(world.root, "rev-parse", "HEAD")
+    looks = finish("implementer", "Looked.") + PASSES
+    world.store.write_now(lambda tx: backlog.set_status(tx, first, "done", by="person"))
+    await world.do(looks.replace("VERDICT: PASS", "VERDICT: BLOCKED"), second)
+    git(world.root, "commit", "--quiet", "--allow-empty", "-m", "Elsewhere")
+    other = world.task("Something else")
+    await world.do(looks.replace("VERDICT: PASS", "VERDICT: BLOCKED"), other)
+    assert world.tree(other).base_commit == began
