@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 
+from textual._compositor import LayoutUpdate
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.screen import CockpitScreen
 
 LOOKS = 1_000
 STILL = 4
-_TERMINAL = re.compile(r"terminal-\d+-")
 
 
 async def until(pilot: Pilot[int], true: Callable[[], object]) -> None:
@@ -53,17 +53,26 @@ async def settled(pilot: Pilot[int]) -> CockpitScreen:
 
 async def calm(pilot: Pilot[int]) -> None:
     """Wait until workers are done (Markdown, diffs) and the picture stands still."""
-    still, before = 0, ""
+    still, before = 0, None
     for _ in range(LOOKS):
         await pilot.pause()
         busy = any(not worker.is_finished for worker in pilot.app.workers)
-        now = pilot.app.export_screenshot(simplify=True)
-        same = _TERMINAL.sub("", now) == _TERMINAL.sub("", before)
-        still, before = (still + 1 if same and not busy else 0), now
+        now = drawn(pilot)
+        still, before = (still + 1 if now == before and not busy else 0), now
         if still >= STILL:
             return
         await asyncio.sleep(0.01)
     raise AssertionError("the screen never came to rest")
+
+
+def drawn(pilot: Pilot[int]) -> list[list[Strip]]:
+    """What stands on the screen, whole, with what shines through from below a dialog."""
+    app = pilot.app
+    update = app.screen._compositor.render_update(
+        full=True, screen_stack=app._background_screens, simplify=True
+    )
+    assert isinstance(update, LayoutUpdate)
+    return [list(strips) for strips in update.strips]
 
 
 async def look(pilot: Pilot[int]) -> CockpitScreen:
