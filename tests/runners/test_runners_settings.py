@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from cockpit.decide.model import ModelError
 from cockpit.decide.settings import ModelSettings
 from cockpit.loop.settings import RunnerSettings
 from cockpit.store.place import Place
+from cockpit.work.runners.command import PLACEHOLDERS, asked
 
 
 def written(folder: Path, text: str) -> dict[str, str]:
@@ -94,3 +96,14 @@ async def test_doctor_tells_of_a_runner_that_is_not_there(
         "runner there": "ok",
     }
     assert "NO_SUCH_KEY is not set" in found["runner keyless"].found
+
+
+def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "agents.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```toml\n(\[runner\..*?)```", page, re.DOTALL)
+    env = written(tmp_path, "".join(blocks))
+    runners = load_settings(None, env=env).runtime.runners
+    assert set(runners) == {"claude", "codex", "mine"}
+    assert asked(runners["claude"]) == {"mcp_config", "hooks"}
+    assert asked(runners["mine"]) == {"task", "prompt_file"}
+    assert all(f"`{{{name}}}`" in page for name in PLACEHOLDERS)
