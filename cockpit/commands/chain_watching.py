@@ -43,9 +43,22 @@ async def start_and_watch(
     from cockpit.work.chain import begin
 
     await say_unseen(place, "tasks do")
+    await _say_untaken(store, place)
     after = await store.read(journal.last_seq)
     chain = await begin(store, place, order)
     return await _see_through(store, place, settings, chain, after, as_json)
+
+
+async def _say_untaken(store: Store, place: Place) -> None:
+    """Say what earlier chains made and the new one does not begin with."""
+    from cockpit.work.worktrees import untaken
+
+    branches = await untaken(store, place)
+    if branches:
+        say(
+            f"Not in your branch yet: {', '.join(branches)}. What is done now does not begin with that, "
+            f"but for tasks that depend on it; take it first with: git merge {' '.join(branches)}"
+        )
 
 
 async def resume_and_watch(

@@ -134,6 +134,24 @@ async def head_of(place: Place) -> str:
     return found
 
 
+async def untaken(store: Store, place: Place) -> tuple[str, ...]:
+    """The branches that tasks were merged into and whose work is not in the person's branch."""
+    left = await git(
+        place.root,
+        "for-each-ref",
+        "--no-merged=HEAD",
+        "--format=%(refname) %(objectname)",
+        f"refs/heads/{PREFIX}",
+    )
+    tips = dict(line.split(" ") for line in left.splitlines())
+    return tuple(
+        tree.branch
+        for tree in store.read_now(worktrees.listed)
+        if tree.task_id is None
+        and tips.get(f"refs/heads/{tree.branch}", tree.base_commit) != tree.base_commit
+    )
+
+
 async def take_down(store: Store, place: Place, name: str) -> None:
     """Remove the tree of ``name`` from the disk; its branch stays. Doing it twice is doing it once."""
     known = store.read_now(lambda found: worktrees.load(found, name))
