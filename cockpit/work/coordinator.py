@@ -127,7 +127,7 @@ class _Session:
 
     async def batches(self) -> str:
         """Batch after batch; returns why there is no other."""
-        told_waiting = False
+        told, idle = False, 0
         while True:
             now = stamp(self._store.clock.now())
             if not self._store.read_now(
@@ -153,15 +153,15 @@ class _Session:
                 if self._outage.batches:
                     self._say(f"{self._outage.words} It is tried again in {WAIT_S:.0f} s.")
                     await self._pause(WAIT_S)
-                told_waiting = False
+                told, idle = False, 0
                 continue
             holders, coming = self._store.read_now(self._holders)
-            if not told_waiting:
-                told_waiting = True
-                self._say(
-                    f"What is ready touches what {' and '.join(holders) or 'others'} changes."
-                )
-            if not coming:
+            if not told and holders:
+                told = True
+                self._say(f"What is ready touches what {' and '.join(holders)} changes.")
+            # Looked at twice: between one look and the other, what holds it may just have ended.
+            idle = 0 if coming else idle + 1
+            if idle == 2:
                 return "held"
             await self._pause(LOOK_S)
 
