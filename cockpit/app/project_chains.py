@@ -139,6 +139,8 @@ class Chains:
             found.batch = read.number(row.detail, "batch") or found.batch
             started = kind == "batch.started"
             found.size = len(read.words(row.detail, "task_ids")) if started else 0
+            share = read.real(read.inner(row.detail, "pressure"), "dropped_share")
+            found.dropped_share = found.dropped_share if share is None else share
         elif task_id := read.text(row.detail, "task_id"):
             self._step(chain, task_id, row)
         before, after = (self._rest, self._live) if chain.live else (self._live, self._rest)

@@ -165,7 +165,7 @@ def _tokens(used: int) -> str:
 
 
 def _money(cost_usd: float | None) -> str:
-    return money(cost_usd) if cost_usd is not None else ""
+    return money(cost_usd) if cost_usd else ""
 
 
 class _Tree:
