@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -131,3 +132,19 @@ def git(root: Path, *words: str) -> str:
         ["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=True
     )
     return done.stdout
+
+
+def watching(project: Project) -> Iterator[Callable[..., Watched]]:
+    """What starts ``cockpit`` and watches its rows; what still runs at the end is ended."""
+    started: list[Watched] = []
+
+    def start(*words: str) -> Watched:
+        made = Watched(project.start(*words, "--output-format", "stream-json"))
+        started.append(made)
+        return made
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.cli_world import Project, Watched, git
+from cli.cli_world import Project, git, watching
 
 
 @pytest.fixture
@@ -28,15 +28,4 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def watched(project: Project) -> Iterator[Any]:
     """Starts ``cockpit`` and watches its rows; what still runs at the end is ended."""
-    started: list[Watched] = []
-
-    def start(*words: str) -> Watched:
-        made = Watched(project.start(*words, "--output-format", "stream-json"))
-        started.append(made)
-        return made
-
-    yield start
-    for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-        one.process.communicate()
+    yield from watching(project)
