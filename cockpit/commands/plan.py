@@ -14,6 +14,8 @@ from cockpit.commands.calling import TOKEN, calling
 from cockpit.commands.project import WrongUse, first_start, here, look, open_store, settings_of
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.commands.work_calls import AS_JSON
+from cockpit.store.wording import plural
+from widgets.clean import hidden
 
 if TYPE_CHECKING:
     from cockpit.store.database import Tx
@@ -72,6 +74,8 @@ def plan(
     show(f"{made.title}\n\n{str(made.body['body']).rstrip()}")
     for note in made.body["notes"]:
         show(f"! {note}")
+    if count := hidden(str(made.body["payload"]["markdown"])):
+        show(f"! It holds {plural(count, 'character')} that cannot be shown: see --json.")
     _say_how_it_stands(made, became)
 
 
@@ -156,9 +160,9 @@ def _waiting(source: str) -> Proposal | None:
 
 def _text(source: str) -> str:
     if source == "-":
-        return sys.stdin.read(_MOST_BYTES)
+        return _readable(sys.stdin.read(_MOST_BYTES), "Standard input")
     if "\n" in source or not (_is_file(source) or _FILE.fullmatch(source)):
-        return source
+        return _readable(source, "The text")
     try:
         with Path(source).open(encoding="utf-8-sig") as file:
             return file.read(_MOST_BYTES)
@@ -166,6 +170,13 @@ def _text(source: str) -> str:
         raise WrongUse(f"{source} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise WrongUse(f"{source} is not UTF-8 text (byte {error.start}).") from error
+
+
+def _readable(text: str, what: str) -> str:
+    # Bytes that are no UTF-8 come in as lone surrogates.
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise WrongUse(f"{what} is not UTF-8 text.")
+    return text
 
 
 def _is_file(source: str) -> bool:

@@ -62,6 +62,7 @@ def test_what_cannot_be_read(project: Project) -> None:
     assert "nosuch.md cannot be read" in project.run("plan", "nosuch.md", expect=2).stderr
     (project.root / "bad.md").write_bytes(b"- [ ] \xff\n")
     assert "not UTF-8" in project.run("plan", "bad.md", expect=2).stderr
+    assert "not UTF-8" in project.run("plan", "--", "- [ ] \udcff", expect=2).stderr
     project.run("plan", "-", stdin=TEXT)
     assert "no proposal p-abcdef12" in project.run("plan", "p-abcdef12", expect=2).stderr
     wrong = project.run("plan", "-", "--check", "--approve", "all", expect=2, stdin=TEXT)
