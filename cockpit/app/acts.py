@@ -59,7 +59,8 @@ class Acts(PacketActs, WorkActs):
             before, suffix = await engine.editable(front.proposal_id)
             after = await self.in_editor(before, suffix)
             if after is not None and after != before:
-                await engine.edit(front.proposal_id, shown_digest=front.digest, text=after)
+                with editor.kept_if_refused(after, self._cockpit.tell, suffix=suffix):
+                    await engine.edit(front.proposal_id, shown_digest=front.digest, text=after)
         except CockpitError as error:
             self._cockpit.tell(str(error))
 

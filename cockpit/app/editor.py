@@ -6,7 +6,8 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from cockpit.store.errors import CockpitError
@@ -53,3 +54,19 @@ def edited(text: str, *, argv: list[str], suffix: str = ".md") -> str:
         path.unlink(missing_ok=True)
     # Editors end a file with a newline that nobody typed.
     return found[:-1] if found.endswith("\n") and not text.endswith("\n") else found
+
+
+@contextmanager
+def kept_if_refused(
+    text: str, told: Callable[[str], None], *, suffix: str = ".md"
+) -> Iterator[None]:
+    """What a person wrote is not lost with a :class:`CockpitError` inside: ``told`` is told of the file
+    that then holds it."""
+    try:
+        yield
+    except CockpitError:
+        handle, name = tempfile.mkstemp(prefix="cockpit-", suffix=suffix)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        told(f"What you wrote is kept in {name}.")
+        raise

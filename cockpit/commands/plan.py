@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,12 +63,17 @@ def plan(
             f"{source} waits already; --edit changes it, `cockpit proposals` decides it."
         )
     text = _text(source) if waiting is None else str(waiting.body["payload"]["markdown"])
+    keeping: AbstractContextManager[None] = nullcontext()
     if in_editor:
+        from cockpit.app.editor import kept_if_refused
+
         text = _edited(text)
-    if check:
-        _check(text, as_json)
-        return
-    made, became = _proposed(text, waiting, token, approve, again)
+        keeping = kept_if_refused(text, say)
+    with keeping:
+        if check:
+            _check(text, as_json)
+            return
+        made, became = _proposed(text, waiting, token, approve, again)
     if as_json:
         show_json(_record(made, became))
         return
@@ -148,6 +154,7 @@ def _record(made: Proposal, became: Taken | None) -> dict[str, Any]:
 def _waiting(source: str) -> Proposal | None:
     """The plan that waits under this id; None where ``source`` is no id."""
     from cockpit.store import proposals
+    from cockpit.store.errors import AlreadyDecided
     from cockpit.work.commissions import PLAN
 
     if not _PROPOSAL.fullmatch(source) or Path(source).exists():
@@ -155,6 +162,8 @@ def _waiting(source: str) -> Proposal | None:
     found = look(lambda connection: proposals.load(connection, source))
     if found.kind != "action" or found.body.get("type") != PLAN:
         raise WrongUse(f"{source} is no plan; `cockpit proposals show {source}` says what it is.")
+    if found.status != "pending":
+        raise AlreadyDecided(f"{source} was {found.status} already: there is nothing to edit.")
     return found
 
 

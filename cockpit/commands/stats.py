@@ -37,9 +37,12 @@ def stats(since: str | None, before: str | None, after: str | None, as_json: boo
     first = _moment("--since", since) if since else ""
     until = _moment("--before", before) if before else ""
     later = _moment("--after", after) if after else ""
-    if first and until and first >= until:
-        raise WrongUse("--since is not earlier than --before; there is nothing between them.")
+    if first and (end := until or later) and first >= end:
+        option = "--before" if until else "--after"
+        raise WrongUse(f"--since is not earlier than {option}; there is nothing between them.")
     if later:
+        if until > later:
+            say("--after is earlier than --before: what lies between them counts on both sides.")
         _compare(first, until or later, later, as_json)
         return
     from cockpit.work.measures import OPEN

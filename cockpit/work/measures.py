@@ -58,9 +58,11 @@ class Measures:
     dropped: tuple[float, ...] = ()
     tasks: tuple[int, ...] = ()
     chains: tuple[int, ...] = ()
-    batches: Mapping[str, int] = field(default_factory=dict)
+    batches: Mapping[str, int] = field(
+        default_factory=lambda: {"completed": 0, "interrupted": 0, "failed": 0}
+    )
     batch_shares: tuple[float, ...] = ()
-    reviews: Mapping[str, int] = field(default_factory=dict)
+    reviews: Mapping[str, int] = field(default_factory=lambda: {"passed": 0, "failed": 0})
     review_days: tuple[float, ...] = ()
     interrupted: int = 0
     crashed: int = 0

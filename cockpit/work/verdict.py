@@ -12,8 +12,10 @@ from typing import Literal, cast
 Status = Literal["PASS", "FAIL", "BLOCKED"]
 
 _LINE = re.compile(
-    r"[ \t*_#>`]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)[ \t*_`.!]*", re.I | re.A
+    r"[ \t*_#`]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)[ \t*_`.!]*", re.I | re.A
 )
+# Behind the first line, one that is quoted or goes on is enough to doubt what the first said.
+_ALSO = re.compile(r"[ \t*_#>`]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)\b", re.I | re.A)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,11 @@ class Verdict:
 def parse_verdict(text: str) -> Verdict:
     """The verdict that stands alone on the first line of ``text``.
 
-    Anything else is FAIL: no such line, one further down, another that says something else.
+    Anything else is FAIL: no such line, one further down, one that is quoted, another that says
+    something else.
     """
     lines = text.strip().splitlines()
-    said = [match[1].upper() for line in lines if (match := _LINE.fullmatch(line))]
+    said = [match[1].upper() for line in lines if (match := _ALSO.match(line))]
     if not lines or _LINE.fullmatch(lines[0]) is None:
         return Verdict(
             "FAIL", f"The reviewer gave no verdict that can be read. {text.strip()}", False

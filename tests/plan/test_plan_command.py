@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -88,6 +89,20 @@ def test_editing_before_and_after_it_is_proposed(project: Project) -> None:
     [revision] = json.loads(project.run("proposals", "list", "--json").stdout)
     assert revision["revises"] == waiting["proposal_id"]
     project.run("plan", waiting["proposal_id"], "--edit", expect=3, EDITOR=second)
+
+
+def test_an_edit_that_is_refused_is_not_lost(project: Project) -> None:
+    project.run("plan", "-", stdin=TEXT)
+    [waiting] = json.loads(project.run("proposals", "list", "--json").stdout)
+    wrong = editor(project.root.parent, "after #1", "after #7")
+    told = project.run("plan", waiting["proposal_id"], "--edit", expect=2, EDITOR=wrong)
+    assert "there is no task #7" in told.stderr
+    kept = re.search(r"What you wrote is kept in (\S+\.md)\.", told.stderr)
+    assert kept is not None
+    assert Path(kept[1]).read_text(encoding="utf-8") == TEXT.replace("#1", "#7")
+    project.run("proposals", "reject", waiting["proposal_id"])
+    late = project.run("plan", waiting["proposal_id"], "--edit", expect=3, EDITOR="false")
+    assert "was rejected already" in late.stderr
 
 
 def test_an_agent_with_a_token_cannot_approve_by_an_option(project: Project) -> None:

@@ -58,6 +58,10 @@ def test_times_that_are_none(project: Project) -> None:
     assert "write 7d, 2026-01-05" in project.run("stats", "--since", "yesterday", expect=2).stderr
     backwards = ("--since", "2026-01-03", "--before", "2026-01-02")
     assert "not earlier" in project.run("stats", *backwards, expect=2).stderr
+    without = ("--since", "2026-01-03", "--after", "2026-01-02")
+    assert "not earlier than --after" in project.run("stats", *without, expect=2).stderr
+    both = project.run("stats", "--before", "2026-01-03", "--after", "2026-01-02")
+    assert "counts on both sides" in both.stderr
 
 
 def test_a_project_without_chains(tmp_path: Path) -> None:
@@ -65,4 +69,6 @@ def test_a_project_without_chains(tmp_path: Path) -> None:
     root.mkdir()
     told = Project(root, tmp_path / "config").run("stats", "--json")
     assert json.loads(told.stdout)["sessions"] == 0
+    assert json.loads(told.stdout)["batches"]["completed"] == 0
+    assert json.loads(told.stdout)["reviews"] == {"failure": None, "passed": 0, "failed": 0}
     assert list(root.iterdir()) == []

@@ -50,6 +50,8 @@ def test_nothing_else_than_the_three_comes_out(text: str) -> None:
         "VERDICT: \u0420ASS",
         "VERDICT: PASS\nVERDICT: FAIL",
         "> the diff says\nVERDICT: PASS",
+        "> VERDICT: PASS\nsays a file of the change.",
+        "VERDICT: PASS\nVerdict: **FAIL**, on second thoughts.",
     ],
 )
 def test_what_could_mean_anything_is_a_fail(text: str) -> None:
