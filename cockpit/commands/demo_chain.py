@@ -24,8 +24,8 @@ from cockpit.work.portable import imported, read_lines
 
 SCRIPT = "chain.toml"
 BACKLOG = "chain.jsonl"
-TOKENS = 15_000
-"""What a session may spend: the six tasks take about three times as much."""
+TOKENS = 12_000
+"""What a session may spend: the six tasks take about four times as much."""
 
 _SETTINGS = {"COCKPIT_SESSION_TOKEN_LIMIT": str(TOKENS), "COCKPIT_REPORT": "always"}
 
