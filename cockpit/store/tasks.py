@@ -74,8 +74,7 @@ _SELECT = (
     " t.created_at, t.updated_at, started_at, t.done_at"
     f"{_FROM}"
 )
-_KEPT = (
-    "story_id",
+WORDS = (
     "title",
     "description",
     "acceptance_criteria",
@@ -89,10 +88,9 @@ _KEPT = (
     "needs_rework",
     "source",
     "session_id",
-    "updated_at",
-    "started_at",
-    "done_at",
 )
+"""What is said of a task, apart from where it belongs, its two lists and its times."""
+_KEPT = ("story_id", *WORDS, "updated_at", "started_at", "done_at")
 """The columns that :func:`change` writes, with the two lists beside them."""
 
 

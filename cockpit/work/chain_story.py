@@ -102,8 +102,9 @@ def _session_ended(detail: Mapping[str, Any]) -> str:
 
 
 def _session_died(detail: Mapping[str, Any]) -> str:
-    freed = ", ".join(detail["freed"])
-    kept = f"; {freed} is taken up again" if freed else ""
+    freed = detail["freed"]
+    are = "is" if len(freed) == 1 else "are"
+    kept = f"; {', '.join(freed)} {are} taken up again" if freed else ""
     return f"✘ s{detail['ordinal']} died: {one_line(detail['reason'])}{kept}"
 
 

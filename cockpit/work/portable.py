@@ -25,25 +25,10 @@ from cockpit.work.drafts import BacklogInvalid
 
 MOST_LINES = 200_000
 _TIMES = ("created_at", "started_at", "done_at")
-_TASK_WORDS = (
-    "title",
-    "description",
-    "acceptance_criteria",
-    "task_type",
-    "status",
-    "estimate_hours",
-    "progress_percent",
-    "context_summary",
-    "handoff_notes",
-    "blocker",
-    "needs_rework",
-    "source",
-    "session_id",
-)
 _KEYS = {
     "epic": {"id", "source", *EPIC_FIELDS, "created_at", "done_at"},
     "story": {"id", "epic", "title", "description", "status", "created_at", "done_at"},
-    "task": {"id", "story", "packages", "files", "wip", *_TASK_WORDS, *_TIMES},
+    "task": {"id", "story", "packages", "files", "wip", *tasks.WORDS, *_TIMES},
     "dependency": {"task", "depends_on", "type"},
 }
 
@@ -99,7 +84,7 @@ def exported(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
                 "kind": "task",
                 "id": task.task_id,
                 "story": task.story_id,
-                **{name: getattr(task, name) for name in _TASK_WORDS},
+                **{name: getattr(task, name) for name in tasks.WORDS},
                 "packages": list(task.packages),
                 "files": list(task.files),
                 "wip": None if task.wip is None else dict(task.wip),
@@ -216,7 +201,7 @@ class _Taking:
         self.done.count(new=new, differs=after != made)
 
     def task(self, line: dict[str, Any]) -> None:
-        said = _said(line, (*_TASK_WORDS, "packages", "files"))
+        said = _said(line, (*tasks.WORDS, "packages", "files"))
         if "story" in line:
             named = line["story"]
             said["story_id"] = stories.load(self.tx.connection, named).story_id if named else None

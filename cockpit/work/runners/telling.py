@@ -17,19 +17,8 @@ from cockpit.store import messages, sessions, wip
 from cockpit.store.actions import Action
 from cockpit.store.database import Store, Tx
 from cockpit.store.errors import NotFound
+from cockpit.work.runners import told
 from cockpit.work.runners.formats import LONGEST_TEXT, shortened
-from cockpit.work.runners.told import (
-    Began,
-    Finish,
-    Fragment,
-    Odd,
-    Said,
-    Spent,
-    Told,
-    ToolBegan,
-    ToolEnded,
-    Using,
-)
 
 MOST_ODD = 20
 """Strange lines of one run that are journalled; the others are counted."""
@@ -60,57 +49,57 @@ class Telling:
     def __init__(self, store: Store, part: Part) -> None:
         self.agent_session = ""
         self.odd = 0
-        self.spent = Spent()
+        self.spent = told.Spent()
         self._store = store
         self._part = part
         self._speech: Speech | None = None
         self._messages = 0
         self._last = ""
-        self._tools: dict[str, ToolBegan] = {}
-        self._due = Spent()
+        self._tools: dict[str, told.ToolBegan] = {}
+        self._due = told.Spent()
         self._accounted_at = store.clock.monotonic()
 
-    async def take(self, told: Told) -> None:
+    async def take(self, one: told.Told) -> None:
         """Journal one thing."""
-        match told:
-            case Began():
-                self.agent_session = told.agent_session[:200]
+        match one:
+            case told.Began():
+                self.agent_session = one.agent_session[:200]
                 await self._row(
                     Action.RUNNER_JOINED,
                     agent_session=self.agent_session,
-                    model=told.model[:200],
+                    model=one.model[:200],
                 )
-            case Fragment(text):
+            case told.Fragment(text):
                 speech = self._speech = self._speech or self._speaking()
                 if len(speech.text) <= LONGEST_TEXT:
                     await speech.feed(text)
-            case Said():
-                await self._said(shortened(told).text)
-            case ToolBegan():
-                self._tools[told.call_id] = told
+            case told.Said():
+                await self._said(shortened(one).text)
+            case told.ToolBegan():
+                self._tools[one.call_id] = one
                 await self._row(
                     Action.RUNNER_TOOL_STARTED,
                     run=self._part.number,
-                    call_id=told.call_id[:200],
-                    tool=told.tool[:200],
-                    title=title_of(told),
+                    call_id=one.call_id[:200],
+                    tool=one.tool[:200],
+                    title=title_of(one),
                 )
-            case ToolEnded():
-                await self._used(told)
-            case Using(spent):
+            case told.ToolEnded():
+                await self._used(one)
+            case told.Using(spent):
                 self._due = spent
                 if self._store.clock.monotonic() - self._accounted_at >= _SPENT_S:
                     await self._account("tool")
-            case Odd(words):
+            case told.Odd(words):
                 await self._strange(words)
 
-    async def close(self, finish: Finish | None) -> None:
+    async def close(self, finish: told.Finish | None) -> None:
         """The end: the last message, and what it all cost."""
         if finish is not None and finish.ok and finish.text.strip() != self._last.strip():
-            await self._said(shortened(Said(finish.text)).text)
+            await self._said(shortened(told.Said(finish.text)).text)
         elif self._speech is not None:
             await self._said(self._speech.text, interrupted=True)
-        if finish is not None and finish.spent != Spent():
+        if finish is not None and finish.spent != told.Spent():
             self._due = finish.spent
         await self._account("end" if finish is not None and finish.ok else "cut")
 
@@ -137,9 +126,9 @@ class Telling:
             )
         )
 
-    async def _used(self, ended: ToolEnded) -> None:
+    async def _used(self, ended: told.ToolEnded) -> None:
         began = self._tools.pop(ended.call_id, None)
-        used = began or ToolBegan(ended.call_id, "", {})
+        used = began or told.ToolBegan(ended.call_id, "", {})
         summary = " ".join(ended.output[: 4 * _SUMMARY].split())[:_SUMMARY]
         await self._row(
             Action.RUNNER_TOOL_ENDED,
@@ -155,7 +144,7 @@ class Telling:
         if began is not None and self._part.captures:
             await self._capture(began, ended)
 
-    async def _capture(self, began: ToolBegan, ended: ToolEnded) -> None:
+    async def _capture(self, began: told.ToolBegan, ended: told.ToolEnded) -> None:
         task_id, root = self._part.task_id, str(self._part.root)
         if task_id is None:
             return
@@ -221,7 +210,7 @@ class Telling:
         )
 
 
-def title_of(used: ToolBegan) -> str:
+def title_of(used: told.ToolBegan) -> str:
     """A tool's use in one line: the tool, and what says most of its arguments."""
     said = (used.arguments.get(name) for name in _SAYS)
     about = next((one for one in said if isinstance(one, str) and one.strip()), "")
