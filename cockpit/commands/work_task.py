@@ -62,14 +62,21 @@ def work_on(
 
 
 def know_runner(settings: Settings, name: str | None) -> None:
-    """Raises ``WrongUse`` for a runner that nobody configured."""
+    """Raises ``WrongUse`` for a runner that nobody configured, or whose program is not here."""
+    import shutil
+
     from cockpit.work.outside import runner_named
     from cockpit.work.runners.command import RunnerTrouble
 
     try:
-        runner_named(settings.runtime, name)
+        runner = runner_named(settings.runtime, name)
     except RunnerTrouble as error:
         raise WrongUse(str(error)) from error
+    if runner is not None and shutil.which(runner.command[0]) is None:
+        raise WrongUse(
+            f"The program of runner {runner.name}, {runner.command[0]}, is not installed or not on the"
+            f" PATH; install it, or correct [runner.{runner.name}] command in your configuration."
+        )
 
 
 async def say_unseen(place: Place, whom: str) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 from cockpit.decide.model import ModelError
 from cockpit.learn.left_off import one_line
 from cockpit.work.desk import TaskOutcome
+from cockpit.work.runners.command import RunnerMissing
 
 NO_MODEL: Final = "no model"
 """How the reason of such an outcome, and of the session's end, begins."""
@@ -28,7 +29,7 @@ def lacking(error: Exception) -> str:
     """The reason of the outcome when ``error`` says that no call can succeed now; empty otherwise."""
     if isinstance(error, ModelError) and error.code in (*_PASSING, *_FOR_GOOD):
         return f"{NO_MODEL}: {error.code}"
-    return ""
+    return f"{NO_MODEL}: {error.code}" if isinstance(error, RunnerMissing) else ""
 
 
 @dataclass(frozen=True, slots=True)

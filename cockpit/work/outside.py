@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cockpit.access.programs import ProgramMissing
 from cockpit.access.scopes import AGENT_SCOPES, READ, WORK_READ
 from cockpit.loop.assigning import Assignment
 from cockpit.loop.roles import Role
@@ -17,7 +18,7 @@ from cockpit.store.errors import CockpitError, Stale
 from cockpit.store.sessions import Session
 from cockpit.store.worktrees import Worktree
 from cockpit.work.desk import EMBEDDED, Desk
-from cockpit.work.runners.command import RunnerTrouble, asked
+from cockpit.work.runners.command import RunnerMissing, asked
 from cockpit.work.runners.hooks import absorbed
 from cockpit.work.runners.run import run_outside, runs_of
 from cockpit.work.trees import WorktreeTrouble, commit_of, git, put_back, tried
@@ -53,14 +54,14 @@ class RunnerCrashed(CockpitError):
 def runner_named(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
     """The runner of that name; None is the engine.
 
-    Raises :class:`~cockpit.work.runners.command.RunnerTrouble` for one that nobody configured.
+    Raises :class:`~cockpit.work.runners.command.RunnerMissing` for one that nobody configured.
     """
     if name is None or name == EMBEDDED:
         return None
     found = settings.runners.get(name)
     if found is None:
         there = ", ".join([EMBEDDED, *settings.runners])
-        raise RunnerTrouble(
+        raise RunnerMissing(
             f"There is no runner {name!r} here; there are: {there}. Your own configuration names"
             f" others: [runner.{name}] command = [...]."
         )
@@ -79,8 +80,9 @@ async def take_part(
 ) -> None:
     """Have the agent take the session; it is completed then.
 
-    Raises :class:`RunnerCrashed`, ``Stale``, ``WorktreeTrouble`` when the agent left the branch, and
-    what :func:`~cockpit.work.runners.run.run_outside` raises.
+    Raises :class:`RunnerCrashed`, ``RunnerMissing`` when its program cannot be started, ``Stale``,
+    ``WorktreeTrouble`` when the agent left the branch, and what
+    :func:`~cockpit.work.runners.run.run_outside` raises.
     """
     root, role = Path(tree.path), given.role
     writes = bool(_WRITES & set(role.tools))
@@ -102,6 +104,10 @@ async def take_part(
         )
     except Stale:
         raise  # the tree is another process's now
+    except ProgramMissing as error:
+        raise RunnerMissing(
+            f"{error}. Install it, or correct [runner.{runner.name}] command in your configuration."
+        ) from error
     except BaseException:
         await _undo(tree, root, None if writes else before)
         raise

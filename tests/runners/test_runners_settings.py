@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from cockpit.commands.checks import every_check
+from cockpit.commands.project import WrongUse
+from cockpit.commands.work_task import know_runner
 from cockpit.config import ConfigInvalid, load_settings
 from cockpit.decide.choose import choose_model
 from cockpit.decide.model import ModelError
@@ -96,6 +98,12 @@ async def test_doctor_tells_of_a_runner_that_is_not_there(
         "runner there": "ok",
     }
     assert "NO_SUCH_KEY is not set" in found["runner keyless"].found
+
+
+def test_work_does_not_begin_without_the_program_of_its_runner(tmp_path: Path) -> None:
+    env = written(tmp_path, '[runner.gone]\ncommand = ["no-such-agent"]\n')
+    with pytest.raises(WrongUse, match=r"no-such-agent, is not installed.*\[runner.gone\]"):
+        know_runner(load_settings(None, env=env), "gone")
 
 
 def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:

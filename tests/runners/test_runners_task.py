@@ -157,18 +157,22 @@ async def test_the_third_crash_blocks_the_task(world: World) -> None:
     assert "exit code 7" in (world.read(task_id).blocker or "")
 
 
-async def test_a_runner_that_nobody_named_blocks_the_task_in_words(world: World) -> None:
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "There is no runner 'small' here; there are: embedded."),
+        (RunnerSettings("small", ("no-such-agent",)), "'no-such-agent' could not be started"),
+    ],
+)
+async def test_no_task_is_to_blame_for_an_agent_that_is_not_there(
+    world: World, given: RunnerSettings | None, said: str
+) -> None:
     task_id = world.task()
-    ended = await do(world, task_id, None)
-    assert ended.status == "blocked"
-    assert "There is no runner 'small' here; there are: embedded." in ended.reason
-
-
-async def test_a_program_that_is_not_installed_blocks_the_task_at_once(world: World) -> None:
-    task_id = world.task()
-    ended = await do(world, task_id, RunnerSettings("small", ("no-such-agent",)))
-    assert ended.status == "blocked"
-    assert "no-such-agent" in ended.reason
+    ended = await do(world, task_id, given)
+    assert (ended.status, ended.reason) == ("interrupted", "no model: runner_missing")
+    assert said in ended.summary
+    assert world.read(task_id).status == "in_progress"
+    assert (await do(world, task_id, runner(world, implementer=MEND))).status == "done"
 
 
 async def test_an_agent_that_leaves_its_branch_blocks_the_task_with_its_work_kept(

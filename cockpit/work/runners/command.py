@@ -29,6 +29,12 @@ class RunnerTrouble(CockpitError):
     code = "runner"
 
 
+class RunnerMissing(RunnerTrouble):
+    """Nobody configured that runner, or its program cannot be started: no task is to blame for it."""
+
+    code = "runner_missing"
+
+
 def asked(runner: RunnerSettings) -> frozenset[str]:
     """The placeholders that the command names."""
     return frozenset(name for word in runner.command for name in _ASKED.findall(word))
