@@ -57,7 +57,7 @@ CHAIN_ACTIONS: tuple[Action, ...] = (
         when=_in_tree, palette=False,
     ),
     Action(
-        "drain", "Chains", "Let the chain end: what is under way is finished", "drain", (), ("D",),
+        "drain", "Chains", "Let the chain come to rest: steps under way are finished", "drain", (), ("D",),
         "work", when=_chain("running"), footer=3,
     ),
     Action(
@@ -65,7 +65,7 @@ CHAIN_ACTIONS: tuple[Action, ...] = (
         ("S",), "work", when=_chain(*_OPEN), footer=3,
     ),
     Action(
-        "retry", "Chains", "Try a blocked task again, or go on with a chain that stopped", "retry",
+        "retry", "Chains", "Try a blocked task again, or go on with a chain that rests", "retry",
         (), ("R",), "work", when=_again, footer=2,
     ),
 )  # fmt: skip

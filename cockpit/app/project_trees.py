@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from cockpit.app import project_kanban
 from cockpit.app.project_chains import Chains, ChainState, Progress, Run, Stretch
 from cockpit.app.project_work import COLUMNS, SETTLED, TaskState, Work
+from cockpit.store.chain_sessions import WHY
 from cockpit.store.wording import plural
 from widgets.card_views import TaskLineView, Tone
 from widgets.chain_views import ChainRowView, ChainTaskView, ChainView, MarkView, StretchView
@@ -36,14 +37,6 @@ _SESSIONS: dict[str, tuple[str, Tone]] = {
     "clean": ("✔", "good"),
     "stopped": ("■", "dim"),
     "crashed": ("✗", "bad"),
-}
-_WHY = {
-    "pressure": "handed on: its context was full",
-    "quota": "handed on after its batches",
-    "empty": "no task was left",
-    "drained": "drained",
-    "limit": "at a limit",
-    "held": "the rest was held by others",
 }
 _STEPS = {
     "implement": "implementing",
@@ -115,7 +108,7 @@ class Trees:
             sign=mark,
             tone=tone,
             name=chain.chain_id,
-            scope=f"{chain.scope_kind} {chain.scope_id}" if chain.scope_id else "all tasks",
+            scope=f"{chain.scope_kind} {chain.scope_id}" if chain.scope_id else "the backlog",
             about=_about(chain, work),
             earlier=max(0, len(sessions) - _MARKS),
             marks=tuple(_mark(each) for each in sessions[-_MARKS:]),
@@ -222,13 +215,13 @@ class _Tree:
         elif stretch.status == "crashed":
             state = f"{held} · died: {stretch.reason}" if stretch.reason else f"{held} · died"
         else:
-            state = f"{held} · {_WHY.get(stretch.reason, stretch.reason or stretch.status)}"
+            state = f"{held} · {WHY.get(stretch.reason, stretch.reason or stretch.status)}"
         share = stretch.tokens / stretch.token_limit if stretch.token_limit > 0 else 0.0
         pressure = ""
         if stretch.token_limit > 0:
             pressure = f"{tokens(stretch.tokens)} of {tokens(stretch.token_limit)} tok"
         if stretch.dropped_share > 0:
-            pressure += f" · {stretch.dropped_share:.0%} dropped"
+            pressure += f" · {stretch.dropped_share:.0%} left out"
         return StretchView(
             key=f"{self._chain.chain_id}/s{stretch.ordinal}",
             sign=mark,

@@ -6,8 +6,9 @@ Source: design of work, "Chains"; seed 004, solution 7.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from cockpit.store import chains, task_leases
 from cockpit.store.actions import Action
@@ -15,6 +16,17 @@ from cockpit.store.chains import Chain
 from cockpit.store.database import Tx
 from cockpit.store.errors import IllegalTransition, NotFound
 from cockpit.store.sessions import process_alive, this_process
+
+WHY: Final[Mapping[str, str]] = {
+    "pressure": "handed over: its context was full",
+    "quota": "handed over: its batches were done",
+    "empty": "nothing was left to do",
+    "held": "others held what was left",
+    "drained": "came to rest",
+    "limit": "the chain's limit of cost or time was reached",
+    "stopped": "was stopped",
+}
+"""Why a session ended in order, for a person; a reason that is not here is in words already."""
 
 
 @dataclass(frozen=True, slots=True)

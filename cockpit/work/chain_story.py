@@ -12,6 +12,7 @@ from typing import Any
 
 from cockpit.learn.left_off import one_line
 from cockpit.store.actions import Action
+from cockpit.store.chain_sessions import WHY
 from cockpit.store.journal import Row
 from cockpit.store.wording import plural
 
@@ -96,7 +97,7 @@ def _session_began(detail: Mapping[str, Any]) -> str:
 def _session_ended(detail: Mapping[str, Any]) -> str:
     used = f"{detail['tokens']:,} of {detail['token_limit']:,} tokens"
     left_out = f"{round(100 * detail['dropped_share'])} % of what was known left out"
-    why = _REASONS.get(detail["reason"], detail["reason"])
+    why = WHY.get(detail["reason"], detail["reason"])
     mark = "✔" if detail["status"] == "clean" else "■"
     return f"{mark} s{detail['ordinal']} {why}; {used}, {left_out}"
 
@@ -165,15 +166,6 @@ _ENDS = ("done", "blocked", "interrupted")
 _GOOD = ("done", "passed", "none", "PASS", "merged", "nothing")
 _SESSION_ENDS = (Action.SESSION_COMPLETED, Action.SESSION_FAILED, Action.SESSION_STOPPED)
 _OF_ROLES = (*_SESSION_ENDS, Action.PROPOSAL_CREATED, Action.SESSION_WAITING)
-_REASONS = {
-    "pressure": "hands over, its context is full",
-    "quota": "hands over, its batches are done",
-    "empty": "found nothing left to do",
-    "held": "found nothing that others do not hold",
-    "drained": "came to rest",
-    "limit": "reached the chain's limit of cost or time",
-    "stopped": "was stopped",
-}
 _LINES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     Action.CHAIN_CREATED: _begun,
     Action.CHAIN_RESUMED: _begun,
