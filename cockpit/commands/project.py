@@ -33,6 +33,17 @@ def here() -> Place:
         raise WrongUse("The working directory is gone; change to one that exists.") from error
 
 
+def repository() -> Place:
+    """As :func:`here`, for what needs git. Raises :class:`WrongUse` without a repository."""
+    place = here()
+    if not place.git:
+        raise WrongUse(
+            f"{place.root} is no git repository; tasks are done on branches of one. Change to yours, or"
+            " make this one with `git init` and a first commit."
+        )
+    return place
+
+
 def settings_of(place: Place, flags: Mapping[str, object] | None = None) -> Settings:
     """The settings of that project. Raises :class:`~cockpit.config.ConfigInvalid`."""
     from cockpit.config import load_settings
@@ -89,7 +100,8 @@ def look(read: Callable[[sqlite3.Connection], T], *, empty: T | None = None) -> 
     if not place.database.exists():
         if empty is None:
             raise NotFound(
-                f"Nothing was recorded in {place.home} yet; start with `cockpit run TASK`."
+                f"Nothing was recorded in {place.home} yet; begin with `cockpit run TASK`, or with"
+                " `cockpit tasks add TITLE` and `cockpit work`."
             )
         return empty
     with open_store(place) as store:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.commands.exits import Exit
-from cockpit.commands.project import WrongUse, first_start, here, open_store, settings_of
+from cockpit.commands.project import WrongUse, first_start, open_store, repository, settings_of
 from cockpit.commands.run import Duration
 
 if TYPE_CHECKING:
@@ -84,10 +84,8 @@ def _work(given: Mapping[str, Any]) -> Exit:
         "[model] name": given["model"],
         "[headless] max_chains": given["max_chains"],
     }
-    place = here()
+    place = repository()
     settings = settings_of(place, flags)
-    if not place.git:
-        raise WrongUse(f"{place.root} is no git repository; tasks are done on branches of one.")
     know_runner(settings, given["runner"])
     order = _order(settings, given)
     first_start(place, quiet=True)

@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from cockpit.commands.exits import Exit
-from cockpit.commands.project import WrongUse, here, open_store, settings_of
+from cockpit.commands.project import WrongUse, open_store, repository, settings_of
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.store import task_leases, tasks, worktrees
 from cockpit.store.place import Place
@@ -29,11 +29,9 @@ def work_on(
     Ctrl+C stops after the step that is under way, a second one at once; either way the same command
     goes on where it stood.
     """
-    place = here()
+    place = repository()
     settings = settings_of(place, {"[approval] policy": approve, "[model] name": model})
     know_runner(settings, runner)
-    if not place.git:
-        raise WrongUse(f"{place.root} is no git repository; tasks are done on branches of one.")
     with open_store(place) as store:
         ended = asyncio.run(_do(store, place, settings, task_id, runner))
         where = store.read_now(lambda found: worktrees.find(found, ended.task_id))

@@ -42,7 +42,7 @@ def read_id(kind: Kind, given: str) -> str:
     match = _ID.fullmatch(given.strip())
     if match is None or (match[1] or kind.letter).upper() != kind.letter:
         raise NotFound(
-            f"{given[:40]!r} is no id of a {kind.word}: write one like {kind.letter}-42;"
+            f"{given[:40]!r} is no {kind.word}'s id: write one like {kind.letter}-42;"
             f" `{kind.listed_by}` names them."
         )
     return written(kind, int(match[2]))

@@ -109,7 +109,9 @@ async def begin(store: Store, place: Place, order: Order) -> Chain:
             taken=taken,
         )
         if not chains.progress(tx.connection, made).total:
-            raise ChainRefused(f"There is no task in {made.scope}; `cockpit tasks add` makes one.")
+            raise ChainRefused(
+                f"There is no task in {made.scope}; `cockpit tasks add` or `cockpit plan` makes some."
+            )
         return made
 
     made = await store.write(step)

@@ -130,7 +130,9 @@ async def head_of(place: Place) -> str:
         )
     found = await commit_of(place.root, "HEAD")
     if found is None:
-        raise WorktreeTrouble("This repository has no commit yet; make the first one.")
+        raise WorktreeTrouble(
+            "This repository has no commit yet, and tasks begin from one; make the first one."
+        )
     return found
 
 
