@@ -185,6 +185,11 @@ class _Layers:
                 f"{place} is not allowed here: a repository may not choose where your code is sent. "
                 f"If you trust the address, {mine}."
             )
+        if key.full == "[headless] on_session_end" and value != "off":
+            raise ConfigInvalid(
+                f"{place} can only be 'off' here: a repository may not decide that work goes on without "
+                "you. If you want that, set it in your own configuration."
+            )
         if key.full == "[log] json":
             raise ConfigInvalid(
                 f"{place} is not allowed here: a repository may not choose which of your files is "

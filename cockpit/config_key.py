@@ -22,7 +22,8 @@ class Key:
 
     ``field`` is where the value goes in the runtime's settings (``limits.max_waves``); it is empty
     for what is the screen's. ``project`` tells what a project file may do: ``any`` value, only a
-    ``lower`` or a ``higher`` one than the layers before it, or ``none``.
+    ``lower`` or a ``higher`` one than the layers before it, or ``none``. ``env`` is empty for what
+    only a file can set.
     """
 
     table: str

@@ -213,6 +213,17 @@ KEYS: tuple[Key, ...] = (
         "how you are told that a chain has ended, or waits for you",
     ),
     Key(
+        "headless",
+        "on_session_end",
+        "headless.on_session_end",
+        Literal["off", "continue", "all"],
+        "one of off, continue, all",
+        "off",
+        "",
+        "what goes on without you when an agent's session ends: nothing, an unfinished chain, or any task",
+        project="none",
+    ),
+    Key(
         "limits",
         "max_waves",
         "limits.max_waves",
@@ -313,7 +324,7 @@ KEYS: tuple[Key, ...] = (
 )
 
 TABLES = tuple(dict.fromkeys(key.table for key in KEYS))
-ENVIRONMENT = frozenset(key.env for key in KEYS) | {
+ENVIRONMENT = frozenset(key.env for key in KEYS if key.env) | {
     "COCKPIT_CONFIG_DIR",
     "COCKPIT_DEBUG",
     "COCKPIT_API_KEY",

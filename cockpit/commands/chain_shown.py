@@ -10,6 +10,7 @@ from cockpit.store.chain_sessions import ChainSession
 from cockpit.store.chains import Chain
 from cockpit.store.wording import plural
 from cockpit.work.chain import spent
+from cockpit.work.chain_after import followed
 
 
 def document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
@@ -57,6 +58,9 @@ def page(connection: sqlite3.Connection, chain: Chain) -> str:
         f"  spent      {used.tokens:,} tokens, ${used.cost_usd:.2f}{_of(chain.max_cost, '$')},"
         f" {used.wall_s:.0f} s{_of(chain.max_wall_s, '')}",
     ]
+    if after := followed(connection, chain):
+        why = f" ({after.reason})" if after.reason else ""
+        lines.append(f"  follows    {after.agent}'s session {after.session}{why}: on_session_end")
     if chain.report_path:
         lines.append(f"  report     {chain.report_path}")
     lines += [_session(one) for one in chain_sessions.of_chain(connection, chain.chain_id)]

@@ -46,7 +46,7 @@ async def start_and_watch(
     await _say_untaken(store, place)
     after = await store.read(journal.last_seq)
     chain = await begin(store, place, order)
-    return await _see_through(store, place, settings, chain, after, as_json)
+    return await see_through(store, place, settings, chain, after, as_json)
 
 
 async def _say_untaken(store: Store, place: Place) -> None:
@@ -81,12 +81,13 @@ async def resume_and_watch(
     named, after = chain_id, await store.read(journal.last_seq)
     more = settings.headless.max_chains
     chain = await store.write(lambda tx: go_on(tx, named, replaced, sessions=more))
-    return await _see_through(store, place, settings, chain, after, as_json)
+    return await see_through(store, place, settings, chain, after, as_json)
 
 
-async def _see_through(
+async def see_through(
     store: Store, place: Place, settings: Settings, chain: Chain, after: int, as_json: bool
 ) -> Exit:
+    """Watch over the chain until it has ended, and tell what happened from row ``after`` on."""
     from cockpit.work.chain_process import Watch, watch_over
     from cockpit.work.report import report_as_set
 

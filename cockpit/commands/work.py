@@ -53,6 +53,7 @@ _SCOPE = "Without a person to stop it, work needs a scope: --epic ID, --story ID
 @click.option("--json", "as_json", is_flag=True, help="How it ended, as JSON.")
 @click.option("--chain", "chain_id", hidden=True)
 @click.option("--session", "ordinal", type=click.IntRange(1), hidden=True)
+@click.option("--after", type=click.IntRange(1), hidden=True)
 @click.pass_context
 def work(ctx: click.Context, /, **given: Any) -> None:
     """Do the ready tasks of the backlog, each on a branch of its own, merged into one branch.
@@ -89,6 +90,10 @@ def _work(given: Mapping[str, Any]) -> Exit:
     know_runner(settings, given["runner"])
     order = _order(settings, given)
     first_start(place, quiet=True)
+    if given["after"]:
+        from cockpit.commands.work_after import follow_and_watch
+
+        return follow_and_watch(place, settings, order, given["after"], anew=given["everything"])
     from cockpit.commands.chain_watching import resume_and_watch, start_and_watch
 
     with open_store(place) as store:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cockpit.hook import logbook, spool
+from cockpit.hook import chaining, logbook, spool
 from cockpit.hook.taking import taken_up
 from cockpit.learn.capture import ToolUse, captured
 from cockpit.store import hook_pending, wip
@@ -61,16 +61,18 @@ def absorb_all(store: Store, state: Path) -> int:
     """Absorb whatever waits, in the store and in files beside it; returns how many events it was.
 
     An event that cannot be absorbed is passed over and noted in the log; it is tried again, and after
-    a few times left where it is.
+    a few times left where it is. Of sessions that ended, the last may be followed by a chain.
     """
     done = 0
     while True:
         paths = spool.files(str(state))[:AT_ONCE]
-        count, trouble = store.write_now(partial(_absorb, paths=paths))
+        count, trouble, over = store.write_now(partial(_absorb, paths=paths))
         # Only now are the events in the store for good.
         spool.remove(paths)
         for words in trouble:
             logbook.note(str(state), words)
+        for seq, root in over[-1:]:
+            chaining.follow(state, seq, root)
         done += count
         if not count and not trouble and not paths:
             return done
@@ -85,8 +87,9 @@ def _now_ms(tx: Tx) -> int:
     return int(tx.clock.now().timestamp() * 1000)
 
 
-def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str]]:
-    """One transaction's worth; returns how many events it was, and what went wrong."""
+def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str], list[tuple[int, str]]]:
+    """One transaction's worth; returns how many events it was, what went wrong, and for each session
+    that is over the row that tells of its end and where it worked."""
     trouble: list[str] = []
     kept = list(spool.taken(paths))
     if len(kept) < len(paths):
@@ -98,7 +101,7 @@ def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str]]:
         work.take(told)
     work.write()
     hook_pending.absorbed(tx.connection, work.done)
-    return len(work.done), trouble + work.trouble
+    return len(work.done), trouble + work.trouble, work.over
 
 
 class _Work:
@@ -107,6 +110,7 @@ class _Work:
     def __init__(self, tx: Tx) -> None:
         self.done: list[str] = []
         self.trouble: list[str] = []
+        self.over: list[tuple[int, str]] = []
         self._tx = tx
         self._task = ""
         self._patch: dict[str, Any] = {}
@@ -115,7 +119,7 @@ class _Work:
     def take(self, told: Told) -> None:
         """Journal the event and remember what it tells of its task."""
         try:
-            patch = self._safely(partial(_told, self._tx, told))
+            patch = self._safely(partial(_told, self._tx, told, self.over))
         except Exception as error:
             self._failed(told, error)
             return
@@ -167,8 +171,9 @@ class _Work:
         return dooms(error) or not self._tx.connection.in_transaction
 
 
-def _told(tx: Tx, told: Told) -> dict[str, Any]:
-    """Journal one event; returns the patch of its task, empty where it tells nothing or has none."""
+def _told(tx: Tx, told: Told, over: list[tuple[int, str]]) -> dict[str, Any]:
+    """Journal one event; returns the patch of its task, empty where it tells nothing or has none. A
+    session that is ``over`` is added there."""
     body = json.loads(told.body)
     if told.task_id is None:
         works_on, leaves = taken_up(told.event, body)
@@ -177,7 +182,9 @@ def _told(tx: Tx, told: Told) -> dict[str, Any]:
         told.task_id = hook_pending.active(tx.connection, told.session)
         if leaves is not None:
             hook_pending.put_down(tx.connection, told.session, leaves)
-    _journal(tx, told, body)
+    seq = _journal(tx, told, body)
+    if chaining.is_over(told, body, tx.clock.now()):
+        over.append((seq, body["root"]))
     if told.task_id is None or "arguments" not in body:
         return {}
     patch = captured(_tool_use(body), _reading(body["root"]))
@@ -229,15 +236,14 @@ def _head(root: str, ago: timedelta) -> dict[str, str]:
     return {"last_commit": done.stdout.decode("ascii", "replace").strip()}
 
 
-def _journal(tx: Tx, told: Told, body: Mapping[str, Any]) -> None:
+def _journal(tx: Tx, told: Told, body: Mapping[str, Any]) -> int:
     about: dict[str, Any] = {"agent_session": told.session, "agent": told.agent}
     about |= {"task_id": told.task_id or "", "at": told.at}
     if told.event in ("SessionStart", "SessionEnd"):
         started = told.event == "SessionStart"
         action = Action.AGENT_SESSION_STARTED if started else Action.AGENT_SESSION_ENDED
-        tx.journal(action, actor="agent", detail={**about, "reason": body.get("reason", "")})
-        return
+        return tx.journal(action, actor="agent", detail={**about, "reason": body.get("reason", "")})
     about |= {"event": told.event, "tool": body.get("tool", "")}
     answered = {name: body[name] for name in ("answer", "by", "about") if name in body}
     actor = body.get("by", "agent") if answered else "agent"
-    tx.journal(Action.AGENT_HOOK, actor=actor, detail={**about, **answered})
+    return tx.journal(Action.AGENT_HOOK, actor=actor, detail={**about, **answered})

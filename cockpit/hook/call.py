@@ -79,6 +79,8 @@ def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
 
 def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
     """Into the store; into a file while another process holds the store."""
+    if event.name == "SessionEnd" and (TASK in os.environ or WIP in os.environ):
+        body["inside"] = True  # cockpit began it: what follows is for whoever did
     given = os.environ.get(TASK, "")
     if given.startswith("T-") and given[2:].isdecimal() and len(given) < 20:
         body["task"] = given

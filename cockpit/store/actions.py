@@ -107,6 +107,7 @@ class Action(StrEnum):
     RUNNER_ENDED = "runner.ended"
     CHAIN_CREATED = "chain.created"
     CHAIN_RESUMED = "chain.resumed"
+    CHAIN_FOLLOWED = "chain.followed"
     CHAIN_SESSION_STARTED = "chain.session.started"
     CHAIN_SESSION_ENDED = "chain.session.ended"
     CHAIN_SESSION_CRASHED = "chain.session.crashed"

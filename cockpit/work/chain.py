@@ -6,7 +6,7 @@ Source: design of work, "Chains"; seed 004, solution 7.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,8 +78,15 @@ class Following:
         return not self.status
 
 
-async def begin(store: Store, place: Place, order: Order) -> Chain:
-    """A new chain with its branch and working tree, owned by this process.
+async def begin(
+    store: Store,
+    place: Place,
+    order: Order,
+    *,
+    within: Callable[[Tx, Chain], None] | None = None,
+) -> Chain:
+    """A new chain with its branch and working tree, owned by this process. ``within`` is called in the
+    transaction that makes it; what that raises leaves no chain.
 
     Raises :class:`ChainRefused` for a scope without a task, ``NotFound`` for one that there is not,
     and ``WorktreeTrouble``.
@@ -112,6 +119,8 @@ async def begin(store: Store, place: Place, order: Order) -> Chain:
             raise ChainRefused(
                 f"There is no task in {made.scope}; `cockpit tasks add` or `cockpit plan` makes some."
             )
+        if within is not None:
+            within(tx, made)
         return made
 
     made = await store.write(step)
@@ -134,7 +143,7 @@ def go_on(tx: Tx, chain_id: str, replaced: Mapping[str, Any], *, sessions: int) 
     if "max_chains" not in limits and used.sessions >= known.max_chains:
         limits["max_chains"] = used.sessions + sessions
     made = chains.resume(tx, chain_id, **limits)
-    if reached := _limit(made, used):
+    if reached := limit_reached(made, used):
         raise ChainRefused(f"{chain_id} has reached {reached}. Give it more with the same option.")
     return made
 
@@ -196,7 +205,7 @@ def judged(
         return Following("completed")
     if crashes >= MOST_CRASHES:
         return Following("failed", f"{crashes} sessions died one after another: {known[-1].reason}")
-    if reached := _limit(chain, used):
+    if reached := limit_reached(chain, used):
         return Following("limited", f"it has reached {reached}")
     last = known[-1] if known else None
     # What its last session found counts no more for a chain that was gone on with since.
@@ -228,7 +237,8 @@ def _crashes(connection: sqlite3.Connection, chain: Chain, known: Sequence[Chain
     return counted
 
 
-def _limit(chain: Chain, used: Spent) -> str:
+def limit_reached(chain: Chain, used: Spent) -> str:
+    """The limit of cost or time that the chain has come to, in words; empty where there is none."""
     if chain.max_cost is not None and used.cost_usd >= chain.max_cost:
         return f"its limit of ${chain.max_cost:g} (--max-cost)"
     if chain.max_wall_s is not None and used.wall_s >= chain.max_wall_s:

@@ -90,6 +90,10 @@ def _begun(detail: Mapping[str, Any]) -> str:
     return f"{detail['chain_id']} works on {scope}, on {detail['branch']}: {_standing(detail)}"
 
 
+def _followed(detail: Mapping[str, Any]) -> str:
+    return f"It follows a session of {detail['agent']} that has ended."
+
+
 def _session_began(detail: Mapping[str, Any]) -> str:
     return f"▶ s{detail['ordinal']} (process {detail['pid']}): {_standing(detail)}"
 
@@ -169,6 +173,7 @@ _OF_ROLES = (*_SESSION_ENDS, Action.PROPOSAL_CREATED, Action.SESSION_WAITING)
 _LINES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     Action.CHAIN_CREATED: _begun,
     Action.CHAIN_RESUMED: _begun,
+    Action.CHAIN_FOLLOWED: _followed,
     Action.CHAIN_SESSION_STARTED: _session_began,
     Action.CHAIN_SESSION_ENDED: _session_ended,
     Action.CHAIN_SESSION_CRASHED: _session_died,

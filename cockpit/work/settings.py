@@ -24,8 +24,10 @@ class WorkSettings:
 @dataclass(frozen=True, slots=True)
 class HeadlessSettings:
     """``[headless]``: how many sessions a chain may have, when it writes its report, and how a person
-    is told that it has ended or waits."""
+    is told that it has ended or waits; and what goes on when an agent's session has ended: nothing, the
+    newest unfinished chain, or that and where there is none a new one over the whole backlog."""
 
     max_chains: int = 10
     report: Literal["always", "on_complete", "on_failure", "never"] = "on_failure"
     notify: Literal["terminal", "none"] = "terminal"
+    on_session_end: Literal["off", "continue", "all"] = "off"

@@ -104,6 +104,8 @@ def test_a_wrong_variable_is_named(folders: tuple[Path, Path], written: str) -> 
         "[model]\nname = 'openai-compatible:m@https://elsewhere.example/v1'\n",
         "[model]\nname = 'script:.cockpit/say-yes.toml'\n",
         "[keys]\nreject = 'enter'\n",
+        "[headless]\non_session_end = 'continue'\n",
+        "[headless]\non_session_end = 'all'\n",
     ],
 )
 def test_a_repository_cannot_widen_anything(folders: tuple[Path, Path], text: str) -> None:
