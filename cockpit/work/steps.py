@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from cockpit.store.handoffs import MOST_DETAILS
 from cockpit.store.task_runs import Step
 
+MOST_TOLD = 4_000
+"""How much of what a role said a reason holds, in characters; the details have all of it."""
+
 REWORKS = 1
 """How often a task goes back to its implementer for what a reviewer found."""
 
@@ -36,7 +39,7 @@ def next_step(steps: Sequence[Step], *, mends: bool, most_fixes: int) -> Next:
     last = steps[-1]
     if last.open:
         return Next(last.step)
-    told = str(last.detail.get("summary", ""))
+    told = str(last.detail.get("summary", ""))[:MOST_TOLD]
     match last.step, last.outcome:
         case "implement", "done":
             return Next("test")

@@ -96,6 +96,11 @@ async def changed_files(cwd: Path, base: str, tip: str = "HEAD") -> tuple[str, .
 
 async def uncommitted(cwd: Path) -> tuple[str, ...]:
     """The files in ``cwd`` that no commit holds as they are; what programs leave behind is not one."""
+    return tuple(sorted(path for _, path in await _standing_open(cwd)))
+
+
+async def _standing_open(cwd: Path) -> list[tuple[str, str]]:
+    """As :func:`uncommitted`, each with git's two letters for how it stands."""
     listed = await git(
         cwd, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"
     )
@@ -106,17 +111,23 @@ async def uncommitted(cwd: Path) -> tuple[str, ...]:
             path.endswith(("/", ".pyc")) or not _LEFT_BEHIND.isdisjoint(path.split("/"))
         )
         if path and not left:
-            found.append(path)
-    return tuple(sorted(found))
+            found.append((state, path))
+    return found
 
 
 async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
     """Commit what is not; returns the files (none: there was nothing)."""
-    paths = await uncommitted(cwd)
-    if not paths:
+    found = await _standing_open(cwd)
+    if not found:
         return ()
-    listed = "\0".join(paths).encode("utf-8", "surrogateescape")
-    await git(cwd, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed)
+    paths = tuple(sorted(path for _, path in found))
+    # What is staged as a whole is there already, and git knows no more of a file that is to go.
+    unstaged = [path for state, path in found if state[1] != " "]
+    if unstaged:
+        listed = "\0".join(sorted(unstaged)).encode("utf-8", "surrogateescape")
+        await git(
+            cwd, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed
+        )
     staged = await tried(cwd, "diff", "--cached", "--quiet")
     if staged.code == 0:
         return ()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cockpit.store.task_runs import Step
+from cockpit.work import drafts
 from cockpit.work.steps import next_step
 
 OUTCOMES = {
@@ -34,6 +37,16 @@ def taken(steps: list[Step], name: str, outcome: str | None) -> Step:
         "",
         None,
     )
+
+
+def test_a_reason_can_stand_in_the_backlog_however_much_was_said() -> None:
+    steps: list[Step] = []
+    for name, outcome in (("implement", "done"), ("test", "none"), ("spec_review", "FAIL")) * 2:
+        steps.append(taken(steps, name, outcome))
+    steps[-1] = replace(steps[-1], detail={"summary": "x" * 200_000})
+    coming = next_step(steps, mends=True, most_fixes=3)
+    assert coming.step == "blocked"
+    assert drafts.text("The notes", coming.reason).startswith("The spec review failed again")
 
 
 @given(st.data(), st.booleans(), st.integers(0, 5))

@@ -16,6 +16,7 @@ from cockpit.store import worktrees as rows
 from cockpit.store.place import find_place
 from cockpit.store.worktrees import Worktree
 from cockpit.work import backlog
+from cockpit.work.fixing import restore_tests
 from cockpit.work.trees import WorktreeTrouble, commit_all
 from cockpit.work.worktrees import chain_tree, clean, head_of, task_tree
 
@@ -113,6 +114,28 @@ async def test_what_programs_leave_behind_is_not_committed(world: World) -> None
         (root / name).write_text("x", encoding="utf-8")
     assert await commit_all(root, "kept") == ("kept.txt",)
     assert await commit_all(root, "again") == ()
+
+
+async def test_what_is_staged_as_gone_is_committed(world: World) -> None:
+    root = Path((await tree_of(world, world.task())).path)
+    git(root, "mv", "calc.py", "sums.py")
+    (root / "new.txt").write_text("x", encoding="utf-8")
+    assert await commit_all(root, "moved") == ("calc.py", "new.txt", "sums.py")
+    assert git(root, "status", "--porcelain") == ""
+    git(root, "rm", "--quiet", "sums.py")
+    assert await commit_all(root, "gone") == ("sums.py",)
+    assert "sums.py" not in git(root, "ls-tree", "--name-only", "HEAD")
+
+
+async def test_a_test_that_a_fixer_committed_is_taken_out_again(world: World) -> None:
+    root = Path((await tree_of(world, world.task())).path)
+    before = git(root, "rev-parse", "HEAD")
+    (root / "conftest.py").write_text("collect_ignore = ['test_calc.py']\n", encoding="utf-8")
+    git(root, "add", "conftest.py")
+    git(root, "commit", "--quiet", "-m", "No tests")
+    assert await restore_tests(root, before) == ("conftest.py",)
+    assert await commit_all(root, "put back") == ("conftest.py",)
+    assert git(root, "diff", "--name-only", before) == ""
 
 
 async def test_hooks_signatures_and_a_missing_identity_stop_nothing(
