@@ -29,6 +29,8 @@ def work_on(
     Ctrl+C stops after the step that is under way, a second one at once; either way the same command
     goes on where it stood.
     """
+    from cockpit.work.set_aside import SetAside
+
     place = repository()
     settings = settings_of(place, {"[approval] policy": approve, "[model] name": model})
     know_runner(settings, runner)
@@ -55,6 +57,8 @@ def work_on(
         elif where is not None and ended.status == "blocked":
             show(f"Its work is kept in {where.path}, on {where.branch}.")
     codes = {"done": Exit.DONE, "blocked": Exit.REFUSED, "interrupted": Exit.INTERRUPTED}
+    if ended.reason == SetAside.code:
+        return Exit.REFUSED
     stopped = ended.status == "interrupted" and ended.reason != "drained"
     return Exit.FAILED if stopped else codes[ended.status]
 

@@ -14,6 +14,7 @@ from cockpit.store.task_runs import Step
 from cockpit.store.tasks import Task
 from cockpit.work import backlog
 from cockpit.work.desk import Desk
+from cockpit.work.set_aside import said_by_person
 from cockpit.work.steps import Next, details_of, summary_of
 from cockpit.work.trees import changed_files, commit_of
 from cockpit.work.worktrees import take_down
@@ -48,6 +49,9 @@ async def conclude(
         )
         if not done and tree is not None and tree.status == "active":
             worktrees.enter(tx, tree.name, "kept")
+        said = said_by_person(tx.connection, task.task_id)
+        if said and (not done or said == "archived"):
+            return  # what is merged is done, whoever blocked it meanwhile
         backlog.set_status(
             tx,
             task.task_id,
@@ -59,3 +63,10 @@ async def conclude(
 
     await desk.store.write(ended)
     return summary, steps[-1].detail.get("commit") if done else None
+
+
+def concluded_before(desk: Desk, task: Task) -> tuple[str, str | None]:
+    """As :func:`conclude` of a task that is done already."""
+    given = desk.store.read_now(lambda found: handoffs.find(found, task.task_id))
+    tree = desk.store.read_now(lambda found: worktrees.find(found, task.task_id))
+    return given.summary if given else task.title, tree.merged_commit if tree else None

@@ -8,6 +8,7 @@ Source: design of work, "Doing a task"; seed 004, solutions 1, 6 and 8.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -17,7 +18,7 @@ from cockpit.act.commandline import CommandRefused
 from cockpit.decide.model import ModelError
 from cockpit.learn.left_off import one_line
 from cockpit.loop.task_types import load_task_types
-from cockpit.store import handoffs, task_runs, tasks, wip, worktrees
+from cockpit.store import task_runs, tasks, wip, worktrees
 from cockpit.store.actions import Action
 from cockpit.store.database import Tx
 from cockpit.store.errors import CockpitError, Stale
@@ -26,7 +27,7 @@ from cockpit.store.tasks import Task
 from cockpit.store.worktrees import Worktree
 from cockpit.work import backlog, spending
 from cockpit.work.building_on import stand_on
-from cockpit.work.concluding import conclude
+from cockpit.work.concluding import conclude, concluded_before
 from cockpit.work.desk import Desk, TaskOutcome, WorkSettings
 from cockpit.work.drafts import BacklogInvalid
 from cockpit.work.fixing import restore_tests
@@ -34,6 +35,7 @@ from cockpit.work.merging import merge
 from cockpit.work.outages import lacking
 from cockpit.work.playing import Played, Stage, play
 from cockpit.work.runners.command import RunnerTrouble
+from cockpit.work.set_aside import SetAside, heed, put_down
 from cockpit.work.steps import next_step
 from cockpit.work.testing import run_tests
 from cockpit.work.trees import WorktreeTrouble, changed_files, commit_all, commit_of, put_back
@@ -104,13 +106,14 @@ class _Doing:
         self._stage = stage
         self._task_id = task_id
         self._run = 1
+        self._begun = False
         self._standing: Worktree | None = None
 
     async def through(self) -> _Ended:
         """Step after step, to the end of the task or until it has to rest."""
         task = self._task()
         if task.status == "done":
-            return self._done_before(task)
+            return _Ended("done", *concluded_before(self._desk, task))
         if task.status == "archived":
             raise BacklogInvalid(
                 f"{task.task_id} is archived; `cockpit tasks reopen` brings it back."
@@ -132,9 +135,13 @@ class _Doing:
                 return _Ended(coming.step, *concluded, coming.reason)
             if self._desk.rests():
                 if steps:
-                    await self._desk.store.write(lambda tx, name=coming.step: self._point(tx, name))  # type: ignore[misc]  # a default keeps the loop's value
+                    await self._desk.store.write(partial(self._point, name=coming.step))
                 return _Ended("interrupted", f"stopped before: {coming.step}", reason="drained")
-            step = await self._desk.store.write(lambda tx, name=coming.step: self._enter(tx, name))  # type: ignore[misc]  # a default keeps the loop's value
+            try:
+                step = await self._desk.store.write(partial(self._enter, name=coming.step))
+            except SetAside as error:
+                await self._desk.store.write(partial(put_down, task_id=self._task_id))
+                return _Ended("interrupted", str(error), reason=error.code)
             try:
                 await self._take(step, steps)
             except Stale as error:
@@ -160,6 +167,8 @@ class _Doing:
 
     def _enter(self, tx: Tx, name: str) -> Step:
         """The step, begun or taken up, with the task and its work in progress standing at it."""
+        if self._begun:
+            heed(tx, self._task_id)
         where: dict[str, Any] = {"chain_id": self._desk.chain_id, "ordinal": self._desk.ordinal}
         known = task_runs.steps(tx.connection, self._task_id)
         if known and known[-1].run == self._run and known[-1].open:
@@ -169,6 +178,7 @@ class _Doing:
         status, phase, _ = _STANDS[name]
         backlog.set_status(tx, self._task_id, status, by=_BY)
         self._point(tx, name, phase=phase)
+        self._begun = True
         return step
 
     def _point(self, tx: Tx, name: str, **more: str) -> None:
@@ -338,10 +348,3 @@ class _Doing:
             return True
         await self._desk.store.write(lambda tx: task_runs.note(tx, now, trouble=count))
         return False
-
-    def _done_before(self, task: Task) -> _Ended:
-        given = self._desk.store.read_now(lambda found: handoffs.find(found, task.task_id))
-        tree = self._desk.store.read_now(lambda found: worktrees.find(found, task.task_id))
-        return _Ended(
-            "done", given.summary if given else task.title, tree.merged_commit if tree else None
-        )

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sqlite3
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from cockpit.store import worktrees
+from cockpit.store import chains, worktrees
 from cockpit.store.database import Store
+from cockpit.store.errors import NotFound
 from cockpit.store.place import Place
 from cockpit.store.wording import plural
 from cockpit.store.worktrees import Worktree
@@ -137,7 +140,11 @@ async def head_of(place: Place) -> str:
 
 
 async def untaken(store: Store, place: Place) -> tuple[str, ...]:
-    """The branches that tasks were merged into and whose work is not in the person's branch."""
+    """The branches that tasks were merged into and whose work is not in the person's branch.
+
+    Raises :class:`WorktreeTrouble` as :func:`head_of`.
+    """
+    await head_of(place)
     left = await git(
         place.root,
         "for-each-ref",
@@ -165,8 +172,8 @@ async def clean(store: Store, place: Place, *, everything: bool = False) -> Clea
     """Remove trees and branches whose work is merged, and what is left of removed ones.
 
     ``everything`` removes the trees of blocked tasks and of chains as well, even with uncommitted
-    work. A branch whose commits are merged nowhere stays in any case, and a task in progress keeps
-    its tree.
+    work. A branch whose commits are merged nowhere stays in any case, and a task in progress and a
+    chain that runs keep their trees.
     """
     removed, kept = [], []
     async with one_at_a_time(place):
@@ -174,6 +181,8 @@ async def clean(store: Store, place: Place, *, everything: bool = False) -> Clea
             why = "" if everything else await _why_kept(place, tree)
             if tree.status == "active" and tree.task_id is not None:
                 why = f"{tree.task_id} is in progress in it"
+            elif tree.task_id is None and store.read_now(partial(_runs, tree)):
+                why = f"{tree.chain_id} is running; `cockpit chain stop {tree.chain_id}` ends it"
             if why:
                 kept.append((tree.name, why))
                 continue
@@ -183,6 +192,14 @@ async def clean(store: Store, place: Place, *, everything: bool = False) -> Clea
             await store.write(lambda tx, name=tree.name: worktrees.enter(tx, name, "removed"))  # type: ignore[misc]  # a default keeps the loop's value
             removed.append(tree.name)
     return Cleaned(tuple(removed), tuple(kept))
+
+
+def _runs(tree: Worktree, connection: sqlite3.Connection) -> bool:
+    """Whether the chain whose tree this is may merge into it at any time."""
+    try:
+        return chains.load(connection, tree.chain_id).status in chains.OPEN
+    except NotFound:
+        return False  # the tree of tasks that are done one by one
 
 
 async def _why_kept(place: Place, tree: Worktree) -> str:
@@ -200,7 +217,7 @@ async def _why_kept(place: Place, tree: Worktree) -> str:
             f"{tree.branch} is not merged into your branch; take it with `git merge {tree.branch}`"
         )
     if tree.status in ("conflict", "kept"):
-        return "its task is blocked; its work is nowhere else"
+        return "its work is merged nowhere"
     return ""
 
 

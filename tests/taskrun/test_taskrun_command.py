@@ -49,7 +49,7 @@ def test_a_blocked_task_says_where_its_work_is(project: Project) -> None:
     ]
     cleaned = project.run("worktrees", "clean")
     assert "removed work" in cleaned.stdout
-    assert "kept T-1: its task is blocked" in cleaned.stdout
+    assert "kept T-1: its work is merged nowhere" in cleaned.stdout
 
 
 def test_ctrl_c_stops_between_steps_and_the_command_goes_on(project: Project) -> None:
