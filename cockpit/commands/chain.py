@@ -11,7 +11,7 @@ import click
 
 from cockpit.commands.chain_shown import document, page
 from cockpit.commands.project import here, look, open_store, settings_of
-from cockpit.commands.run import Duration
+from cockpit.commands.run import Dollars, Duration
 from cockpit.commands.terminal import listing, show, show_json
 from cockpit.store import chains
 from cockpit.store.chains import Chain
@@ -97,7 +97,7 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
 @chain.command("resume")
 @_CHAIN
 @click.option("--max-chains", type=click.IntRange(1, 1000), metavar="N", help="Sessions at most.")
-@click.option("--max-cost", type=click.FloatRange(0, 100_000), metavar="USD", help="In all.")
+@click.option("--max-cost", type=Dollars(), metavar="USD", help="In all.")
 @click.option("--max-wall", "max_wall_s", type=Duration(), metavar="TIME", help="In all.")
 @_AS_JSON
 @click.pass_context

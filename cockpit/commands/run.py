@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -29,6 +30,21 @@ class Duration(click.ParamType[float]):
         if found is None:
             self.fail(f"{value!r} is no duration; write for example 90, 15m or 2h.", param, ctx)
         return float(found[1]) * _SECONDS[found[2]]
+
+
+class Dollars(click.FloatRange):
+    """A limit of cost, in US dollars. What is no number is no limit, and is refused."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 100_000)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        found: float = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value!r} is no amount of dollars.", param, ctx)
+        return found
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -114,6 +114,13 @@ def begin(
     return made
 
 
+def has_merged(connection: sqlite3.Connection, chain_id: str) -> bool:
+    """Whether the chain merged anything into its branch."""
+    return any(
+        (step.step, step.outcome) == ("merge", "merged") for step in of_chain(connection, chain_id)
+    )
+
+
 def take_up(tx: Tx, step: Step, *, chain_id: str, ordinal: int) -> Step:
     """The open ``step`` is gone on with here, perhaps by another session of the chain."""
     if (step.chain_id, step.ordinal) == (chain_id, ordinal):

@@ -11,7 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cockpit.store import chain_sessions, chains, handoffs, session_metrics, tasks, worktrees
+from cockpit.store import (
+    chain_sessions,
+    chains,
+    handoffs,
+    session_metrics,
+    task_runs,
+    tasks,
+    worktrees,
+)
 from cockpit.store.chain_sessions import ChainSession
 from cockpit.store.chains import Chain
 from cockpit.store.clock import moment
@@ -117,6 +125,7 @@ def account(connection: sqlite3.Connection, chain: Chain) -> Account:
         tokens=int(tokens),
         cost_usd=float(cost),
         wall_s=sum(one.wall_s for one in accounts),
+        merged=task_runs.has_merged(connection, chain.chain_id),
     )
 
 

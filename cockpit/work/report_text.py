@@ -53,7 +53,7 @@ class SessionAccount:
 @dataclass(frozen=True, slots=True)
 class Account:
     """Everything that a report says. ``tokens``, ``cost_usd`` and ``wall_s`` (seconds that sessions
-    ran) are the whole chain's."""
+    ran) are the whole chain's; ``merged`` tells whether its branch holds any work."""
 
     chain: Chain
     progress: Progress
@@ -62,6 +62,7 @@ class Account:
     tokens: int
     cost_usd: float
     wall_s: float
+    merged: bool
 
     def of(self, standing: str) -> list[TaskAccount]:
         """The tasks that stand so."""
@@ -154,7 +155,7 @@ def _decisions(account: Account) -> list[str]:
 
 def _next_steps(account: Account) -> list[str]:
     chain, steps = account.chain, []
-    if any(one.commit for one in account.of(_DONE)):
+    if account.merged:
         steps.append(f"- Take what is done: `git merge {chain.branch}`")
     for task in (*account.of(_FAILED), *account.of(_BLOCKED)):
         step = plain(task.next_step or task.summary, 200)

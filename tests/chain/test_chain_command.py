@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from chain.chain_world import WORK, Chains, slowly
+from cli.cli_world import Project
 from taskrun.taskrun_world import git
 
 from cockpit.store.sessions import process_alive
@@ -26,6 +27,9 @@ PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
         (("--all", "-n", "many"), "not 'many'"),
         (("--all", "--max-chains", "0"), "max-chains"),
         (("--all", "--max-wall", "soon"), "no duration"),
+        (("--all", "--max-cost", "nan"), "no amount of dollars"),
+        (("--chain", "ch-1"), "cockpit chain resume"),
+        (("--session", "1"), "cockpit chain resume"),
         (("--continue",), "no unfinished chain"),
     ],
 )
@@ -43,6 +47,32 @@ def test_a_scope_without_a_task_is_refused(tmp_path: Path) -> None:
     world.project.run("tasks", "archive", "T-1")
     assert "no task in the backlog" in world.project.run("work", expect=2).stderr
     assert "no chain yet" in world.project.run("chain", "show", expect=2).stderr
+
+
+def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> None:
+    root = tmp_path / "fresh"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    world = Chains(Project(root, tmp_path / "config"))
+    world.project.run("tasks", "add", "Begin")
+    assert "make the first one" in world.project.run("work", "--all", expect=1).stderr
+    assert world.project.json("chain", "list", "--json") == []
+
+
+def test_a_chain_that_merged_nothing_offers_nothing_to_take(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    words = (*WORK, "--all", *world.model(world.scenario(1)))
+    assert "git merge cockpit/ch-1" in world.project.run(*words).stdout
+    assert "git merge" not in world.project.run(*words).stdout
+    assert "git merge" not in world.project.run("chain", "report").stdout
+
+
+def test_what_waits_for_others_is_told_at_the_end(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    world.project.run("stories", "add", "Apart")
+    world.project.run("tasks", "add", "Write part2", "--story", "S-1", "--depends-on", "T-1")
+    told = world.project.run(*WORK, "--story", "1", *world.model(world.scenario(2))).stdout
+    assert "1 task waiting for others" in told
 
 
 def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
@@ -148,7 +178,7 @@ def test_a_session_that_is_killed_is_recovered(tmp_path: Path) -> None:
     os.kill(world.sessions()[0].pid, signal.SIGKILL)
     code, told = world.end(running)
     assert code == 0
-    assert "s1 died: its process is gone; T-1, T-2 is taken up again" in told
+    assert "s1 died: its process is gone; T-1, T-2 are taken up again" in told
     assert [one.status for one in world.sessions()] == ["crashed", "clean"]
     assert world.statuses() == {"T-1": "done", "T-2": "done"}
     (crashed,) = world.rows("chain.session.crashed")
