@@ -15,7 +15,7 @@ from cockpit.commands.chain_shown import document
 from cockpit.commands.exits import Exit
 from cockpit.commands.terminal import on_terminal, ring, say, show, show_json
 from cockpit.commands.work_task import say_unseen
-from cockpit.store import chains, journal
+from cockpit.store import chains, journal, task_runs
 from cockpit.store.errors import NotFound
 from cockpit.store.follow import follow
 from cockpit.store.wording import plural
@@ -129,10 +129,13 @@ def _conclude(store: Store, ended: Chain, as_json: bool) -> None:
         show_json(store.read_now(lambda found: document(found, chains.load(found, ended.chain_id))))
         return
     known = store.read_now(lambda found: chains.progress(found, ended))
-    if known.done:
+    if store.read_now(lambda found: task_runs.has_merged(found, ended.chain_id)):
         show(f"Take what is done with: git merge {ended.branch}")
     if known.blocked:
         show(f"{plural(known.blocked, 'task')} blocked: `cockpit tasks list --status blocked`.")
+    waiting = known.total - known.done - known.blocked - known.under_way - known.ready
+    if waiting:
+        show(f"{plural(waiting, 'task')} waiting for others: `cockpit tasks queue --why`.")
     if ended.status != "completed":
         show(f"Go on with: cockpit chain resume {ended.chain_id}")
 

@@ -10,13 +10,18 @@ import click
 
 from cockpit.commands.exits import Exit
 from cockpit.commands.project import WrongUse, first_start, open_store, repository, settings_of
-from cockpit.commands.run import Duration
+from cockpit.commands.run import Dollars, Duration
 
 if TYPE_CHECKING:
     from cockpit.config import Settings
     from cockpit.work.chain import Order
 
 _SCOPE = "Without a person to stop it, work needs a scope: --epic ID, --story ID, or --all for everything."
+
+_WITHIN = (
+    "--chain and --session are how a chain begins its sessions; go on with one by "
+    "`cockpit chain resume ID`."
+)
 
 
 @click.command(short_help="Do the backlog: implement, test, fix, review, merge, task after task.")
@@ -43,7 +48,7 @@ _SCOPE = "Without a person to stop it, work needs a scope: --epic ID, --story ID
 )
 @click.option(
     "--max-cost",
-    type=click.FloatRange(0, 100_000),
+    type=Dollars(),
     metavar="USD",
     help="The chain ends before spending more.",
 )
@@ -66,7 +71,9 @@ def work(ctx: click.Context, /, **given: Any) -> None:
 
 def _work(given: Mapping[str, Any]) -> Exit:
     scopes = [name for name in ("epic", "story", "everything", "task_id", "again") if given[name]]
-    if given["chain_id"] and given["ordinal"]:
+    if given["chain_id"] or given["ordinal"]:
+        if not (given["chain_id"] and given["ordinal"]):
+            raise WrongUse(_WITHIN)
         from cockpit.commands.chain_sessions import be_session
 
         return be_session(given["chain_id"], given["ordinal"])
