@@ -25,14 +25,17 @@ COMMANDS = {
         "cockpit.commands.work:work",
         "Do the backlog: implement, test, fix, review, merge, task after task.",
     ),
-    "chain": ("cockpit.commands.chain:chain", "How `cockpit work` goes, and stopping it."),
+    "chain": (
+        "cockpit.commands.chain:chain",
+        "Chains that `cockpit work` began: how they go, stop, go on.",
+    ),
     "worktrees": ("cockpit.commands.worktrees:worktrees", "Where tasks are worked on."),
     "proposals": ("cockpit.commands.proposals:proposals", "What waits for a decision."),
     "sessions": ("cockpit.commands.sessions:sessions", "What was worked on."),
     "tasks": ("cockpit.commands.tasks:tasks", "What is to be done, and how it stands."),
     "stories": ("cockpit.commands.stories:stories", "What tasks add up to."),
-    "plan": ("cockpit.commands.plan:plan", "Turn a written plan into epics, stories and tasks."),
     "epics": ("cockpit.commands.epics:epics", "What stories add up to, and which comes first."),
+    "plan": ("cockpit.commands.plan:plan", "Turn a written plan into epics, stories and tasks."),
     "wip": ("cockpit.commands.wip:work_in_progress", "What is under way on a task."),
     "handoff": ("cockpit.commands.handoff:handoff", "How a task ended, for whoever goes on."),
     "stats": (
@@ -49,7 +52,7 @@ COMMANDS = {
     "replay": ("cockpit.commands.replay:replay", "Watch a past session again."),
     "mcp": (
         "cockpit.commands.mcp:mcp",
-        "Serve outside agents over the Model Context Protocol.",
+        "Serve agents from outside over the Model Context Protocol.",
     ),
     "serve": ("cockpit.commands.serve:serve", "Serve profiles, packets and feedback over HTTP."),
     "hook": ("cockpit.commands.hook:hook", "Keep work in progress of agents from outside."),

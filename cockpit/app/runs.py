@@ -98,7 +98,11 @@ class Runs:
         if not session.role and session.task_type != sessions.OUTSIDE:
             return False
         if session.status not in ("running", "waiting"):
-            about = f"{session.role} of {session.task_id}" if session.role else "an outside agent's"
+            about = (
+                f"{session.role} of {session.task_id}"
+                if session.role
+                else "that of an agent from outside"
+            )
             self._tell(
                 f"Nothing runs session {session_id} now ({about}); words to it are not read."
             )

@@ -24,7 +24,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 _CHAIN = click.argument("chain_id", metavar="[CHAIN]", required=False)
 
 
-@click.group(short_help="How `cockpit work` goes, and stopping it.")
+@click.group(short_help="Chains that `cockpit work` began: how they go, stop, go on.")
 def chain() -> None:
     """Chains: what `cockpit work` does, over as many sessions as it takes.
 

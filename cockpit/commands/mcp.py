@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _HOST, _PORT = "127.0.0.1", 8765
 
 
-@click.command(short_help="Serve outside agents over the Model Context Protocol.")
+@click.command(short_help="Serve agents from outside over the Model Context Protocol.")
 @click.option(
     "--tier",
     type=click.Choice(["core", "standard", "all"]),
