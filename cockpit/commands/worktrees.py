@@ -50,7 +50,8 @@ def list_worktrees(everything: bool, as_json: bool) -> None:
 def clean_worktrees(ctx: click.Context, /, everything: bool, as_json: bool) -> None:
     """Remove working trees and branches whose work is merged; says what it keeps, and why.
 
-    A branch whose commits are merged nowhere stays in any case, and a task in progress keeps its tree.
+    A branch whose commits are merged nowhere stays in any case, and a task in progress and a
+    chain that runs keep their trees.
     """
     from cockpit.work.worktrees import clean
 

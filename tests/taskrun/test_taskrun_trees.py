@@ -12,6 +12,7 @@ from taskrun.taskrun_world import AT_ONCE, BRANCH, World, finish, git
 
 from cockpit.access.programs import run_program
 from cockpit.act.ground import stand_on
+from cockpit.store import chains
 from cockpit.store import worktrees as rows
 from cockpit.store.place import find_place
 from cockpit.store.worktrees import Worktree
@@ -177,6 +178,32 @@ async def test_clean_removes_what_is_merged_and_says_what_it_keeps(world: World)
     assert set(cleaned.removed) == {"ch-1", blocked}
     assert [name for name, _ in cleaned.kept] == [going]
     assert not Path(world.tree(blocked).path).exists()
+
+
+async def test_the_tree_of_a_chain_that_runs_stays(world: World) -> None:
+    made = world.store.write_now(
+        lambda tx: chains.create(
+            tx,
+            scope_kind="all",
+            headless=True,
+            batch="auto",
+            approve="all",
+            model=None,
+            runner=None,
+            max_chains=2,
+            max_cost=None,
+            max_wall_s=None,
+            base_branch="main",
+            base_commit="",
+        )
+    )
+    await chain_tree(world.store, world.place, made.branch, chain_id=made.chain_id)
+    for everything in (False, True):
+        cleaned = await clean(world.store, world.place, everything=everything)
+        assert cleaned.removed == ()
+        assert "ch-1 is running; `cockpit chain stop ch-1`" in dict(cleaned.kept)["ch-1"]
+    world.store.write_now(lambda tx: chains.end(tx, "ch-1", "stopped", "drained"))
+    assert (await clean(world.store, world.place)).removed == ("ch-1",)
 
 
 async def test_a_branch_whose_commits_are_nowhere_else_outlives_its_tree(world: World) -> None:
