@@ -218,6 +218,8 @@ def _at(chain: ChainState, detail: read.Detail) -> Stretch:
 
 
 def _chain(chain: ChainState, what: str, detail: read.Detail) -> None:
+    if what == "followed":
+        return  # why it began; that it did is a row of its own
     if what == "reported":
         chain.report = read.text(detail, "path")
         return

@@ -175,6 +175,16 @@ def test_how_a_chain_ended_is_told(still, project, status, words):
     assert head.endswith(words)
 
 
+def test_a_chain_that_follows_an_agent_s_session_runs_like_any_other():
+    scope = {"chain_id": "ch-1", "scope": {"kind": "all", "id": ""}, "branch": "cockpit/ch-1"}
+    told = {"chain_id": "ch-1", "after": 1, "agent": "claude", "agent_session": "a", "reason": "other"}
+    begun = State().fold([row(2, "chain.created", scope)])
+    after = State().fold([row(2, "chain.created", scope), row(3, "chain.followed", told)])
+    assert lines(after) == lines(begun)
+    chain = after.chains.found["ch-1"]
+    assert (chain.status, chain.reason, chain.live) == ("running", "", True)
+
+
 def test_draining_and_stopping_are_told_apart(still, project):
     chain = chain_scenes.running(still.store, project)
     chain.store.write_now(lambda tx: chains.drain(tx, chain.chain_id))

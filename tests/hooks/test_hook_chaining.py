@@ -116,6 +116,8 @@ def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path, agent: str
     assert row["agent_session"] == over["agent_session"]
     shown = world.project.run("chain", "show").stdout
     assert f"follows    {agent}'s session {over['agent_session']} ({over['reason']})" in shown
+    words = (world.root / ".cockpit/state/chains" / LOG).read_text(encoding="utf-8")
+    assert f"It follows a session of {agent} that has ended." in words
     assert "no chain" not in log(world)
     # Nothing is left: the next end begins nothing, and says so.
     ends(world, agent)
