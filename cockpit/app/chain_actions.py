@@ -37,16 +37,16 @@ def _back(moment: Moment) -> bool:
 
 CHAIN_ACTIONS: tuple[Action, ...] = (
     Action(
-        "attach", "Chains", "Follow the session that works there", "attach", ("enter",), (), "work",
-        when=_lively, footer=1, bound=False, palette=False,
+        "attach", "Chains", "Attach to the session that works there, and follow it", "attach",
+        ("enter",), (), "work", when=_lively, footer=1, bound=False, palette=False,
     ),
     Action(
         "back", "Chains", "Come back from a session that you attached to", "back", ("left",),
         when=_back, footer=2, palette=False,
     ),
     Action(
-        "glimpse", "Chains", "The last lines of the session, live", "peek", ("space",), (), "work",
-        when=_lively, footer=2, bound=False, palette=False,
+        "glimpse", "Chains", "Peek at the session that works there: its last lines, live", "peek",
+        ("space",), (), "work", when=_lively, footer=2, bound=False, palette=False,
     ),
     Action(
         "unfold", "Chains", "Open the chain's tree further", "open", (), ("right",), "work",

@@ -112,7 +112,7 @@ class HelpText(Static):
         rows += [
             Content(""),
             line(("In the prompt", STRONG)),
-            _pair("/", "a task: /review-pr 24"),
+            _pair("/", "a task: /review-pr 24 · a plan: /plan FILE"),
             _pair("@", "a file of the project"),
             _pair("up, down", "what you sent before"),
             Content(""),

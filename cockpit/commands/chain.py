@@ -79,8 +79,9 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
     from cockpit.work.report import report_as_set
 
     place = here()
+    asked = look(lambda seen: _named(seen, chain_id)).chain_id
     with open_store(place) as store:
-        found = store.write_now(lambda tx: _stop(tx, chain_id, now))
+        found = store.write_now(lambda tx: _stop(tx, asked, now))
         if found.status not in chains.OPEN:
             setting = settings_of(place).headless.report
             asyncio.run(report_as_set(store, place, setting, found))
@@ -112,11 +113,10 @@ def resume_chain(
 
     place = here()
     settings = settings_of(place)
+    known = look(lambda seen: _named(seen, chain_id))
+    named = known.chain_id if chain_id is not None else None
+    given = {name: value for name, value in limits.items() if value is not None}
     with open_store(place) as store:
-        named = None
-        if chain_id is not None:
-            named = store.read_now(lambda seen: _named(seen, chain_id)).chain_id
-        given = {name: value for name, value in limits.items() if value is not None}
         going = resume_and_watch(store, place, settings, named, given, as_json)
         ctx.exit(asyncio.run(going))
 
@@ -156,13 +156,12 @@ def _line(one: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _stop(tx: Tx, given: str | None, now: bool) -> Chain:
+def _stop(tx: Tx, chain_id: str, now: bool) -> Chain:
     """Ask the chain to stop; asked again, at once."""
     from cockpit.work.chain_rest import come_to_rest
 
-    found = _named(tx.connection, given)
-    again = found.status == "draining"
-    return come_to_rest(tx, found.chain_id, now=now or again)
+    again = chains.load(tx.connection, chain_id).status == "draining"
+    return come_to_rest(tx, chain_id, now=now or again)
 
 
 async def _watch(chain_id: str | None) -> None:
@@ -170,8 +169,8 @@ async def _watch(chain_id: str | None) -> None:
 
     place = here()
     settings = settings_of(place)
+    found = look(lambda seen: _named(seen, chain_id))
     with open_store(place) as store:
-        found = store.read_now(lambda seen: _named(seen, chain_id))
         show(store.read_now(lambda seen: page(seen, found)))
         if found.status not in chains.OPEN:
             return

@@ -81,7 +81,7 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     before = git(world.root, "status", "--porcelain"), git(world.root, "rev-parse", "HEAD")
     world.project.extra = PRESSED
     done = world.project.run(*WORK, "--all", *world.model(world.scenario(3)))
-    assert "its context is full" in done.stdout
+    assert "its context was full" in done.stdout
     assert "Resuming T-" in done.stdout
     assert "ch-1 is completed. 3/3 tasks done" in done.stdout
     assert "git merge cockpit/ch-1" in done.stdout
