@@ -147,7 +147,7 @@ def _line(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         one["chain_id"],
         one["status"],
-        f"{scope['kind']} {scope['id']}".strip(),
+        f"{scope['kind']} {scope['id']}" if scope["id"] else "the backlog",
         f"{known['done']}/{known['total']}",
         str(known["ready"]),
         str(len(one["sessions"])),

@@ -70,7 +70,9 @@ def page(connection: sqlite3.Connection, chain: Chain) -> str:
 def _session(one: ChainSession) -> str:
     mark = {"running": "▶", "clean": "✔", "crashed": "✘", "stopped": "■"}[one.status]
     why = chain_sessions.dead(one)
-    status = f"dead: {why}" if why else f"{one.status} {one.reason}".strip()
+    reason = chain_sessions.WHY.get(one.reason, one.reason)
+    ended = f"{one.status}, {reason}" if reason else one.status
+    status = f"dead: {why}" if why else ended
     share = 100 * one.tokens // max(1, one.token_limit)
     return (
         f"  {mark} s{one.ordinal} {status} · process {one.pid} ·"

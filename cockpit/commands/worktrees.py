@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import click
 
@@ -31,7 +32,13 @@ def list_worktrees(everything: bool, as_json: bool) -> None:
         [{**tree.body(), "updated_at": tree.updated_at} for tree in found],
         ("NAME", "STATUS", "BRANCH", "CHANGED", "PATH"),
         [
-            (tree.name, tree.status, tree.branch, tree.updated_at[:16].replace("T", " "), tree.path)
+            (
+                tree.name,
+                tree.status,
+                tree.branch,
+                tree.updated_at[:16].replace("T", " "),
+                _where(tree),
+            )
             for tree in found
         ],
         "There is no working tree.",
@@ -68,3 +75,8 @@ def clean_worktrees(ctx: click.Context, /, everything: bool, as_json: bool) -> N
         show(f"kept {name}: {why}")
     if not done.removed and not done.kept:
         say("There is no working tree.")
+
+
+def _where(tree: Worktree) -> str:
+    """Where it stands; the tree of merged work is gone, and its branch is left."""
+    return tree.path if Path(tree.path).is_dir() else "–"

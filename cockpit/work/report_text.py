@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cockpit.loop.review_context import visible
-from cockpit.store.chain_sessions import ChainSession
+from cockpit.store.chain_sessions import WHY, ChainSession
 from cockpit.store.chains import Chain, Progress
 from cockpit.store.masking import mask
 
@@ -99,11 +99,10 @@ def _head(account: Account) -> str:
     begun = f"{_code(chain.base_branch)} at {_code(chain.base_commit[:10])}"
     if not chain.base_branch:
         begun = _code(chain.base_commit[:10])
-    scope = "everything" if chain.scope_kind == "all" else chain.scope
     lines = [
         "# Session Chain Report",
         "",
-        f"Chain {chain.chain_id}, {scope}, begun from {begun}: {ended}.",
+        f"Chain {chain.chain_id}, {chain.scope}, begun from {begun}: {ended}.",
         "",
         f"- Tasks completed: {len(account.of(_DONE))}",
         f"- Tasks failed: {len(account.of(_FAILED))}" + _preserved(account),
@@ -172,12 +171,13 @@ def _next_steps(account: Account) -> list[str]:
 
 def _sessions(sessions: Sequence[SessionAccount]) -> str:
     lines = [
-        "| session | ended | batches | tasks done | put down | tokens | left out | cost | time |",
+        "| session | ended | batches | tasks done | interrupted | tokens | left out | cost | time |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in sessions:
         known = one.session
-        why = f"{known.status}: {plain(known.reason, 120)}" if known.reason else known.status
+        reason = WHY.get(known.reason, plain(known.reason, 120))
+        why = f"{known.status}, {reason}" if reason else known.status
         cells = (
             f"s{known.ordinal}",
             why,

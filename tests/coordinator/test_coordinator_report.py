@@ -58,7 +58,7 @@ async def a_chain_of_every_kind(chained: ChainWorld) -> Chain:
 async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> None:
     chain = await a_chain_of_every_kind(chained)
     text = await written(chained, chain)
-    assert text.startswith("# Session Chain Report\n\nChain ch-1, everything, begun from `main` at")
+    assert text.startswith("# Session Chain Report\n\nChain ch-1, the backlog, begun from `main` at")
     for line in (
         "- Tasks completed: 1",
         "- Tasks failed: 1 (details preserved, not compacted)",
@@ -82,7 +82,7 @@ async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> No
     blocked = text.partition("## Tasks blocked")[2].partition("\n## ")[0]
     assert "Which of the two?" in blocked
     assert "`cockpit tasks unblock T-3`" in text
-    assert "| s1 | clean: quota | 1 | 1 | 0 |" in text
+    assert "| s1 | clean, handed over: its batches were done | 1 | 1 | 0 |" in text
     found = chained.store.read_now(lambda seen: chains.load(seen, chain.chain_id))
     assert found.report_path == ".cockpit/reports/chain-1-report.md"
     assert [row.detail["path"] for row in chained.rows("chain.reported")] == [found.report_path]
