@@ -27,8 +27,13 @@ _DECIDING = frozenset(
         *("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini", "noxfile.py", "sitecustomize.py"),
         *("package.json", "makefile", "gnumakefile", "justfile", "cargo.toml", "go.mod"),
         *("karma.conf.js", ".mocharc.json", ".mocharc.js", ".mocharc.yml", ".coveragerc"),
+        *(".pytest.ini", "pytest.toml", ".pytest.toml", "usercustomize.py"),
+        # What git ignores is in no commit: a conftest.py behind it would be seen by nobody.
+        ".gitignore",
     ]
 )
+_RUNNERS = frozenset(["unittest", "pytest", "_pytest"])
+"""Modules at the project's top that Python would take for those that run its tests."""
 _CONFIGURATION = re.compile(r"(?:jest|vitest|vite|playwright|cypress|babel)\.config\.[a-z]+$")
 _REMOVING = frozenset(
     [
@@ -48,6 +53,7 @@ def is_test(path: str) -> bool:
         or _NAMES.match(name) is not None
         or name.lower() in _DECIDING
         or _CONFIGURATION.match(name.lower()) is not None
+        or clean.removeprefix("src/").partition("/")[0].removesuffix(".py") in _RUNNERS
     )
 
 

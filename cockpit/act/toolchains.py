@@ -122,7 +122,7 @@ def git_places(root: Path) -> GitPlaces:
     writable = [place for place in (common, private) if place.is_dir()]
     if root.is_relative_to(common.parent / ".cockpit" / "state"):
         # A task's own tree: of the repository's branches only those that cockpit made may move.
-        frozen |= {common / name for name in ("HEAD", "index", "refs", "packed-refs")}
+        frozen |= {common / name for name in ("HEAD", "index", "info", "refs", "packed-refs")}
         writable += _there([common / "refs" / "heads" / "cockpit"])
     modes = dict.fromkeys(_there(frozen), False) | dict.fromkeys(writable, True)
     mounts = sorted(modes.items(), key=lambda mount: (len(mount[0].parts), str(mount[0])))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cockpit.act.protected import is_test
-from cockpit.work.trees import changed_files, put_files_back, uncommitted
+from cockpit.work.trees import changed_files, look_anew, put_files_back, uncommitted
 
 MOST_NAMED = 12
 """The files that a fixer is given."""
@@ -38,7 +38,13 @@ async def restore_tests(root: Path, before: str) -> tuple[str, ...]:
 
     A call that names a test was refused already; this finds what a command did.
     """
-    touched = {*await changed_files(root, before), *await uncommitted(root)}
-    protected = tuple(sorted(path for path in touched if is_test(path)))
-    await put_files_back(root, before, protected)
-    return protected
+    await look_anew(root)
+    restored: set[str] = set()
+    while True:
+        touched = {*await changed_files(root, before), *await uncommitted(root)} - restored
+        protected = sorted(path for path in touched if is_test(path))
+        if not protected:
+            return tuple(sorted(restored))
+        await put_files_back(root, before, protected)
+        # Again: what a changed .gitignore hid shows now.
+        restored.update(protected)

@@ -26,6 +26,7 @@ MOST_OUTPUT = 12_000
 """Characters of a run's output that are kept, from its end."""
 
 _NOTHING_COLLECTED = 5
+_NONE_RAN = "Ran 0 tests in "
 _MAKE_TEST = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
 _NPM_DEFAULT = "no test specified"
 _LARGEST = 1_000_000
@@ -97,6 +98,10 @@ async def run_tests(ground: ActGround, home: Path, command: str | None, policy: 
     status = "passed" if ended.status == "success" else "failed"
     if code == _NOTHING_COLLECTED and read is not None and read.runner == "pytest":
         return TestRun("none", "No tests were run: pytest found none.", argv, told, results)
+    if status == "passed" and read is not None and read.runner == "unittest" and not read.counted:
+        if _NONE_RAN in told:
+            return TestRun("none", "No tests were run: unittest found none.", argv, told, results)
+        status = "failed"  # whatever ended it with 0, it was not its tests
     # Where the program lies is this machine's business; the summary is read in handoffs and commits.
     summary = ended.summary.replace(argv[0], Path(argv[0]).name, 1)
     return TestRun(status, summary, argv, told[-MOST_OUTPUT:], results)

@@ -115,8 +115,25 @@ async def _standing_open(cwd: Path) -> list[tuple[str, str]]:
     return found
 
 
+async def look_anew(cwd: Path) -> None:
+    """Let git look at every file of a tree of cockpit's own: what ran there can have told it not to."""
+    listed = (await git(cwd, "ls-files", "-v", "-z")).split("\0")
+    assumed = [entry[2:] for entry in listed if entry[:1].islower()]
+    skipped = [entry[2:] for entry in listed if entry[:1] in ("s", "S")]
+    if (
+        skipped
+        and (await tried(cwd, "config", "--type=bool", "core.sparseCheckout")).text == "true\n"
+    ):
+        skipped = []  # those that the person does not want on the disk
+    for flag, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+        if paths:
+            named = "\0".join(paths).encode("utf-8", "surrogateescape")
+            await git(cwd, "update-index", flag, "-z", "--stdin", stdin=named)
+
+
 async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
     """Commit what is not; returns the files (none: there was nothing)."""
+    await look_anew(cwd)
     found = await _standing_open(cwd)
     if not found:
         return ()

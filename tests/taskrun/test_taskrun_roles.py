@@ -113,6 +113,7 @@ async def test_a_reviewer_is_not_offered_what_it_may_not_call(world: World) -> N
     [
         *("tests/helper.py", "test_a.py", "src/a_test.go", "a.test.ts", "a.spec.js", "conftest.py"),
         *("app/__tests__/a.js", "src/test/java/ATest.java", "spec/a_spec.rb", "pytest.ini"),
+        *(".gitignore", "unittest/__init__.py", "src/pytest.py"),
         *("package.json", "Makefile", "jest.config.js", "./sub/../tests/x.txt", "FooTests.cs"),
     ],
 )
