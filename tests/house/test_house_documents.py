@@ -45,6 +45,13 @@ def test_the_journal_page_lists_exactly_the_actions() -> None:
     assert sorted(listed) == sorted(str(action) for action in Action)
 
 
+def test_the_architecture_page_has_exactly_the_modules_of_work() -> None:
+    page = document("architecture.md")
+    table = page.partition("| in `cockpit/work` |")[2].partition("\n## ")[0]
+    modules = {path.stem for path in (ROOT / "cockpit" / "work").rglob("*.py")} - {"__init__"}
+    assert set(re.findall(r"`([a-z_]+)`", table)) - {"planning", "runners", "work"} == modules
+
+
 @pytest.mark.parametrize("requirement", requirements())
 def test_every_dependency_is_justified(requirement: str) -> None:
     lines = document("dependencies.md").splitlines()
