@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from cockpit.config import Settings, load_settings, user_folder
 from cockpit.config_keys import ENVIRONMENT
 from cockpit.decide.choose import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
+from cockpit.loop.roles import load_roles
 from cockpit.loop.task_types import load_task_types
 from cockpit.store import journal
 from cockpit.store.database import Store
@@ -44,7 +45,7 @@ async def every_check(place: Place) -> list[Check]:
         await _git(place),
         _repository(place),
         problem,
-        *_task_types(place),
+        *_files(place),
         *_models(settings),
         *_runners(settings),
         *await _github(place),
@@ -92,12 +93,19 @@ def _settings(place: Place) -> tuple[Settings | None, Check]:
     return settings, Check("settings", "ok", given or f"all defaults (yours go into {folder})")
 
 
-def _task_types(place: Place) -> list[Check]:
-    try:
-        load_task_types(place.root, user_folder(os.environ))
-    except CockpitError as error:
-        return [Check("task types", "broken", str(error), "correct that file")]
-    return []
+def _files(place: Place) -> list[Check]:
+    checks = []
+    user = user_folder(os.environ)
+    loads: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("task types", lambda: load_task_types(place.root, user)),
+        ("roles", lambda: load_roles(place.home, user)),
+    )
+    for name, load in loads:
+        try:
+            load()
+        except CockpitError as error:
+            checks.append(Check(name, "broken", str(error), "correct that file"))
+    return checks
 
 
 def _models(settings: Settings | None) -> list[Check]:

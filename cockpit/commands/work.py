@@ -81,7 +81,7 @@ def _work(given: Mapping[str, Any]) -> Exit:
         raise WrongUse("--epic, --story, --all, --task and --continue exclude each other.")
     if given["headless"] and not scopes:
         raise WrongUse(_SCOPE)
-    from cockpit.commands.work_task import know_runner, work_on
+    from cockpit.commands.work_task import know_roles, know_runner, work_on
 
     if given["task_id"]:
         return work_on(
@@ -95,6 +95,7 @@ def _work(given: Mapping[str, Any]) -> Exit:
     place = repository()
     settings = settings_of(place, flags)
     know_runner(settings, given["runner"])
+    know_roles(settings, place)
     order = _order(settings, given)
     first_start(place, quiet=True)
     if given["after"]:

@@ -34,6 +34,7 @@ def work_on(
     place = repository()
     settings = settings_of(place, {"[approval] policy": approve, "[model] name": model})
     know_runner(settings, runner)
+    know_roles(settings, place)
     with open_store(place) as store:
         ended = asyncio.run(_do(store, place, settings, task_id, runner))
         where = store.read_now(lambda found: worktrees.find(found, ended.task_id))
@@ -79,6 +80,16 @@ def know_runner(settings: Settings, name: str | None) -> None:
             f"The program of runner {runner.name}, {runner.command[0]}, is not installed or not on the"
             f" PATH; install it, or correct [runner.{runner.name}] command in your configuration."
         )
+
+
+def know_roles(settings: Settings, place: Place) -> None:
+    """Raises ``WrongUse`` for a file of a role that cannot be used: every task would come to it."""
+    from cockpit.loop.roles import RoleInvalid, load_roles
+
+    try:
+        load_roles(place.home, settings.runtime.user_dir)
+    except RoleInvalid as error:
+        raise WrongUse(str(error)) from error
 
 
 async def say_unseen(place: Place, whom: str) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from cockpit.decide.model import ModelError
 from cockpit.learn.left_off import one_line
+from cockpit.loop.roles import RoleInvalid
 from cockpit.work.desk import TaskOutcome
 from cockpit.work.runners.command import RunnerMissing
 
@@ -21,6 +22,8 @@ WAIT_S: Final = 30.0
 MOST: Final = 2
 """So many batches one after another that all lacked their model end the session."""
 
+_FILES = (RunnerMissing, RoleInvalid)
+"""What the person's settings or files lack."""
 _PASSING = ("network", "rate_limit")
 _FOR_GOOD = ("auth", "config", "not_found")
 
@@ -29,7 +32,7 @@ def lacking(error: Exception) -> str:
     """The reason of the outcome when ``error`` says that no call can succeed now; empty otherwise."""
     if isinstance(error, ModelError) and error.code in (*_PASSING, *_FOR_GOOD):
         return f"{NO_MODEL}: {error.code}"
-    return f"{NO_MODEL}: {error.code}" if isinstance(error, RunnerMissing) else ""
+    return f"{NO_MODEL}: {error.code}" if isinstance(error, _FILES) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,20 @@ def test_a_blocked_task_says_where_its_work_is(project: Project) -> None:
     assert "kept T-1: its work is merged nowhere" in cleaned.stdout
 
 
+@pytest.mark.parametrize("words", [("--task", "T-1"), ("--all", "--headless")])
+def test_no_task_is_begun_with_a_role_that_cannot_be_read(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    roles = project.root / ".cockpit" / "roles"
+    roles.mkdir(parents=True, exist_ok=True)
+    (roles / "mine.md").write_text('+++\nname = "fixer"\nmax_waves = 9999\n+++\n', encoding="utf-8")
+    refused = project.run("work", *words, "--approve", "all", expect=2)
+    assert "may not loosen `max_waves`" in refused.stderr
+    [task] = json.loads(project.run("tasks", "list", "--json").stdout)
+    assert task["status"] == "todo"
+    assert json.loads(project.run("chain", "list", "--json").stdout) == []
+
+
 def test_ctrl_c_stops_between_steps_and_the_command_goes_on(project: Project) -> None:
     slow = AT_ONCE.replace("[[turn.call]]", 'text = "one two three"\npace = 0.4\n[[turn.call]]', 1)
     model = scenario(project, slow)
