@@ -26,11 +26,11 @@ from cockpit.store.task_runs import ENDS, Step
 from cockpit.store.tasks import Task
 from cockpit.store.worktrees import Worktree
 from cockpit.work import backlog, spending
-from cockpit.work.building_on import stand_on
 from cockpit.work.concluding import conclude, concluded_before
 from cockpit.work.desk import Desk, TaskOutcome, WorkSettings
 from cockpit.work.drafts import BacklogInvalid
 from cockpit.work.fixing import restore_tests
+from cockpit.work.footing import tree_of
 from cockpit.work.merging import merge
 from cockpit.work.outages import lacking
 from cockpit.work.playing import Played, Stage, play
@@ -40,7 +40,7 @@ from cockpit.work.steps import next_step
 from cockpit.work.testing import run_tests
 from cockpit.work.trees import WorktreeTrouble, changed_files, commit_all, commit_of, put_back
 from cockpit.work.verdict import parse_verdict
-from cockpit.work.worktrees import chain_tree, task_tree
+from cockpit.work.worktrees import chain_tree
 
 __all__ = ["Desk", "TaskOutcome", "WorkSettings", "do_task"]
 
@@ -204,19 +204,8 @@ class _Doing:
                 await self._review(step, steps)
 
     async def _tree(self) -> Worktree:
-        desk = self._desk
         if self._standing is None:
-            chain = await chain_tree(
-                desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id
-            )
-            await stand_on(desk.store, desk.place, chain, self._task_id)
-            self._standing = await task_tree(
-                desk.store,
-                desk.place,
-                self._task_id,
-                chain_id=desk.chain_id,
-                chain_branch=desk.chain_branch,
-            )
+            self._standing = await tree_of(self._desk, self._task_id)
         return self._standing
 
     async def _play(self, step: Step, steps: list[Step], tree: Worktree) -> Played:
@@ -229,7 +218,10 @@ class _Doing:
         what = self._task().title if finished else "what the implementer left uncommitted"
         left = await self._keep(tree, what, played.summary if finished else "")
         outcome = "done" if finished else "blocked"
-        await self._close(step, outcome, summary=played.summary, committed_for_it=list(left))
+        tip = await commit_of(Path(tree.path), "HEAD")
+        await self._close(
+            step, outcome, summary=played.summary, committed_for_it=list(left), tip=tip
+        )
 
     async def _test(self, step: Step) -> None:
         tree = await self._tree()
@@ -275,7 +267,8 @@ class _Doing:
             )
         # One that used up its waves may have mended it all the same: the tests say.
         outcome = "blocked" if played.status == "blocked" else "done"
-        await self._close(step, outcome, summary=played.summary, restored=list(restored))
+        tip = await commit_of(root, "HEAD")
+        await self._close(step, outcome, summary=played.summary, restored=list(restored), tip=tip)
 
     async def _review(self, step: Step, steps: list[Step]) -> None:
         played = await self._play(step, steps, await self._tree())

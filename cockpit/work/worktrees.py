@@ -45,16 +45,18 @@ class Cleaned:
 
 
 async def task_tree(
-    store: Store, place: Place, task_id: str, *, chain_id: str, chain_branch: str
+    store: Store, place: Place, task_id: str, *, chain_id: str, chain_branch: str, tip: str = ""
 ) -> Worktree:
     """The task's own tree: the one that it has, or a new one from the tip of ``chain_branch``.
+
+    ``tip`` is the last commit that is known of its branch: one that was deleted begins there again.
 
     Raises :class:`WorktreeTrouble`.
     """
     async with one_at_a_time(place):
         known = store.read_now(lambda found: worktrees.find(found, task_id))
         if known is not None and known.status in ("active", "conflict", "kept"):
-            await _stand(place, known)
+            await _stand(place, known, tip)
             return await store.write(lambda tx: worktrees.enter(tx, task_id, "active"))
         base = await commit_of(place.home, f"refs/heads/{chain_branch}")
         if base is None:
@@ -231,8 +233,8 @@ async def _merged_somewhere(place: Place, tree: Worktree) -> bool:
     return listed.ok and (bool(others) or await is_ancestor(place.home, named, "HEAD"))
 
 
-async def _stand(place: Place, tree: Worktree) -> None:
-    """See that the tree is on the disk, on its branch."""
+async def _stand(place: Place, tree: Worktree, tip: str = "") -> None:
+    """See that the tree is on the disk, on its branch; one that is gone is made again at ``tip``."""
     path = Path(tree.path)
     if await _stands(path, tree.branch):
         return
@@ -245,7 +247,12 @@ async def _stand(place: Place, tree: Worktree) -> None:
     await asyncio.to_thread(_move_aside, path)
     exists = await commit_of(place.home, f"refs/heads/{tree.branch}") is not None
     new = [] if exists else ["--no-track", "-b", tree.branch]
-    start = tree.branch if exists else tree.base_commit
+    if tip and not exists and await commit_of(place.home, tip) is None:
+        raise WorktreeTrouble(
+            f"The branch {tree.branch} of {tree.name} was deleted, and its last commit {tip[:10]} with "
+            f"it. `git branch {tree.branch} COMMIT` brings it back; then unblock the task."
+        )
+    start = tree.branch if exists else tip or tree.base_commit
     # Forced: git still lists the tree that a crash or a person took away from this very path.
     await git(place.home, "worktree", "add", "--quiet", "--force", *new, str(path), start)
 

@@ -218,6 +218,39 @@ async def test_a_branch_whose_commits_are_nowhere_else_outlives_its_tree(world: 
     assert git(world.root, "show", f"{tree.branch}:half.py") == "x"
 
 
+async def test_a_branch_that_was_deleted_loses_no_commit(world: World) -> None:
+    task_id, asked = world.task(), []
+
+    def pressed() -> bool:
+        asked.append(1)
+        return len(asked) == 2
+
+    assert (await world.do(AT_ONCE, task_id, pressed=pressed)).status == "interrupted"
+    tree = world.tree(task_id)
+    git(world.root, "worktree", "remove", "--force", tree.path)
+    git(world.root, "branch", "-D", tree.branch)
+    assert (await world.do(AT_ONCE, task_id)).status == "done"
+    assert world.steps(task_id)[-2] == ("merge", "merged")
+    assert "a + b" in world.show("calc.py")
+
+
+async def test_a_branch_that_is_gone_for_good_blocks_its_task(world: World) -> None:
+    task_id, asked = world.task(), []
+
+    def pressed() -> bool:
+        asked.append(1)
+        return len(asked) == 2
+
+    await world.do(AT_ONCE, task_id, pressed=pressed)
+    tree = world.tree(task_id)
+    git(world.root, "worktree", "remove", "--force", tree.path)
+    git(world.root, "branch", "-D", tree.branch)
+    git(world.root, "reflog", "expire", "--expire=now", "--all")
+    git(world.root, "gc", "--quiet", "--prune=now")
+    ended = await world.do(AT_ONCE, task_id)
+    assert (ended.status, "was deleted" in ended.reason) == ("blocked", True)
+
+
 async def test_a_blocked_task_that_can_go_on_begins_a_new_run_in_its_tree(world: World) -> None:
     task_id = world.task()
     stuck = finish("implementer", "I cannot.", status="blocked")
