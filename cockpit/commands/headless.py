@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sqlite3
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cockpit.commands.exits import Exit, of_session
 from cockpit.commands.failing import explain
-from cockpit.commands.project import choose_session, first_start, here, settings_of
+from cockpit.commands.project import WrongUse, choose_session, first_start, here, settings_of
 from cockpit.commands.terminal import (
     Telling,
     on_terminal,
@@ -132,7 +133,7 @@ async def _begin(
                 lambda tx: set_status(tx, task_id, "in_progress", by="person", session_id=begun)
             )
         return begun
-    session_id = await runtime.store.read(lambda connection: choose_session(connection, session))
+    session_id = await runtime.store.read(lambda connection: _own(connection, session))
     given = {name for name, value in flags.items() if value is not None}
     limits = any(name.startswith("[limits]") or name.endswith("deadline_s") for name in given)
     await runtime.change(
@@ -144,6 +145,19 @@ async def _begin(
     if words:
         await runtime.say(session_id, words)
     return session_id
+
+
+def _own(connection: sqlite3.Connection, named: str) -> str:
+    """The session to go on with. That of a role is not: here it would write into the person's
+    checkout, and not into its task's tree. Raises :class:`WrongUse`."""
+    found = sessions.load(connection, choose_session(connection, named))
+    if found.role and found.task_id:
+        raise WrongUse(
+            f"{found.session_id} is the {found.role} of {found.task_id}, and goes on with it in its own"
+            f" tree: `cockpit work --task {found.task_id}` (`cockpit tasks unblock {found.task_id}` first"
+            " where it is blocked)."
+        )
+    return found.session_id
 
 
 async def _run(runtime: Runtime, session_id: str, teller: Teller) -> Ending:

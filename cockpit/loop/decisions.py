@@ -77,9 +77,12 @@ async def await_verdict(here: Here, proposal_id: str) -> Verdict:
 
     decided = await here.engine.pulse.until(ask)
     if decided.status == "expired" and decided.decided_by == "deadline":
+        how = f"go on with `cockpit run --continue {session_id}`"
+        if here.session.role:
+            how = f"`cockpit tasks unblock {here.session.task_id}` lets its task go on"
         raise DeadlinePassed(
             f"Nobody decided {decided.title!r} ({decided.proposal_id}) before its deadline. "
-            f"Nothing happened; go on with `cockpit run --continue {session_id}`."
+            f"Nothing happened; {how}."
         )
     await here.store.write(lambda tx: sessions.enter(tx, session_id, "running"))
     return Verdict(decided)

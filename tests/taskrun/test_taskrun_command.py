@@ -52,6 +52,19 @@ def test_a_blocked_task_says_where_its_work_is(project: Project) -> None:
     assert "kept T-1: its work is merged nowhere" in cleaned.stdout
 
 
+def test_the_session_of_a_role_goes_on_in_its_tree_alone(project: Project) -> None:
+    model = scenario(project, AT_ONCE)
+    words = ("work", "--task", "T-1", "--model", model, "--approve", "ask")
+    project.extra = {"COCKPIT_DEADLINE_S": "1"}
+    late = project.run(*words, expect=3)
+    assert "`cockpit tasks unblock T-1` lets its task go on" in late.stdout
+    [session] = project.json("sessions", "list", "--json")
+    given = ("--continue", session["session_id"], "--model", model, "--approve", "all")
+    refused = project.run("run", *given, expect=2)
+    assert "is the implementer of T-1" in refused.stderr
+    assert (project.root / "calc.py").read_text(encoding="utf-8") == SOURCE
+
+
 @pytest.mark.parametrize("words", [("--task", "T-1"), ("--all", "--headless")])
 def test_no_task_is_begun_with_a_role_that_cannot_be_read(
     project: Project, words: tuple[str, ...]
