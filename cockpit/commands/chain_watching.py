@@ -72,6 +72,7 @@ async def resume_and_watch(
     """Go on with a chain (None: the newest that is not complete); ``replaced`` are fields of its order
     with what they are from now on."""
     from cockpit.work.chain import go_on
+    from cockpit.work.worktrees import chain_tree
 
     if chain_id is None:
         found = store.read_now(chains.unfinished)
@@ -80,6 +81,10 @@ async def resume_and_watch(
         chain_id = found.chain_id
     named, after = chain_id, await store.read(journal.last_seq)
     more = settings.headless.max_chains
+    resting = store.read_now(lambda found: chains.load(found, named))
+    if resting.status != "completed":
+        # Where it cannot stand, as while a person has its branch checked out, every task would be blocked.
+        await chain_tree(store, place, resting.branch, chain_id=named)
     chain = await store.write(lambda tx: go_on(tx, named, replaced, sessions=more))
     return await see_through(store, place, settings, chain, after, as_json)
 

@@ -81,7 +81,7 @@ def _work(given: Mapping[str, Any]) -> Exit:
         raise WrongUse("--epic, --story, --all, --task and --continue exclude each other.")
     if given["headless"] and not scopes:
         raise WrongUse(_SCOPE)
-    from cockpit.commands.work_task import know_roles, know_runner, work_on
+    from cockpit.commands.work_task import know_roles, know_runner, know_tests, work_on
 
     if given["task_id"]:
         return work_on(
@@ -96,6 +96,7 @@ def _work(given: Mapping[str, Any]) -> Exit:
     settings = settings_of(place, flags)
     know_runner(settings, given["runner"])
     know_roles(settings, place)
+    know_tests(settings)
     order = _order(settings, given)
     first_start(place, quiet=True)
     if given["after"]:

@@ -35,6 +35,7 @@ def work_on(
     settings = settings_of(place, {"[approval] policy": approve, "[model] name": model})
     know_runner(settings, runner)
     know_roles(settings, place)
+    know_tests(settings)
     with open_store(place) as store:
         ended = asyncio.run(_do(store, place, settings, task_id, runner))
         where = store.read_now(lambda found: worktrees.find(found, ended.task_id))
@@ -90,6 +91,20 @@ def know_roles(settings: Settings, place: Place) -> None:
         load_roles(place.home, settings.runtime.user_dir)
     except RoleInvalid as error:
         raise WrongUse(str(error)) from error
+
+
+def know_tests(settings: Settings) -> None:
+    """Raises ``WrongUse`` for a ``[work] test_command`` that is none: every task would come to it."""
+    from cockpit.act.commandline import CommandRefused, split_command
+
+    if settings.work.test_command is None:
+        return
+    try:
+        split_command(settings.work.test_command)
+    except CommandRefused as error:
+        raise WrongUse(
+            f"[work] test_command cannot be run: {error} Put what needs a shell into a script."
+        ) from error
 
 
 async def say_unseen(place: Place, whom: str) -> None:

@@ -26,6 +26,7 @@ MOST_OUTPUT = 12_000
 """Characters of a run's output that are kept, from its end."""
 
 _NOTHING_COLLECTED = 5
+_NOT_FOUND = 127
 _NONE_RAN = "Ran 0 tests in "
 _MAKE_TEST = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
 _NPM_DEFAULT = "no test specified"
@@ -96,6 +97,13 @@ async def run_tests(ground: ActGround, home: Path, command: str | None, policy: 
     read = read_tests(argv, told, code if isinstance(code, int) else None)
     results = None if read is None else read.wip()
     status = "passed" if ended.status == "success" else "failed"
+    if code == _NOT_FOUND and not _is_there(argv[0], ground):
+        return TestRun(
+            "refused",
+            f"The tests were not run: there is no program {argv[0]!r} here. Install it, or set "
+            "[work] test_command.",
+            argv,
+        )
     if code == _NOTHING_COLLECTED and read is not None and read.runner == "pytest":
         return TestRun("none", "No tests were run: pytest found none.", argv, told, results)
     if status == "passed" and read is not None and read.runner == "unittest" and not read.counted:
@@ -105,6 +113,11 @@ async def run_tests(ground: ActGround, home: Path, command: str | None, policy: 
     # Where the program lies is this machine's business; the summary is read in handoffs and commits.
     summary = ended.summary.replace(argv[0], Path(argv[0]).name, 1)
     return TestRun(status, summary, argv, told[-MOST_OUTPUT:], results)
+
+
+def _is_there(program: str, ground: ActGround) -> bool:
+    found = shutil.which(program, path=ground.environment.get("PATH", ""))
+    return found is not None or (ground.root / program).exists()
 
 
 def _environment(ground: ActGround, home: Path) -> dict[str, str]:

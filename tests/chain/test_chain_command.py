@@ -59,6 +59,30 @@ def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> No
     assert world.project.json("chain", "list", "--json") == []
 
 
+def test_a_command_for_tests_that_is_none_is_told_before_work_begins(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    world.project.extra = {"COCKPIT_TEST_COMMAND": "make lint; make test"}
+    for words in (("--all",), ("--task", "T-1")):
+        told = world.project.run("work", *words, expect=2).stderr
+        assert "[work] test_command cannot be run" in told
+    assert world.statuses() == {"T-1": "todo"}
+
+
+def test_a_chain_whose_branch_a_person_looks_at_is_not_gone_on_with(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    world.project.extra = PRESSED
+    model = world.model(world.scenario(2))
+    world.project.run(*WORK, "--all", "-n", "1", "--max-chains", "1", *model)
+    before = world.statuses()
+    git(world.root, "worktree", "remove", "--force", ".cockpit/state/worktrees/ch-1")
+    git(world.root, "switch", "--quiet", "cockpit/ch-1")
+    told = world.project.run("chain", "resume", expect=1).stderr
+    assert "is checked out in" in told
+    assert world.statuses() == before
+    git(world.root, "switch", "--quiet", "main")
+    assert "ch-1 is completed" in world.project.run("work", "--continue").stdout
+
+
 def test_a_chain_that_merged_nothing_offers_nothing_to_take(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     words = (*WORK, "--all", *world.model(world.scenario(1)))
@@ -254,17 +278,6 @@ def test_a_person_elsewhere_approves_what_it_waits_with(tmp_path: Path) -> None:
     running.send_signal(signal.SIGINT)
     assert world.end(running)[0] == 130
     assert git(world.root, "show", "cockpit/T-1:part1.py") == "x = 1"
-
-
-def test_a_role_that_cannot_be_read_blocks_its_tasks_and_says_so(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    model = world.model(world.scenario(1))
-    roles = world.project.config / "roles"
-    roles.mkdir(parents=True)
-    (roles / "fixer.md").write_text("no front matter", encoding="utf-8")
-    done = world.project.run(*WORK, "--all", *model)
-    assert world.statuses() == {"T-1": "blocked"}
-    assert "front matter" in done.stdout
 
 
 def test_one_task_alone_is_kept_from_a_chain(tmp_path: Path) -> None:

@@ -90,6 +90,13 @@ async def test_the_configured_command_comes_first(tmp_path: Path) -> None:
         await run_tests(here, tmp_path, "true | false", "all")
 
 
+async def test_a_program_that_is_not_there_is_no_failing_test(tmp_path: Path) -> None:
+    ran = await run_tests(await ground(tmp_path), tmp_path, "no-such-program --all", "all")
+    assert ran.status == "refused"
+    assert "no program 'no-such-program' here" in ran.summary
+    assert "[work] test_command" in ran.summary
+
+
 async def test_without_a_command_nothing_is_claimed(tmp_path: Path) -> None:
     ran = await run_tests(await ground(tmp_path), tmp_path, None, "all")
     assert (ran.status, ran.argv) == ("none", ())
