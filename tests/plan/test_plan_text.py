@@ -56,7 +56,6 @@ def test_the_plan_of_the_documentation_is_read_as_it_says() -> None:
     assert waits(plan) == [
         (2, 1, "blocks"),
         (3, 2, "blocks"),
-        (3, "T-9", "blocks"),
         (5, 4, "blocks"),
     ]
     assert plan.notes == ()
