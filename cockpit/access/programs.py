@@ -88,6 +88,9 @@ async def run_program(
     try:
         process = await start(words, cwd, env, piped=stdin is not None)
     except FileNotFoundError as error:
+        if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - as above; it went since
+            gone = f"cannot run {words[0]!r} in {cwd.name!r}: no such directory"
+            raise CockpitError(gone) from error
         raise ProgramMissing(words[0]) from error
     except OSError as error:
         raise ProgramMissing(words[0], error.strerror or str(error)) from error
