@@ -15,6 +15,7 @@ from cockpit.store.wording import plural
 
 _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _DRAWN = 2 * 1024 * 1024
+_LONGEST_MESSAGE = 64 * 1024
 
 
 async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
@@ -25,6 +26,11 @@ async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
         raise ActionRefused("This project is not a git repository; nothing can be committed.")
     if top.text.strip():
         raise ActionRefused("The project is only a part of a git repository; commit there.")
+    if "\0" in payload.message or len(payload.message.encode()) > _LONGEST_MESSAGE:
+        raise ActionRefused(
+            f"The message is longer than {_LONGEST_MESSAGE // 1024} KiB or holds a NUL character; a "
+            "commit is given a shorter one in plain text."
+        )
     branch = await run_git("symbolic-ref", "--short", "-q", "HEAD", cwd=root)
     paths = list(dict.fromkeys(ground.confined.relative(path) for path in payload.paths))
     diffs: list[FileDiff] = []

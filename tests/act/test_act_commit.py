@@ -158,9 +158,20 @@ async def test_commits_of_nothing_are_refused(
         await show(ground, "git_commit", message="m", paths=paths)
 
 
+@pytest.mark.parametrize("message", ["a\0b", "é" * 32_769])
+async def test_a_message_that_no_program_can_be_given_is_refused(
+    ground: ActGround, message: str
+) -> None:
+    (ground.root / "app.py").write_text("one\n")
+    with pytest.raises(ActionRefused, match="longer than 64 KiB or holds a NUL"):
+        await show(ground, "git_commit", message=message, paths=["app.py"])
+
+
 @pytest.mark.parametrize(
     ("message", "whole"),
     [
+        ("é" * 32_768, None),
+        ("-m --amend", "-m --amend\n\nCockpit-Key: k\n"),
         ("Subject", "Subject\n\nCockpit-Key: k\n"),
         ("  Fix: it\n", "Fix: it\n\nCockpit-Key: k\n"),
         ("S\n\nWhy.\n\nRefs: #3\nSigned-off-by: A <a@b>", None),

@@ -68,14 +68,14 @@ class CommitAdapter:
                     "--only",
                     "--no-gpg-sign",
                     "--cleanup=verbatim",
-                    "--file=-",
+                    # Not by a pipe: git reads it after its hooks, when whoever wrote it may be gone.
+                    f"--message={keyed(wanted.message, key)}",
                     "--",
                     *paths,
                 )
             ),
             cwd=root,
             timeout_s=_TIMEOUT_S,
-            stdin=keyed(wanted.message, key).encode(),
             env=git_environment(),
         )
         if not finished.ok and added:
