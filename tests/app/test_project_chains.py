@@ -177,7 +177,13 @@ def test_how_a_chain_ended_is_told(still, project, status, words):
 
 def test_a_chain_that_follows_an_agent_s_session_runs_like_any_other():
     scope = {"chain_id": "ch-1", "scope": {"kind": "all", "id": ""}, "branch": "cockpit/ch-1"}
-    told = {"chain_id": "ch-1", "after": 1, "agent": "claude", "agent_session": "a", "reason": "other"}
+    told = {
+        "chain_id": "ch-1",
+        "after": 1,
+        "agent": "claude",
+        "agent_session": "a",
+        "reason": "other",
+    }
     begun = State().fold([row(2, "chain.created", scope)])
     after = State().fold([row(2, "chain.created", scope), row(3, "chain.followed", told)])
     assert lines(after) == lines(begun)

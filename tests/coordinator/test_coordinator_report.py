@@ -58,7 +58,9 @@ async def a_chain_of_every_kind(chained: ChainWorld) -> Chain:
 async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> None:
     chain = await a_chain_of_every_kind(chained)
     text = await written(chained, chain)
-    assert text.startswith("# Session Chain Report\n\nChain ch-1, the backlog, begun from `main` at")
+    assert text.startswith(
+        "# Session Chain Report\n\nChain ch-1, the backlog, begun from `main` at"
+    )
     for line in (
         "- Tasks completed: 1",
         "- Tasks failed: 1 (details preserved, not compacted)",
