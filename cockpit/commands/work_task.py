@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ def work_on(
     know_runner(settings, runner)
     know_roles(settings, place)
     know_tests(settings)
+    know_model(settings, runner)
     with open_store(place) as store:
         ended = asyncio.run(_do(store, place, settings, task_id, runner))
         where = store.read_now(lambda found: worktrees.find(found, ended.task_id))
@@ -105,6 +107,19 @@ def know_tests(settings: Settings) -> None:
         raise WrongUse(
             f"[work] test_command cannot be run: {error} Put what needs a shell into a script."
         ) from error
+
+
+def know_model(settings: Settings, runner: str | None) -> None:
+    """Raises ``WrongUse`` where only the offline rules would do the roles' work: they cannot."""
+    from cockpit.decide.choose import OFFLINE, model_named
+    from cockpit.work.outages import NOT_OFFLINE
+    from cockpit.work.outside import runner_named
+
+    if runner_named(settings.runtime, runner) is not None:
+        return
+    environment = {**os.environ, **settings.runtime.environment}
+    if model_named(None, settings.runtime.model, environment) == OFFLINE:
+        raise WrongUse(NOT_OFFLINE)
 
 
 async def say_unseen(place: Place, whom: str) -> None:

@@ -16,7 +16,15 @@ from cockpit.decide.endpoint import Endpoint, Vendor, address_problem
 from cockpit.decide.model import Model, ModelError
 from cockpit.decide.settings import ModelSettings
 
-__all__ = ["ACCEPTED", "DEFAULT_MODELS", "KEY_VARIABLES", "ModelSettings", "choose_model"]
+__all__ = [
+    "ACCEPTED",
+    "DEFAULT_MODELS",
+    "KEY_VARIABLES",
+    "OFFLINE",
+    "ModelSettings",
+    "choose_model",
+    "model_named",
+]
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -36,6 +44,9 @@ _ADDRESSES: dict[Literal["anthropic", "openai"], tuple[str, str]] = {
     "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
     "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
 }
+
+OFFLINE = "offline"
+"""The model that is no model: rules, which begin a task and cannot do one."""
 
 ACCEPTED = (
     "anthropic:NAME, openai:NAME, openai-compatible:NAME (with [model] base_url, "
@@ -57,8 +68,8 @@ def choose_model(
     Raises :class:`ModelError`: ``config`` for a name or address that cannot be, ``auth`` for a
     missing key (naming its variable), ``script`` for a scenario that does not read.
     """
-    name = (spec or "").strip() or (config.model or "").strip() or _by_key(env)
-    if name == "offline":
+    name = model_named(spec, config, env)
+    if name == OFFLINE:
         from cockpit.decide.offline import OfflineModel
 
         return OfflineModel()
@@ -82,11 +93,16 @@ def choose_model(
     return ProviderModel(_endpoint(name, kind, rest, config, env), sleep=sleep)
 
 
+def model_named(spec: str | None, config: ModelSettings, env: Mapping[str, str]) -> str:
+    """The name that :func:`choose_model` goes by, whether or not there is such a model."""
+    return (spec or "").strip() or (config.model or "").strip() or _by_key(env)
+
+
 def _by_key(env: Mapping[str, str]) -> str:
     for vendor, model in DEFAULT_MODELS.items():
         if env.get(KEY_VARIABLES[vendor], "").strip():
             return f"{vendor}:{model}"
-    return "offline"
+    return OFFLINE
 
 
 def _endpoint(

@@ -17,6 +17,11 @@ from cockpit.work.runners.command import RunnerMissing
 
 NO_MODEL: Final = "no model"
 """How the reason of such an outcome, and of the session's end, begins."""
+NOT_OFFLINE: Final = (
+    "The offline rules do no task; it needs a model. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name "
+    "another with --model, or an agent with --runner."
+)
+"""What is said where there is no model but the rules."""
 WAIT_S: Final = 30.0
 """How long a session waits before it tries again, in seconds: calls were retried before that."""
 MOST: Final = 2

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cockpit.access.programs import ProgramMissing
 from cockpit.access.scopes import AGENT_SCOPES, READ, WORK_READ
+from cockpit.decide.choose import OFFLINE
 from cockpit.loop.assigning import Assignment
 from cockpit.loop.roles import Role
 from cockpit.loop.settings import RunnerSettings, RuntimeSettings
@@ -69,9 +70,9 @@ def runner_named(settings: RuntimeSettings, name: str | None) -> RunnerSettings 
 
 
 def takes(session: Session, runner: RunnerSettings | None) -> bool:
-    """Whether ``runner`` (None: the engine) is who began the session."""
+    """Whether ``runner`` (None: the engine) is who began the session, and can go on with it."""
     if runner is None:
-        return not session.model.startswith(sessions.RUNNER)
+        return session.model != OFFLINE and not session.model.startswith(sessions.RUNNER)
     return session.model == f"{sessions.RUNNER}{runner.name}"
 
 

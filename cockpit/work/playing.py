@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.access.paths import PathRefused
+from cockpit.decide.choose import OFFLINE
+from cockpit.decide.model import ModelError
 from cockpit.loop.assigning import Assignment, assign
 from cockpit.loop.policy import WIDTH
 from cockpit.loop.review_context import visible
@@ -26,6 +28,7 @@ from cockpit.store.tasks import Task
 from cockpit.store.worktrees import Worktree
 from cockpit.work.desk import Desk
 from cockpit.work.fixing import named_files
+from cockpit.work.outages import NOT_OFFLINE
 from cockpit.work.outside import runner_named, take_part, takes
 from cockpit.work.trees import WorktreeTrouble, changed_files, tried
 
@@ -86,6 +89,8 @@ async def play(
             await _leave(desk, session)
             session = None
         if session is None:
+            if runner is None and runtime.engine.model(desk.model).name == OFFLINE:
+                raise ModelError("config", NOT_OFFLINE)
             made = await assign(
                 runtime.engine,
                 await _assignment(desk, runtime, tree, task, step, steps),

@@ -35,17 +35,30 @@ PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
 )
 def test_what_cannot_be_begun_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     world = Chains.made(tmp_path, 1)
-    assert said in world.project.run("work", *words, expect=2).stderr
+    told = world.project.run("work", *words, *world.model(world.scenario(1)), expect=2).stderr
+    assert said in told
+    assert world.project.json("chain", "list", "--json") == []
+    assert world.statuses() == {"T-1": "todo"}
+
+
+@pytest.mark.parametrize("words", [("--all", "--headless"), ("--task", "T-1"), ()])
+def test_no_work_is_begun_without_a_model(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Every task would be blocked, one after another, for the same reason."""
+    world = Chains.made(tmp_path, 1)
+    assert "Set ANTHROPIC_API_KEY" in world.project.run("work", *words, expect=2).stderr
     assert world.project.json("chain", "list", "--json") == []
     assert world.statuses() == {"T-1": "todo"}
 
 
 def test_a_scope_without_a_task_is_refused(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
+    model = world.model(world.scenario(1))
     world.project.run("epics", "add", "Empty")
-    assert "no task in epic E-1" in world.project.run("work", "--epic", "1", expect=2).stderr
+    assert (
+        "no task in epic E-1" in world.project.run("work", "--epic", "1", *model, expect=2).stderr
+    )
     world.project.run("tasks", "archive", "T-1")
-    assert "no task in the backlog" in world.project.run("work", expect=2).stderr
+    assert "no task in the backlog" in world.project.run("work", *model, expect=2).stderr
     assert "no chain yet" in world.project.run("chain", "show", expect=2).stderr
 
 
@@ -55,7 +68,8 @@ def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> No
     git(root, "init", "--quiet")
     world = Chains(Project(root, tmp_path / "config"))
     world.project.run("tasks", "add", "Begin")
-    assert "make the first one" in world.project.run("work", "--all", expect=1).stderr
+    model = world.model(world.scenario(1))
+    assert "make the first one" in world.project.run("work", "--all", *model, expect=1).stderr
     assert world.project.json("chain", "list", "--json") == []
 
 

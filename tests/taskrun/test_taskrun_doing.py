@@ -243,6 +243,13 @@ async def test_a_model_that_cannot_be_had_is_no_fault_of_the_task(world: World, 
     assert (await world.do(AT_ONCE, task_id)).status == "done"
 
 
+async def test_rules_alone_do_no_task_and_block_none(world: World) -> None:
+    task_id = world.task()
+    ended = await world.do(AT_ONCE, task_id, model="offline")
+    assert (ended.status, ended.reason) == ("interrupted", "no model: config")
+    assert (await world.do(AT_ONCE, task_id)).status == "done"
+
+
 async def test_a_model_that_refuses_the_prompt_blocks_the_task_at_last(world: World) -> None:
     scenario = '[[turn]]\ntext = "x"\nerror = { code = "bad_request" }\n'
     task_id = world.task()
