@@ -96,7 +96,10 @@ def test_ctrl_c_stops_between_steps_and_the_command_goes_on(project: Project) ->
 
 
 def test_what_cannot_be_is_said(project: Project, tmp_path: Path) -> None:
-    assert "There is no task T-9" in project.run("work", "--task", "T-9", expect=2).stderr
+    assert (
+        "There is no task T-9"
+        in project.run("work", "--task", "T-9", "--model", project.script(""), expect=2).stderr
+    )
     outside = Project(tmp_path / "plain", tmp_path / "config")
     outside.root.mkdir()
     assert "no git repository" in outside.run("work", "--task", "T-1", expect=2).stderr
