@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from cockpit.store.errors import CockpitError
 from cockpit.store.masking import mask
-from cockpit.store.wording import plural
 
 DIFF_MAX = 51_200
 """Bytes of UTF-8 that a diff may take in the first message: 50 KiB."""
@@ -103,7 +102,8 @@ def summary(files: Sequence[ChangedFile]) -> str:
         (sum(one.insertions for one in files), "insertion", ""),
         (sum(one.deletions for one in files), "deletion", ""),
     )
-    return ", ".join(f"{plural(n, word)}{end}" for n, word, end in counts)
+    # As git writes them, which is what readers of the first message look for.
+    return ", ".join(f"{n} {word}{'' if n == 1 else 's'}{end}" for n, word, end in counts)
 
 
 def listing(files: Sequence[ChangedFile]) -> str:
