@@ -47,7 +47,7 @@ class ChainView:
 
 
 @dataclass(frozen=True, slots=True)
-class StretchView:
+class ChainSessionView:
     """One session of a chain in its tree; ``pressure`` says how full its context is."""
 
     key: str
@@ -73,4 +73,4 @@ class ChainTaskView:
     current: bool = False
 
 
-ChainRowView = ChainView | StretchView | ChainTaskView
+ChainRowView = ChainView | ChainSessionView | ChainTaskView

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from widgets.cards import line_columns, task_line
-from widgets.chain_views import ChainRowView, ChainTaskView, ChainView, StretchView
+from widgets.chain_views import ChainRowView, ChainSessionView, ChainTaskView, ChainView
 from widgets.tone import DIM, GOOD, STRONG, WARN, Part, line, spread, tone
 
 BAR_CELLS = 10
@@ -30,8 +30,8 @@ def chain_row(row: ChainRowView, width: int, shared: Columns) -> Content:
     """One line of a chain's tree, at most ``width`` cells."""
     if isinstance(row, ChainView):
         return _head(row, width)
-    if isinstance(row, StretchView):
-        return _stretch(row, width)
+    if isinstance(row, ChainSessionView):
+        return _chain_session(row, width)
     return _task(row, width, shared)
 
 
@@ -87,7 +87,7 @@ def _head(view: ChainView, width: int) -> Content:
     return spread(drawn, spend, width) if spend else drawn.truncate(width, ellipsis=True)
 
 
-def _stretch(view: StretchView, width: int) -> Content:
+def _chain_session(view: ChainSessionView, width: int) -> Content:
     drawn = line(
         _GAP,
         (view.sign or "·", tone(view.tone)),

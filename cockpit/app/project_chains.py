@@ -47,7 +47,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Stretch:
+class ChainSession:
     """One session of a chain: one process. ``status`` is running, clean, stopped or crashed."""
 
     ordinal: int
@@ -95,7 +95,7 @@ class ChainState:
     seq: int = 0
     told: Progress = field(default_factory=Progress)
     """How its tasks stood at its latest row that tells it."""
-    stretches: dict[int, Stretch] = field(default_factory=dict)
+    chain_sessions: dict[int, ChainSession] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
 
     @property
@@ -103,9 +103,9 @@ class ChainState:
         return self.status in LIVE
 
     @property
-    def working(self) -> Stretch | None:
+    def working(self) -> ChainSession | None:
         """The session that runs now; None between two, and when the chain rests."""
-        last = next(reversed(self.stretches.values()), None)
+        last = next(reversed(self.chain_sessions.values()), None)
         return last if last is not None and last.live and self.live else None
 
 
@@ -131,7 +131,7 @@ class Chains:
         _progress(chain, read.inner(row.detail, "progress"))
         kind = row.action
         if kind.startswith("chain.session."):
-            _stretch(chain, kind.rpartition(".")[2], row.detail)
+            _chain_session(chain, kind.rpartition(".")[2], row.detail)
         elif kind.startswith("chain."):
             _chain(chain, kind.partition(".")[2], row.detail)
         elif kind.startswith("batch."):
@@ -160,7 +160,7 @@ class Chains:
         if run is None:
             return
         chain = self.found[run.chain_id]
-        at = chain.stretches.get(run.ordinal)
+        at = chain.chain_sessions.get(run.ordinal)
         for each in (run, at) if at is not None and at.live else (run,):
             each.tokens += tokens
             if cost_usd is not None:
@@ -187,7 +187,7 @@ class Chains:
         run = chain.runs.get(task_id)
         if run is None:
             run = chain.runs[task_id] = Run(task_id, chain.chain_id)
-        before = chain.stretches.get(run.ordinal)
+        before = chain.chain_sessions.get(run.ordinal)
         at = _at(chain, detail)
         if before is not None and before is not at:
             before.tasks.pop(task_id, None)
@@ -209,11 +209,11 @@ class Chains:
             self._open[task_id] = run
 
 
-def _at(chain: ChainState, detail: read.Detail) -> Stretch:
+def _at(chain: ChainState, detail: read.Detail) -> ChainSession:
     ordinal = read.number(detail, "ordinal")
-    found = chain.stretches.get(ordinal)
+    found = chain.chain_sessions.get(ordinal)
     if found is None:
-        found = chain.stretches[ordinal] = Stretch(ordinal)
+        found = chain.chain_sessions[ordinal] = ChainSession(ordinal)
     return found
 
 
@@ -236,12 +236,12 @@ def _chain(chain: ChainState, what: str, detail: read.Detail) -> None:
     else:
         told = read.text(detail, "status")
         chain.status = told if told in _ENDED else what
-        for each in chain.stretches.values():
+        for each in chain.chain_sessions.values():
             if each.live:
                 each.status = "stopped"
 
 
-def _stretch(chain: ChainState, what: str, detail: read.Detail) -> None:
+def _chain_session(chain: ChainState, what: str, detail: read.Detail) -> None:
     found = _at(chain, detail)
     found.reason = read.text(detail, "reason")
     found.token_limit = read.number(detail, "token_limit") or found.token_limit

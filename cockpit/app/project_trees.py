@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cockpit.app import project_kanban
-from cockpit.app.project_chains import Chains, ChainState, Progress, Run, Stretch
+from cockpit.app.project_chains import Chains, ChainSession, ChainState, Progress, Run
 from cockpit.app.project_work import COLUMNS, SETTLED, TaskState, Work
 from cockpit.store.chain_sessions import WHY
 from cockpit.store.wording import plural
 from widgets.card_views import TaskLineView, Tone
-from widgets.chain_views import ChainRowView, ChainTaskView, ChainView, MarkView, StretchView
+from widgets.chain_views import ChainRowView, ChainSessionView, ChainTaskView, ChainView, MarkView
 from widgets.numerals import money, tokens
 
 CLOSED, LIVE, WHOLE = 0, 1, 2
@@ -94,7 +94,7 @@ class Trees:
     def _head(self, chain: ChainState, work: Work, level: int) -> ChainView:
         known = self._progress(chain, work) if chain.live else chain.told
         mark, tone = _SIGNS.get(chain.status, ("·", "dim"))
-        sessions = list(chain.stretches.values())
+        sessions = list(chain.chain_sessions.values())
         words = [f"{known.ready:,} ready"] if known.ready else []
         words += [f"{known.blocked:,} blocked"] if known.blocked else []
         costs = [each.cost_usd for each in sessions if each.cost_usd is not None]
@@ -148,9 +148,9 @@ def _about(chain: ChainState, work: Work) -> str:
     return found.title if found is not None else ""
 
 
-def _mark(stretch: Stretch) -> MarkView:
-    mark, tone = _SESSIONS.get(stretch.status, ("·", "dim"))
-    return MarkView(mark, tone, f"s{stretch.ordinal}")
+def _mark(chain_session: ChainSession) -> MarkView:
+    mark, tone = _SESSIONS.get(chain_session.status, ("·", "dim"))
+    return MarkView(mark, tone, f"s{chain_session.ordinal}")
 
 
 def _tokens(used: int) -> str:
@@ -182,13 +182,13 @@ class _Tree:
     def rows(self) -> Iterator[ChainRowView]:
         chain = self._chain
         if self._whole:
-            for each in chain.stretches.values():
-                yield self._stretch(each)
+            for each in chain.chain_sessions.values():
+                yield self._chain_session(each)
                 yield from self._tasks(chain.runs[task_id] for task_id in each.tasks)
             return
         working = chain.working
         if working is not None:
-            yield self._stretch(working)
+            yield self._chain_session(working)
         yield from self._tasks(self._at_work())
 
     def _at_work(self) -> list[Run]:
@@ -204,34 +204,42 @@ class _Tree:
         task = self._work.tasks.get(run.task_id)
         return run.step == "blocked" and (task is None or task.status not in SETTLED)
 
-    def _stretch(self, stretch: Stretch) -> StretchView:
-        mark, tone = _SESSIONS.get(stretch.status, ("·", "dim"))
-        count = len(stretch.tasks)
+    def _chain_session(self, chain_session: ChainSession) -> ChainSessionView:
+        mark, tone = _SESSIONS.get(chain_session.status, ("·", "dim"))
+        count = len(chain_session.tasks)
         held = plural(count, "task")
-        if stretch.live:
+        if chain_session.live:
             state = "next batch"
-            if stretch.size:
-                state = f"batch {stretch.batch} · {plural(stretch.size, 'task')}"
-        elif stretch.status == "crashed":
-            state = f"{held} · died: {stretch.reason}" if stretch.reason else f"{held} · died"
+            if chain_session.size:
+                state = f"batch {chain_session.batch} · {plural(chain_session.size, 'task')}"
+        elif chain_session.status == "crashed":
+            state = (
+                f"{held} · died: {chain_session.reason}"
+                if chain_session.reason
+                else f"{held} · died"
+            )
         else:
-            state = f"{held} · {WHY.get(stretch.reason, stretch.reason or stretch.status)}"
-        share = stretch.tokens / stretch.token_limit if stretch.token_limit > 0 else 0.0
+            state = f"{held} · {WHY.get(chain_session.reason, chain_session.reason or chain_session.status)}"
+        share = (
+            chain_session.tokens / chain_session.token_limit
+            if chain_session.token_limit > 0
+            else 0.0
+        )
         pressure = ""
-        if stretch.token_limit > 0:
-            pressure = f"{tokens(stretch.tokens)} of {tokens(stretch.token_limit)} tok"
-        if stretch.dropped_share > 0:
-            pressure += f" · {stretch.dropped_share:.0%} left out"
-        return StretchView(
-            key=f"{self._chain.chain_id}/s{stretch.ordinal}",
+        if chain_session.token_limit > 0:
+            pressure = f"{tokens(chain_session.tokens)} of {tokens(chain_session.token_limit)} tok"
+        if chain_session.dropped_share > 0:
+            pressure += f" · {chain_session.dropped_share:.0%} left out"
+        return ChainSessionView(
+            key=f"{self._chain.chain_id}/s{chain_session.ordinal}",
             sign=mark,
             tone=tone,
-            name=f"s{stretch.ordinal}",
+            name=f"s{chain_session.ordinal}",
             state=state,
             pressure=pressure,
-            tokens="" if pressure else _tokens(stretch.tokens),
-            cost=_money(stretch.cost_usd),
-            full=stretch.live and share >= _FULL,
+            tokens="" if pressure else _tokens(chain_session.tokens),
+            cost=_money(chain_session.cost_usd),
+            full=chain_session.live and share >= _FULL,
         )
 
     def _tasks(self, runs: Iterable[Run]) -> Iterator[ChainTaskView]:

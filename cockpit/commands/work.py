@@ -81,13 +81,7 @@ def _work(given: Mapping[str, Any]) -> Exit:
         raise WrongUse("--epic, --story, --all, --task and --continue exclude each other.")
     if given["headless"] and not scopes:
         raise WrongUse(_SCOPE)
-    from cockpit.commands.work_task import (
-        know_model,
-        know_roles,
-        know_runner,
-        know_tests,
-        work_on,
-    )
+    from cockpit.commands.work_task import know, work_on
 
     if given["task_id"]:
         return work_on(
@@ -100,12 +94,8 @@ def _work(given: Mapping[str, Any]) -> Exit:
     }
     place = repository()
     settings = settings_of(place, flags)
-    know_runner(settings, given["runner"])
-    know_roles(settings, place)
-    know_tests(settings)
     order = _order(settings, given)
-    if not given["again"]:
-        know_model(settings, given["runner"])  # one that is gone on with has a model already
+    know(settings, place, given["runner"], begins=not given["again"])
     first_start(place, quiet=True)
     if given["after"]:
         from cockpit.commands.work_after import follow_and_watch

@@ -34,10 +34,7 @@ def work_on(
 
     place = repository()
     settings = settings_of(place, {"[approval] policy": approve, "[model] name": model})
-    know_runner(settings, runner)
-    know_roles(settings, place)
-    know_tests(settings)
-    know_model(settings, runner)
+    know(settings, place, runner)
     with open_store(place) as store:
         ended = asyncio.run(_do(store, place, settings, task_id, runner))
         where = store.read_now(lambda found: worktrees.find(found, ended.task_id))
@@ -67,6 +64,16 @@ def work_on(
     return Exit.FAILED if stopped else codes[ended.status]
 
 
+def know(settings: Settings, place: Place, runner: str | None, *, begins: bool = True) -> None:
+    """Raises ``WrongUse`` for what every task would come to: a runner, a file of a role or a command
+    for tests that cannot be used, or no model (``begins``: what is gone on with has one already)."""
+    know_runner(settings, runner)
+    _know_roles(settings, place)
+    _know_tests(settings)
+    if begins:
+        _know_model(settings, runner)
+
+
 def know_runner(settings: Settings, name: str | None) -> None:
     """Raises ``WrongUse`` for a runner that nobody configured, or whose program is not here."""
     import shutil
@@ -85,7 +92,7 @@ def know_runner(settings: Settings, name: str | None) -> None:
         )
 
 
-def know_roles(settings: Settings, place: Place) -> None:
+def _know_roles(settings: Settings, place: Place) -> None:
     """Raises ``WrongUse`` for a file of a role that cannot be used: every task would come to it."""
     from cockpit.loop.roles import RoleInvalid, load_roles
 
@@ -95,7 +102,7 @@ def know_roles(settings: Settings, place: Place) -> None:
         raise WrongUse(str(error)) from error
 
 
-def know_tests(settings: Settings) -> None:
+def _know_tests(settings: Settings) -> None:
     """Raises ``WrongUse`` for a ``[work] test_command`` that is none: every task would come to it."""
     from cockpit.act.commandline import CommandRefused, split_command
 
@@ -109,7 +116,7 @@ def know_tests(settings: Settings) -> None:
         ) from error
 
 
-def know_model(settings: Settings, runner: str | None) -> None:
+def _know_model(settings: Settings, runner: str | None) -> None:
     """Raises ``WrongUse`` where only the offline rules would do the roles' work: they cannot."""
     from cockpit.decide.choose import OFFLINE, model_named
     from cockpit.work.outages import NOT_OFFLINE

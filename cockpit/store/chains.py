@@ -194,11 +194,6 @@ def own(tx: Tx, chain_id: str) -> Chain:
     return _change(tx, chain_id, owner=this_process())
 
 
-def disown(tx: Tx, chain_id: str) -> Chain:
-    """This process does not watch over the chain any more."""
-    return _change(tx, chain_id, owner=None)
-
-
 def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
     """Go on with a chain: it runs again. ``limits`` replace its own (``max_chains, max_cost,
     max_wall_s, approve, model, runner, batch``). Its report says no more how it stands.

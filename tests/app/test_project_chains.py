@@ -17,7 +17,7 @@ from cockpit.app.projection import State
 from cockpit.store import chain_sessions, chains, journal
 from cockpit.store.actions import Action
 from cockpit.store.chains import Progress
-from widgets.chain_views import ChainTaskView, ChainView, StretchView
+from widgets.chain_views import ChainSessionView, ChainTaskView, ChainView
 
 ACTIONS = st.sampled_from(
     [str(action) for action in Action
@@ -81,7 +81,7 @@ def lines(state: State, level: int | None = None) -> list[str]:
                 drawn.append(
                     f"{each.sign} {each.name} {marks} {each.done}/{each.total} {each.state}"
                 )
-            case StretchView():
+            case ChainSessionView():
                 drawn.append(f"  {each.sign} {each.name} {each.state}")
             case ChainTaskView():
                 drawn.append(f"    {each.line.sign} {each.line.key} {each.line.phase}")
@@ -121,7 +121,7 @@ def test_what_the_trees_say_is_what_the_tables_say(still, project):
         )  # fmt: skip
         known = still.store.read_now(lambda c, s=stored: chain_sessions.of_chain(c, s.chain_id))
         assert [(each.ordinal, each.status, each.reason) for each in known] == [
-            (each.ordinal, each.status, each.reason) for each in mine.stretches.values()
+            (each.ordinal, each.status, each.reason) for each in mine.chain_sessions.values()
         ]
         progress: Progress = still.store.read_now(lambda c, s=stored: chains.progress(c, s))
         head = next(r for r in Trees().rows(state.chains, state.work) if r.key == stored.chain_id)

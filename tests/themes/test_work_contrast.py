@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 import themes
 from widgets.board import Board
 from widgets.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
-from widgets.chain_views import ChainRowView, ChainView, MarkView, StretchView
+from widgets.chain_views import ChainRowView, ChainSessionView, ChainView, MarkView
 from widgets.form import Form
 from widgets.headline import Headline
 from widgets.kanban import Kanban
@@ -115,7 +115,7 @@ class Gallery(App[None]):
                     "ch-1", "▶", tone, "ch-1", "epic E-1", "about", 3, marks, 7, 12, "2 ready",
                     "draining", tone, "41k", "$0.12", folded=True,
                 ),
-                StretchView("s", "✔", tone, "s1", "batch 1", "41k of 120k tok", full=tone == "bad"),
+                ChainSessionView("s", "✔", tone, "s1", "batch 1", "41k of 120k tok", full=tone == "bad"),
             ]  # fmt: skip
         self.query_one(Board).show(BoardView("sessions", (), "tasks", lines, tuple(chains)))
         self.query_one(QueueList).show(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from textual.widget import Widget
 
 from widgets.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
-from widgets.chain_views import ChainRowView, ChainTaskView, ChainView, MarkView, StretchView
+from widgets.chain_views import ChainRowView, ChainSessionView, ChainTaskView, ChainView, MarkView
 from widgets.form import Form
 from widgets.headline import Headline
 from widgets.kanban import Kanban
@@ -49,7 +49,7 @@ def chain_rows(text: str) -> tuple[ChainRowView, ...]:
             "ch-1", text[:1], "warn", text, text, text, 3, marks, 7, 12, text, text, "bad", text, text,
             folded=True,
         ),
-        StretchView("ch-1/s1", text[:1], "good", text, text, text, text, text, full=True),
+        ChainSessionView("ch-1/s1", text[:1], "good", text, text, text, text, text, full=True),
         ChainTaskView("ch-1/T-1", line, text, text, current=True),
     )  # fmt: skip
 
