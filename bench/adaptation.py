@@ -24,26 +24,28 @@ from typing import Literal
 from measure import Row, row
 
 from cockpit.access.principals import agent
-from cockpit.learn.feedback import learned
-from cockpit.learn.quality import measured
-from cockpit.learn.suggest import suggestions
-from cockpit.loop.adapting import propose
-from cockpit.loop.horizon import begin
-from cockpit.loop.settings import AdaptationLimits, RuntimeSettings
-from cockpit.orient.columns import read as columns
-from cockpit.orient.compile import compile_packet
-from cockpit.orient.envelope import AGENTS
-from cockpit.orient.guard import CRITICAL
-from cockpit.store import facts, feedback, packets, plans, profiles, proposals, requests, waves
-from cockpit.store import sessions as stored
-from cockpit.store.attention import BANDS, WEIGHT_ONE, Band, Predicate, Profile, Rule
-from cockpit.store.canonical import canonical_json
-from cockpit.store.clock import CountingIds, FixedClock
-from cockpit.store.database import Store, Tx
-from cockpit.store.facts import Fact, Level
-from cockpit.store.packets import Packet
-from cockpit.store.sessions import Session
-from cockpit.store.waves import Wave
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.learn.decision_quality import measured
+from cockpit.learn.judge_waves import learned
+from cockpit.learn.suggest_weights import suggestions
+from cockpit.loop.decisions.profile_change_expiry import begin
+from cockpit.loop.decisions.profile_change_service import propose
+from cockpit.loop.runtime_settings import AdaptationLimits, RuntimeSettings
+from cockpit.orient.compile_packet import compile_packet
+from cockpit.orient.fact_arrays import read as columns
+from cockpit.orient.profile_changes.change_limits import AGENTS
+from cockpit.orient.profile_changes.guard import CRITICAL
+from cockpit.store.context import facts, packets, profiles, wave_feedback
+from cockpit.store.context.facts import Fact, Level
+from cockpit.store.context.packets import Packet
+from cockpit.store.context.profile_model import BANDS, WEIGHT_ONE, Band, Predicate, Profile, Rule
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import context_requests, plans, proposals, waves
+from cockpit.store.sessions import sessions as stored
+from cockpit.store.sessions.sessions import Session
+from cockpit.store.sessions.waves import Wave
 
 WAVES = 160
 SESSION_WAVES = 40
@@ -168,7 +170,7 @@ def run(moments: Sequence[Moment], policy: Policy) -> Ran:
         for start in range(0, len(moments), SESSION_WAVES):
             player = Player(store, settings, adapts=policy != "static")
             held += [player.play(one) for one in moments[start : start + SESSION_WAVES]]
-        found = store.read_now(lambda c: feedback.recent(c, limit=len(moments)))
+        found = store.read_now(lambda c: wave_feedback.recent(c, limit=len(moments)))
         (applied,) = store.read_now(
             lambda c: c.execute("SELECT count(*) FROM adaptations").fetchone()
         )
@@ -237,7 +239,7 @@ class Player:
         waves.advance(tx, wave.wave_id, "observing", profile_version=pinned.version)
         if self._asked is not None:
             request_id, items = self._asked
-            requests.settle(tx, request_id, "approved", approved=items, decided_by="person")
+            context_requests.settle(tx, request_id, "approved", approved=items, decided_by="person")
         facts.record(
             tx,
             session_id=session_id,
@@ -283,7 +285,7 @@ class Player:
         proposals.decide(tx, made.proposal_id, verdict, by="person")
         self._asked = None
         if lacking:
-            asked = requests.create(
+            asked = context_requests.create(
                 tx,
                 request_id=f"q-{session_id}-{number}",
                 session_id=session_id,

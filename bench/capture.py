@@ -29,8 +29,8 @@ from typing import Any
 
 from measure import Row, row
 
-from cockpit.learn.capture import ToolUse, captured
-from cockpit.learn.shell import commands
+from cockpit.access.shell_syntax import commands
+from cockpit.learn.capture_wip import ToolUse, captured
 
 BAR = 0.95
 ROOT = "/testbed"

@@ -20,16 +20,17 @@ from statistics import median
 
 from measure import Row, row
 
-from cockpit.loop.settings import RuntimeSettings
-from cockpit.store import chain_sessions, chains, tasks
-from cockpit.store.database import Store
-from cockpit.store.place import find_place
-from cockpit.work import backlog
-from cockpit.work.chain import Order, begin
-from cockpit.work.coordinator import SessionEnd, run_session
-from cockpit.work.desk import Desk
-from cockpit.work.doing import do_task
-from cockpit.work.pressure import Quota
+from cockpit.backlog import service
+from cockpit.chains.batch_loop import SessionEnd, run_session
+from cockpit.chains.chain_rules import Order, begin
+from cockpit.chains.token_limits import Quota
+from cockpit.core.project_paths import find_place
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.backlog import tasks
+from cockpit.store.chains import chains, workers
+from cockpit.store.db.database import Store
+from cockpit.tasks.run_task import do_task
+from cockpit.tasks.task_context import Desk
 
 TASKS = 200
 AT_ONCE = 4
@@ -141,10 +142,10 @@ async def _turns() -> list[Turn]:
 
 async def _session(desk: Desk, chain: chains.Chain, ordinal: int) -> SessionEnd:
     """One session as its process would run it."""
-    await desk.store.write(lambda tx: chain_sessions.start(tx, chain, ordinal, token_limit=TOKENS))
+    await desk.store.write(lambda tx: workers.start(tx, chain, ordinal, token_limit=TOKENS))
     at = replace(desk, chain_id=chain.chain_id, ordinal=ordinal, chain_branch=chain.branch)
     ended = await run_session(at, chain, ordinal, quota=Quota(tokens=TOKENS), say=lambda _: None)
-    await desk.store.write(lambda tx: chain_sessions.end(tx, chain, ordinal, "clean", ended.reason))
+    await desk.store.write(lambda tx: workers.end(tx, chain, ordinal, "clean", ended.reason))
     return ended
 
 
@@ -167,7 +168,7 @@ async def _desk(count: int) -> AsyncIterator[Desk]:
         with Store.open(place.database) as store:
             for number in range(1, count + 1):
                 store.write_now(
-                    lambda tx, number=number: backlog.create_task(  # type: ignore[misc]  # a default keeps the loop's value
+                    lambda tx, number=number: service.create_task(  # type: ignore[misc]  # a default keeps the loop's value
                         tx, f"Make {number}", files=[f"made/{number}.txt"], by="bench"
                     )
                 )

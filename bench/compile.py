@@ -18,16 +18,18 @@ from statistics import median
 
 from measure import Row, row
 
-from cockpit.orient.columns import from_linked, read
-from cockpit.orient.compile import compile_packet, selection
-from cockpit.orient.select import Selection
-from cockpit.store import facts as store_facts
-from cockpit.store import packets, profiles, sessions, waves
-from cockpit.store.attention import BANDS, Profile, shipped
-from cockpit.store.canonical import text_digest
-from cockpit.store.clock import CountingIds, FixedClock
-from cockpit.store.database import Store, Tx
-from cockpit.store.facts import Fact, Level, Linked
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.orient.compile_packet import compile_packet, selection
+from cockpit.orient.fact_arrays import from_linked, read
+from cockpit.orient.select_facts import Selection
+from cockpit.store.context import facts as store_facts
+from cockpit.store.context import packets, profiles
+from cockpit.store.context.facts import Fact, Level, Linked
+from cockpit.store.context.profile_model import BANDS, Profile, shipped
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import sessions, waves
 
 FACTS = 50_000
 WAVES = 8

@@ -11,10 +11,12 @@ from pathlib import Path
 from journal_latency import _session
 from measure import Row, in_turns, row
 
-from cockpit.store import facts, outbox, waves
-from cockpit.store.connection import connect
-from cockpit.store.database import Store, Tx
-from cockpit.store.facts import Fact, Level
+from cockpit.store.context import facts
+from cockpit.store.context.facts import Fact, Level
+from cockpit.store.db.connection import connect
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import outbox, waves
 
 TURNS = 300
 CONCURRENT = 64

@@ -14,12 +14,14 @@ from typing import Any
 from journal_latency import _session
 from measure import Row, row
 
-from cockpit.observe.fanout import Job, run_jobs
-from cockpit.observe.sketch import sketch
-from cockpit.store import jobs, waves
-from cockpit.store.database import Store, Tx
-from cockpit.store.facts import Fact, Level, Look
-from cockpit.store.jobs import Ended, JobRow
+from cockpit.observe.fan_out import Job, run_jobs
+from cockpit.observe.simhash import sketch
+from cockpit.store.context import observation_jobs
+from cockpit.store.context.facts import Fact, Level, Look
+from cockpit.store.context.observation_jobs import Ended, JobRow
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import waves
 
 JOBS = 10_000
 SOURCES = ("file", "search", "symbol", "diff")
@@ -117,7 +119,7 @@ def _ours(
         session_id = store.write_now(lambda tx: _session(tx, path.parent))
         wave = store.write_now(lambda tx: waves.create(tx, session_id=session_id, trace_id="t"))
         look = Look(session_id, wave.wave_id, 1, wave.pinned_now)
-        todo = store.write_now(lambda tx: jobs.plan(tx, wave.wave_id, planned))
+        todo = store.write_now(lambda tx: observation_jobs.plan(tx, wave.wave_id, planned))
         started = time.perf_counter()
         for first in range(0, JOBS, BATCH):
             ended = [
@@ -126,10 +128,10 @@ def _ours(
                     todo[first : first + BATCH], found[first : first + BATCH], strict=True
                 )
             ]
-            store.write_now(lambda tx, e=ended: jobs.end(tx, look, e, most=50_000))
+            store.write_now(lambda tx, e=ended: observation_jobs.end(tx, look, e, most=50_000))
         took = time.perf_counter() - started
         started = time.perf_counter()
-        store.write_now(lambda tx: jobs.close(tx, look, most=50_000))
+        store.write_now(lambda tx: observation_jobs.close(tx, look, most=50_000))
         settled = time.perf_counter() - started
         return took, settled, store.read_now(_content)
 

@@ -18,10 +18,10 @@ from statistics import median
 from cold_start import measured
 from measure import Row, row
 
-from cockpit.hook.absorb import absorb_all
-from cockpit.store.database import Store
-from cockpit.store.place import find_place
-from cockpit.work import backlog
+from cockpit.backlog import service
+from cockpit.core.project_paths import find_place
+from cockpit.hook.ingest import absorb_all
+from cockpit.store.db.database import Store
 
 RUNS = 31
 MOST_S = 0.040
@@ -72,8 +72,8 @@ def prepare(project: Path) -> None:
     place = find_place(project)
     place.prepare()
     with Store.open(place.database) as store:
-        store.write_now(lambda tx: backlog.create_task(tx, title="Measure", by="person"))
-        store.write_now(lambda tx: backlog.set_status(tx, "T-1", "in_progress", by="person"))
+        store.write_now(lambda tx: service.create_task(tx, title="Measure", by="person"))
+        store.write_now(lambda tx: service.set_status(tx, "T-1", "in_progress", by="person"))
 
 
 def payload(folder: Path, event: str, **told: object) -> bytes:
@@ -124,7 +124,7 @@ def once(argv: list[str], told: bytes, environment: dict[str, str]) -> tuple[flo
 def absorbing(project: Path, environment: dict[str, str], told: bytes) -> float:
     """CPU seconds that the process behind the hooks takes for each event of a burst."""
     hook = [str(Path(sys.executable).with_name("cockpit")), "hook", "--agent", "claude"]
-    behind = [sys.executable, "-P", "-m", "cockpit.hook.absorber", str(project)]
+    behind = [sys.executable, "-P", "-m", "cockpit.hook.ingest_worker", str(project)]
     lease(project)
     for _ in range(BURST):
         once(hook, told, environment)

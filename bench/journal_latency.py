@@ -20,9 +20,10 @@ from pathlib import Path
 from cold_start import read_until
 from measure import Row, at, row
 
-from cockpit.store import messages, sessions
-from cockpit.store.database import Store, Tx
-from cockpit.store.place import find_place
+from cockpit.core.project_paths import find_place
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import messages, sessions
 
 WRITES = 150
 PAINTS = 60
@@ -30,8 +31,8 @@ PAUSE_S = 0.02
 FOLLOWER = """
 import asyncio, sys, time
 from pathlib import Path
-from cockpit.store.database import Store
-from cockpit.store.follow import follow
+from cockpit.store.db.database import Store
+from cockpit.store.journal.follow import follow
 
 async def main(path, count):
     with Store.open(Path(path)) as store:

@@ -17,18 +17,18 @@ from typing import Any
 from compile import made
 from measure import Row, at, row
 
-import themes
-from cockpit.app import application
 from cockpit.app.application import CockpitApp
-from cockpit.app.band_facts import BandFacts
+from cockpit.app.dialogs.band_facts import BandFacts
+from cockpit.app.stylesheets import STYLESHEETS
+from cockpit.core.project_paths import find_place
 from cockpit.loop.runtime import Runtime, open_runtime
-from cockpit.loop.settings import RuntimeSettings
-from cockpit.orient.columns import read
-from cockpit.orient.compile import compile_packet
-from cockpit.store import facts, packets, profiles, waves
-from cockpit.store.database import Tx
-from cockpit.store.facts import Fact, Level
-from cockpit.store.place import find_place
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.orient.compile_packet import compile_packet
+from cockpit.orient.fact_arrays import read
+from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context.facts import Fact, Level
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import waves
 
 Found = tuple[list[float], list[float], int, tuple[float, float]]
 """Seconds with nothing else and while it compiles, how often it compiled, and a list's two moments."""
@@ -42,7 +42,7 @@ SIZE = (150, 42)
 class Watched(CockpitApp):
     """Notes the moment of every frame."""
 
-    CSS_PATH = [themes.STYLESHEET, Path(application.__file__).parent / "cockpit.tcss"]  # noqa: RUF012
+    CSS_PATH = [*STYLESHEETS]  # noqa: RUF012
 
     def __init__(self, engine: Runtime) -> None:
         super().__init__(engine)

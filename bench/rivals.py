@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import compile as kernel
 from measure import Row, row
 
-from cockpit.orient.columns import from_linked
-from cockpit.orient.compile import compile_packet, selection
-from cockpit.store.attention import BANDS, Profile, shipped
-from cockpit.store.canonical import text_digest
-from cockpit.store.facts import Linked
+from cockpit.core.canonical_json import text_digest
+from cockpit.orient.compile_packet import compile_packet, selection
+from cockpit.orient.fact_arrays import from_linked
+from cockpit.store.context.facts import Linked
+from cockpit.store.context.profile_model import BANDS, Profile, shipped
 
 NEEDED = ("scipy", "langchain_core", "promptbudget", "haystack")
 SIZES = ((50_000, 20, 100, 0.995), (2_000, 2_000, 6_000, 0.98))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from measure import Row, row
 
+from cockpit.core.project_paths import find_place
 from cockpit.loop.runtime import open_runtime
-from cockpit.loop.settings import Limits, RuntimeSettings
-from cockpit.store.place import find_place
+from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 
 WAVES = 60
 SCENARIO = """

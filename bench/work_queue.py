@@ -10,11 +10,12 @@ from statistics import median
 
 from measure import Row, at, row
 
-from cockpit.store import queue_scope, tasks, work_queue
-from cockpit.store.database import Store, Tx
-from cockpit.store.queue_scope import Scope
-from cockpit.work import backlog
-from cockpit.work.portable import imported
+from cockpit.backlog import service
+from cockpit.backlog.import_export import imported
+from cockpit.store.backlog import queue_scope, tasks, work_queue
+from cockpit.store.backlog.queue_scope import Scope
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
 
 TASKS = 10_000
 READS = 400
@@ -77,11 +78,11 @@ def _changes(store: Store) -> list[Row]:
 
             def step(tx: Tx, one: int = one, other: int = other, name: str = name) -> None:
                 if name == "create":
-                    backlog.create_task(tx, "Another task", files=[f"src/{one}.py"], by=BY)
+                    service.create_task(tx, "Another task", files=[f"src/{one}.py"], by=BY)
                 elif name == "depend":
-                    backlog.add_dependency(tx, f"T-{other}", f"T-{one}", by=BY)
+                    service.add_dependency(tx, f"T-{other}", f"T-{one}", by=BY)
                 else:
-                    backlog.set_status(tx, f"T-{one}", name, by=BY)
+                    service.set_status(tx, f"T-{one}", name, by=BY)
 
             took.append(_timed(lambda step=step: store.write_now(step)))  # type: ignore[misc]
         told.append(row(f"{words}, median", 1000 * median(took), "ms", most=50.0))
@@ -89,7 +90,7 @@ def _changes(store: Store) -> list[Row]:
     took = [
         _timed(
             lambda: store.write_now(
-                lambda tx: backlog.update_epic(tx, "E-1", {"priority": next(urgent)}, by=BY)
+                lambda tx: service.update_epic(tx, "E-1", {"priority": next(urgent)}, by=BY)
             )
         )
         for _ in range(3)

@@ -16,13 +16,13 @@ def main() -> int:
             piped = True  # closed: no person waits for words
         if piped:
             # Before anything else is imported: an agent waits for the end of this process.
-            from cockpit.hook.call import serve
+            from cockpit.hook.hook_call import serve
 
             serve(words[1:])
     if (
         not words and "_COCKPIT_COMPLETE" not in os.environ
     ):  # a shell asks for completions with that
-        from cockpit.commands.bare import main as bare
+        from cockpit.commands.sessions.open_screen import main as bare
 
         return bare()
     from cockpit.cli import main as command_line

@@ -1,7 +1,7 @@
 """The command line: one table of commands, each loaded only when it is called.
 
 Everything that goes wrong ends here as one sentence on stderr and an exit code
-(:mod:`cockpit.commands.exits`); ``COCKPIT_DEBUG=1`` shows the traceback as well.
+(:mod:`cockpit.commands.exit_codes`); ``COCKPIT_DEBUG=1`` shows the traceback as well.
 """
 
 from __future__ import annotations
@@ -16,50 +16,77 @@ except KeyboardInterrupt:  # Ctrl+C is no error, however early it comes
     raise SystemExit(130) from None
 
 from cockpit import __version__
-from cockpit.ending import end_as_by_the_keyboard
+from cockpit.core.termination import end_as_by_the_keyboard
 
 COMMANDS = {
-    "run": ("cockpit.commands.run:run", "Work on a task without the screen."),
-    "review": ("cockpit.commands.run:review", "Review a pull request, a branch or a range."),
+    "run": ("cockpit.commands.sessions.run:run", "Work on a task without the screen."),
+    "review": (
+        "cockpit.commands.sessions.run:review",
+        "Review a pull request, a branch or a range.",
+    ),
     "work": (
-        "cockpit.commands.work:work",
+        "cockpit.commands.chains.work:work",
         "Do the backlog: implement, test, fix, review, merge, task after task.",
     ),
     "chain": (
-        "cockpit.commands.chain:chain",
+        "cockpit.commands.chains.chain:chain",
         "Chains that `cockpit work` began: how they go, stop, go on.",
     ),
-    "worktrees": ("cockpit.commands.worktrees:worktrees", "Where tasks are worked on."),
-    "proposals": ("cockpit.commands.proposals:proposals", "What waits for a decision."),
-    "sessions": ("cockpit.commands.sessions:sessions", "What was worked on."),
-    "tasks": ("cockpit.commands.tasks:tasks", "What is to be done, and how it stands."),
-    "stories": ("cockpit.commands.stories:stories", "What tasks add up to."),
-    "epics": ("cockpit.commands.epics:epics", "What stories add up to, and which comes first."),
-    "plan": ("cockpit.commands.plan:plan", "Turn a written plan into epics, stories and tasks."),
-    "wip": ("cockpit.commands.wip:work_in_progress", "What is under way on a task."),
-    "handoff": ("cockpit.commands.handoff:handoff", "How a task ended, for whoever goes on."),
+    "worktrees": ("cockpit.commands.chains.worktrees:worktrees", "Where tasks are worked on."),
+    "proposals": ("cockpit.commands.sessions.proposals:proposals", "What waits for a decision."),
+    "sessions": ("cockpit.commands.sessions.sessions:sessions", "What was worked on."),
+    "tasks": ("cockpit.commands.backlog.tasks:tasks", "What is to be done, and how it stands."),
+    "stories": ("cockpit.commands.backlog.stories:stories", "What tasks add up to."),
+    "epics": (
+        "cockpit.commands.backlog.epics:epics",
+        "What stories add up to, and which comes first.",
+    ),
+    "plan": (
+        "cockpit.commands.backlog.plan:plan",
+        "Turn a written plan into epics, stories and tasks.",
+    ),
+    "wip": ("cockpit.commands.backlog.wip:work_in_progress", "What is under way on a task."),
+    "handoff": (
+        "cockpit.commands.backlog.handoff:handoff",
+        "How a task ended, for whoever goes on.",
+    ),
     "stats": (
-        "cockpit.commands.stats:stats",
+        "cockpit.commands.chains.stats:stats",
         "How sessions of chains did: context, batches, reviews, restarts.",
     ),
-    "packet": ("cockpit.commands.packet:packet", "What a wave knew, and why."),
-    "profile": ("cockpit.commands.profile:profile", "The orientation profile and its versions."),
-    "tokens": ("cockpit.commands.tokens:tokens", "Capability tokens: who else may do what."),
-    "feedback": ("cockpit.commands.feedback:feedback", "How good a wave's decision was."),
-    "journal": ("cockpit.commands.journal:journal", "Every step, in order; checked and exported."),
-    "prune": ("cockpit.commands.prune:prune", "Archive and delete what old sessions leave behind."),
-    "metrics": ("cockpit.commands.metrics:metrics", "The numbers, in Prometheus' text format."),
-    "replay": ("cockpit.commands.replay:replay", "Watch a past session again."),
+    "packet": ("cockpit.commands.kernel.packet:packet", "What a wave knew, and why."),
+    "profile": (
+        "cockpit.commands.kernel.profile:profile",
+        "The orientation profile and its versions.",
+    ),
+    "tokens": ("cockpit.commands.faces.tokens:tokens", "Capability tokens: who else may do what."),
+    "feedback": ("cockpit.commands.kernel.feedback:feedback", "How good a wave's decision was."),
+    "journal": (
+        "cockpit.commands.records.journal:journal",
+        "Every step, in order; checked and exported.",
+    ),
+    "prune": (
+        "cockpit.commands.records.prune:prune",
+        "Archive and delete what old sessions leave behind.",
+    ),
+    "metrics": (
+        "cockpit.commands.records.metrics:metrics",
+        "The numbers, in Prometheus' text format.",
+    ),
+    "replay": ("cockpit.commands.sessions.replay:replay", "Watch a past session again."),
     "mcp": (
-        "cockpit.commands.mcp:mcp",
+        "cockpit.commands.faces.mcp:mcp",
         "Serve agents from outside over the Model Context Protocol.",
     ),
-    "serve": ("cockpit.commands.serve:serve", "Serve profiles, packets and feedback over HTTP."),
-    "hook": ("cockpit.commands.hook:hook", "Keep work in progress of agents from outside."),
-    "init": ("cockpit.commands.init:init", "Write commented templates into .cockpit."),
-    "doctor": ("cockpit.commands.doctor:doctor", "What is missing, and how to mend it."),
+    "serve": (
+        "cockpit.commands.faces.serve:serve",
+        "Serve profiles, packets and feedback over HTTP.",
+    ),
+    "hook": ("cockpit.commands.faces.hook:hook", "Keep work in progress of agents from outside."),
+    "init": ("cockpit.commands.setup.init:init", "Write commented templates into .cockpit."),
+    "doctor": ("cockpit.commands.setup.doctor:doctor", "What is missing, and how to mend it."),
     "demo": (
-        "cockpit.commands.demo:demo",
+        "cockpit.commands.demo.demo:demo",
         "A walk through the cockpit on a sample project, offline.",
     ),
 }
@@ -141,7 +168,7 @@ def root(
                 f"These options open the screen; write them after {ctx.invoked_subcommand!r}."
             )
         return
-    from cockpit.commands.screen import open_screen
+    from cockpit.commands.sessions.screen import open_screen
 
     if last and session:
         raise click.UsageError("-c opens the last session and -r a named one; choose one of them.")
@@ -170,6 +197,6 @@ def main(args: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        from cockpit.commands.failing import explain
+        from cockpit.commands.report_error import explain
 
         return explain(error)

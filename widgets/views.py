@@ -1,7 +1,7 @@
 """What the widgets draw: plain frozen views, built by whoever owns the truth.
 
 A widget takes views in and posts messages out; it knows no store and no cockpit. Every string here
-may be hostile: widgets pass each one through :mod:`widgets.clean` before it reaches the terminal.
+may be hostile: widgets pass each one through :mod:`widgets.text.clean` before it reaches the terminal.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from widgets.card_views import TaskLineView
-from widgets.chain_views import ChainRowView
+from widgets.work.card_views import TaskLineView
+from widgets.work.chain_views import ChainRowView
 
 Phase = Literal["created", "observe", "orient", "decide", "act", "learn", "done", "failed"]
 Risk = Literal["low", "medium", "high"]

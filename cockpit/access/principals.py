@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from cockpit.access.scopes import AGENT_SCOPES, SCOPES, NotAllowed
-from cockpit.store.database import Tx
-from cockpit.store.errors import CockpitError
+from cockpit.access.token_scopes import AGENT_SCOPES, SCOPES, NotAllowed
+from cockpit.core.errors import CockpitError
+from cockpit.store.db.transaction import Tx
 
 MAIN = "main"
 AGENT = "agent/"

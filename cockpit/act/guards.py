@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cockpit.access.gh import parse_gh
-from cockpit.access.gh_words import GhRefused
-from cockpit.access.paths import Confined, PathRefused
-from cockpit.act.payloads import EditFile, GitCommit, GitHub, RequestContext, Run, WriteFile
-from cockpit.act.risk import judge
-from cockpit.act.shown_command import read_words
-from cockpit.act.textfile import WITHHELD, bytes_digest, digest_now
+from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.access.gh_command import parse_gh
+from cockpit.access.gh_flags import GhRefused
+from cockpit.act.command_risk import judge
+from cockpit.act.preview_command import read_words
+from cockpit.act.text_edits import WITHHELD, bytes_digest, digest_now
+from cockpit.act.tool_payloads import EditFile, GitCommit, GitHub, RequestContext, Run, WriteFile
 from cockpit.act.tools import Call
-from cockpit.store.canonical import digest
-from cockpit.store.masking import mask_value
+from cockpit.core.canonical_json import digest
+from cockpit.core.secrets import mask_value
 
 
 @dataclass(frozen=True, slots=True)

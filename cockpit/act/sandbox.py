@@ -7,7 +7,7 @@ mount point of its own). Toolchains that live in a home directory stay readable,
 would start. Memory and core size are limited with ``prlimit``, whose limits the sandbox inherits: a
 program in front costs a millisecond, while limits set between fork and exec are not safe in a
 process with threads. What a command could still do is plant files in ``.git`` that redirect git
-(:func:`cockpit.act.toolchains.redirects`); they are looked for afterwards. Source: design of Act
+(:func:`cockpit.act.sandbox_toolchains.redirects`); they are looked for afterwards. Source: design of Act
 ("inside bubblewrap").
 """
 
@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cockpit.access.programs import ProgramMissing, run_program
-from cockpit.act.toolchains import git_places, readable_places
+from cockpit.access.run_program import ProgramMissing, run_program
+from cockpit.act.sandbox_toolchains import git_places, readable_places
 
 MEMORY_BYTES = 4 * 1024**3
 """The most private memory that one process of a command may have."""

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from cockpit.act.commandline import CommandRefused, check_argv, split_command
-from cockpit.act.payloads import (
+from cockpit.act.command_line import CommandRefused, check_argv, split_command
+from cockpit.act.tool_payloads import (
     MAX_TIMEOUT_S,
     EditFile,
     Finish,
@@ -28,7 +28,7 @@ from cockpit.act.payloads import (
     Run,
     WriteFile,
 )
-from cockpit.store.errors import CockpitError
+from cockpit.core.errors import CockpitError
 
 MAX_ARGUMENTS = 2_000_000
 """The longest arguments text that is read, in characters."""

@@ -11,13 +11,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from cockpit import __version__
-from cockpit.api import numbers, orientation
-from cockpit.api.bodies import PROBLEM
+from cockpit.api import health_metrics, routes
 from cockpit.api.callers import At
-from cockpit.api.problems import MEDIA_TYPE, of_error, problem
-from cockpit.loop.settings import RuntimeSettings
-from cockpit.store.database import Store
-from cockpit.store.errors import CockpitError
+from cockpit.api.problem_documents import MEDIA_TYPE, of_error, problem
+from cockpit.api.schemas import PROBLEM
+from cockpit.core.errors import CockpitError
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
 
 DOCUMENT = "/openapi.json"
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -29,7 +29,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def application(store: Store, settings: RuntimeSettings) -> FastAPI:
-    """The routes over ``store``, without the gate before them (:mod:`cockpit.api.gate`)."""
+    """The routes over ``store``, without the gate before them (:mod:`cockpit.api.middleware`)."""
     app = FastAPI(
         title="cockpit",
         version=__version__,
@@ -43,9 +43,9 @@ def application(store: Store, settings: RuntimeSettings) -> FastAPI:
     )
     app.state.store = store
     app.state.settings = settings
-    app.state.numbers = numbers.Numbers()
-    app.include_router(orientation.router)
-    app.include_router(numbers.router)
+    app.state.numbers = health_metrics.Numbers()
+    app.include_router(routes.router)
+    app.include_router(health_metrics.router)
 
     @app.get(DOCUMENT, include_in_schema=False)
     async def openapi(at: At) -> JSONResponse:

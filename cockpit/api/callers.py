@@ -13,11 +13,12 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from cockpit.access.capability_tokens import TokenRefused, holder
 from cockpit.access.principals import Caller
-from cockpit.access.tokens import TokenRefused, holder
-from cockpit.loop.settings import RuntimeSettings
-from cockpit.store.clock import stamp
-from cockpit.store.database import Store, Tx
+from cockpit.core.clock import stamp
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
 
 T = TypeVar("T")
 

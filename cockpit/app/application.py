@@ -14,18 +14,20 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 import themes
-from cockpit.app import draft, planning
-from cockpit.app.actions import remapped
-from cockpit.app.completions import CompletionCache
-from cockpit.app.ending import gives_back
-from cockpit.app.engine import Engine, Keys
-from cockpit.app.feed import Feed
-from cockpit.app.project_header import SessionState
-from cockpit.app.projection import Views
-from cockpit.app.runs import Runs
-from cockpit.app.screen import CockpitScreen
-from cockpit.store.errors import CockpitError
-from widgets.clean import clean
+from cockpit.app import prompt_draft
+from cockpit.app.actions import plan_command
+from cockpit.app.actions.registry import remapped
+from cockpit.app.engine_client import Engine, Keys
+from cockpit.app.exit_on_signal import gives_back
+from cockpit.app.journal_feed import Feed
+from cockpit.app.projection.fold import Views
+from cockpit.app.projection.header import SessionState
+from cockpit.app.prompt_completions import CompletionCache
+from cockpit.app.screens.cockpit_screen import CockpitScreen
+from cockpit.app.session_runs import Runs
+from cockpit.app.stylesheets import STYLESHEETS
+from cockpit.core.errors import CockpitError
+from widgets.text.clean import clean
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -36,7 +38,7 @@ _GIVE_WAY_S = 0.001
 
 
 def _commands() -> type[Provider]:
-    from cockpit.app.palette import Commands
+    from cockpit.app.actions.palette import Commands
 
     return Commands
 
@@ -44,7 +46,7 @@ def _commands() -> type[Provider]:
 class CockpitApp(App[int], inherit_bindings=False):
     """The cockpit of one project. Follows ``session_id``, or begins one with ``first_words``."""
 
-    CSS_PATH = [themes.STYLESHEET, "cockpit.tcss"]  # noqa: RUF012 -- Textual's way
+    CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
     COMMANDS = {_commands}  # noqa: RUF012 -- Textual's way
     ENABLE_COMMAND_PALETTE = False  # its key and its palette are our own
     TITLE = "cockpit"
@@ -94,7 +96,7 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     def get_default_screen(self) -> Screen[Any]:
         """The cockpit's screen."""
-        self._draft = self._saved = draft.load(self.engine.place)
+        self._draft = self._saved = prompt_draft.load(self.engine.place)
         self._main = CockpitScreen(self._actions, self.engine.store.clock.monotonic, self._draft)
         return self._main
 
@@ -186,8 +188,8 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     def say(self, text: str, session_id: str = "") -> None:
         """Words for a session; without any they begin one. Or a plan for the backlog."""
-        if (source := planning.plan_source(text)) is not None:
-            self.do(planning.propose(self, text, source))
+        if (source := plan_command.plan_source(text)) is not None:
+            self.do(plan_command.propose(self, text, source))
             return
         to = session_id or self.followed
         self.do(self._say(to, text) if to else self._start(text))
@@ -292,7 +294,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         self._draft_due = False
         if self._draft != self._saved:
             try:
-                draft.save(self.engine.place, self._draft)
+                prompt_draft.save(self.engine.place, self._draft)
             except OSError as error:
                 self.tell(f"The draft cannot be kept: {error.strerror or error}.")
             self._saved = self._draft

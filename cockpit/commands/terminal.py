@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
-from cockpit.store.errors import CockpitError
-from widgets.clean import StreamCleaner, clean
+from cockpit.core.errors import CockpitError
+from widgets.text.clean import StreamCleaner, clean
 
 # What JSON allows in a string and a terminal may act on, or a reader cannot see.
 _UNSAFE = re.compile(

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from cockpit.hook.checkout import Checkout
-    from cockpit.hook.payload import Event
+    from cockpit.hook.event_payload import Event
+    from cockpit.hook.project_lookup import Checkout
 
 _READERS = {"Read": "file_path", "NotebookRead": "notebook_path", "LS": "path"}
 _SEARCHERS = frozenset(("Glob", "Grep"))
@@ -74,7 +74,7 @@ def ruling(event: Event, place: Checkout) -> Ruling | None:
             return Ruling(False, f"cockpit denies this: {words}", "deny rules")
     if event.name != "PermissionRequest":
         return None
-    from cockpit.hook.policy import policy
+    from cockpit.hook.read_policy import policy
 
     held = policy(place.home)
     if held not in ("reads", "all"):
@@ -87,7 +87,7 @@ def ruling(event: Event, place: Checkout) -> Ruling | None:
 
 def denied(command: str) -> str:
     """Why a command line is never run, in words; '' when it may be, for all that the rules say."""
-    from cockpit.act.risktable import DENIED
+    from cockpit.act.command_risk_table import DENIED
 
     names = {name for name in DENIED if name not in _OWN} | {"cockpit"}
     pieces = command
@@ -101,9 +101,9 @@ def denied(command: str) -> str:
 
 
 def _denied(command: str) -> str:
-    from cockpit.act.commandline import nested_commands, readable
-    from cockpit.act.risk import judge
-    from cockpit.act.risktable import DENIED
+    from cockpit.act.command_line import nested_commands, readable
+    from cockpit.act.command_risk import judge
+    from cockpit.act.command_risk_table import DENIED
 
     if not readable(command):
         return ""
@@ -149,9 +149,9 @@ def _risk(event: Event, place: Checkout) -> str:
 
 
 def _command_risk(command: str) -> str:
-    from cockpit.act.commandline import CommandRefused, split_command
-    from cockpit.act.risk import judge, worst
-    from cockpit.observe.by_reference import is_sensitive
+    from cockpit.act.command_line import CommandRefused, split_command
+    from cockpit.act.command_risk import judge, worst
+    from cockpit.observe.sensitive_files import is_sensitive
 
     words: Sequence[str]
     try:
@@ -174,8 +174,8 @@ def _inside(path: Any, event: Event, place: Checkout, *, write: bool = False) ->
     """Whether a path is a file of the project, none of its machinery and not there to hold secrets."""
     from pathlib import Path
 
-    from cockpit.access.paths import Confined, PathRefused
-    from cockpit.observe.by_reference import is_sensitive
+    from cockpit.access.confined_paths import Confined, PathRefused
+    from cockpit.observe.sensitive_files import is_sensitive
 
     if not isinstance(path, str) or not path:
         return False

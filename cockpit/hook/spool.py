@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from cockpit.store.hook_pending import Told
+from cockpit.store.hooks.pending_events import Told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

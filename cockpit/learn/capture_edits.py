@@ -9,8 +9,8 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
+from cockpit.access.shell_syntax import Simple
 from cockpit.learn.capture_scripts import node_writes, python_writes
-from cockpit.learn.shell import Simple
 
 Read = Callable[[str], str | None]
 """The text of a file by its whole path; None where there is none. Scripts that a command runs, and

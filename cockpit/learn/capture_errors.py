@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from cockpit.access.shell_syntax import Simple
 from cockpit.learn.capture_edits import beneath
-from cockpit.learn.shell import Simple
 from cockpit.learn.test_output import TestResults, masked, plain
 
 _MESSAGE = 400

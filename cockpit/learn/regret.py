@@ -6,7 +6,7 @@ said so. Source: RFC-003 §14.1 (``decision_regret_total``); design of Learn.
 
 from __future__ import annotations
 
-from cockpit.learn.outcomes import Deed, Outcomes
+from cockpit.learn.decision_outcomes import Deed, Outcomes
 
 REGRETS = ("undone", "tests_failed", "follow_up_refused", "operator")
 """Why a decision is regretted."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cockpit.learn import test_output_go
-from cockpit.learn.shell import Simple, commands
-from cockpit.learn.test_results import Counts
+from cockpit.access.shell_syntax import Simple, commands
+from cockpit.learn import go_test_output
+from cockpit.learn.test_counts import Counts
 from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
 
 _MOST = 200_000
@@ -318,7 +318,7 @@ _READERS: dict[str, Callable[[str], Counts | None]] = {
     "unittest": _unittest,
     "jest": _jest,
     "vitest": _vitest,
-    "go": test_output_go.read,
+    "go": go_test_output.read,
     "cargo": _cargo,
     "node": _node,
 }

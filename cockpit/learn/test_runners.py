@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 
-from cockpit.learn.shell import Simple, commands
+from cockpit.access.shell_syntax import Simple, commands
 
 KNOWN = ("pytest", "unittest", "jest", "vitest", "go", "cargo", "node")
 """The runners whose counts are read."""

@@ -10,29 +10,33 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
-from cockpit.access.programs import ProgramMissing, run_git
-from cockpit.act.ground import stand_on
-from cockpit.learn.feedback import spoken
-from cockpit.learn.resume import briefing
-from cockpit.loop import editing, looking
-from cockpit.loop.engine import Engine
-from cockpit.loop.intent import Task, resolve
-from cockpit.loop.logline import logged
-from cockpit.loop.opening import Opening, opening
-from cockpit.loop.outcomes import Outcome
-from cockpit.loop.pulse import Pulse
-from cockpit.loop.rounds import SAID, SUBMITTED, run_session
-from cockpit.loop.ruling import Ruling, rule
-from cockpit.loop.settings import Limits, RuntimeSettings
-from cockpit.loop.target import Repository
-from cockpit.loop.task_types import load_task_types
-from cockpit.store import events, messages, pins, profiles, proposals, sessions, tasks
-from cockpit.store.clock import Clock, Ids
-from cockpit.store.database import Store, Tx
-from cockpit.store.errors import IllegalTransition
-from cockpit.store.feedback import Feedback
-from cockpit.store.place import Place
-from cockpit.store.sessions import Session
+from cockpit.access.run_program import ProgramMissing, run_git
+from cockpit.act.workspace import stand_on
+from cockpit.core.clock import Clock, Ids
+from cockpit.core.errors import IllegalTransition
+from cockpit.core.project_paths import Place
+from cockpit.learn.judge_waves import spoken
+from cockpit.learn.resume_text import briefing
+from cockpit.loop.change_waiter import Pulse
+from cockpit.loop.decisions import edit_action
+from cockpit.loop.decisions.decide_proposal import Ruling, rule
+from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.intake.first_message import Opening, opening
+from cockpit.loop.intake.intent import Task, resolve
+from cockpit.loop.intake.review_target import Repository
+from cockpit.loop.intake.task_types import load_task_types
+from cockpit.loop.runtime_settings import Limits, RuntimeSettings
+from cockpit.loop.session_loop import SAID, SUBMITTED, run_session
+from cockpit.loop.views import packet_inspection
+from cockpit.loop.views.log_lines import logged
+from cockpit.loop.wave_context import Engine
+from cockpit.store.backlog import tasks
+from cockpit.store.context import pins, profiles
+from cockpit.store.context.wave_feedback import Feedback
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import events, messages, proposals, sessions
+from cockpit.store.sessions.sessions import Session
 
 COMPLETIONS = 50
 
@@ -189,11 +193,11 @@ class Runtime:
 
     async def editable(self, proposal_id: str) -> tuple[str, str]:
         """The text of an action that the person may edit, and a suffix for the editor's file."""
-        return await editing.editable(self.engine, proposal_id)
+        return await edit_action.editable(self.engine, proposal_id)
 
     async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
         """Put the person's text in place; returns the id of the revision to decide."""
-        return (await editing.edit(self.engine, proposal_id, shown_digest, text)).proposal_id
+        return (await edit_action.edit(self.engine, proposal_id, shown_digest, text)).proposal_id
 
     async def feedback(self, wave_id: str, verdict: str, words: str = "") -> Feedback:
         """The person's verdict on a wave, ``good`` or ``bad``; a newer one replaces it.
@@ -204,16 +208,18 @@ class Runtime:
 
     async def explain(
         self, session_id: str, ordinal: int | None = None, *, band: str = ""
-    ) -> looking.Explanation:
+    ) -> packet_inspection.Explanation:
         """Why each fact of a wave was kept, shortened or dropped; of the newest packet without one."""
         return await self.store.read(
-            lambda found: looking.explained(found, session_id, ordinal, band=band)
+            lambda found: packet_inspection.explained(found, session_id, ordinal, band=band)
         )
 
-    async def packet_diff(self, session_id: str, before: int, after: int) -> looking.Difference:
+    async def packet_diff(
+        self, session_id: str, before: int, after: int
+    ) -> packet_inspection.Difference:
         """What changed in the packet between two waves of a session."""
         return await self.store.read(
-            lambda found: looking.difference(found, session_id, before, after)
+            lambda found: packet_inspection.difference(found, session_id, before, after)
         )
 
     async def pin(self, session_id: str, fact_id: str) -> pins.Pinned:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
+from cockpit.access.capability_tokens import holder
 from cockpit.access.principals import AGENT, Caller
-from cockpit.access.scopes import AGENT_SCOPES
-from cockpit.access.tokens import holder
+from cockpit.access.token_scopes import AGENT_SCOPES
 
 ANYBODY = Caller(f"{AGENT}mcp", AGENT_SCOPES)
 """A client on this machine that was given no token."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cockpit.mcp.schema import WrongArguments
+from cockpit.mcp.tool_schema import WrongArguments
 
 LONGEST_WAIT_S = 600
 """The longest that one call waits for a person, in seconds."""

@@ -19,11 +19,11 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 
 from cockpit import __version__
+from cockpit.backlog.tools.work_tool import Tier
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask
 from cockpit.mcp.callers import Guest
-from cockpit.mcp.desk import TIERS, Desk, Tool
-from cockpit.store.errors import CockpitError
-from cockpit.store.masking import mask
-from cockpit.work.tool import Tier
+from cockpit.mcp.dispatcher import TIERS, Desk, Tool
 
 INSTRUCTIONS = (
     "Tasks, work in progress and handoffs of this project, and its one gate for reading and acting: "

@@ -12,8 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from cockpit.observe.expand import expand
-from cockpit.observe.fanout import (
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask
+from cockpit.observe.context_request import ContextRequest
+from cockpit.observe.expand_globs import expand
+from cockpit.observe.fan_out import (
     JOB_TIMEOUT_S,
     MAX_CONCURRENT,
     MAX_FACTS,
@@ -23,10 +26,9 @@ from cockpit.observe.fanout import (
     fan_out,
     run_jobs,
 )
-from cockpit.observe.ground import Ground
-from cockpit.observe.preview import Preview, Source, band
-from cockpit.observe.request import ContextRequest
-from cockpit.observe.scope import ScopeItem
+from cockpit.observe.preview_cost import Preview, Source, band
+from cockpit.observe.project_snapshot import Ground
+from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.diff import DiffSource
 from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.github import IssueSource, PullRequestSource
@@ -34,9 +36,7 @@ from cockpit.observe.sources.log import LogSource
 from cockpit.observe.sources.search import SearchSource
 from cockpit.observe.sources.symbol import SymbolSource
 from cockpit.observe.sources.tree import TreeSource
-from cockpit.store.errors import CockpitError
-from cockpit.store.facts import Fact
-from cockpit.store.masking import mask
+from cockpit.store.context.facts import Fact
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.access.gh import GhCommand, GhRefused, parse_gh
+from cockpit.access.gh_command import GhCommand, GhRefused, parse_gh
 from cockpit.access.gh_table import COMMANDS
 
 REPO = "acme/api"

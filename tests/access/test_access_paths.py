@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cockpit.access.paths import Confined, PathMissing, PathRefused
+from cockpit.access.confined_paths import Confined, PathMissing, PathRefused
 
 
 @pytest.fixture

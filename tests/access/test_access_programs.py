@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.access.programs import (
+from cockpit.access.run_program import (
     ProgramMissing,
     git_argv,
     git_environment,
@@ -17,7 +17,7 @@ from cockpit.access.programs import (
     run_git,
     run_program,
 )
-from cockpit.store.errors import CockpitError
+from cockpit.core.errors import CockpitError
 
 
 def alive(pid: int) -> bool:

@@ -8,8 +8,8 @@ import os
 from act_world import show
 
 from cockpit.act.adapters import ADAPTERS, Outcome
-from cockpit.act.ground import ActGround
 from cockpit.act.sandbox import detect
+from cockpit.act.workspace import ActGround
 
 RUN = ADAPTERS["run"]
 CONFINES = asyncio.run(detect(os.environ)).works

@@ -16,9 +16,9 @@ from typing import Any
 
 from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
 from cockpit.act.adapters.adapter import Found
-from cockpit.act.ground import ActGround, stand_on
-from cockpit.act.outbox import Dispatcher
-from cockpit.store.database import Store
+from cockpit.act.dispatch_actions import Dispatcher
+from cockpit.act.workspace import ActGround, stand_on
+from cockpit.store.db.database import Store
 
 
 class Dying:

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cockpit.act.outbox import Dispatcher
-from cockpit.act.shown import Shown, shown
+from cockpit.act.dispatch_actions import Dispatcher
+from cockpit.act.preview import Shown, shown
 from cockpit.act.tools import parse_call
-from cockpit.store import outbox, sessions, waves
-from cockpit.store.database import Store, Tx
-from cockpit.store.outbox import Outgoing
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import outbox, sessions, waves
+from cockpit.store.sessions.outbox import Outgoing
 
 GH = Path(__file__).with_name("act_gh.py")
 

@@ -10,10 +10,10 @@ import pytest
 from act_sandbox import CONFINES
 from act_world import environment, install_gh, make_project, plant_wave
 
-from cockpit.act.ground import ActGround, stand_on
-from cockpit.act.outbox import Dispatcher
-from cockpit.store.clock import CountingIds, FixedClock
-from cockpit.store.database import Store
+from cockpit.act.dispatch_actions import Dispatcher
+from cockpit.act.workspace import ActGround, stand_on
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.store.db.database import Store
 
 collect_ignore = [] if CONFINES else ["test_act_confined.py"]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.act.commandline import CommandRefused, split_command
-from cockpit.act.risk import judge
+from cockpit.act.command_line import CommandRefused, split_command
+from cockpit.act.command_risk import judge
 
 
 @pytest.mark.parametrize(

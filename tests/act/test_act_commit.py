@@ -6,8 +6,8 @@ import pytest
 from act_world import git, show
 
 from cockpit.act.adapters import ADAPTERS
-from cockpit.act.ground import ActGround
-from cockpit.act.shown import ActionRefused
+from cockpit.act.preview import ActionRefused
+from cockpit.act.workspace import ActGround
 
 COMMIT = ADAPTERS["git_commit"]
 

@@ -13,9 +13,9 @@ from act_sandbox import RUN, run, said
 from act_world import environment, git, queue, show
 from test_act_crash import Ids, appears, start_victim, victim_goes
 
-from cockpit.act.ground import ActGround, stand_on
-from cockpit.act.outbox import Dispatcher
-from cockpit.store.database import Store
+from cockpit.act.dispatch_actions import Dispatcher
+from cockpit.act.workspace import ActGround, stand_on
+from cockpit.store.db.database import Store
 
 
 async def test_home_network_tmp_and_system_are_out_of_reach(project: Path, tmp_path: Path) -> None:

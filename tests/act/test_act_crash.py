@@ -15,10 +15,10 @@ import pytest
 from act_world import git, now, queue, receipts, show
 
 from cockpit.act.adapters import ADAPTERS
-from cockpit.act.ground import ActGround
-from cockpit.act.outbox import Dispatcher, settle
-from cockpit.store import outbox
-from cockpit.store.database import Store
+from cockpit.act.dispatch_actions import Dispatcher, settle
+from cockpit.act.workspace import ActGround
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import outbox
 
 VICTIM = Path(__file__).with_name("act_victim.py")
 Ids = tuple[str, str]

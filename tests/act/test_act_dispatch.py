@@ -11,11 +11,11 @@ from act_world import journalled, now, plant_wave, queue, receipts, show
 
 from cockpit.act.adapters import Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded
-from cockpit.act.ground import ActGround
-from cockpit.act.outbox import Dispatcher, settle
-from cockpit.store import outbox
-from cockpit.store.database import Store
-from cockpit.store.errors import IllegalTransition
+from cockpit.act.dispatch_actions import Dispatcher, settle
+from cockpit.act.workspace import ActGround
+from cockpit.core.errors import IllegalTransition
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import outbox
 
 Ids = tuple[str, str]
 

@@ -11,12 +11,12 @@ from act_world import show
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cockpit.access.paths import Confined
+from cockpit.access.confined_paths import Confined
 from cockpit.act.adapters import ADAPTERS
-from cockpit.act.ground import ActGround
 from cockpit.act.sandbox import Sandbox
-from cockpit.act.textfile import ActionRefused, places
+from cockpit.act.text_edits import ActionRefused, places
 from cockpit.act.tools import MalformedCall
+from cockpit.act.workspace import ActGround
 
 PLAIN = Sandbox(None, None, "not asked for")
 texts = st.text(st.sampled_from("ab\n\r é😀\t"), max_size=60)

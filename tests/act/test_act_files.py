@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from act_world import show
 
-from cockpit.access.paths import PathRefused
+from cockpit.access.confined_paths import PathRefused
 from cockpit.act.adapters import ADAPTERS
-from cockpit.act.ground import ActGround
-from cockpit.act.shown import ActionRefused
-from cockpit.store.canonical import canonical_json
+from cockpit.act.preview import ActionRefused
+from cockpit.act.workspace import ActGround
+from cockpit.core.canonical_json import canonical_json
 
 WRITE = ADAPTERS["write_file"]
 

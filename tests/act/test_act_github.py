@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from act_world import show
 
-from cockpit.access.gh_words import GhRefused
+from cockpit.access.gh_flags import GhRefused
 from cockpit.act.adapters import ADAPTERS
-from cockpit.act.adapters.github import marker
-from cockpit.act.ground import ActGround
-from cockpit.act.shown import ActionRefused
-from cockpit.store.errors import CockpitError
+from cockpit.act.adapters.github_write import marker
+from cockpit.act.preview import ActionRefused
+from cockpit.act.workspace import ActGround
+from cockpit.core.errors import CockpitError
 
 GITHUB = ADAPTERS["github"]
 BODY = "Two findings:\n\n1. `area` rounds — $(rm -rf /) & \"quotes\" 'too'\n--body no\n"

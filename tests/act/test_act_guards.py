@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from cockpit.act.ground import ActGround
 from cockpit.act.guards import (
     GuardState,
     Refusal,
@@ -18,6 +17,7 @@ from cockpit.act.guards import (
     standard_guards,
 )
 from cockpit.act.tools import parse_call
+from cockpit.act.workspace import ActGround
 
 
 def asked(ground: ActGround, state: GuardState, name: str, **arguments: Any) -> Refusal | None:

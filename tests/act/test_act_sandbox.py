@@ -10,9 +10,9 @@ import pytest
 from act_sandbox import CONFINES, RUN, run, said
 from act_world import environment, git, show
 
-from cockpit.act.adapters.command import test_counts as counts_of
-from cockpit.act.ground import ActGround, clean_environment, stand_on
+from cockpit.act.adapters.run_command import test_counts as counts_of
 from cockpit.act.sandbox import Sandbox
+from cockpit.act.workspace import ActGround, clean_environment, stand_on
 
 
 @pytest.fixture(params=["plain", "confined"] if CONFINES else ["plain"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.act.payloads import EditFile, Finish, RequestContext, Run
+from cockpit.act.tool_payloads import EditFile, Finish, RequestContext, Run
 from cockpit.act.tools import ACTIONS, TOOLS, MalformedCall, parse_call
 
 GOOD = {

@@ -16,14 +16,15 @@ from typing import Any
 import httpx2
 from learn.learn_world import World, fact
 
-from cockpit.access import tokens
+from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
-from cockpit.loop.horizon import roll_back
-from cockpit.loop.settings import RuntimeSettings
-from cockpit.store import journal, profiles
-from cockpit.store.adaptations import ChangeProposal, changes
-from cockpit.store.database import Store
-from cockpit.store.place import find_place
+from cockpit.core.project_paths import find_place
+from cockpit.loop.decisions.profile_change_expiry import roll_back
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.context import profiles
+from cockpit.store.context.profile_changes import ChangeProposal, changes
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
 
 COMMAND = (sys.executable, "-m", "cockpit")
 PATIENCE_S = 60
@@ -51,7 +52,7 @@ class Project:
     ) -> tuple[str, str]:
         """The id of a new token, and its secret."""
         made, secret = self.store.write_now(
-            lambda tx: tokens.issue(
+            lambda tx: capability_tokens.issue(
                 tx,
                 namespace=namespace,
                 scopes=frozenset(scopes),

@@ -11,15 +11,16 @@ import httpx2
 import pytest
 from api_world import API, APPROVE, PROPOSE, READ, Project, raw, told
 
-from cockpit.access import tokens
-from cockpit.access.listening import Address
+from cockpit.access import capability_tokens
+from cockpit.access.listen_address import Address
 from cockpit.access.principals import PERSON
 from cockpit.api.application import application
-from cockpit.api.gate import Gate
-from cockpit.loop.settings import RuntimeSettings
-from cockpit.store import proposals
-from cockpit.store import waves as wave_runs
-from cockpit.store.database import Store, Tx
+from cockpit.api.middleware import Gate
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import proposals
+from cockpit.store.sessions import waves as wave_runs
 
 JSON = {"Content-Type": "application/json"}
 GUARDED = (
@@ -49,7 +50,7 @@ def test_without_a_token_that_opens_it_nothing_is_served(
         told(wrong, 401, "token_unknown")
         assert 'error="invalid_token"' in wrong.headers["www-authenticate"]
     cap_id, secret = at.issued("ci", scope)
-    at.store.write_now(lambda tx: tokens.revoke(tx, cap_id, PERSON))
+    at.store.write_now(lambda tx: capability_tokens.revoke(tx, cap_id, PERSON))
     revoked = http.request(method, path, headers={"Authorization": f"Bearer {secret}"})
     assert secret not in json.dumps(told(revoked, 401, "token_revoked"))
     _, late = at.issued("ci", scope, expires_s=0)

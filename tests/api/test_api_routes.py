@@ -25,12 +25,12 @@ from api_world import (
 )
 
 from cockpit.access.principals import PERSON
-from cockpit.loop import adapting
-from cockpit.loop.outcomes import Outcome
-from cockpit.loop.settings import RuntimeSettings
-from cockpit.orient.portable import document, imported
-from cockpit.store import packets, profiles
-from cockpit.store.database import Tx
+from cockpit.loop.decisions import profile_change_service
+from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.orient.profile_changes.profile_json import document, imported
+from cockpit.store.context import packets, profiles
+from cockpit.store.db.transaction import Tx
 
 
 def proposed(at: Project, http: httpx2.Client, **fields: object) -> str:
@@ -159,7 +159,7 @@ def test_only_an_admin_approves_what_holds_for_good(at: Project, http: httpx2.Cl
         body = document(base)
         body["rules"][0]["priority_weight"] = 1.25
         change = imported(json.dumps(body), base, waves=0, reason="for good")
-        return adapting.propose(
+        return profile_change_service.propose(
             tx, RuntimeSettings(), change, PERSON, profile_id=name, proposal_id="p-good"
         )
 

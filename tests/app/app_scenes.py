@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cockpit.orient.adaptation import applied
-from cockpit.orient.payload import parse
-from cockpit.orient.proposed import proposal_body, title
-from cockpit.store import messages, outbox, proposals, requests, sessions, waves
-from cockpit.store.actions import Action
-from cockpit.store.attention import shipped
-from cockpit.store.database import Store, Tx
+from cockpit.orient.profile_changes.apply_change import applied
+from cockpit.orient.profile_changes.change_preview import proposal_body, title
+from cockpit.orient.profile_changes.parse_change import parse
+from cockpit.store.context.profile_model import shipped
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import context_requests, messages, outbox, proposals, sessions, waves
 
 BANDS = (
     ("identity", 4_100, 12_000, 18_000, 25_000, 9, 0),
@@ -186,7 +187,7 @@ class Scene:
                 wave_id=self.wave_id, title=f"read {len(rows)} items", body=body, risk="low",
                 revises=revises,
             )  # fmt: skip
-            requests.create(
+            context_requests.create(
                 tx, request_id=f"r-{proposal_id}", session_id=self.session_id,
                 wave_id=self.wave_id, call_id="c1", purpose=body["purpose"],
                 question=body["question"], escalation=body["escalation"], items=rows,
@@ -210,7 +211,7 @@ class Scene:
             {"item": i, "facts": 4, "new": 4, "tokens": t, "error": ""} for i, t, _, _ in ITEMS
         ]
         self.store.write_now(
-            lambda tx: requests.fetched(
+            lambda tx: context_requests.fetched(
                 tx, f"r-{proposal_id}", wave_id=self.wave_id, outcomes=outcomes
             )
         )

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.screen import CockpitScreen
+from cockpit.app.screens.cockpit_screen import CockpitScreen
 
 LOOKS = 1_000
 STILL = 4

@@ -7,19 +7,14 @@ from pathlib import Path
 import work_scenes
 from app_scenes import Scene
 
-from cockpit.store import (
-    chain_sessions,
-    chains,
-    handoffs,
-    session_metrics,
-    sessions,
-    task_runs,
-    wip,
-)
-from cockpit.store import tasks as stored_tasks
-from cockpit.store.actions import Action
-from cockpit.store.database import Store, Tx
-from cockpit.work import backlog
+from cockpit.backlog import service
+from cockpit.store.backlog import handoffs, wip
+from cockpit.store.backlog import tasks as stored_tasks
+from cockpit.store.chains import chains, session_metrics, task_runs, workers
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import sessions
 
 ROLES = {
     "implement": "implementer",
@@ -60,7 +55,7 @@ class ChainScene:
         """The next session of the chain begins."""
         self.ordinal += 1
         chain, ordinal = self.chain(), self.ordinal
-        self.store.write_now(lambda tx: chain_sessions.start(tx, chain, ordinal, token_limit=limit))
+        self.store.write_now(lambda tx: workers.start(tx, chain, ordinal, token_limit=limit))
         return self
 
     def rests(
@@ -70,18 +65,18 @@ class ChainScene:
         chain, ordinal = self.chain(), self.ordinal
 
         def step(tx: Tx) -> None:
-            chain_sessions.beat(
+            workers.beat(
                 tx, chain.chain_id, ordinal, tokens=tokens, dropped_share=0.04, cost_usd=cost,
                 batches=2,
             )  # fmt: skip
-            chain_sessions.end(tx, chain, ordinal, "clean", reason)
+            workers.end(tx, chain, ordinal, "clean", reason)
 
         self.store.write_now(step)
         return self
 
     def dies(self, reason: str = "its process is gone") -> ChainScene:
         chain, ordinal = self.chain(), self.ordinal
-        self.store.write_now(lambda tx: chain_sessions.crash(tx, chain, ordinal, reason))
+        self.store.write_now(lambda tx: workers.crash(tx, chain, ordinal, reason))
         return self
 
     def ends(self, status: str = "completed", reason: str = "") -> ChainScene:
@@ -122,7 +117,7 @@ class ChainScene:
             )
             status = "review" if step.endswith("review") or step == "merge" else "in_progress"
             if step not in task_runs.ENDS:
-                backlog.set_status(tx, task_id, status, by="engine")
+                service.set_status(tx, task_id, status, by="engine")
                 phase = {"implement": "implementing", "test": "testing", "fix": "fixing"}.get(step)
                 wip.update(
                     tx, task_id, {"phase": phase or "reviewing", "next_step": next_step or step},
@@ -178,7 +173,7 @@ class ChainScene:
             task_runs.end(tx, task_runs.steps(tx.connection, task_id)[-1], verdict, summary=words)
             handoffs.set_handoff(tx, task_id, verdict, words, [], "", by="engine")
             reason = words if status == "blocked" else None
-            backlog.set_status(tx, task_id, status, reason, by="engine")
+            service.set_status(tx, task_id, status, reason, by="engine")
 
         self.store.write_now(end)
         return self

@@ -12,17 +12,17 @@ import pytest
 import pytest_textual_snapshot
 from app_git import git
 
-from cockpit.act.ground import stand_on
-from cockpit.loop.engine import Engine
-from cockpit.loop.pulse import Pulse
+from cockpit.act.workspace import stand_on
+from cockpit.core.clock import Clock, CountingIds, FixedClock
+from cockpit.core.project_paths import find_place
+from cockpit.loop.change_waiter import Pulse
+from cockpit.loop.intake.task_types import load_task_types
 from cockpit.loop.runtime import Runtime, open_runtime
-from cockpit.loop.settings import RuntimeSettings
-from cockpit.loop.task_types import load_task_types
-from cockpit.store import sessions
-from cockpit.store.clock import Clock, CountingIds, FixedClock
-from cockpit.store.database import Store
-from cockpit.store.place import find_place
-from cockpit.store.sessions import Session
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.wave_context import Engine
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import sessions
+from cockpit.store.sessions.sessions import Session
 
 SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots"
 _TERMINAL = re.compile(r"terminal-\d+-")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from app_scenes import Scene
 
-from cockpit.orient.columns import read
-from cockpit.orient.compile import compile_packet
-from cockpit.store import facts, packets, profiles, waves
-from cockpit.store.database import Tx
-from cockpit.store.facts import Fact, Level
+from cockpit.orient.compile_packet import compile_packet
+from cockpit.orient.fact_arrays import read
+from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context.facts import Fact, Level
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import waves
 
 
 def fact(number: int, *, band: str = "situational", tokens: int = 900, text: str = "") -> Fact:

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from cockpit.app import wording
-from cockpit.app.action import Moment, spelled
-from cockpit.app.actions import ACTIONS, FIXED, remapped
-from cockpit.app.acts import Acts
-from cockpit.app.dialogs import HelpText
-from cockpit.app.keys import bindings
+from cockpit.app import key_hints
+from cockpit.app.actions.action import Moment, spelled
+from cockpit.app.actions.bindings import bindings
+from cockpit.app.actions.registry import ACTIONS, FIXED, remapped
+from cockpit.app.actions.screen_actions import Acts
+from cockpit.app.dialogs.question import HelpText
 from widgets.views import ProposalView, QueueView
 
 BY_ID = {action.id: action for action in ACTIONS}
@@ -51,7 +51,7 @@ def test_the_help_tells_every_action():
     ],
 )
 def test_the_footer_tells_what_is_valid_now(moment, there, not_there):
-    labels = [(hint.key, hint.label) for hint in wording.footer(ACTIONS, moment)]
+    labels = [(hint.key, hint.label) for hint in key_hints.footer(ACTIONS, moment)]
     for name in there:
         assert (BY_ID[name].key, BY_ID[name].label) in labels
     for name in not_there:
@@ -91,9 +91,9 @@ def test_what_is_wrong_with_keys_is_said(keys, word):
 def test_the_panel_tells_of_the_second_key():
     front = ProposalView("p", "action", "run rm", "high", "d", second_key=True)
     queue = QueueView(front, 0, 1)
-    assert wording.deciding(ACTIONS, queue)[0].label == "then y approve"
-    assert wording.deciding(ACTIONS, queue, second=True)[0].key == "y"
-    assert wording.deciding(ACTIONS, QueueView()) == ()
+    assert key_hints.deciding(ACTIONS, queue)[0].label == "then y approve"
+    assert key_hints.deciding(ACTIONS, queue, second=True)[0].key == "y"
+    assert key_hints.deciding(ACTIONS, QueueView()) == ()
 
 
 @pytest.mark.parametrize(

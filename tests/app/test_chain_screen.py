@@ -11,14 +11,17 @@ from app_world import look, settled, until
 from chain_scenes import ChainScene
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs import PickOne
-from cockpit.app.peek import Peek
-from cockpit.app.task_screen import TaskScreen
-from cockpit.store import chains, journal, messages, outbox, proposals, sessions, tasks
-from cockpit.store.clock import RandomIds, SystemClock
-from cockpit.store.database import Store
-from cockpit.work import backlog
-from cockpit.work import chain as chain_work
+from cockpit.app.dialogs.peek_session import Peek
+from cockpit.app.dialogs.question import PickOne
+from cockpit.app.screens.task_screen import TaskScreen
+from cockpit.backlog import service
+from cockpit.chains import chain_rules as chain_work
+from cockpit.core.clock import RandomIds, SystemClock
+from cockpit.store.backlog import tasks
+from cockpit.store.chains import chains
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.sessions import messages, outbox, proposals, sessions
 
 WIDE = (150, 42)
 SIZES = [(20, 6), (40, 12), (80, 24), (100, 30), (200, 50), (300, 80)]
@@ -190,8 +193,8 @@ async def test_a_blocked_task_is_tried_again(still, running, key):
 
 async def test_a_chain_that_stopped_goes_on_in_a_process_of_its_own(still, project):
     def all_done(tx) -> None:
-        made = backlog.create_task(tx, "Seed the jitter", by="person")
-        backlog.set_status(tx, made.task_id, "done", by="person")
+        made = service.create_task(tx, "Seed the jitter", by="person")
+        service.set_status(tx, made.task_id, "done", by="person")
 
     still.store.write_now(all_done)
     made = await chain_work.begin(still.store, still.place, chain_work.Order("all"))

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from cockpit.app import draft, editor
-from cockpit.store.place import find_place
+from cockpit.app import external_editor, prompt_draft
+from cockpit.core.project_paths import find_place
 
 
 @pytest.fixture
@@ -24,23 +24,23 @@ def write(tmp_path):
 
 
 def test_the_editor_is_the_persons():
-    assert editor.command({"VISUAL": "code --wait", "EDITOR": "vi"}) == ["code", "--wait"]
-    assert editor.command({"EDITOR": "nano"}) == ["nano"]
-    assert editor.command({"VISUAL": " "}) == ["vi"]
-    with pytest.raises(editor.EditorFailed, match=r"\$EDITOR cannot be read"):
-        editor.command({"EDITOR": "vi 'x"})
+    assert external_editor.command({"VISUAL": "code --wait", "EDITOR": "vi"}) == ["code", "--wait"]
+    assert external_editor.command({"EDITOR": "nano"}) == ["nano"]
+    assert external_editor.command({"VISUAL": " "}) == ["vi"]
+    with pytest.raises(external_editor.EditorFailed, match=r"\$EDITOR cannot be read"):
+        external_editor.command({"EDITOR": "vi 'x"})
 
 
 def test_what_was_saved_comes_back(write):
     argv = write("file.write_text(file.read_text().upper() + '\\n')")
-    assert editor.edited("two\nlines", argv=argv) == "TWO\nLINES"
-    assert editor.edited("two\nlines\n", argv=argv) == "TWO\nLINES\n\n"
+    assert external_editor.edited("two\nlines", argv=argv) == "TWO\nLINES"
+    assert external_editor.edited("two\nlines\n", argv=argv) == "TWO\nLINES\n\n"
 
 
 def test_the_file_is_private_named_for_what_it_is_and_gone_after(write, tmp_path):
     argv = write(f"pathlib.Path({str(tmp_path / 'seen')!r}).write_text(str(file) + ' ' + "
                  "oct(file.stat().st_mode & 0o777))")  # fmt: skip
-    editor.edited("x", argv=argv, suffix=".py")
+    external_editor.edited("x", argv=argv, suffix=".py")
     name, mode = (tmp_path / "seen").read_text().split()
     assert name.endswith(".py")
     assert mode == "0o600"
@@ -48,21 +48,21 @@ def test_the_file_is_private_named_for_what_it_is_and_gone_after(write, tmp_path
 
 
 def test_an_editor_that_fails_says_so(write):
-    with pytest.raises(editor.EditorFailed, match="ended with 3; nothing changed"):
-        editor.edited("x", argv=write("sys.exit(3)"))
-    with pytest.raises(editor.EditorFailed, match="does not start"):
-        editor.edited("x", argv=["no-such-editor-anywhere"])
+    with pytest.raises(external_editor.EditorFailed, match="ended with 3; nothing changed"):
+        external_editor.edited("x", argv=write("sys.exit(3)"))
+    with pytest.raises(external_editor.EditorFailed, match="does not start"):
+        external_editor.edited("x", argv=["no-such-editor-anywhere"])
 
 
 def test_a_draft_is_kept_privately_and_taken_away(project):
     place = find_place(project)
-    assert draft.load(place) == ""
+    assert prompt_draft.load(place) == ""
     place.prepare()
-    draft.save(place, "half\na thought ☕")
-    assert draft.load(place) == "half\na thought ☕"
+    prompt_draft.save(place, "half\na thought ☕")
+    assert prompt_draft.load(place) == "half\na thought ☕"
     assert stat.S_IMODE((place.state / "draft.txt").stat().st_mode) == 0o600
-    draft.save(place, "")
-    assert draft.load(place) == ""
+    prompt_draft.save(place, "")
+    assert prompt_draft.load(place) == ""
     assert list(place.state.glob("draft*")) == []
 
 
@@ -73,5 +73,5 @@ def test_a_draft_does_not_follow_links(project, tmp_path):
     target.write_text("mine")
     (place.state / "draft.new").symlink_to(target)
     with pytest.raises(OSError):
-        draft.save(place, "words")
+        prompt_draft.save(place, "words")
     assert target.read_text() == "mine"

@@ -9,9 +9,10 @@ from app_git import git
 from app_world import screen_of, settled, until
 
 from cockpit.app.application import CockpitApp
-from cockpit.decide.choose import ModelSettings
-from cockpit.store import journal, messages, proposals, sessions
-from cockpit.store.clock import FixedClock
+from cockpit.core.clock import FixedClock
+from cockpit.decide.choose_model import ModelSettings
+from cockpit.store.journal import journal
+from cockpit.store.sessions import messages, proposals, sessions
 
 SCENARIO = """
 [[turn]]

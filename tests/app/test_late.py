@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from cockpit.app.late import LateEngine
+from cockpit.app.deferred_engine import LateEngine
+from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime import Runtime
-from cockpit.store.errors import CockpitError
 
 
 async def test_what_is_asked_too_early_waits_for_the_engine(still: Runtime) -> None:

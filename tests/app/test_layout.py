@@ -7,8 +7,8 @@ from app_scenes import Scene
 from app_world import look, settled, until
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.panes import PANES
-from cockpit.store import proposals
+from cockpit.app.screens.panes import PANES
+from cockpit.store.sessions import proposals
 
 
 @pytest.fixture

@@ -8,11 +8,12 @@ from app_world import settled, until
 from packet_scenes import compiled, done, fact
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.band_facts import BandFacts, ReadFact, origin
-from cockpit.app.packet_diff import PacketDiffScreen
-from cockpit.orient.verify import verify
-from cockpit.store import feedback, journal, pins
-from cockpit.store.errors import IllegalTransition, NotFound
+from cockpit.app.dialogs.band_facts import BandFacts, ReadFact, origin
+from cockpit.app.dialogs.packet_diff import PacketDiffScreen
+from cockpit.core.errors import IllegalTransition, NotFound
+from cockpit.orient.verify_packet import verify
+from cockpit.store.context import pins, wave_feedback
+from cockpit.store.journal import journal
 
 
 @pytest.fixture
@@ -180,7 +181,7 @@ async def test_plus_and_minus_judge_the_last_wave(still, scene):
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press(*"no tests", "enter")
         await until(pilot, lambda: "wave 1 was bad: no tests" in text(app))
-    kept = still.store.read_now(lambda c: feedback.latest(c, scene.wave_id))
+    kept = still.store.read_now(lambda c: wave_feedback.latest(c, scene.wave_id))
     assert (kept.judged.operator.verdict, kept.judged.operator.words) == ("bad", "no tests")
 
 

@@ -7,10 +7,11 @@ from app_world import look, screen_of, settled, until
 
 from cockpit.access.principals import PERSON
 from cockpit.app.application import CockpitApp
-from cockpit.app.steering import Discuss, Say, Steering
-from cockpit.store import proposals, tasks
-from cockpit.work.commissions import COMMISSIONS
-from cockpit.work.planning.proposing import propose
+from cockpit.app.key_policy import Discuss, Say, Steering
+from cockpit.backlog.approved_plans import COMMISSIONS
+from cockpit.backlog.planning.propose_plan import propose
+from cockpit.store.backlog import tasks
+from cockpit.store.sessions import proposals
 from widgets.views import ProposalView
 
 WIDE = (150, 42)

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_project_work import DETAIL, JSON, row
 
-from cockpit.app.project_chains import Chains
-from cockpit.app.project_trees import CLOSED, LIVE, WHOLE, Trees
-from cockpit.app.projection import State
-from cockpit.store import chain_sessions, chains, journal
-from cockpit.store.actions import Action
-from cockpit.store.chains import Progress
-from widgets.chain_views import ChainSessionView, ChainTaskView, ChainView
+from cockpit.app.projection.chain_trees import CLOSED, LIVE, WHOLE, Trees
+from cockpit.app.projection.chains import Chains
+from cockpit.app.projection.fold import State
+from cockpit.store.chains import chains, workers
+from cockpit.store.chains.chains import Progress
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+from widgets.work.chain_views import ChainSessionView, ChainTaskView, ChainView
 
 ACTIONS = st.sampled_from(
     [str(action) for action in Action
@@ -119,7 +120,7 @@ def test_what_the_trees_say_is_what_the_tables_say(still, project):
         assert (mine.status, mine.scope_kind, mine.scope_id, mine.branch) == (
             stored.status, stored.scope_kind, stored.scope_id, stored.branch,
         )  # fmt: skip
-        known = still.store.read_now(lambda c, s=stored: chain_sessions.of_chain(c, s.chain_id))
+        known = still.store.read_now(lambda c, s=stored: workers.of_chain(c, s.chain_id))
         assert [(each.ordinal, each.status, each.reason) for each in known] == [
             (each.ordinal, each.status, each.reason) for each in mine.chain_sessions.values()
         ]

@@ -10,15 +10,16 @@ import work_scenes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.app.project_kanban import Looking, lines, summary
-from cockpit.app.project_task import task_view
-from cockpit.app.project_work import COLUMNS, Work, number_in
-from cockpit.app.projection import State
-from cockpit.store import dependencies, epics, journal, stories, tasks, work_queue
-from cockpit.store.actions import Action
-from cockpit.store.errors import CockpitError
-from cockpit.store.journal import Row
-from cockpit.work import backlog
+from cockpit.app.projection.backlog import COLUMNS, Work, number_in
+from cockpit.app.projection.fold import State
+from cockpit.app.projection.kanban import Looking, lines, summary
+from cockpit.app.projection.task_detail import task_view
+from cockpit.backlog import service
+from cockpit.core.errors import CockpitError
+from cockpit.store.backlog import dependencies, epics, stories, tasks, work_queue
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.journal import Row
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.just(10**40) | st.text(max_size=9),
@@ -143,31 +144,31 @@ def test_after_any_operations_the_fold_says_what_the_tables_say(still, seed):
     def operation(tx) -> None:
         match choose.randrange(8):
             case 0:
-                backlog.set_status(
+                service.set_status(
                     tx, task(), choose.choice([*COLUMNS, "archived"]), "why", by="agent"
                 )
             case 1:
-                backlog.block(tx, task(), "a reason", by="agent")
+                service.block(tx, task(), "a reason", by="agent")
             case 2:
-                backlog.resolve_blocker(tx, task(), by="agent")
+                service.resolve_blocker(tx, task(), by="agent")
             case 3:
-                backlog.reopen(tx, task(), by="agent")
+                service.reopen(tx, task(), by="agent")
             case 4:
                 how = choose.choice(dependencies.TYPES)
-                backlog.add_dependency(tx, task(), task(), how, by="agent")
+                service.add_dependency(tx, task(), task(), how, by="agent")
             case 5:
-                backlog.remove_dependency(tx, task(), task(), by="agent")
+                service.remove_dependency(tx, task(), task(), by="agent")
             case 6:
                 changes = {"title": f"other {choose.random()}", "story_id": choose.choice(["S-1", "S-3", ""]),
                            "needs_rework": choose.random() < 0.5}  # fmt: skip
-                backlog.update_task(tx, task(), changes, by="agent")
+                service.update_task(tx, task(), changes, by="agent")
             case _:
-                backlog.update_epic(
+                service.update_epic(
                     tx, f"E-{choose.randint(1, 2)}", {"priority": f"P{choose.randint(0, 3)}"},
                     by="agent",
                 )  # fmt: skip
 
-    still.store.write_now(lambda tx: backlog.create_task(tx, "eleventh", by="agent"))
+    still.store.write_now(lambda tx: service.create_task(tx, "eleventh", by="agent"))
     for _ in range(120):
         try:
             still.store.write_now(operation)

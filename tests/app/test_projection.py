@@ -10,10 +10,10 @@ from app_scenes import ITEMS, Scene, to_decide
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.app.projection import State
-from cockpit.store import journal
-from cockpit.store.actions import Action
-from cockpit.store.journal import Row
+from cockpit.app.projection.fold import State
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.journal import Row
 
 NOW = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
 

@@ -6,11 +6,11 @@ import pytest
 from app_scenes import Scene, to_decide
 from app_world import calm, until
 
-from cockpit.app.projection import State
-from cockpit.app.replay import ReplayApp, ReplayScreen, run_replay, session_rows
-from cockpit.store import journal
-from cockpit.store.clock import moment
-from cockpit.store.errors import NotFound
+from cockpit.app.projection.fold import State
+from cockpit.app.screens.replay_screen import ReplayApp, ReplayScreen, run_replay, session_rows
+from cockpit.core.clock import moment
+from cockpit.core.errors import NotFound
+from cockpit.store.journal import journal
 
 
 @pytest.fixture

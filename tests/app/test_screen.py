@@ -9,10 +9,11 @@ from packet_scenes import compiled, done, fact
 
 import themes
 from cockpit.app.application import CockpitApp
-from cockpit.app.band_facts import BandFacts
-from cockpit.app.replay import ReplayApp
-from cockpit.store import journal, pins
-from cockpit.store.actions import Action
+from cockpit.app.dialogs.band_facts import BandFacts
+from cockpit.app.screens.replay_screen import ReplayApp
+from cockpit.store.context import pins
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
 
 WIDE = (150, 42)
 

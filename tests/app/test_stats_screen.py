@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from app_world import screen_of, settled, until
-from stats.chain_days import Days, three_days
+from chains.measures.chain_days import Days, three_days
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.stats_screen import StatsScreen
+from cockpit.app.screens.stats_screen import StatsScreen
 
 WIDE = (150, 42)
 SMALL = (80, 24)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cockpit.app.steering import Approve, AskSecond, Discuss, Leave, Nothing, Say, Steering
-from cockpit.store.clock import FixedClock
+from cockpit.app.key_policy import Approve, AskSecond, Discuss, Leave, Nothing, Say, Steering
+from cockpit.core.clock import FixedClock
 from widgets.views import ProposalView
 
 ONE = ProposalView("p-1", "action", "edit a.py", "medium", "d1", session="s-1")

@@ -8,9 +8,9 @@ import sys
 import pytest
 from app_terminal import Terminal
 
-from cockpit.store import sessions
-from cockpit.store.database import Store
-from cockpit.store.place import find_place
+from cockpit.core.project_paths import find_place
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import sessions
 
 ASKS = """
 [[turn]]

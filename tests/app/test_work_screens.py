@@ -6,19 +6,20 @@ import pytest
 import work_scenes
 from app_world import settled, until
 
+from cockpit.app.actions.palette import Palette
 from cockpit.app.application import CockpitApp
-from cockpit.app.board_screen import BoardScreen
-from cockpit.app.dialogs import Ask, Help, PickOne
-from cockpit.app.form_dialog import FormDialog
-from cockpit.app.palette import Palette
-from cockpit.app.queue_screen import QueueScreen
-from cockpit.app.task_memory import HandoffInspector, WipInspector
-from cockpit.app.task_screen import TaskScreen
-from cockpit.store import dependencies, epics, handoffs, journal, stories, tasks, wip, work_activity
-from cockpit.store.actions import Action
-from cockpit.store.clock import CountingIds, SystemClock
-from cockpit.store.database import Store
-from cockpit.work import backlog
+from cockpit.app.dialogs.form_dialog import FormDialog
+from cockpit.app.dialogs.question import Ask, Help, PickOne
+from cockpit.app.dialogs.task_memory import HandoffInspector, WipInspector
+from cockpit.app.screens.board_screen import BoardScreen
+from cockpit.app.screens.queue_screen import QueueScreen
+from cockpit.app.screens.task_screen import TaskScreen
+from cockpit.backlog import service
+from cockpit.core.clock import CountingIds, SystemClock
+from cockpit.store.backlog import dependencies, epics, handoffs, stories, task_activity, tasks, wip
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
 
 WIDE = (150, 42)
 SIZES = [(20, 6), (40, 12), (300, 80), (80, 24), (100, 30), (200, 50), WIDE]
@@ -160,7 +161,7 @@ async def test_keys_start_finish_block_unblock_and_reopen(filled):
         await until(pilot, lambda: isinstance(app.screen, Ask))
         await pilot.press(*"all read", "enter")
         await until(pilot, lambda: board.moment.task == "done")
-        notes = filled.store.read_now(lambda c: work_activity.of_task(c, "T-3"))
+        notes = filled.store.read_now(lambda c: task_activity.of_task(c, "T-3"))
         assert [(each.description, each.actor) for each in notes] == [("all read", "person")]
         await pilot.press("o")
         await until(pilot, lambda: isinstance(app.screen, Ask))
@@ -187,7 +188,7 @@ async def test_a_block_without_a_reason_is_refused_in_words(filled):
 
 async def test_the_last_task_of_a_story_says_what_it_completed(filled):
     app = CockpitApp(filled)
-    filled.store.write_now(lambda tx: backlog.archive(tx, "T-9", by="person"))
+    filled.store.write_now(lambda tx: service.archive(tx, "T-9", by="person"))
     async with app.run_test(size=WIDE) as pilot:
         board = await on_board(pilot, app)
         await to_card(pilot, board, "T-8")
@@ -310,7 +311,7 @@ async def test_a_task_is_seen_in_full_and_live(filled):
         ):  # fmt: skip
             assert words in drawn, words
         filled.store.write_now(
-            lambda tx: backlog.add_activity(tx, "T-2", "note", "seen by both", by="agent")
+            lambda tx: service.add_activity(tx, "T-2", "note", "seen by both", by="agent")
         )
         await until(pilot, lambda: "seen by both" in text(app))
         await pilot.press("i")

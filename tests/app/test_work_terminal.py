@@ -6,9 +6,9 @@ import sys
 
 from app_terminal import Terminal
 
-from cockpit.store import tasks
-from cockpit.store.database import Store
-from cockpit.store.place import find_place
+from cockpit.core.project_paths import find_place
+from cockpit.store.backlog import tasks
+from cockpit.store.db.database import Store
 
 
 def test_a_task_is_written_in_the_editor(project, tmp_path):

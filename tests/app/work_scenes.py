@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from cockpit.store import handoffs, wip
-from cockpit.store.actions import Action
-from cockpit.store.database import Store, Tx
-from cockpit.work import backlog
+from cockpit.backlog import service
+from cockpit.store.backlog import handoffs, wip
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
 
 DETAILS = """I traced the expiry through `validateToken` and found the clock read twice.
 
@@ -26,11 +27,11 @@ def story(store: Store) -> None:
 
 def _story(tx: Tx) -> None:
     by = "person"
-    login = backlog.create_epic(tx, "Accounts", priority="P0", by=by).epic_id
-    docs = backlog.create_epic(tx, "Documentation", priority="P3", by=by).epic_id
-    tokens = backlog.create_story(tx, "Tokens expire when they say", epic_id=login, by=by).story_id
-    limits = backlog.create_story(tx, "Sign-in is rate limited", epic_id=login, by=by).story_id
-    guide = backlog.create_story(tx, "A guide for operators", epic_id=docs, by=by).story_id
+    login = service.create_epic(tx, "Accounts", priority="P0", by=by).epic_id
+    docs = service.create_epic(tx, "Documentation", priority="P3", by=by).epic_id
+    tokens = service.create_story(tx, "Tokens expire when they say", epic_id=login, by=by).story_id
+    limits = service.create_story(tx, "Sign-in is rate limited", epic_id=login, by=by).story_id
+    guide = service.create_story(tx, "A guide for operators", epic_id=docs, by=by).story_id
     titles = (
         ("Seed the jitter of retries", tokens, "chore"),
         ("Token expiry edge case", tokens, "bug"),
@@ -44,8 +45,8 @@ def _story(tx: Tx) -> None:
         ("Which address counts behind a proxy?", limits, "spike"),
     )
     for title, of, kind in titles:
-        backlog.create_task(tx, title, story_id=of, task_type=kind, by=by)
-    backlog.update_task(
+        service.create_task(tx, title, story_id=of, task_type=kind, by=by)
+    service.update_task(
         tx,
         "T-2",
         {
@@ -62,14 +63,14 @@ def _story(tx: Tx) -> None:
         ("T-7", "T-6", "requires"),
         ("T-2", "T-3", "relates_to"),
     ):
-        backlog.add_dependency(tx, task, other, how, by=by)
-    backlog.set_status(tx, "T-1", "in_progress", by="agent")
+        service.add_dependency(tx, task, other, how, by=by)
+    service.set_status(tx, "T-1", "in_progress", by="agent")
     handoffs.set_handoff(
         tx, "T-1", "PASS", "The jitter has a seed of its own; two runs wait alike.",
         ["src/http/retry.py", "tests/test_retry.py"], DETAILS, by="agent",
     )  # fmt: skip
-    backlog.set_status(tx, "T-1", "done", by="agent")
-    backlog.set_status(tx, "T-2", "in_progress", by="agent")
+    service.set_status(tx, "T-1", "done", by="agent")
+    service.set_status(tx, "T-2", "in_progress", by="agent")
     wip.update(
         tx,
         "T-2",
@@ -95,15 +96,15 @@ def _story(tx: Tx) -> None:
         },
         by="agent",
     )  # fmt: skip
-    backlog.set_status(tx, "T-5", "in_progress", by="agent")
+    service.set_status(tx, "T-5", "in_progress", by="agent")
     wip.update(tx, "T-5", {"phase": "implementing", "next_step": "store counts by /24"}, by="agent")
-    backlog.set_status(tx, "T-8", "review", by="agent")
-    backlog.block(
+    service.set_status(tx, "T-8", "review", by="agent")
+    service.block(
         tx, "T-10", "the proxy's headers are not documented; asked operations", by="agent"
     )
-    backlog.add_activity(tx, "T-2", "decision", "JWT over sessions: stateless", by="agent")
-    backlog.add_activity(tx, "T-2", "progress", "12 of 13 tests pass", by="agent")
-    backlog.record_failure(tx, "T-2", "quality", "the clock is read twice", by="reviewer")
+    service.add_activity(tx, "T-2", "decision", "JWT over sessions: stateless", by="agent")
+    service.add_activity(tx, "T-2", "progress", "12 of 13 tests pass", by="agent")
+    service.record_failure(tx, "T-2", "quality", "the clock is read twice", by="reviewer")
 
 
 def many(store: Store, count: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.cli_world import Project, git, watching
+from commands.cli_world import Project, git, watching
 
 
 @pytest.fixture

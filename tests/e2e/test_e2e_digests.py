@@ -6,7 +6,7 @@ import json
 import subprocess
 from typing import Any
 
-from cli.cli_world import PATIENCE_S, Project
+from commands.cli_world import PATIENCE_S, Project
 
 WORDS = ("review", "main..feature", "--model", "offline", "--approve", "all")
 AS_JSON = ("--output-format", "json")

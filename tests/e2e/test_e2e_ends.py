@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.cli_world import COMMAND, PATIENCE_S, Project
+from commands.cli_world import COMMAND, PATIENCE_S, Project
 
 SPEECH = """
 [[turn]]

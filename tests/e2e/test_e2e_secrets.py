@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.cli_world import Project
+from commands.cli_world import Project
 
 AWS = "AKIA" + "ABCD1234EFGH5678"
 GITHUB = "ghp_" + "a1B2" * 9

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.store.database import Store
-from cockpit.store.place import find_place
+from cockpit.core.project_paths import find_place
+from cockpit.store.db.database import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(
@@ -23,7 +23,7 @@ MOST_LINES = 350
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
 
 SDKS = ("pydantic_ai", "anthropic", "openai")
-SCREEN = ("textual", "widgets.board", "cockpit.app")
+SCREEN = ("textual", "widgets.work.work_pane", "cockpit.app")
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -106,8 +106,9 @@ def test_what_opens_the_screen_loads_neither_the_command_line_nor_what_runs_agen
     tmp_path: Path,
 ) -> None:
     code = (
-        "import cockpit.commands.bare, cockpit.commands.screen, cockpit.app.application\n"
-        "from pathlib import Path; from cockpit.config import load_settings\n"
+        "import cockpit.commands.sessions.open_screen, cockpit.commands.sessions.screen\n"
+        "import cockpit.app.application\n"
+        "from pathlib import Path; from cockpit.config.load_settings import load_settings\n"
         "load_settings(Path.cwd(), env={})"
     )
     modules = loaded_by(code, tmp_path)
@@ -115,8 +116,8 @@ def test_what_opens_the_screen_loads_neither_the_command_line_nor_what_runs_agen
     late = (
         "click",
         "cockpit.cli",
-        "cockpit.config_runners",
-        "cockpit.work.runners",
+        "cockpit.config.runners",
+        "cockpit.agents",
         "numpy",
         *SDKS,
     )
@@ -148,18 +149,24 @@ def test_a_hook_call_loads_little_more_than_nothing(event: str, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     modules = {line.rpartition("|")[2].strip() for line in lines}
-    assert "cockpit.hook.call" in modules
+    assert "cockpit.hook.hook_call" in modules
     assert heavy(modules, (*SCREEN, *SDKS, *SLOW, "numpy", "mcp")) == set()
-    ours = {module for module in modules if module.startswith("cockpit.store.")}
-    light = {"hook_pending", "suspicion", "standing", "wording"}
-    assert ours <= {f"cockpit.store.{name}" for name in light}
+    ours = {module for module in modules if module.startswith(("cockpit.store.", "cockpit.core."))}
+    light = {"core.secret_hints", "core.text"}
+    light |= {
+        "store.hooks",
+        "store.hooks.pending_events",
+        "store.backlog",
+        "store.backlog.task_rows",
+    }
+    assert ours <= {f"cockpit.{name}" for name in light}
 
 
 def test_serving_over_http_loads_neither_screen_nor_sdk_nor_mcp(tmp_path: Path) -> None:
-    modules = loaded_by("import cockpit.commands.serve\nimport cockpit.api.serving", tmp_path)
+    modules = loaded_by("import cockpit.commands.faces.serve\nimport cockpit.api.server", tmp_path)
     assert "fastapi" in modules
     assert heavy(modules, (*SCREEN, *SDKS, "numpy", "mcp", "prometheus_client")) == set()
-    lazy = loaded_by("import cockpit.commands.serve", tmp_path)
+    lazy = loaded_by("import cockpit.commands.faces.serve", tmp_path)
     assert heavy(lazy, ("fastapi", "starlette", "uvicorn", "cockpit.api")) == set()
 
 
@@ -177,5 +184,5 @@ def test_a_headless_run_loads_neither_screen_nor_sdk(tmp_path: Path) -> None:
     words = ["run", "investigate this", "--model", "script:scenario.toml", "--approve", "all"]
     code = f"from cockpit.cli import main\nassert main({words!r}) == 0"
     modules = loaded_by(code, tmp_path)
-    assert "cockpit.decide.script" in modules
+    assert "cockpit.decide.offline.script_model" in modules
     assert heavy(modules, (*SCREEN, *SDKS)) == set()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from learn_world import World
 
-from cockpit.store.clock import CountingIds, FixedClock
-from cockpit.store.database import Store
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.store.db.database import Store
 
 
 @pytest.fixture

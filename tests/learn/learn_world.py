@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cockpit.learn.feedback import learned
-from cockpit.orient.columns import read as columns
-from cockpit.orient.compile import compile_packet
-from cockpit.store import (
-    facts,
-    outbox,
-    packets,
-    plans,
-    profiles,
-    proposals,
-    requests,
-    sessions,
-    waves,
-)
-from cockpit.store.database import Store, Tx
-from cockpit.store.facts import Fact, Level
-from cockpit.store.feedback import Feedback
-from cockpit.store.waves import Wave
+from cockpit.learn.judge_waves import learned
+from cockpit.orient.compile_packet import compile_packet
+from cockpit.orient.fact_arrays import read as columns
+from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context.facts import Fact, Level
+from cockpit.store.context.wave_feedback import Feedback
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import context_requests, outbox, plans, proposals, sessions, waves
+from cockpit.store.sessions.waves import Wave
 
 
 def fact(kind: str, ref: str, tokens: int = 10, *, band: str = "situational", **more: Any) -> Fact:
@@ -154,7 +146,7 @@ class World:
         """A context request of the wave's call number ``place``, left pending or settled."""
 
         def step(tx: Tx) -> None:
-            made = requests.create(
+            made = context_requests.create(
                 tx,
                 request_id=f"q-{wave.wave_id}-{place}",
                 session_id=wave.session_id,
@@ -168,7 +160,9 @@ class World:
             )
             if status != "pending":
                 granted = items if status == "approved" else ()
-                requests.settle(tx, made.request_id, status, approved=granted, decided_by="person")
+                context_requests.settle(
+                    tx, made.request_id, status, approved=granted, decided_by="person"
+                )
 
         self.store.write_now(step)
 
@@ -176,7 +170,7 @@ class World:
         """Settle a pending request of the wave: these items may be read."""
         identity = f"q-{wave.wave_id}-{place}"
         self.store.write_now(
-            lambda tx: requests.settle(
+            lambda tx: context_requests.settle(
                 tx, identity, "approved", approved=items, decided_by="person"
             )
         )

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli.cli_world import Project, git
+from commands.cli_world import Project, git
 
 ASKS_TWICE = """
 [[turn]]

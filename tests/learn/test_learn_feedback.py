@@ -6,9 +6,11 @@ import sqlite3
 
 import pytest
 
-from cockpit.learn.feedback import FeedbackRefused, spoken
-from cockpit.store import feedback, journal, waves
-from cockpit.store.errors import NotFound
+from cockpit.core.errors import NotFound
+from cockpit.learn.judge_waves import FeedbackRefused, spoken
+from cockpit.store.context import wave_feedback
+from cockpit.store.journal import journal
+from cockpit.store.sessions import waves
 
 
 def rows_of(store, action="feedback.recorded"):
@@ -54,10 +56,10 @@ def test_later_outcomes_add_a_row_and_the_newest_counts(world, store):
     second = world.begin()
     world.test(second, 1)
     world.end(second)
-    history = store.read_now(lambda c: feedback.history(c, first.wave_id))
+    history = store.read_now(lambda c: wave_feedback.history(c, first.wave_id))
     assert [row.judged.regrets for row in history] == [(), ("tests_failed",)]
-    assert store.read_now(lambda c: feedback.latest(c, first.wave_id)) == history[-1]
-    listed = store.read_now(lambda c: feedback.recent(c, world.session.session_id))
+    assert store.read_now(lambda c: wave_feedback.latest(c, first.wave_id)) == history[-1]
+    listed = store.read_now(lambda c: wave_feedback.recent(c, world.session.session_id))
     assert [row.ordinal for row in listed] == [2, 1]
     assert listed[1] == history[-1]
 
@@ -86,7 +88,7 @@ def test_a_persons_verdict_is_kept_whatever_is_learned_after_it(world, store):
     second = world.begin()
     world.test(second, 0)
     world.end(second)
-    now = store.read_now(lambda c: feedback.latest(c, first.wave_id))
+    now = store.read_now(lambda c: wave_feedback.latest(c, first.wave_id))
     assert now.judged.operator.words == "it broke the build"
     assert now.judged.measures["tests"] == 1.0
     assert now.judged.regrets == ("operator",)

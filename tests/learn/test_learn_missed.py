@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from learn_world import fact
 
-from cockpit.learn.missed import missed
-from cockpit.store import waves
-from cockpit.store.facts import Level
+from cockpit.learn.missed_context import missed
+from cockpit.store.context.facts import Level
+from cockpit.store.sessions import waves
 
 BUDGET = 15_000
 BIG = 20_000

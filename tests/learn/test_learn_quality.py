@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.learn import quality
-from cockpit.learn.quality import Measured
-from cockpit.store.feedback import Operator
+from cockpit.learn import decision_quality
+from cockpit.learn.decision_quality import Measured
+from cockpit.store.context.wave_feedback import Operator
 
 GOOD, BAD = Operator("good", "", "person"), Operator("bad", "", "person")
 
@@ -125,13 +125,15 @@ def test_tests_after_somebody_elses_change_say_nothing_of_this_one(world):
 
 
 MEASURES = st.dictionaries(
-    st.sampled_from(sorted(quality.WEIGHTS)), st.floats(0, 1), max_size=len(quality.WEIGHTS)
+    st.sampled_from(sorted(decision_quality.WEIGHTS)),
+    st.floats(0, 1),
+    max_size=len(decision_quality.WEIGHTS),
 )
 
 
 @given(MEASURES, st.booleans(), st.sampled_from([None, GOOD, BAD]))
 def test_a_score_is_from_0_to_1_or_not_there(measures, regretted, operator):
-    found = quality.score(measures, regretted, operator)
+    found = decision_quality.score(measures, regretted, operator)
     if found is None:
         assert not measures and operator is None
     else:
@@ -140,24 +142,27 @@ def test_a_score_is_from_0_to_1_or_not_there(measures, regretted, operator):
 
 @given(MEASURES, st.booleans())
 def test_a_persons_verdict_outweighs_everything_that_was_measured(measures, regretted):
-    assert quality.score(measures, regretted, GOOD) >= 0.75
-    assert quality.score(measures, regretted, BAD) <= 0.25
+    assert decision_quality.score(measures, regretted, GOOD) >= 0.75
+    assert decision_quality.score(measures, regretted, BAD) <= 0.25
 
 
 @given(MEASURES.filter(bool))
 def test_regret_halves(measures):
-    whole, half = quality.score(measures, False, None), quality.score(measures, True, None)
+    whole, half = (
+        decision_quality.score(measures, False, None),
+        decision_quality.score(measures, True, None),
+    )
     assert abs(whole / 2 - half) <= 0.0001
 
 
 def test_measured_is_the_mean_of_the_newest_rows_of_a_versions_waves(world, store):
     profile = world.session.profile_id
-    assert store.read_now(lambda c: quality.measured(c, profile, 1)) is None
+    assert store.read_now(lambda c: decision_quality.measured(c, profile, 1)) is None
     first = world.begin()
     world.propose(first, "no", "rejected")
     world.end(first)  # approvals 0 of weight 3, signals 1 of weight 2
     second = world.begin()
     world.end(second)
-    assert store.read_now(lambda c: quality.measured(c, profile, 1)) == Measured(0.7, 2)
-    assert store.read_now(lambda c: quality.measured(c, profile, 2)) is None
-    assert store.read_now(lambda c: quality.measured(c, "other", 1)) is None
+    assert store.read_now(lambda c: decision_quality.measured(c, profile, 1)) == Measured(0.7, 2)
+    assert store.read_now(lambda c: decision_quality.measured(c, profile, 2)) is None
+    assert store.read_now(lambda c: decision_quality.measured(c, "other", 1)) is None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cockpit.store import feedback
+from cockpit.store.context import wave_feedback
 
 
 def regrets_of(world, wave):
-    return world.store.read_now(lambda c: feedback.latest(c, wave.wave_id)).judged.regrets
+    return world.store.read_now(lambda c: wave_feedback.latest(c, wave.wave_id)).judged.regrets
 
 
 def test_a_change_that_is_put_back_is_regretted(world):

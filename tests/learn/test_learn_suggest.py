@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from learn_world import World, fact
 
-from cockpit.learn.suggest import suggestions
-from cockpit.orient.envelope import AGENTS
-from cockpit.orient.guard import CAPABILITY, CRITICAL, admin_policy, judge
-from cockpit.orient.payload import parse
-from cockpit.store import profiles
-from cockpit.store.attention import Predicate, Rule
+from cockpit.learn.suggest_weights import suggestions
+from cockpit.orient.profile_changes.change_limits import AGENTS
+from cockpit.orient.profile_changes.guard import CAPABILITY, CRITICAL, admin_policy, judge
+from cockpit.orient.profile_changes.parse_change import parse
+from cockpit.store.context import profiles
+from cockpit.store.context.profile_model import Predicate, Rule
 
 BUDGET = 15_000
 BIG = 20_000

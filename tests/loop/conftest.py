@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from loop_calc import CALC, TEST, git
 
+from cockpit.core.project_paths import find_place
 from cockpit.loop.runtime import Runtime, open_runtime
-from cockpit.loop.settings import Limits, RuntimeSettings
-from cockpit.store.place import find_place
+from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 
 
 @pytest.fixture

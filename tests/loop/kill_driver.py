@@ -17,11 +17,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cockpit.core.project_paths import find_place
 from cockpit.loop.runtime import open_runtime
-from cockpit.loop.settings import RuntimeSettings
-from cockpit.observe.tokens import count_tokens
-from cockpit.store import journal, outbox, sessions, waves
-from cockpit.store.place import find_place
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.observe.count_tokens import count_tokens
+from cockpit.store.journal import journal
+from cockpit.store.sessions import outbox, sessions, waves
 
 
 async def run(root: Path, user_dir: Path, model: str, die_after: int | None) -> None:
@@ -60,7 +61,7 @@ def child(root: Path, user_dir: Path, model: str, die_after: int | None) -> int:
 
 
 def world(root: Path) -> dict[str, object]:
-    from cockpit.store.database import Store
+    from cockpit.store.db.database import Store
 
     log = subprocess.run(
         ["git", "log", "--format=%s"], cwd=root, check=True, capture_output=True, text=True
@@ -93,7 +94,7 @@ def world(root: Path) -> dict[str, object]:
 def main() -> None:
     # Loaded once for all children: they are to die in a session, not while they load.
     count_tokens("loads the vocabulary")
-    for name in ("orient.compile", "orient.columns", "decide.script"):
+    for name in ("orient.compile_packet", "orient.fact_arrays", "decide.offline.script_model"):
         importlib.import_module(f"cockpit.{name}")
     project, user_dir, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     first, last, step = (int(word) for word in sys.argv[4:7])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.cli_world import Project
+from commands.cli_world import Project
 from loopback.replies import Drop, Refuse, Reply, Say, Use
 from loopback.server import Loopback, LoopbackThread
 

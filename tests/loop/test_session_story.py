@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from loop_calc import CALC, git
 
-from cockpit.loop.settings import Limits
-from cockpit.store import journal, outbox, proposals, sessions, waves
-from cockpit.store.errors import AlreadyDecided, Stale
+from cockpit.core.errors import AlreadyDecided, Stale
+from cockpit.loop.runtime_settings import Limits
+from cockpit.store.journal import journal
+from cockpit.store.sessions import outbox, proposals, sessions, waves
 
 
 async def pending(runtime, count=1):
@@ -203,10 +204,10 @@ async def test_two_runners_of_one_session_are_one_too_many(opened, fix):
 async def test_the_same_story_in_another_directory_has_the_same_packets(
     opened, fix, project: Path, tmp_path: Path
 ):
+    from cockpit.core.project_paths import find_place
     from cockpit.loop.runtime import open_runtime
-    from cockpit.loop.settings import RuntimeSettings
-    from cockpit.store import packets
-    from cockpit.store.place import find_place
+    from cockpit.loop.runtime_settings import RuntimeSettings
+    from cockpit.store.context import packets
 
     elsewhere = tmp_path / "deep" / "er"
     elsewhere.parent.mkdir()

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cockpit.access import tokens
+from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
-from cockpit.config import load_settings
-from cockpit.loop.ruling import Ruling, rule
-from cockpit.store import journal, proposals
-from cockpit.store.database import Store
-from cockpit.store.place import find_place
+from cockpit.config.load_settings import load_settings
+from cockpit.core.project_paths import find_place
+from cockpit.loop.decisions.decide_proposal import Ruling, rule
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.sessions import proposals
 
 COMMAND = (sys.executable, "-m", "cockpit")
 PATIENCE_S = 60
@@ -99,7 +100,7 @@ class Project:
         """The id of a new token, and its secret."""
         with self.store() as store:
             made, secret = store.write_now(
-                lambda tx: tokens.issue(
+                lambda tx: capability_tokens.issue(
                     tx, namespace=namespace, scopes=frozenset(scopes), by=PERSON
                 )
             )
@@ -107,7 +108,7 @@ class Project:
 
     def revoke(self, cap_id: str) -> None:
         with self.store() as store:
-            store.write_now(lambda tx: tokens.revoke(tx, cap_id, PERSON))
+            store.write_now(lambda tx: capability_tokens.revoke(tx, cap_id, PERSON))
 
 
 def small(folder: Path) -> Project:

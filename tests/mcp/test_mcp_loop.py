@@ -6,7 +6,7 @@ import json
 
 from mcp_world import Project, Wire
 
-from cockpit.store import sessions
+from cockpit.store.sessions import sessions
 
 QUESTION = {"purpose": "see", "question": "what is area?", "scope": ["file:shapes.py"]}
 NOTES = {"action": "write_file", "arguments": {"path": "notes.md", "content": "# Notes\n"}}

@@ -10,7 +10,7 @@ import sys
 
 from mcp_world import Project, Wire
 
-from cockpit.observe.tokens import count_tokens
+from cockpit.observe.count_tokens import count_tokens
 
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -195,7 +195,7 @@ SERVED = """
 import sys
 from cockpit.cli import main
 code = main(["mcp"])
-heavy = {"textual", "widgets.board", "pydantic_ai", "anthropic", "openai", "numpy", "tiktoken"}
+heavy = {"textual", "widgets.work.work_pane", "pydantic_ai", "anthropic", "openai", "numpy", "tiktoken"}
 print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 sys.exit(code)
 """

@@ -14,10 +14,10 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_world import COMMAND, Project
 
+from cockpit.backlog import service
 from cockpit.cli import root
-from cockpit.mcp.toolbox import TOOLS
-from cockpit.store.database import Tx
-from cockpit.work import backlog
+from cockpit.mcp.tool_table import TOOLS
+from cockpit.store.db.transaction import Tx
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -116,11 +116,11 @@ def served(project: Project, tier: str) -> StdioServerParameters:
 
 
 def filled(tx: Tx) -> None:
-    backlog.create_epic(tx, "Epic", priority="P1", by="agent")
-    backlog.create_story(tx, "Story", epic_id="E-1", by="agent")
+    service.create_epic(tx, "Epic", priority="P1", by="agent")
+    service.create_story(tx, "Story", epic_id="E-1", by="agent")
     for _ in range(3):
-        backlog.create_task(tx, "Task", story_id="S-1", task_type="bug", by="agent")
-    backlog.archive(tx, "T-3", by="agent")
+        service.create_task(tx, "Task", story_id="S-1", task_type="bug", by="agent")
+    service.archive(tx, "T-3", by="agent")
 
 
 @pytest.mark.parametrize("tier", ["core", "standard", "all"])

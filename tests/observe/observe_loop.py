@@ -10,13 +10,14 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
+from cockpit.core.project_paths import find_place
 from cockpit.loop.runtime import Runtime, open_runtime
-from cockpit.loop.settings import ObserveLimits, RuntimeSettings
-from cockpit.store import facts, jobs, packets, waves
-from cockpit.store.database import Store
-from cockpit.store.jobs import JobRow
-from cockpit.store.packets import Entry
-from cockpit.store.place import find_place
+from cockpit.loop.runtime_settings import ObserveLimits, RuntimeSettings
+from cockpit.store.context import facts, observation_jobs, packets
+from cockpit.store.context.observation_jobs import JobRow
+from cockpit.store.context.packets import Entry
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import waves
 
 PATIENCE_S = 60
 
@@ -72,7 +73,7 @@ class Wave:
         words = facts.texts(connection, [entry.fact_id for entry in entries])
         self.digest = stored.digest
         self.dropped = stored.packet.dropped
-        self.jobs: list[JobRow] = jobs.of_wave(connection, wave_id)
+        self.jobs: list[JobRow] = observation_jobs.of_wave(connection, wave_id)
         self.held: Mapping[str, Entry] = {words[one.fact_id].source_ref: one for one in entries}
         self.words: Mapping[str, str] = {one.source_ref: one.full for one in words.values()}
         self.journal: Mapping[str, dict[str, Any]] = {

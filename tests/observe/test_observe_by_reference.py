@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from observe_world import Project
 
-from cockpit.observe.by_reference import LARGE_BYTES, is_sensitive, names
+from cockpit.observe.context_request import parse_request
 from cockpit.observe.gateway import ContextGateway
-from cockpit.observe.request import parse_request
-from cockpit.store.facts import Fact
+from cockpit.observe.sensitive_files import LARGE_BYTES, is_sensitive, names
+from cockpit.store.context.facts import Fact
 
 
 async def fetched(project: Project, item: str) -> Fact:

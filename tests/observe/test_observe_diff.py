@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from observe_world import Project
 
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.patch import split_patch
-from cockpit.observe.scope import ScopeItem, parse_item
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.scope_items import ScopeItem, parse_item
 from cockpit.observe.sources.diff import DiffSource
 from cockpit.observe.sources.log import LogSource
-from cockpit.store.facts import Fact
+from cockpit.observe.split_patch import split_patch
+from cockpit.store.context.facts import Fact
 
 
 async def diff(project: Project, text: str, rev: str | None = None) -> list[Fact]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.observe.fanout import MAX_JOBS, Job, JobOutcome, fan_out
+from cockpit.observe.fan_out import MAX_JOBS, Job, JobOutcome, fan_out
 
 
 class Bench:

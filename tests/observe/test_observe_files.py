@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from observe_world import Project
 
-from cockpit.access.paths import PathRefused
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.listing import MAX_FILE_BYTES
-from cockpit.observe.scope import ScopeItem, parse_item
+from cockpit.access.confined_paths import PathRefused
+from cockpit.core.errors import CockpitError
+from cockpit.observe.project_files import MAX_FILE_BYTES
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.scope_items import ScopeItem, parse_item
 from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.tree import TreeSource
-from cockpit.store.errors import CockpitError
-from cockpit.store.facts import Fact
+from cockpit.store.context.facts import Fact
 
 
 async def read(project: Project, text: str, rev: str | None = None) -> Fact:

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from observe_world import Project
 
-from cockpit.access.paths import PathRefused
+from cockpit.access.confined_paths import PathRefused
+from cockpit.core.canonical_json import canonical_json
+from cockpit.observe.context_request import ContextRequest, parse_request
+from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.gateway import Caps, ContextGateway
-from cockpit.observe.request import ContextRequest, parse_request
-from cockpit.observe.tokens import count_tokens
-from cockpit.store.canonical import canonical_json
-from cockpit.store.facts import LEVELS, UTILITY_MAX
+from cockpit.store.context.facts import LEVELS, UTILITY_MAX
 
 SCOPE = [
     "file:src/app.py",
@@ -112,8 +112,8 @@ PROGRAM = """
 import asyncio, json, sys
 from pathlib import Path
 from cockpit.observe.gateway import ContextGateway
-from cockpit.observe.request import parse_request
-from cockpit.store.canonical import digest
+from cockpit.observe.context_request import parse_request
+from cockpit.core.canonical_json import digest
 asked = parse_request({"purpose": "p", "question": "q", "scope": json.loads(sys.argv[2])})
 got = asyncio.run(ContextGateway.of(root=Path(sys.argv[1]), rev=sys.argv[3] or None).fetch(asked))
 print(digest([[f.fact_id, f.full.text, f.reference.text, f.outline and f.outline.text,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from observe_world import Project
 
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.scope import parse_item
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.scope_items import parse_item
 from cockpit.observe.sources.github import GhFailed, IssueSource, PullRequestSource
-from cockpit.store.facts import Fact
+from cockpit.store.context.facts import Fact
 
 CANARY = "ghp_" + "a1B2" * 9
 PR = {

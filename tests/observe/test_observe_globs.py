@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from observe_world import Project
 
+from cockpit.observe.context_request import parse_request
 from cockpit.observe.gateway import Caps, ContextGateway
-from cockpit.observe.request import parse_request
-from cockpit.observe.scope import parse_item
+from cockpit.observe.scope_items import parse_item
 
 
 def gateway(project: Project, rev: str | None = None, caps: Caps | None = None) -> ContextGateway:

@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.observe.sketch import sketch
-from cockpit.store import facts, jobs, sessions, waves
-from cockpit.store.database import Store, Tx
-from cockpit.store.facts import Fact, Level, Linked, Look
-from cockpit.store.ingest import JOB_PLACES
-from cockpit.store.jobs import Ended, JobRow
+from cockpit.observe.simhash import sketch
+from cockpit.store.context import facts, observation_jobs
+from cockpit.store.context.facts import Fact, Level, Linked, Look
+from cockpit.store.context.ingest_facts import JOB_PLACES
+from cockpit.store.context.observation_jobs import Ended, JobRow
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import sessions, waves
 
 MOST = 50_000
 
@@ -50,13 +52,13 @@ class Run:
 
     def plan(self, count: int) -> list[JobRow]:
         rows = [JobRow(n, "q-1", "file", f"file:{n}", f"file:{n}") for n in range(1, count + 1)]
-        return self.store.write_now(lambda tx: jobs.plan(tx, self.look.wave_id, rows))
+        return self.store.write_now(lambda tx: observation_jobs.plan(tx, self.look.wave_id, rows))
 
     def end(self, *ended: Ended, most: int = MOST) -> None:
-        self.store.write_now(lambda tx: jobs.end(tx, self.look, ended, most=most))
+        self.store.write_now(lambda tx: observation_jobs.end(tx, self.look, ended, most=most))
 
     def close(self, most: int = MOST) -> None:
-        self.store.write_now(lambda tx: jobs.close(tx, self.look, most=most))
+        self.store.write_now(lambda tx: observation_jobs.close(tx, self.look, most=most))
 
     def find(self, *found: Sequence[Fact], most: int = MOST) -> None:
         """One wave: a job for each of ``found``, all done."""
@@ -71,7 +73,7 @@ class Run:
         return [one.source_ref for one in self.linked() if not one.superseded]
 
     def summary(self) -> dict[str, Any]:
-        return self.store.read_now(lambda c: jobs.summary(c, self.look.wave_id))
+        return self.store.read_now(lambda c: observation_jobs.summary(c, self.look.wave_id))
 
 
 def begin(tx: Tx) -> str:
@@ -131,10 +133,10 @@ def test_after_a_crash_only_the_jobs_that_had_not_ended_are_open() -> None:
     with running() as run:
         todo = run.plan(4)
         run.end(Ended(todo[2], "done", [made("c")], latency_ms=7), Ended(todo[0], "timed_out"))
-        left = run.store.read_now(lambda c: jobs.open_jobs(c, run.look.wave_id))
+        left = run.store.read_now(lambda c: observation_jobs.open_jobs(c, run.look.wave_id))
         assert left == [todo[1], todo[3]]
         run.end(Ended(todo[2], "done", [made("c")], latency_ms=900))
-        rows = run.store.read_now(lambda c: jobs.of_wave(c, run.look.wave_id))
+        rows = run.store.read_now(lambda c: observation_jobs.of_wave(c, run.look.wave_id))
         assert (rows[2].status, rows[2].latency_ms, rows[0].status) == ("done", 7, "timed_out")
 
 
@@ -143,13 +145,13 @@ def test_a_batch_is_stored_with_its_jobs_or_not_at_all() -> None:
         todo = run.plan(1)
 
         def cut_off(tx: Tx) -> None:
-            jobs.end(tx, run.look, [Ended(todo[0], "done", [made("a")])], most=MOST)
+            observation_jobs.end(tx, run.look, [Ended(todo[0], "done", [made("a")])], most=MOST)
             raise RuntimeError("the power went")
 
         with pytest.raises(RuntimeError, match="power"):
             run.store.write_now(cut_off)
         assert run.linked() == []
-        assert run.store.read_now(lambda c: jobs.open_jobs(c, run.look.wave_id)) == todo
+        assert run.store.read_now(lambda c: observation_jobs.open_jobs(c, run.look.wave_id)) == todo
 
 
 def test_a_fact_that_two_jobs_find_stands_where_the_first_has_it() -> None:
@@ -210,7 +212,9 @@ def test_the_first_facts_of_the_plan_stay_when_there_are_too_many() -> None:
             )
             assert orphans == (5,)
             outcomes = run.store.read_now(
-                lambda c: jobs.outcomes(c, run.look, "q-1", {"fact_cap": "past the cap"})
+                lambda c: observation_jobs.outcomes(
+                    c, run.look, "q-1", {"fact_cap": "past the cap"}
+                )
             )
             assert expected in (None, outcomes)
             expected = outcomes
@@ -243,7 +247,7 @@ def test_what_is_granted_again_is_lifted_and_past_the_cap_stays_as_it_was(
         assert live == {a.fact_id: first, b.fact_id: first + 1, c.fact_id: first}
         assert run.store.read_now(lambda k: facts.linked(k, run.session_id, first)) == before
         assert run.summary()["refused"] == {"fact_cap": 1}
-        counts = run.store.read_now(lambda k: jobs.outcomes(k, run.look, "q-1", {}))
+        counts = run.store.read_now(lambda k: observation_jobs.outcomes(k, run.look, "q-1", {}))
         assert [(one["facts"], one["new"]) for one in counts] == [(2, 1), (1, 0), (0, 0)]
 
 
@@ -268,7 +272,7 @@ def test_the_summary_counts_by_source_status_and_reason() -> None:
             JobRow(2, "q-1", "search", "search:x", "search:x"),
             JobRow(3, "q-1", "file", "file:*", "file:b", "refused", "job_cap", 12),
         ]
-        todo = run.store.write_now(lambda tx: jobs.plan(tx, run.look.wave_id, rows))
+        todo = run.store.write_now(lambda tx: observation_jobs.plan(tx, run.look.wave_id, rows))
         assert len(todo) == 2
         run.end(
             Ended(todo[0], "done", [made("a")], latency_ms=5),
@@ -293,11 +297,11 @@ def test_no_secret_comes_in_with_a_job_and_no_text_breaks_it() -> None:
     token = "ghp_" + "a1B2" * 9
     with running() as run:
         rows = [JobRow(1, "q-1", "search", f"search:{token}", f"search:{token}")]
-        (job,) = run.store.write_now(lambda tx: jobs.plan(tx, run.look.wave_id, rows))
+        (job,) = run.store.write_now(lambda tx: observation_jobs.plan(tx, run.look.wave_id, rows))
         assert token not in job.item
         run.end(Ended(job, "failed", [made("odd \ud800", "odd \ud800 text")], f"no {token}"))
         run.close()
-        (row,) = run.store.read_now(lambda c: jobs.of_wave(c, run.look.wave_id))
+        (row,) = run.store.read_now(lambda c: observation_jobs.of_wave(c, run.look.wave_id))
         assert token not in row.reason
         assert run.live() == ["file:odd \ufffd"]
 

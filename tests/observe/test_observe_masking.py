@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.store.masking import mask, mask_value
+from cockpit.core.secrets import mask, mask_value
 
 # Put together here so that no file of this repository holds anything that looks like a secret.
 B64 = "a1B2c3D4e5F6g7H8"

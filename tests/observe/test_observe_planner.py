@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.observe.planner import (
+from cockpit.observe.job_planner import (
     JOB_CAP,
     REFRESH,
     SOURCE_DISABLED,
@@ -17,8 +17,8 @@ from cockpit.observe.planner import (
     Candidate,
     plan,
 )
-from cockpit.store.attention import Predicate, Rule, shipped
-from cockpit.store.jobs import JobRow
+from cockpit.store.context.observation_jobs import JobRow
+from cockpit.store.context.profile_model import Predicate, Rule, shipped
 
 PLAIN = Rule("file", "file", Predicate(), 1_000, 0, 0, 0)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.observe.request import MAX_ITEMS, RequestRefused, parse_request
-from cockpit.observe.scope import KINDS, ScopeItem, ScopeRefused, parse_item
+from cockpit.observe.context_request import MAX_ITEMS, RequestRefused, parse_request
+from cockpit.observe.scope_items import KINDS, ScopeItem, ScopeRefused, parse_item
 
 
 @pytest.mark.parametrize(

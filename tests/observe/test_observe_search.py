@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from observe_world import Project
 
-from cockpit.observe import finding
-from cockpit.observe.finding import find
-from cockpit.observe.glob import matches
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.scope import ScopeItem, parse_item
+from cockpit.observe.path_globs import matches
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.scope_items import ScopeItem, parse_item
+from cockpit.observe.sources import text_search
 from cockpit.observe.sources.file import FileSource
-from cockpit.observe.sources.matcher import find as match_lines
 from cockpit.observe.sources.search import MAX_MATCHES, SearchSource
+from cockpit.observe.sources.search_process import find as match_lines
 from cockpit.observe.sources.symbol import SymbolSource
-from cockpit.store.facts import Fact
+from cockpit.observe.sources.text_search import find
+from cockpit.store.context.facts import Fact
 
 
 async def search(project: Project, text: str, rev: str | None = None) -> Fact:
@@ -132,9 +132,9 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), max_siz
 @settings(max_examples=300)
 @given(st.sampled_from(EXPRESSIONS), texts)
 def test_the_wider_expression_matches_at_least_as_much(regex: str, line: str) -> None:
-    if not finding.is_simple(regex) or not re.search(regex, line):
+    if not text_search.is_simple(regex) or not re.search(regex, line):
         return
-    wider = finding.wider(regex).replace(r"(?-u:[^\n]{1,4})", "(?:[^\\n]{1,4})")
+    wider = text_search.wider(regex).replace(r"(?-u:[^\n]{1,4})", "(?:[^\\n]{1,4})")
     assert re.search(wider.encode(), line.encode())
 
 

@@ -18,11 +18,11 @@ from observe_loop import PATIENCE_S, looked, runtime_on, scenario, seen, when
 from observe_world import Project
 
 from cockpit.access.principals import PERSON
-from cockpit.loop import adapting
-from cockpit.loop.outcomes import Outcome
-from cockpit.loop.settings import ObserveLimits
-from cockpit.store.database import Tx
-from cockpit.store.place import find_place
+from cockpit.core.project_paths import find_place
+from cockpit.loop.decisions import profile_change_service
+from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.runtime_settings import ObserveLimits
+from cockpit.store.db.transaction import Tx
 
 DRIVER = Path(__file__).with_name("observe_kill_driver.py")
 FILES = 420
@@ -172,10 +172,10 @@ async def test_a_source_that_is_switched_off_is_refused_with_its_reason(
         sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
 
         def switch_off(tx: Tx) -> Outcome:
-            adapting.propose(
+            profile_change_service.propose(
                 tx, settings, json.dumps(change), PERSON, profile_id="default", proposal_id="p-1"
             )
-            return adapting.decide(tx, settings, "p-1", "approved", PERSON)
+            return profile_change_service.decide(tx, settings, "p-1", "approved", PERSON)
 
         assert (await runtime.store.write(switch_off)).status == "approved"
         await asyncio.wait_for(runtime.run(sid), PATIENCE_S)

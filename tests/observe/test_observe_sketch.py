@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.observe.quality import LEAST, quality
-from cockpit.observe.sketch import sketch
-from cockpit.store.clusters import joined, near
-from cockpit.store.facts import UTILITY_MAX
+from cockpit.observe.simhash import sketch
+from cockpit.observe.text_quality import LEAST, quality
+from cockpit.store.context.facts import UTILITY_MAX
+from cockpit.store.context.near_duplicates import joined, near
 
 dice = random.Random(20_261)
 LINES = [f"    value_{n} = compute({dice.random()}, {n})" for n in range(120)]
@@ -53,7 +53,7 @@ def test_short_texts_are_compared_by_their_words() -> None:
 
 
 def test_a_sketch_is_the_same_in_every_process_under_every_hash_seed() -> None:
-    program = "import sys\nfrom cockpit.observe.sketch import sketch\nprint(sketch(sys.argv[1]))"
+    program = "import sys\nfrom cockpit.observe.simhash import sketch\nprint(sketch(sys.argv[1]))"
     told = {
         subprocess.run(
             [sys.executable, "-c", program, TEXT],

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.observe.tokens import count_tokens, estimate_bytes
+from cockpit.observe.count_tokens import count_tokens, estimate_bytes
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_no_network_and_no_cache_is_needed() -> None:
         "import socket\n"
         "def refuse(*a, **k): raise OSError('no network')\n"
         "socket.socket.connect = refuse; socket.getaddrinfo = refuse\n"
-        "from cockpit.observe.tokens import count_tokens\n"
+        "from cockpit.observe.count_tokens import count_tokens\n"
         "print(count_tokens('hello world'))"
     )
     env = {

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from orient_world import World
 
-from cockpit.store import profiles, sessions
-from cockpit.store.clock import CountingIds, FixedClock
-from cockpit.store.database import Store, Tx
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.store.context import profiles
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import sessions
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cockpit.store.attention import BANDS, Band, Predicate, Profile, Rule
-from cockpit.store.canonical import text_digest
-from cockpit.store.facts import Linked
+from cockpit.core.canonical_json import text_digest
+from cockpit.store.context.facts import Linked
+from cockpit.store.context.profile_model import BANDS, Band, Predicate, Profile, Rule
 
 
 def fact(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cockpit.orient.columns import read
-from cockpit.orient.compile import ALGORITHM, compile_packet
-from cockpit.store import facts, packets, profiles, waves
-from cockpit.store.database import Store, Tx
-from cockpit.store.facts import Fact
+from cockpit.orient.compile_packet import ALGORITHM, compile_packet
+from cockpit.orient.fact_arrays import read
+from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context.facts import Fact
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import waves
 
 
 @dataclass

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from orient_made import fact, many
 
-from cockpit.orient.columns import NEVER, Columns, from_linked
-from cockpit.orient.order import stable_order
+from cockpit.orient.fact_arrays import NEVER, Columns, from_linked
+from cockpit.orient.integer_sort import stable_order
 
 
 def same(one: Columns, other: Columns) -> bool:

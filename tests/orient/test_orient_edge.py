@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from orient_made import fact, kept, many, profile, used
 
-from cockpit.orient.compile import compile_packet, selection
-from cockpit.store.facts import Linked
+from cockpit.orient.compile_packet import compile_packet, selection
+from cockpit.store.context.facts import Linked
 
 ENOUGH = 511 / 512
 

@@ -7,11 +7,20 @@ from dataclasses import replace
 import pytest
 from orient_world import World
 
-from cockpit.store import journal, profiles
-from cockpit.store.actions import Action
-from cockpit.store.attention import Band, Predicate, Profile, ProfileInvalid, Rule, check, parse
-from cockpit.store.connection import connect
-from cockpit.store.errors import NotFound
+from cockpit.core.errors import NotFound
+from cockpit.store.context import profiles
+from cockpit.store.context.profile_model import (
+    Band,
+    Predicate,
+    Profile,
+    ProfileInvalid,
+    Rule,
+    check,
+    parse,
+)
+from cockpit.store.db.connection import connect
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
 
 SHIPPED = profiles.shipped()
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from orient_made import fact as made
 from orient_made import kept, profile, used
 
-from cockpit.orient.columns import from_linked
-from cockpit.orient.compile import ALGORITHMS, compile_packet, packet_of, selection
-from cockpit.orient.explain import explain
-from cockpit.orient.select import PinnedOverBudget
-from cockpit.store.attention import BANDS, Predicate, Profile, Rule
-from cockpit.store.facts import Linked
-from cockpit.store.packets import Packet, packet_from_body
+from cockpit.orient.compile_packet import ALGORITHMS, compile_packet, packet_of, selection
+from cockpit.orient.explain_packet import explain
+from cockpit.orient.fact_arrays import from_linked
+from cockpit.orient.select_facts import PinnedOverBudget
+from cockpit.store.context.facts import Linked
+from cockpit.store.context.packets import Packet, packet_from_body
+from cockpit.store.context.profile_model import BANDS, Predicate, Profile, Rule
 
 TYPES = ("file", "log", "note")
 T = TypeVar("T")

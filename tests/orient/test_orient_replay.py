@@ -15,8 +15,11 @@ from typing import Any
 
 import pytest
 
-from cockpit.orient.compile import ALGORITHM, ALGORITHMS, UnknownAlgorithm, compile_packet
-from cockpit.store.attention import (
+from cockpit.core.canonical_json import canonical_json
+from cockpit.orient.compile_packet import ALGORITHM, ALGORITHMS, UnknownAlgorithm, compile_packet
+from cockpit.store.context.facts import Linked
+from cockpit.store.context.packets import REASONS
+from cockpit.store.context.profile_model import (
     BANDS,
     Band,
     Profile,
@@ -26,11 +29,8 @@ from cockpit.store.attention import (
     scaled,
     shipped,
 )
-from cockpit.store.canonical import canonical_json
-from cockpit.store.facts import Linked
-from cockpit.store.packets import REASONS
 
-HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json.gz"))
+HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json.gz"))
 CURRENT = [path for path in HISTORIES if ALGORITHM.replace("/", "-") in path.name]
 CASES = 150
 
@@ -158,7 +158,7 @@ def test_another_process_gives_the_same_digests(seed: str, tmp_path: Path) -> No
 def test_nothing_of_the_machine_is_loaded_to_compile(tmp_path: Path) -> None:
     probe = (
         "import sys; import cockpit.orient; assert 'numpy' not in sys.modules;"
-        "import cockpit.orient.compile, cockpit.orient.verify;"
+        "import cockpit.orient.compile_packet, cockpit.orient.verify_packet;"
         "print([name for name in ('textual', 'pydantic_ai', 'anthropic', 'openai')"
         " if name in sys.modules])"
     )

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 from orient_made import fact, profile, rule
 
-from cockpit.orient.columns import from_linked
-from cockpit.orient.score import SCORE_MAX, scores
-from cockpit.store.attention import Predicate, Rule
-from cockpit.store.facts import Linked
+from cockpit.orient.fact_arrays import from_linked
+from cockpit.orient.score_facts import SCORE_MAX, scores
+from cockpit.store.context.facts import Linked
+from cockpit.store.context.profile_model import Predicate, Rule
 
 
 def scored(facts: Sequence[Linked], *rules: Rule, ordinal: int = 1) -> list[int | None]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from orient_made import fact, kept, many, profile, rule, used
 
-from cockpit.orient.compile import compile_packet
-from cockpit.orient.explain import explain
-from cockpit.orient.select import PinnedOverBudget
+from cockpit.orient.compile_packet import compile_packet
+from cockpit.orient.explain_packet import explain
+from cockpit.orient.select_facts import PinnedOverBudget
 
 ONE = {"situational": (0, 1_000, 1_000)}
 

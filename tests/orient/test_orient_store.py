@@ -9,15 +9,16 @@ import pytest
 from orient_made import fact, profile
 from orient_world import World
 
-from cockpit.orient.columns import Columns, from_linked, read
-from cockpit.orient.compile import ALGORITHMS, UnknownAlgorithm, compile_packet
-from cockpit.orient.diff import diff
-from cockpit.orient.verify import recompile, verify
-from cockpit.store import facts, journal, packets
-from cockpit.store.actions import Action
-from cockpit.store.connection import connect
-from cockpit.store.errors import NotFound
-from cockpit.store.facts import Fact, Level
+from cockpit.core.errors import NotFound
+from cockpit.orient.compile_packet import ALGORITHMS, UnknownAlgorithm, compile_packet
+from cockpit.orient.fact_arrays import Columns, from_linked, read
+from cockpit.orient.packet_diff import diff
+from cockpit.orient.verify_packet import recompile, verify
+from cockpit.store.context import facts, packets
+from cockpit.store.context.facts import Fact, Level
+from cockpit.store.db.connection import connect
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
 
 HOSTILE = (
     "a,b.py",

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cockpit.store import sessions
-from cockpit.store.clock import CountingIds, FixedClock
-from cockpit.store.database import Store, Tx
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import sessions
 
 # Put together here so that no file of this repository holds anything that looks like a secret.
 CANARY = "ghp_" + "A1b2C3d4E5" * 4

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from store_world import opened, race
 
-from cockpit.store import events, journal
-from cockpit.store.clock import FixedClock
-from cockpit.store.database import Store, Tx
-from cockpit.store.errors import Stale
-from cockpit.store.events import BACKOFF_S, Event
+from cockpit.core.clock import FixedClock
+from cockpit.core.errors import Stale
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.sessions import events
+from cockpit.store.sessions.events import BACKOFF_S, Event
 
 LEASE_S = 60.0
 
@@ -152,8 +154,8 @@ test_any_life_of_an_event = Life.TestCase
 WORKER = """
 import sys
 from pathlib import Path
-from cockpit.store import events
-from cockpit.store.database import Store
+from cockpit.store.sessions import events
+from cockpit.store.db.database import Store
 with Store.open(Path(sys.argv[2])) as store:
     print("ready", flush=True)
     sys.stdin.readline()

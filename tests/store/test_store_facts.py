@@ -14,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_world import begin, opened
 
-from cockpit.store import facts
-from cockpit.store.candidates import candidates
-from cockpit.store.canonical import digest, text_digest
-from cockpit.store.database import Store, Tx
-from cockpit.store.facts import Fact, Level, Linked, fact_id
+from cockpit.core.canonical_json import digest, text_digest
+from cockpit.store.context import facts
+from cockpit.store.context.candidates import candidates
+from cockpit.store.context.facts import Fact, Level, Linked, fact_id
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
 
 IDENTITY = """
-from cockpit.store.facts import fact_id
+from cockpit.store.context.facts import fact_id
 print(fact_id("file", "file:a.py", "é\\n\\ud800", {"b": 1, "a": [1, {"y": None, "x": "z"}]}))
 """
 

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from store_world import begin, python
 
-from cockpit.store import events, facts, journal, messages, outbox, proposals, requests, waves
-from cockpit.store.clock import CountingIds, FixedClock
-from cockpit.store.database import Store, Tx
-from cockpit.store.errors import StoreUnwritable
-from cockpit.store.facts import Fact, Level
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.core.errors import StoreUnwritable
+from cockpit.store.context import facts
+from cockpit.store.context.facts import Fact, Level
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.sessions import context_requests, events, messages, outbox, proposals, waves
 
 
 class Counting(sqlite3.Connection):
@@ -66,7 +69,7 @@ def everything(tx: Tx) -> None:
         risk="low",
         **place,
     )
-    requests.create(
+    context_requests.create(
         tx, request_id=f"q-{session_id}", call_id="", purpose="p", question="q", escalation="",
         items=[{"item": "file:a"}], proposal_id=proposal.proposal_id, **place,
     )  # fmt: skip
@@ -141,10 +144,10 @@ def test_the_nth_statement_of_opening_failing(tmp_path: Path) -> None:
 FULL = """
 import json, resource, signal, sys
 from pathlib import Path
-from cockpit.store import journal
-from cockpit.store.database import Store
-from cockpit.store.errors import StoreUnwritable
-from cockpit.store.actions import Action
+from cockpit.store.journal import journal
+from cockpit.store.db.database import Store
+from cockpit.core.errors import StoreUnwritable
+from cockpit.store.journal.event_types import Action
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

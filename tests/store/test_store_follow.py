@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from store_world import begin, opened, python
 
-from cockpit.store import journal
-from cockpit.store.actions import Action
-from cockpit.store.database import Store, Tx
-from cockpit.store.follow import SLICE, follow, read_rows
-from cockpit.store.journal import Row
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.follow import SLICE, follow, read_rows
+from cockpit.store.journal.journal import Row
 
 
 def row(tx: Tx, session_id: str = "") -> int:
@@ -37,8 +38,8 @@ async def read(store: Store, until: int, **words: object) -> list[Row]:
 WRITER = """
 import sys
 from pathlib import Path
-from cockpit.store.database import Store
-from cockpit.store.actions import Action
+from cockpit.store.db.database import Store
+from cockpit.store.journal.event_types import Action
 with Store.open(Path(sys.argv[1])) as store:
     print("ready", flush=True)
     sys.stdin.readline()

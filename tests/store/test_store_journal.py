@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from store_world import begin, opened, race
 
-from cockpit.store import journal, messages
-from cockpit.store.actions import Action
-from cockpit.store.database import Store, Tx
-from cockpit.store.errors import StoreCorrupt
-from cockpit.store.journal import COLUMNS
+from cockpit.core.errors import StoreCorrupt
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.journal import COLUMNS
+from cockpit.store.sessions import messages
 
 CHANGES: dict[str, object] = {
     "seq": 1_000,
@@ -213,8 +215,8 @@ def test_a_journal_without_its_end_tells_a_person(store: Store) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from cockpit.store.database import Store
-from cockpit.store.actions import Action
+from cockpit.store.db.database import Store
+from cockpit.store.journal.event_types import Action
 with Store.open(Path(sys.argv[2])) as store:
     print("ready", flush=True)
     sys.stdin.readline()

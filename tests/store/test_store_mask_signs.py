@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.store.canonical import canonical_json
-from cockpit.store.masking import mask, mask_suspect, mask_value, unsuspicious
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.secrets import mask, mask_suspect, mask_value, unsuspicious
 
 LETTERS = "aB3dE5gH7jK9mN2p"
 # Beginnings of everything that is known as a secret, in pieces: put together they make many.

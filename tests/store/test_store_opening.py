@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from store_world import begin, opened, python, race
 
-from cockpit.store import journal, migrate
-from cockpit.store.actions import Action
-from cockpit.store.clock import FixedClock
-from cockpit.store.connection import connect
-from cockpit.store.database import Store
-from cockpit.store.errors import StoreCorrupt, StoreError, StoreTooNew, StoreUnwritable
-from cockpit.store.migrate import KEPT_BACKUPS, Migration
+from cockpit.core.clock import FixedClock
+from cockpit.core.errors import StoreCorrupt, StoreError, StoreTooNew, StoreUnwritable
+from cockpit.store.db import migrate
+from cockpit.store.db.connection import connect
+from cockpit.store.db.database import Store
+from cockpit.store.db.migrate import KEPT_BACKUPS, Migration
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
 
 EXTRA = Migration("9000_more", "CREATE TABLE more(a);\n", "c" * 64)
 
@@ -85,8 +86,9 @@ def test_a_folder_that_is_not_there_is_unwritable(tmp_path: Path) -> None:
 UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
-from cockpit.store import connection, database, follow, journal
-from cockpit.store.errors import StoreError
+from cockpit.store.db import connection, database
+from cockpit.store.journal import follow, journal
+from cockpit.core.errors import StoreError
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
@@ -240,7 +242,7 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path, sql: str) -> None
 OPENER = """
 import sys
 from pathlib import Path
-from cockpit.store.database import Store
+from cockpit.store.db.database import Store
 print("ready", flush=True)
 sys.stdin.readline()
 with Store.open(Path(sys.argv[2])) as store:

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from store_world import begin, opened, race
 
-from cockpit.store import journal, outbox, waves
-from cockpit.store.clock import FixedClock
-from cockpit.store.database import Store, Tx
-from cockpit.store.errors import IllegalTransition, NotFound
-from cockpit.store.outbox import Outgoing
+from cockpit.core.clock import FixedClock
+from cockpit.core.errors import IllegalTransition, NotFound
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.sessions import outbox, waves
+from cockpit.store.sessions.outbox import Outgoing
 
 Step = Callable[[Tx, str], Any]
 
@@ -150,8 +152,8 @@ def test_the_same_key_is_the_same_action(store: Store) -> None:
 DISPATCHER = """
 import sys
 from pathlib import Path
-from cockpit.store import outbox
-from cockpit.store.database import Store
+from cockpit.store.sessions import outbox
+from cockpit.store.db.database import Store
 with Store.open(Path(sys.argv[2])) as store:
     print("ready", flush=True)
     sys.stdin.readline()

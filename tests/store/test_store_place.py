@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.store.database import Store
-from cockpit.store.errors import StoreUnwritable
-from cockpit.store.place import find_place
+from cockpit.core.errors import StoreUnwritable
+from cockpit.core.project_paths import find_place
+from cockpit.store.db.database import Store
 
 AS = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from store_world import begin, opened, race
 
-from cockpit.store import journal, outbox, proposals, waves
-from cockpit.store.clock import FixedClock
-from cockpit.store.database import Store, Tx
-from cockpit.store.errors import AlreadyDecided, NotFound, Stale
-from cockpit.store.proposals import Proposal
+from cockpit.core.clock import FixedClock
+from cockpit.core.errors import AlreadyDecided, NotFound, Stale
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.sessions import outbox, proposals, waves
+from cockpit.store.sessions.proposals import Proposal
 
 ITEMS = {"items": [{"item": f"file:{name}.py", "tokens": 1} for name in "abc"]}
 
@@ -55,9 +57,9 @@ def test_a_decision_is_final(tmp_path: Path, first: str, second: str) -> None:
 DECIDER = """
 import sys
 from pathlib import Path
-from cockpit.store import proposals
-from cockpit.store.database import Store
-from cockpit.store.errors import AlreadyDecided
+from cockpit.store.sessions import proposals
+from cockpit.store.db.database import Store
+from cockpit.core.errors import AlreadyDecided
 verdict = ("approved", "rejected", "discussed")[int(sys.argv[1]) % 3]
 with Store.open(Path(sys.argv[2])) as store:
     print("ready", flush=True)

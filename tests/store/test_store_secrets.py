@@ -12,24 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_world import CANARY, begin, opened
 
-from cockpit.observe.normalise import make_fact
-from cockpit.observe.scope import parse_item
-from cockpit.store import (
+from cockpit.core.clock import FixedClock
+from cockpit.core.secrets import mask, mask_value, safe_text
+from cockpit.observe.normalise_facts import make_fact
+from cockpit.observe.scope_items import parse_item
+from cockpit.store.context import facts
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import (
+    context_requests,
     events,
-    facts,
-    journal,
     messages,
     outbox,
     plans,
     proposals,
-    requests,
     sessions,
     waves,
 )
-from cockpit.store.actions import Action
-from cockpit.store.clock import FixedClock
-from cockpit.store.database import Store, Tx
-from cockpit.store.masking import mask, mask_value, safe_text
 
 SAID = f"use {CANARY} for it\nor password = {CANARY}"
 TOLD: dict[str, Any] = {"text": SAID, "list": [SAID, {"deep": SAID}], SAID: 1, "token": CANARY}
@@ -90,13 +91,15 @@ def proposal(g: Ground) -> None:
 
 def request(g: Ground) -> None:
     for auto in (True, False):
-        made = requests.create(
+        made = context_requests.create(
             g.tx, request_id=f"q-{auto}", call_id="", purpose=SAID, question=SAID, escalation=SAID,
             items=[{"item": CANARY, "note": SAID}], proposal_id=None, auto=auto, decided_by="x",
             **g.place,
         )  # fmt: skip
-        requests.settle(g.tx, made.request_id, "approved", approved=[CANARY], decided_by="x")
-        requests.fetched(
+        context_requests.settle(
+            g.tx, made.request_id, "approved", approved=[CANARY], decided_by="x"
+        )
+        context_requests.fetched(
             g.tx, made.request_id, wave_id="w", outcomes=[{"item": CANARY, "error": SAID}]
         )
 

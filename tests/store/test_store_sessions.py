@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 from store_world import begin, opened, python
 
-from cockpit.store import journal, sessions
-from cockpit.store.actions import Action
-from cockpit.store.clock import FixedClock
-from cockpit.store.database import Store
-from cockpit.store.errors import IllegalTransition, NotFound, Stale
-from cockpit.store.sessions import LEASE_S, process_alive, this_process
+from cockpit.core.clock import FixedClock
+from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import sessions
+from cockpit.store.sessions.sessions import LEASE_S, process_alive, this_process
 
 OWNER = """
 import sys
 from pathlib import Path
-from cockpit.store import sessions
-from cockpit.store.database import Store
+from cockpit.store.sessions import sessions
+from cockpit.store.db.database import Store
 with Store.open(Path(sys.argv[1])) as store:
     print(store.write_now(lambda tx: sessions.own(tx, sys.argv[2])), flush=True)
     print(sessions.this_process(), flush=True)

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from store_world import begin, opened
 
-from cockpit.store import journal, waves
-from cockpit.store.database import Store, Tx
-from cockpit.store.errors import IllegalTransition, NotFound
-from cockpit.store.waves import FAILED, PHASES, Wave
+from cockpit.core.errors import IllegalTransition, NotFound
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.sessions import waves
+from cockpit.store.sessions.waves import FAILED, PHASES, Wave
 
 ALL = (*PHASES, *FAILED)
 NEXT = dict(pairwise(PHASES))

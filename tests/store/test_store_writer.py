@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from store_world import held, opened, python
 
-from cockpit.store import journal
-from cockpit.store.actions import Action
-from cockpit.store.database import Store, Tx
-from cockpit.store.errors import StoreBusy, StoreError, StoreUnwritable
+from cockpit.core.errors import StoreBusy, StoreError, StoreUnwritable
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
 
 
 def row(tx: Tx) -> int:
@@ -29,8 +30,8 @@ def rows(store: Store) -> int:
 LISTENING = """
 import sys
 from pathlib import Path
-from cockpit.store.database import Store
-from cockpit.store.actions import Action
+from cockpit.store.db.database import Store
+from cockpit.store.journal.event_types import Action
 
 def broken():
     raise RuntimeError("Event loop is closed")

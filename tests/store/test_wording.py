@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cockpit.store.wording import plural
+from cockpit.core.text import plural
 
 
 @pytest.mark.parametrize(

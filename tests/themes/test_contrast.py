@@ -15,16 +15,15 @@ from textual.containers import Horizontal, Vertical
 from textual.theme import BUILTIN_THEMES
 
 import themes
-from widgets.board import Board
-from widgets.completions import Completions
-from widgets.conversation import Conversation
-from widgets.footer import KeyBar
-from widgets.header import HeaderBar
-from widgets.meter import BandMeter
-from widgets.pick import Pick
-from widgets.prompt import Prompt
-from widgets.proposal import ProposalPanel
-from widgets.scrub import ScrubBar
+from widgets.bands.band_meter import BandMeter
+from widgets.conversation.conversation import Conversation
+from widgets.forms.pick_list import Pick
+from widgets.frame.footer import KeyBar
+from widgets.frame.header import HeaderBar
+from widgets.frame.timeline import ScrubBar
+from widgets.prompt.completions import Completions
+from widgets.prompt.prompt import Prompt
+from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import (
     BandView,
     BoardView,
@@ -40,6 +39,7 @@ from widgets.views import (
     TurnView,
     WorkRowView,
 )
+from widgets.work.work_pane import Board
 
 LEAST = 4.5
 NAMES = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")

@@ -69,8 +69,6 @@ def test_a_broken_theme_is_refused_with_its_name(tmp_path: Path, text: str, comp
 
 
 def test_importing_themes_and_widgets_loads_no_textual() -> None:
-    code = (
-        "import sys, themes, widgets, widgets.views, widgets.clean; print('textual' in sys.modules)"
-    )
+    code = "import sys, themes, widgets, widgets.views, widgets.text.clean; print('textual' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from widgets.board import Board
 from widgets.views import BoardView, WorkRowView
+from widgets.work.work_pane import Board
 
 ROWS = (
     WorkRowView("s1", "▶", "accent", "T-42 token expiry", "testing", "12✓ 1✗", current=True),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from widgets.clean import StreamCleaner, clean, hidden
+from widgets.text.clean import StreamCleaner, clean, hidden
 
 HOSTILE = st.text(
     alphabet=st.sampled_from(

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from widgets.conversation import LIVE, Conversation
-from widgets.markdown import SafeMarkdown
-from widgets.turn import LONG
+from widgets.conversation.conversation import LIVE, Conversation
+from widgets.conversation.markdown import SafeMarkdown
+from widgets.conversation.turn import LONG
 from widgets.views import LineView, TurnView
 
 

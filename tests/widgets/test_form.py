@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from widgets.form import Form
-from widgets.work_views import FieldView, FormView
+from widgets.forms.form import Form
+from widgets.work.work_views import FieldView, FormView
 
 VIEW = FormView(
     "A task",

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from widgets.card_views import CardView, ColumnView, KanbanView, ResultsView
-from widgets.kanban import Kanban, Spot
+from widgets.work.card_views import CardView, ColumnView, KanbanView, ResultsView
+from widgets.work.kanban import Kanban, Spot
 
 NAMES = ("To do", "In progress", "Review", "Blocked", "Done")
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from widgets.footer import KeyBar
-from widgets.header import HeaderBar
-from widgets.scrub import ScrubBar
+from widgets.frame.footer import KeyBar
+from widgets.frame.header import HeaderBar
+from widgets.frame.timeline import ScrubBar
 from widgets.views import HeaderView, KeyHintView
 
 VIEW = HeaderView(

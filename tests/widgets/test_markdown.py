@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from textual.widgets import Markdown
 
-from widgets.markdown import SafeMarkdown, faithful
+from widgets.conversation.markdown import SafeMarkdown, faithful
 
 
 async def drawn(stage: Any, source: str, size: tuple[int, int] = (80, 30)) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from widgets.measures import bars
+from widgets.work.measures import bars
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from widgets.meter import BandMeter
-from widgets.numerals import duration, money, span, tokens
+from widgets.bands.band_meter import BandMeter
+from widgets.text.numerals import duration, money, span, tokens
 from widgets.views import BandView, MeterView
 
 BANDS = (

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from widgets.pick import Pick
+from widgets.forms.pick_list import Pick
 
 ROWS = [
     ("a", "review pr 24", "2 h ago"),

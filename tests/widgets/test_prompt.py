@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from textual import events
 
-from widgets.completions import Completions
-from widgets.prompt import Prompt
+from widgets.prompt.completions import Completions
+from widgets.prompt.prompt import Prompt
 from widgets.views import CompletionView
 
 COMMANDS = ("review-pr", "resume", "rewind", "help")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from widgets.proposal import ProposalPanel
+from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import FileDiffView, ItemView, KeyHintView, ProposalView, QueueView
 
 HINTS = (KeyHintView("⏎", "approve", strong=True), KeyHintView("esc", "discuss", strong=True))

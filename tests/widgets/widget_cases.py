@@ -7,17 +7,16 @@ from collections.abc import Callable
 from textual.widget import Widget
 from work_cases import WORK_WIDGETS, chain_rows, task_lines
 
-from widgets.board import Board
-from widgets.conversation import LIVE, Conversation
-from widgets.facts import FactList
-from widgets.footer import KeyBar
-from widgets.header import HeaderBar
-from widgets.markdown import SafeMarkdown
-from widgets.meter import BandMeter
-from widgets.pick import Pick
-from widgets.prompt import Prompt
-from widgets.proposal import ProposalPanel
-from widgets.scrub import ScrubBar
+from widgets.bands.band_meter import BandMeter
+from widgets.bands.fact_list import FactList
+from widgets.conversation.conversation import LIVE, Conversation
+from widgets.conversation.markdown import SafeMarkdown
+from widgets.forms.pick_list import Pick
+from widgets.frame.footer import KeyBar
+from widgets.frame.header import HeaderBar
+from widgets.frame.timeline import ScrubBar
+from widgets.prompt.prompt import Prompt
+from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import (
     BandShiftView,
     BandView,
@@ -38,6 +37,7 @@ from widgets.views import (
     VerdictView,
     WorkRowView,
 )
+from widgets.work.work_pane import Board
 
 Filled = Callable[[str], tuple[Widget, Callable[[], None]]]
 """Makes a widget and the call that fills it once it is on a screen."""

@@ -6,16 +6,22 @@ from collections.abc import Callable
 
 from textual.widget import Widget
 
-from widgets.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
-from widgets.chain_views import ChainRowView, ChainSessionView, ChainTaskView, ChainView, MarkView
-from widgets.form import Form
-from widgets.headline import Headline
-from widgets.kanban import Kanban
-from widgets.memory import handoff_rows, wip_rows
-from widgets.queue import QueueList
-from widgets.sheet import Sheet
-from widgets.task import TaskPanel
-from widgets.work_views import (
+from widgets.forms.form import Form
+from widgets.forms.key_values import Sheet
+from widgets.frame.headline import Headline
+from widgets.work.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
+from widgets.work.chain_views import (
+    ChainRowView,
+    ChainSessionView,
+    ChainTaskView,
+    ChainView,
+    MarkView,
+)
+from widgets.work.kanban import Kanban
+from widgets.work.queue import QueueList
+from widgets.work.task import TaskPanel
+from widgets.work.task_memory import handoff_rows, wip_rows
+from widgets.work.work_views import (
     ErrorView,
     FieldView,
     FormView,

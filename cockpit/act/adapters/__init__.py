@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cockpit.act.adapters.adapter import Adapter, Outcome
-from cockpit.act.adapters.command import CommandAdapter
-from cockpit.act.adapters.commit import CommitAdapter
-from cockpit.act.adapters.files import FileAdapter
-from cockpit.act.adapters.github import GitHubAdapter
+from cockpit.act.adapters.git_commit import CommitAdapter
+from cockpit.act.adapters.github_write import GitHubAdapter
+from cockpit.act.adapters.run_command import CommandAdapter
+from cockpit.act.adapters.write_files import FileAdapter
 
 __all__ = ["ADAPTERS", "Adapter", "Outcome"]
 

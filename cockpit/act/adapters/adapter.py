@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from cockpit.act.ground import ActGround
-from cockpit.store.masking import mask
+from cockpit.act.workspace import ActGround
+from cockpit.core.secrets import mask
 
 Found = Literal["done", "not_done", "unknown"]
 Failure = Literal["transient", "permanent", "conflict"]

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cockpit.access.programs import Finished, run_git
-from cockpit.observe.by_reference import is_sensitive
-from cockpit.observe.glob import matches
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.listing import reason
-from cockpit.observe.normalise import make_fact
-from cockpit.observe.patch import FilePatch, cut, split_patch
-from cockpit.observe.preview import Preview, estimated
-from cockpit.observe.revisions import Range, resolve
-from cockpit.observe.scope import ScopeItem
-from cockpit.observe.tokens import estimate_lines
-from cockpit.store.canonical import text_digest
-from cockpit.store.facts import Fact
-from cockpit.store.wording import plural
+from cockpit.access.run_program import Finished, run_git
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.text import plural
+from cockpit.observe.count_tokens import estimate_lines
+from cockpit.observe.normalise_facts import make_fact
+from cockpit.observe.path_globs import matches
+from cockpit.observe.preview_cost import Preview, estimated
+from cockpit.observe.project_files import reason
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.revision_ranges import Range, resolve
+from cockpit.observe.scope_items import ScopeItem
+from cockpit.observe.sensitive_files import is_sensitive
+from cockpit.observe.split_patch import FilePatch, cut, split_patch
+from cockpit.store.context.facts import Fact
 
 MAX_DIFF_BYTES = 64_000_000
 MAX_FILES = 1_000

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-from cockpit.access.paths import PathRefused
-from cockpit.observe.by_reference import is_sensitive, names, why
-from cockpit.observe.expand import meant
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.listing import MAX_FILE_BYTES, Entry, blob, read_blob
-from cockpit.observe.normalise import make_fact
+from cockpit.access.confined_paths import PathRefused
+from cockpit.core.secrets import mask, mask_key_blocks
+from cockpit.core.text import plural
+from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
+from cockpit.observe.expand_globs import meant
+from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import outline, text_lines
-from cockpit.observe.preview import Preview, band, estimated
-from cockpit.observe.scope import ScopeItem
-from cockpit.observe.tokens import estimate_bytes, estimate_lines
-from cockpit.store.facts import Fact
-from cockpit.store.masking import mask, mask_key_blocks
-from cockpit.store.wording import plural
+from cockpit.observe.preview_cost import Preview, band, estimated
+from cockpit.observe.project_files import MAX_FILE_BYTES, Entry, blob, read_blob
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.scope_items import ScopeItem
+from cockpit.observe.sensitive_files import is_sensitive, names, why
+from cockpit.store.context.facts import Fact
 
 MAX_SLICED_BYTES = 64_000_000
 """Largest file of which some lines may be asked for."""

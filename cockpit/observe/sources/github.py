@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cockpit.access.gh import parse_gh
-from cockpit.access.programs import Finished, ProgramMissing, run_gh
-from cockpit.observe.glob import matches
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.normalise import make_fact
-from cockpit.observe.patch import split_patch
-from cockpit.observe.preview import Preview, estimated
-from cockpit.observe.scope import ScopeItem
+from cockpit.access.gh_command import parse_gh
+from cockpit.access.run_program import Finished, ProgramMissing, run_gh
+from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.text import plural
+from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
+from cockpit.observe.normalise_facts import make_fact
+from cockpit.observe.path_globs import matches
+from cockpit.observe.preview_cost import Preview, estimated
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.diff import MAX_DIFF_BYTES, patch_facts
-from cockpit.observe.tokens import estimate_bytes, estimate_lines
-from cockpit.store.canonical import canonical_json, text_digest
-from cockpit.store.facts import Fact
-from cockpit.store.wording import plural
+from cockpit.observe.split_patch import split_patch
+from cockpit.store.context.facts import Fact
 
 _PR = (
     "number", "title", "body", "state", "author", "baseRefName", "headRefName",

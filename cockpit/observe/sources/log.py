@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cockpit.access.programs import run_git
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.listing import reason
-from cockpit.observe.normalise import make_fact
-from cockpit.observe.preview import Preview, estimated
-from cockpit.observe.revisions import check_repository, commit
-from cockpit.observe.scope import ScopeItem, range_parts
-from cockpit.store.canonical import text_digest
-from cockpit.store.facts import Fact
-from cockpit.store.wording import plural
+from cockpit.access.run_program import run_git
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.text import plural
+from cockpit.observe.normalise_facts import make_fact
+from cockpit.observe.preview_cost import Preview, estimated
+from cockpit.observe.project_files import reason
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.revision_ranges import check_repository, commit
+from cockpit.observe.scope_items import ScopeItem, range_parts
+from cockpit.store.context.facts import Fact
 
 MAX_COMMITS = 50
 """Most commits of one log; the rest are counted."""

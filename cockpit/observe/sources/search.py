@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cockpit.observe.by_reference import is_sensitive
-from cockpit.observe.finding import Found, find
-from cockpit.observe.ground import Ground
-from cockpit.observe.normalise import make_fact
-from cockpit.observe.preview import Preview, estimated, joined, shown_path
-from cockpit.observe.scope import ScopeItem
-from cockpit.observe.tokens import estimate_bytes
-from cockpit.store.canonical import digest
-from cockpit.store.facts import Fact
-from cockpit.store.wording import plural
+from cockpit.core.canonical_json import digest
+from cockpit.core.text import plural
+from cockpit.observe.count_tokens import estimate_bytes
+from cockpit.observe.normalise_facts import make_fact
+from cockpit.observe.preview_cost import Preview, estimated, joined, shown_path
+from cockpit.observe.project_snapshot import Ground
+from cockpit.observe.scope_items import ScopeItem
+from cockpit.observe.sensitive_files import is_sensitive
+from cockpit.observe.sources.text_search import Found, find
+from cockpit.store.context.facts import Fact
 
 WITHHELD = "[a line of a file that holds secrets]"
 

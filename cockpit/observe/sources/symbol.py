@@ -11,17 +11,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.listing import contents, entries
-from cockpit.observe.normalise import make_fact
+from cockpit.core.canonical_json import digest
+from cockpit.core.secrets import mask
+from cockpit.core.text import plural
+from cockpit.observe.count_tokens import estimate_bytes
+from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import opens_something, parse_python, signature, text_lines
-from cockpit.observe.preview import Preview, estimated, joined, shown_path
-from cockpit.observe.scope import ScopeItem
-from cockpit.observe.tokens import estimate_bytes
-from cockpit.store.canonical import digest
-from cockpit.store.facts import Fact
-from cockpit.store.masking import mask
-from cockpit.store.wording import plural
+from cockpit.observe.preview_cost import Preview, estimated, joined, shown_path
+from cockpit.observe.project_files import contents, entries
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.scope_items import ScopeItem
+from cockpit.store.context.facts import Fact
 
 MAX_DEFINITIONS = 12
 MAX_REFERENCES = 200

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from cockpit.observe.ground import Ground, SourceFailed
-from cockpit.observe.listing import Entry, entries
-from cockpit.observe.normalise import make_fact
-from cockpit.observe.preview import Preview, estimated, shown_path
-from cockpit.observe.scope import ScopeItem
-from cockpit.observe.tokens import estimate_bytes
-from cockpit.store.canonical import digest
-from cockpit.store.facts import Fact
-from cockpit.store.wording import plural
+from cockpit.core.canonical_json import digest
+from cockpit.core.text import plural
+from cockpit.observe.count_tokens import estimate_bytes
+from cockpit.observe.normalise_facts import make_fact
+from cockpit.observe.preview_cost import Preview, estimated, shown_path
+from cockpit.observe.project_files import Entry, entries
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.scope_items import ScopeItem
+from cockpit.store.context.facts import Fact
 
 MAX_PATHS = 2_000
 """Most paths of one listing."""

@@ -1,0 +1,201 @@
+"""Capability tokens: secrets that make their holder a namespace with some scopes.
+
+Only the SHA-256 of a secret is stored; it is shown once, when it is issued. The first start writes
+the root token to a file that only its owner can read. Source: RFC-003 §11; design of the records.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sqlite3
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from cockpit.access.principals import MAIN, PERSON, Caller, ensure
+from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, NotAllowed
+from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.clock import stamp
+from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+PREFIX = "ckp_"
+ROOT_FILE = "root.token"
+_FIRST_START = "first start"
+_LONGEST = 512
+
+
+class TokenRefused(CockpitError):
+    """A token that opens nothing: ``token_unknown``, ``token_expired`` or ``token_revoked``."""
+
+    code = "token_unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One row of ``capability_tokens``, without the hash."""
+
+    cap_id: str
+    namespace: str
+    scopes: tuple[str, ...]
+    expires_at: str | None
+    revoked_at: str | None
+    issued_by: str
+    created_at: str
+
+    def status(self, now: str) -> str:
+        """``valid``, ``expired`` or ``revoked`` at ``now``."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "valid"
+
+
+_SELECT = (
+    "SELECT cap_id, namespace, scopes_json, expires_at, revoked_at, issued_by, created_at"
+    " FROM capability_tokens"
+)
+
+
+def issue(
+    tx: Tx,
+    *,
+    namespace: str,
+    scopes: frozenset[str],
+    by: Caller,
+    expires_s: float | None = None,
+) -> tuple[Token, str]:
+    """A new token and its secret, which nothing keeps.
+
+    Nobody grants what they do not have: raises ``NotAllowed`` for a scope that ``by`` lacks, and
+    ``NamespaceInvalid``.
+    """
+    by.require(CAP_ISSUE, "issue tokens")
+    beyond = sorted(scopes - by.scopes)
+    if beyond:
+        raise NotAllowed(f"{by.namespace} may not grant {beyond[0]}: it does not have it itself.")
+    return _insert(tx, namespace, scopes, by.namespace, expires_s)
+
+
+def revoke(tx: Tx, cap_id: str, by: Caller) -> Token:
+    """End a token, now and for good. Raises ``NotAllowed``, ``NotFound``, ``IllegalTransition``."""
+    by.require(CAP_REVOKE, "revoke tokens")
+    token = load(tx.connection, cap_id)
+    if token.revoked_at is not None:
+        raise IllegalTransition(f"Token {cap_id} was revoked already, at {token.revoked_at}.")
+    tx.execute("UPDATE capability_tokens SET revoked_at=? WHERE cap_id=?", (tx.now(), cap_id))
+    tx.journal(
+        Action.CAPABILITY_REVOKED,
+        actor=by.namespace,
+        detail={"cap_id": cap_id, "namespace": token.namespace},
+    )
+    return load(tx.connection, cap_id)
+
+
+def load(connection: sqlite3.Connection, cap_id: str) -> Token:
+    """The token of that id. Raises :class:`NotFound`."""
+    row = connection.execute(f"{_SELECT} WHERE cap_id=?", (cap_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no token {cap_id}; `cockpit tokens list` names them.")
+    return _read(row)
+
+
+def listed(connection: sqlite3.Connection) -> list[Token]:
+    """Every token there ever was, oldest first."""
+    return [_read(row) for row in connection.execute(f"{_SELECT} ORDER BY created_at, rowid")]
+
+
+def caller(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
+    """Who calls: the holder of ``secret``, or without one the person at the terminal.
+
+    Raises :class:`TokenRefused`.
+    """
+    named = secret.strip()
+    return holder(connection, named, now) if named else PERSON
+
+
+def holder(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
+    """Who holds ``secret`` at ``now``. Raises :class:`TokenRefused`; the secret is in no message."""
+    found = None
+    if len(secret) <= _LONGEST:
+        found = connection.execute(
+            f"{_SELECT} WHERE secret_hash=?", (text_digest(secret),)
+        ).fetchone()
+    if found is None:
+        raise TokenRefused("The token is not one of this project's. Nothing was done.")
+    token = _read(found)
+    status = token.status(now)
+    if status != "valid":
+        when = token.revoked_at if status == "revoked" else token.expires_at
+        raise TokenRefused(
+            f"The token {token.cap_id} of {token.namespace} is {status} since {when}."
+            " Nothing was done; ask for a new one.",
+            code=f"token_{status}",
+        )
+    return Caller(token.namespace, frozenset(token.scopes), token.cap_id)
+
+
+def ensure_root(tx: Tx, state: Path) -> Path | None:
+    """Make the root token on the first start; returns its file's path then, else None.
+
+    The file stands before the row: a crash between the two leaves a file that the next start
+    replaces. One that a person removed is not made again.
+    """
+    known = tx.execute(
+        "SELECT 1 FROM capability_tokens WHERE issued_by=?", (_FIRST_START,)
+    ).fetchone()
+    if known is not None:
+        return None
+    _, secret = _insert(tx, MAIN, frozenset(SCOPES), _FIRST_START, None)
+    path = state / ROOT_FILE
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secret + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    return path
+
+
+def _insert(
+    tx: Tx, namespace: str, scopes: frozenset[str], by: str, expires_s: float | None
+) -> tuple[Token, str]:
+    ensure(tx, namespace)
+    # Not through Ids: a secret that could be replayed would be none.
+    secret = PREFIX + secrets.token_urlsafe(32)
+    cap_id = tx.ids.new("cap")
+    expires = None if expires_s is None else stamp(tx.clock.now() + timedelta(seconds=expires_s))
+    ordered = [scope for scope in SCOPES if scope in scopes]
+    tx.execute(
+        "INSERT INTO capability_tokens(cap_id, namespace, scopes_json, secret_hash, expires_at,"
+        " issued_by, created_at) VALUES (?,?,?,?,?,?,?)",
+        (
+            cap_id,
+            namespace,
+            canonical_json(ordered),
+            text_digest(secret),
+            expires,
+            by,
+            tx.now(),
+        ),
+    )
+    tx.journal(
+        Action.CAPABILITY_ISSUED,
+        actor=by if by != _FIRST_START else "engine",
+        detail={
+            "cap_id": cap_id,
+            "namespace": namespace,
+            "scopes": ordered,
+            "expires_at": expires,
+        },
+    )
+    return load(tx.connection, cap_id), secret
+
+
+def _read(row: tuple[str, str, str, str | None, str | None, str, str]) -> Token:
+    cap_id, namespace, scopes, expires_at, revoked_at, issued_by, created_at = row
+    held = tuple(json.loads(scopes))
+    return Token(cap_id, namespace, held, expires_at, revoked_at, issued_by, created_at)

@@ -1,0 +1,255 @@
+"""``gh`` commands, understood before anything runs: parsed, checked against a table, rebuilt.
+
+What is not in the table (aliases, extensions, ``auth``, ``secret``, ``api`` with a method…) is
+refused with words a model can act on. The argv that runs is rebuilt from what was understood, so
+that what a person sees and what ``gh`` does cannot differ. Source: ADR-10, RFC-09 (example), design
+of Act.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cockpit.access.gh_flags import GhRefused, Given, read, split
+from cockpit.access.gh_table import AREAS_REFUSED, COMMANDS, Spec
+
+MAX_BODY = 65_536
+"""GitHub's own limit of a body, in characters."""
+
+_NUMBER = re.compile(r"#?([1-9][0-9]{0,9})")
+_URL = re.compile(
+    r"https?://([A-Za-z0-9.-]+)/([\w.-]+)/([\w.-]+)/(pull|issues|actions/runs)/([1-9][0-9]{0,11})"
+    r"(?:[/?#].*)?",
+    re.ASCII,
+)
+_REPO = re.compile(
+    r"(?:https?://)?(?:([\w-]+\.[\w.-]+)/)?([\w-]+)/([\w.-]+?)(?:\.git)?/?", re.ASCII
+)
+_TAG = re.compile(r"[A-Za-z0-9][\w./+-]{0,200}", re.ASCII)
+_ENDPOINT = re.compile(
+    r"/?repos/([\w{}.-]+)/([\w{}.-]+)((?:/[\w.:@%+-]+)*)(\?[\w=&%.,:+-]*)?", re.ASCII
+)
+_ELSEWHERE = re.compile(r"(?i)(?<![\w-])(?:repo|org|user):")
+_URL_KIND = {"pr": "pull", "issue": "issues", "run": "actions/runs"}
+
+
+@dataclass(frozen=True, slots=True)
+class GhCommand:
+    """A ``gh`` command as understood.
+
+    ``argv`` begins with ``gh`` and holds everything, the body included. ``number`` is the pull
+    request, issue or run it is about. ``fields`` are the flags in the order given, by long name
+    (a flag without a value is ``("draft", "yes")``), the body apart.
+    """
+
+    argv: tuple[str, ...]
+    area: str
+    verb: str
+    number: int | None
+    access: Literal["read", "write"]
+    fields: tuple[tuple[str, str], ...]
+    body: str | None
+    repo: str | None
+
+    def execution_argv(self) -> tuple[tuple[str, ...], bytes | None]:
+        """What runs: the argv with the body taken out (``--body-file -``), and the body as the
+        program's standard input (None: no body)."""
+        if self.body is None:
+            return self.argv, None
+        at = self.argv.index("--body")
+        argv = (*self.argv[:at], "--body-file", "-", *self.argv[at + 2 :])
+        return argv, self.body.encode("utf-8", "replace")
+
+    def with_body(self, body: str) -> GhCommand:
+        """The same command with another body (for the marker that a later probe looks for)."""
+        bare = self.argv
+        if self.body is not None:
+            at = bare.index("--body")
+            bare = bare[:at] + bare[at + 2 :]
+        return GhCommand(
+            argv=(*bare, "--body", body),
+            area=self.area,
+            verb=self.verb,
+            number=self.number,
+            access=self.access,
+            fields=self.fields,
+            body=body,
+            repo=self.repo,
+        )
+
+
+def parse_gh(
+    command: str | Sequence[str], *, project_repo: str | None = None, body: str | None = None
+) -> GhCommand:
+    """Understand ``command``: a line, split as a shell would, or an argv; ``gh`` is optional.
+
+    ``project_repo`` is the project's ``owner/name``: any other repository is refused. ``body`` is
+    the text that ``--body-file -`` stands for. Raises :class:`GhRefused`.
+    """
+    words = split(command)
+    if not words:
+        raise GhRefused("an empty gh command: write for example `gh pr view 24 --json title,body`")
+    area = words[0]
+    verb = words[1] if len(words) > 1 else ""
+    if area in AREAS_REFUSED:
+        raise GhRefused(f"`gh {area}` is never run from here: {AREAS_REFUSED[area]}")
+    if area == "api":
+        return _parse_api(words[1:], project_repo)
+    known = sorted(v for a, v in COMMANDS if a == area)
+    if not known:
+        areas = ", ".join(sorted({a for a, _ in COMMANDS}))
+        raise GhRefused(f"`gh {area}` is not known here (no aliases or extensions); known: {areas}")
+    spec = COMMANDS.get((area, verb))
+    if spec is None:
+        asked = f"gh {area} {verb}".strip()
+        raise GhRefused(f"`{asked}` is not known here; known: {', '.join(known)}")
+    given = read(words[2:], spec, f"gh {area} {verb}")
+    if given.body_from_stdin:
+        if body is None:
+            raise GhRefused("`--body-file` cannot be used here: put the text into --body")
+        given.body = body
+    _check_body(given.body)
+    repo = _same_repo(given.value("repo"), project_repo)
+    positional, number = _positional(
+        area, spec, given.positional, project_repo, f"gh {area} {verb}"
+    )
+    _check_rules(area, verb, given)
+    if area == "search" and not given.has("repo"):
+        given.flags.append(("repo", repo))
+    flags = [w for name, value in given.flags for w in _flag_words(name, value, spec)]
+    tail = [] if given.body is None else ["--body", given.body]
+    return GhCommand(
+        argv=("gh", area, verb, *positional, *flags, *tail),
+        area=area,
+        verb=verb,
+        number=number,
+        access=spec.access,
+        fields=tuple((name, value or "yes") for name, value in given.flags),
+        body=given.body,
+        repo=repo,
+    )
+
+
+def _flag_words(name: str, value: str | None, spec: Spec) -> list[str]:
+    return [f"--{name}"] if spec.kind(name) == "bool" or value is None else [f"--{name}", value]
+
+
+def _positional(
+    area: str, spec: Spec, words: list[str], project_repo: str | None, name: str
+) -> tuple[list[str], int | None]:
+    kind = spec.positional
+    if kind == "query":
+        if project_repo is None:
+            raise GhRefused(f"`{name}` needs a project whose GitHub repository is known")
+        return words, None
+    if len(words) > 1 or (kind == "none" and words):
+        raise GhRefused(
+            f"`{name}` was given too many words: {' '.join(words)[:80]!r}; quote values"
+        )
+    if not words:
+        if spec.required:
+            raise GhRefused(f"`{name}` needs a {spec.required}, for example `{name} 24`")
+        return [], None
+    word = words[0]
+    if kind == "tag":
+        if not _TAG.fullmatch(word):
+            raise GhRefused(f"{word[:40]!r} is not a tag")
+        return [word], None
+    if kind == "repo":
+        return [_same_repo(word, project_repo) or word], None
+    if match := _NUMBER.fullmatch(word):
+        return [match[1]], int(match[1])
+    if url := _URL.fullmatch(word):
+        if url[4] != _URL_KIND.get(area):
+            raise GhRefused(f"{word[:80]!r} is not the address of what `{name}` is about")
+        _same_repo(f"{url[1]}/{url[2]}/{url[3]}", project_repo)
+        return [url[5]], int(url[5])
+    raise GhRefused(f"`{name}` takes a number (24), not {word[:60]!r}")
+
+
+def _same_repo(given: str | None, project_repo: str | None) -> str | None:
+    if given is None:
+        return project_repo
+    asked = _repo_key(given)
+    if project_repo is None:
+        raise GhRefused(
+            f"the project has no GitHub repository that is known: leave out {given[:80]!r}"
+        )
+    if asked is None or asked != _repo_key(project_repo):
+        raise GhRefused(f"only {project_repo} may be used here, not {given[:80]!r}")
+    return project_repo
+
+
+def _repo_key(text: str) -> tuple[str, str, str] | None:
+    match = _REPO.fullmatch(text)
+    if match is None:
+        return None
+    return (match[1] or "github.com").casefold(), match[2].casefold(), match[3].casefold()
+
+
+def _check_body(body: str | None) -> None:
+    if body is None:
+        return
+    if len(body) > MAX_BODY:
+        raise GhRefused(f"the body has {len(body)} characters; GitHub takes {MAX_BODY}")
+    if any("\ud800" <= c <= "\udfff" for c in body):
+        raise GhRefused("the body is not valid Unicode text")
+
+
+def _check_rules(area: str, verb: str, given: Given) -> None:
+    if (area, verb) == ("pr", "review"):
+        chosen = [n for n in ("approve", "request-changes", "comment") if given.has(n)]
+        if len(chosen) != 1:
+            raise GhRefused(
+                "`gh pr review` needs exactly one of --approve, --request-changes and --comment"
+            )
+        if chosen != ["approve"] and not (given.body or "").strip():
+            raise GhRefused(f"`gh pr review --{chosen[0]}` needs its words in --body")
+    if area == "search" and any(_ELSEWHERE.search(word) for word in given.positional):
+        raise GhRefused("only the project is searched: leave out repo:, org: and user:")
+    if _ELSEWHERE.search(given.value("search") or ""):
+        raise GhRefused("only the project is listed: leave out repo:, org: and user:")
+    if verb == "comment" and not (given.body or "").strip():
+        raise GhRefused(f"`gh {area} comment` needs its words in --body")
+    if verb == "create" and (not given.value("title") or given.body is None):
+        raise GhRefused(f"`gh {area} create` needs --title and --body")
+    if verb == "edit" and given.body is None and not {flag for flag, _ in given.flags} - {"repo"}:
+        raise GhRefused(f"`gh {area} edit` needs at least one field to change, like --title")
+    ways = sum(given.has(name) for name in ("merge", "squash", "rebase"))
+    if (area, verb) == ("pr", "merge") and ways != 1:
+        raise GhRefused("`gh pr merge` needs exactly one of --merge, --squash and --rebase")
+
+
+def _parse_api(words: list[str], project_repo: str | None) -> GhCommand:
+    """``gh api`` reads of the project's own repository: GET, no fields, no foreign headers."""
+    spec = COMMANDS["api", "get"]
+    given = read(words, spec, "gh api")
+    method = given.value("method")
+    if method is not None and method.upper() != "GET":
+        raise GhRefused(
+            f"`gh api` with --method {method} is not taken: use `gh pr …` or `gh issue …` to write"
+        )
+    if len(given.positional) != 1:
+        raise GhRefused("`gh api` takes one endpoint, like repos/{owner}/{repo}/pulls/24/files")
+    endpoint = given.positional[0]
+    match = _ENDPOINT.fullmatch(endpoint)
+    if match is None or ".." in endpoint or "%2e" in endpoint.casefold():
+        raise GhRefused(
+            f"`gh api {endpoint[:60]}` is not taken: only reads under repos/{{owner}}/{{repo}}/"
+        )
+    if (match[1], match[2]) != ("{owner}", "{repo}"):
+        _same_repo(f"{match[1]}/{match[2]}", project_repo)
+    flags = [w for name, value in given.flags for w in _flag_words(name, value, spec)]
+    return GhCommand(
+        argv=("gh", "api", endpoint, *flags),
+        area="api",
+        verb="get",
+        number=None,
+        access="read",
+        fields=tuple((name, value or "yes") for name, value in given.flags),
+        body=None,
+        repo=project_repo,
+    )

@@ -1,0 +1,124 @@
+"""The words of a ``gh`` line: split as a shell would, flags read as ``gh`` itself reads them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from cockpit.access.gh_table import Spec
+from cockpit.core.errors import CockpitError
+
+_OPERATORS = frozenset(";&|<>()")
+
+
+class GhRefused(CockpitError):
+    """The command is not one cockpit runs; the message says why and what to write instead."""
+
+    code = "gh_refused"
+
+
+class Given:
+    """The words of one command, sorted: positional, flags by long name, and the body apart."""
+
+    def __init__(self) -> None:
+        self.positional: list[str] = []
+        self.flags: list[tuple[str, str | None]] = []
+        self.body: str | None = None
+        self.body_from_stdin = False
+
+    def value(self, name: str) -> str | None:
+        return next((value for flag, value in self.flags if flag == name), None)
+
+    def has(self, name: str) -> bool:
+        return any(flag == name for flag, _ in self.flags)
+
+
+def split(command: str | Sequence[str]) -> list[str]:
+    """The words after ``gh``. Raises :class:`GhRefused` for shell syntax and open quotes."""
+    if isinstance(command, str):
+        lexer = shlex.shlex(command.strip(), posix=True, punctuation_chars=";&|<>()")
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        try:
+            words = list(lexer)
+        except ValueError as error:
+            raise GhRefused(f"the command cannot be split into words: {error}") from error
+    else:
+        words = list(command)
+    if any("\0" in word for word in words):
+        raise GhRefused("the command holds a NUL character")
+    previous = ""
+    for word in words:
+        if ((word and set(word) <= _OPERATORS) or word.startswith("$(")) and previous not in {
+            "--body",
+            "-b",
+        }:
+            raise GhRefused(
+                f"{word[:20]!r} is shell syntax, and no shell runs here: give one gh command"
+            )
+        previous = word
+    return words[1:] if words[:1] == ["gh"] else words
+
+
+def read(words: list[str], spec: Spec, name: str) -> Given:
+    """Sort ``words`` into flags of ``spec`` and the rest; ``name`` is the command, for errors."""
+    given = Given()
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            raise GhRefused("`--` is not taken here: write flags by name and leave it out")
+        if not word.startswith("-") or word == "-":
+            given.positional.append(word)
+            continue
+        flag, value = _flag(word, spec)
+        kind = spec.kind(flag)
+        if kind is None:
+            raise GhRefused(
+                f"`{name}` takes no {word.split('=')[0]} here; it takes {spec.listed()}"
+            )
+        if kind == "bool":
+            if value is not None:
+                raise GhRefused(f"--{flag} takes no value")
+            if given.has(flag):
+                raise GhRefused(f"--{flag} is given twice")
+            given.flags.append((flag, None))
+            continue
+        if value is None:
+            value = next(rest, None)
+        if value is None:
+            raise GhRefused(f"--{flag} needs a value")
+        _take(given, flag, value, spec)
+    return given
+
+
+def _take(given: Given, flag: str, value: str, spec: Spec) -> None:
+    if flag == "body":
+        if given.body is not None:
+            raise GhRefused("--body is given twice")
+        given.body = value
+    elif flag == "body-file":
+        if value != "-":
+            raise GhRefused("`--body-file` with a file is not taken: put the text into --body")
+        given.body_from_stdin = True
+    elif value.startswith("-"):
+        raise GhRefused(f"the value of --{flag} may not begin with a dash: {value[:40]!r}")
+    elif "$(" in value:
+        raise GhRefused(f"the value of --{flag} holds shell syntax, and no shell runs here")
+    elif given.has(flag) and spec.kind(flag) != "list":
+        raise GhRefused(f"--{flag} is given twice")
+    else:
+        given.flags.append((flag, value))
+
+
+def _flag(word: str, spec: Spec) -> tuple[str, str | None]:
+    """A flag word as long name and attached value, as gh itself splits it."""
+    if word.startswith("--"):
+        flag, equals, value = word[2:].partition("=")
+        return flag, value if equals else None
+    long = spec.short.get(word[1], word[1:])
+    attached = word[2:]
+    if not attached:
+        return long, None
+    if spec.kind(long) in {None, "bool"}:
+        raise GhRefused(f"{word!r}: write each flag by itself and by its long name")
+    return long, attached.removeprefix("=")

@@ -1,0 +1,252 @@
+"""The only door to other programs: argv lists, bounded time, bounded output, nothing left behind.
+
+Every program runs in its own process group (:mod:`.processes`), which is ended whole when its time
+is over, its output grows past the limit, or the caller is cancelled. Source: design of Act
+("commands are argv lists").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.access.process_group import Caught, Overflow, end_group, ended, feed, start
+from cockpit.core.errors import CockpitError
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Default limit of a program's output, standard output and error together, in bytes."""
+
+
+class ProgramMissing(CockpitError):
+    """The program is not installed, or may not be executed."""
+
+    code = "program_missing"
+
+    def __init__(self, program: str, reason: str = "not found on PATH") -> None:
+        super().__init__(f"{program!r} could not be started: {reason}")
+        self.program = program
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a program ended. ``code`` is its exit status, negative when a signal ended it.
+
+    ``truncated``: the output passed the limit, the program was ended, and what came before is kept.
+    ``duration_ms`` is for receipts only; it never enters anything digested.
+    """
+
+    argv: tuple[str, ...]
+    code: int
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    truncated: bool
+    duration_ms: int
+
+    @property
+    def ok(self) -> bool:
+        """Ended by itself, with status 0, all of its output kept."""
+        return self.code == 0 and not self.timed_out and not self.truncated
+
+    @property
+    def text(self) -> str:
+        """Standard output as text; bytes that are not UTF-8 are replaced."""
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def error_text(self) -> str:
+        """Standard error as text, trimmed; bytes that are not UTF-8 are replaced."""
+        return self.stderr.decode("utf-8", "replace").strip()
+
+
+async def run_program(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    timeout_s: float,
+    max_bytes: int = MAX_BYTES,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run ``argv`` in ``cwd`` and wait for its end.
+
+    ``env`` is the whole environment (None: this process's). Standard input is empty unless
+    ``stdin`` is given. Raises :class:`ProgramMissing`, and :class:`CockpitError` for arguments that
+    no program can take (a NUL) and directories that are not there.
+    """
+    words = tuple(argv)
+    if not words or any("\0" in word for word in words):
+        raise CockpitError("a command needs a program and no NUL characters", code="bad_command")
+    if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - one stat, and never on a network path
+        raise CockpitError(f"cannot run {words[0]!r} in {cwd.name!r}: no such directory")
+    started = time.monotonic()
+    try:
+        process = await start(words, cwd, env, piped=stdin is not None)
+    except FileNotFoundError as error:
+        if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - as above; it went since
+            gone = f"cannot run {words[0]!r} in {cwd.name!r}: no such directory"
+            raise CockpitError(gone) from error
+        raise ProgramMissing(words[0]) from error
+    except OSError as error:
+        raise ProgramMissing(words[0], error.strerror or str(error)) from error
+    caught = Caught(max_bytes)
+    drains = (
+        asyncio.ensure_future(caught.drain(process.stdout, caught.out)),
+        asyncio.ensure_future(caught.drain(process.stderr, caught.err)),
+    )
+    talk = asyncio.gather(feed(process, stdin), ended(process, drains))
+    timed_out = False
+    try:
+        # Not wait_for: on 3.11 it can swallow a cancellation that meets the program's end.
+        async with asyncio.timeout(timeout_s):
+            await talk
+    except TimeoutError:
+        timed_out = True
+    except Overflow:
+        caught.full = True
+    finally:
+        # Children that outlive the program itself are part of what was started, and go with it.
+        await asyncio.shield(end_group(process))
+        await asyncio.gather(talk, *drains, return_exceptions=True)
+    return Finished(
+        argv=words,
+        code=process.returncode if process.returncode is not None else -signal.SIGKILL,
+        stdout=bytes(caught.out),
+        stderr=bytes(caught.err),
+        timed_out=timed_out,
+        truncated=caught.full,
+        duration_ms=int((time.monotonic() - started) * 1000),
+    )
+
+
+_GIT_KEPT = frozenset(
+    {
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_NOSYSTEM",
+    }
+)
+_GIT_SET = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": ":",
+    "GIT_SEQUENCE_EDITOR": ":",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PROTOCOL_FROM_USER": "0",
+    "LC_ALL": "C.UTF-8",
+    "LANGUAGE": "",
+    "PAGER": "cat",
+}
+_GIT_CONFIG = (
+    "core.quotePath=false",
+    "core.fsmonitor=false",
+    "core.commitGraph=true",
+    "color.ui=false",
+    "diff.noprefix=false",
+    "diff.mnemonicPrefix=false",
+    "diff.relative=false",
+    "diff.renames=true",
+    "diff.renameLimit=1000",
+    "diff.algorithm=myers",
+    "diff.indentHeuristic=true",
+    "diff.context=3",
+    "diff.interHunkContext=0",
+    "diff.suppressBlankEmpty=false",
+    "diff.submodule=short",
+    "diff.ignoreSubmodules=none",
+    "diff.wsErrorHighlight=none",
+    "grep.patternType=default",
+    "grep.fullName=false",
+    "grep.column=false",
+    "log.showSignature=false",
+    "log.mailmap=false",
+    "log.decorate=false",
+    "log.follow=false",
+    "protocol.ext.allow=never",
+    "advice.detachedHead=false",
+)
+_GH_SET = {
+    "GH_PROMPT_DISABLED": "1",
+    "GH_NO_UPDATE_NOTIFIER": "1",
+    "GH_SPINNER_DISABLED": "1",
+    "GH_PAGER": "cat",
+    "GH_BROWSER": "false",
+    "NO_COLOR": "1",
+    "CLICOLOR": "0",
+}
+_GH_DROPPED = frozenset(
+    {"GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_REPO", "GH_EDITOR"}
+)
+
+
+def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment git runs in: no prompts, one language, literal pathspecs, and none of the
+    ``GIT_*`` that a hook leaves behind (its ``GIT_DIR`` would aim commands at another repository).
+    The names and configuration files that a person sets through ``GIT_*`` are kept."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in _GIT_KEPT
+    }
+    return {**kept, **_GIT_SET, **(extra or {})}
+
+
+def git_argv(*args: str) -> tuple[str, ...]:
+    """``git ARGS`` with the settings that would make output differ between machines pinned."""
+    pinned = [word for setting in _GIT_CONFIG for word in ("-c", setting)]
+    return ("git", "--no-pager", *pinned, *args)
+
+
+async def run_git(
+    *args: str,
+    cwd: Path,
+    timeout_s: float = 30.0,
+    max_bytes: int = MAX_BYTES,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run ``git ARGS``; ``env`` adds to :func:`git_environment`. Raises :class:`ProgramMissing`."""
+    return await run_program(
+        git_argv(*args),
+        cwd=cwd,
+        timeout_s=timeout_s,
+        max_bytes=max_bytes,
+        stdin=stdin,
+        env=git_environment(env),
+    )
+
+
+async def run_gh(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    timeout_s: float = 60.0,
+    max_bytes: int = MAX_BYTES,
+    stdin: bytes | None = None,
+) -> Finished:
+    """Run a ``gh`` command (a leading ``gh`` is optional) that never prompts, pages or colours.
+
+    Raises :class:`ProgramMissing` when gh is not installed.
+    """
+    args = argv[1:] if list(argv[:1]) == ["gh"] else argv
+    env = {name: value for name, value in git_environment().items() if name not in _GH_DROPPED}
+    return await run_program(
+        ("gh", *args),
+        cwd=cwd,
+        timeout_s=timeout_s,
+        max_bytes=max_bytes,
+        stdin=stdin,
+        env={**env, **_GH_SET},
+    )

@@ -1,0 +1,48 @@
+"""What a caller may do, in words: scopes. A scope is granted, never implied by another.
+
+Source: RFC-003 §11.1; design of the faces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cockpit.core.errors import CockpitError
+
+READ = "orientation.read"
+PROPOSE = "orientation.propose"
+APPROVE = "orientation.approve"
+ADMIN = "orientation.admin"
+WORK_READ = "work.read"
+WORK_WRITE = "work.write"
+AUDIT_READ = "audit.read"
+CAP_ISSUE = "cap.issue"
+CAP_REVOKE = "cap.revoke"
+
+SCOPES = (READ, PROPOSE, APPROVE, ADMIN, WORK_READ, WORK_WRITE, AUDIT_READ, CAP_ISSUE, CAP_REVOKE)
+"""Every scope, in the order in which lists name them."""
+
+AGENT_SCOPES = frozenset({READ, PROPOSE, WORK_READ, WORK_WRITE})
+"""What an agent may: look, propose within its envelope, and keep the backlog."""
+
+
+class NotAllowed(CockpitError):
+    """The caller lacks the scope; the message names both."""
+
+    code = "not_allowed"
+
+
+class ScopeUnknown(CockpitError):
+    """A scope that there is not."""
+
+    code = "usage"
+
+
+def read_scopes(named: Iterable[str]) -> frozenset[str]:
+    """The scopes of these names. Raises :class:`ScopeUnknown` for none and for unknown ones."""
+    found = frozenset(named)
+    unknown = sorted(found - set(SCOPES))
+    if unknown or not found:
+        what = f"no scope {unknown[0]!r}" if unknown else "nothing to grant"
+        raise ScopeUnknown(f"There is {what}. The scopes are: {', '.join(SCOPES)}.")
+    return found

@@ -1,0 +1,159 @@
+"""Committing exactly the named files, whatever else is staged."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cockpit.access.run_program import Finished, git_argv, git_environment, run_git, run_program
+from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
+from cockpit.act.text_edits import digest_now
+from cockpit.act.workspace import ActGround
+
+TRAILER = "Cockpit-Key"
+"""The trailer whose value is the action's key."""
+
+_TIMEOUT_S = 300.0
+_TRAILER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
+_IDENTITY = ("tell me who you are", "unable to auto-detect email", "empty ident name")
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Payload:
+    message: str
+    branch: str
+    files: tuple[_File, ...]
+
+
+class CommitAdapter:
+    """``git_commit``."""
+
+    ends_when_cancelled = False
+
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+        """Commit, when branch and files are still those that were shown (else conflict)."""
+        wanted = msgspec.convert(payload, _Payload)
+        root = ground.root
+        branch = await run_git("symbolic-ref", "--short", "-q", "HEAD", cwd=root)
+        if branch.text.strip() != wanted.branch:
+            return failed(
+                "conflict",
+                f"The branch is {branch.text.strip() or 'detached'}, not {wanted.branch or 'detached'} "
+                "as shown; nothing was committed.",
+            )
+        for file in wanted.files:
+            now = await asyncio.to_thread(digest_now, ground.confined, file.path)
+            if now != file.sha256:
+                return failed(
+                    "conflict", f"{file.path} changed since it was shown; nothing was committed."
+                )
+        paths = [file.path for file in wanted.files]
+        added = await _announce(root, paths)
+        finished = await run_program(
+            ground.sandbox.limited(
+                git_argv(
+                    "commit",
+                    "--only",
+                    "--no-gpg-sign",
+                    "--cleanup=verbatim",
+                    # Not by a pipe: git reads it after its hooks, when whoever wrote it may be gone.
+                    f"--message={keyed(wanted.message, key)}",
+                    "--",
+                    *paths,
+                )
+            ),
+            cwd=root,
+            timeout_s=_TIMEOUT_S,
+            env=git_environment(),
+        )
+        if not finished.ok and added:
+            # Their mere names were put into the index for this commit; take them out again.
+            await run_git("reset", "--quiet", "--", *added, cwd=root)
+        return await _outcome(root, wanted, finished)
+
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+        """By the key in the trailers of all branches; unknown while git holds the index."""
+        found = await run_git(
+            "log",
+            "--all",
+            "HEAD",
+            "--max-count=1",
+            "--fixed-strings",
+            f"--grep={TRAILER}: {key}",
+            "--format=%H",
+            cwd=ground.root,
+        )
+        if found.ok and found.text.strip():
+            return "done"
+        unborn = await run_git("rev-parse", "--verify", "--quiet", "HEAD", cwd=ground.root)
+        if not found.ok and unborn.ok:
+            return "unknown"
+        lock = await run_git("rev-parse", "--git-path", "index.lock", cwd=ground.root)
+        held = await asyncio.to_thread((ground.root / lock.text.rstrip("\n")).exists)
+        # A hook of the commit that was cut off may still run, and finish the commit.
+        return "unknown" if held or not lock.ok else "not_done"
+
+
+def keyed(message: str, key: str) -> str:
+    """``message`` with the key as its last trailer, joining trailers that are there.
+
+    Written here, since git's own ``--trailer`` drops lines that begin with ``#``.
+    """
+    text = message.strip()
+    _, _, rest = text.partition("\n\n")
+    last = rest.rpartition("\n\n")[2]
+    joins = bool(last) and all(_TRAILER_LINE.match(line) for line in last.splitlines())
+    between = "\n" if joins else "\n\n"
+    return f"{text}{between}{TRAILER}: {key}\n"
+
+
+async def _announce(root: Path, paths: list[str]) -> list[str]:
+    """Make new files known to git (``commit --only`` takes no others); returns them."""
+    found = await run_git("ls-files", "-z", "--others", "--", *paths, cwd=root)
+    new = [path for path in found.text.split("\0") if path]
+    if new:
+        await run_git("add", "--intent-to-add", "--force", "--", *new, cwd=root)
+    return new
+
+
+async def _outcome(root: Path, wanted: _Payload, finished: Finished) -> Outcome:
+    said: dict[str, Any] = {"stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
+    if finished.timed_out:
+        return Outcome(
+            "timeout", f"git commit was ended after {_TIMEOUT_S:.0f} s.", "permanent", said, True
+        )
+    error = finished.error_text
+    if not finished.ok:
+        if "index.lock" in error or "cannot lock ref" in error:
+            return failed("transient", "Another git holds the repository's lock.", **said)
+        if any(words in error for words in _IDENTITY):
+            return failed(
+                "permanent",
+                "git does not know who you are. Set it with `git config user.name` and `git config "
+                "user.email`; nothing was committed.",
+                **said,
+            )
+        if any(
+            w in finished.text
+            for w in ("nothing to commit", "nothing added to commit", "no changes")
+        ):
+            return failed("permanent", "There was nothing to commit in these files.", **said)
+        last = (error or finished.text.strip()).splitlines()[-1:] or ["no reason given"]
+        return failed("permanent", f"git commit failed: {last[0][:200]}", **said)
+    made = await run_git("rev-parse", "HEAD", cwd=root)
+    commit = made.text.strip()
+    return succeeded(
+        f"Committed {commit[:10]} on {wanted.branch or 'a detached HEAD'}.", commit=commit, **said
+    )

@@ -1,0 +1,155 @@
+"""Running a command in the sandbox, and keeping what it said."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cockpit.access.run_program import Finished, run_program
+from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
+from cockpit.act.sandbox_toolchains import redirects
+from cockpit.act.workspace import ActGround
+
+MAX_OUTPUT = 4 * 1024 * 1024
+"""A command whose output passes this many bytes is ended."""
+
+_SUMMARY = re.compile(
+    r"^=*\s*((?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|warnings?|deselected|rerun)"
+    r"(?:, )?)+|no tests ran) in [\d.]+s\b.*$",
+    re.MULTILINE,
+)
+_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped|xfailed|xpassed|warning|deselected)")
+_UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s+(OK|FAILED)(?: \(([^)]*)\))?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Payload:
+    argv: tuple[str, ...]
+    timeout_s: int
+    sandboxed: bool
+
+
+class CommandAdapter:
+    """``run``: once started, nobody can tell from outside what a command did, so it is never run
+    again without a person."""
+
+    ends_when_cancelled = True
+
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+        """Run it. An exit status other than 0 is a permanent failure with its output."""
+        wanted = msgspec.convert(payload, _Payload)
+        if wanted.sandboxed and not ground.sandbox.works:
+            return failed(
+                "conflict",
+                f"It was shown as running in a sandbox, but {ground.sandbox.missing}; it was not run.",
+            )
+        argv = wanted.argv
+        sandbox = ground.sandbox
+        words = (
+            sandbox.wrapped(argv, ground.root, ground.environment)
+            if wanted.sandboxed
+            else sandbox.limited(argv)
+        )
+        before = await asyncio.to_thread(redirects, ground.root)
+        finished = await run_program(
+            words,
+            cwd=ground.root,
+            timeout_s=wanted.timeout_s,
+            max_bytes=MAX_OUTPUT,
+            env=ground.environment,
+        )
+        planted = await asyncio.to_thread(_uproot, ground.root, before) if wanted.sandboxed else []
+        return _outcome(argv, wanted.timeout_s, finished, planted)
+
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+        """Always unknown."""
+        return "unknown"
+
+
+def _uproot(root: Path, before: frozenset[Path]) -> list[str]:
+    """Remove what appeared in ``.git`` that would redirect git; returns the names."""
+    planted = sorted(redirects(root) - before)
+    for place in planted:
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        else:
+            place.unlink()
+    return [
+        str(place.relative_to(root)) if place.is_relative_to(root) else place.name
+        for place in planted
+    ]
+
+
+def _outcome(
+    argv: tuple[str, ...], timeout_s: int, finished: Finished, planted: list[str]
+) -> Outcome:
+    line = shlex.join(argv)
+    short = line if len(line) <= 80 else f"{line[:79]}…"
+    tests = test_counts(finished.text[-100_000:] + "\n" + finished.error_text[-100_000:])
+    detail: dict[str, Any] = {
+        "argv": list(argv),
+        "exit_code": finished.code,
+        "stdout": tail(finished.stdout),
+        "stderr": tail(finished.stderr),
+        "duration_ms": finished.duration_ms,
+    }
+    if tests:
+        detail["tests"] = tests
+    if planted:
+        detail["removed"] = planted
+        return failed(
+            "permanent",
+            f"{short}: it made {', '.join(planted)}, which would redirect git; that was removed.",
+            **detail,
+        )
+    if finished.timed_out:
+        return Outcome("timeout", f"{short}: ended after {timeout_s} s.", "permanent", detail)
+    if finished.truncated:
+        return failed(
+            "permanent",
+            f"{short}: ended, its output passed {MAX_OUTPUT // 1024 // 1024} MiB.",
+            **detail,
+        )
+    said = f": {_counts(tests)}" if tests else ""
+    if finished.code == 0:
+        return succeeded(f"{short}: exit 0{said}.", **detail)
+    number = finished.code - 128 if finished.code > 128 else -finished.code
+    how = f"exit {finished.code}" + (f" (signal {number})" if 0 < number < 65 else "")
+    return failed("permanent", f"{short}: {how}{said}.", **detail)
+
+
+def test_counts(output: str) -> dict[str, int]:
+    """What a test runner (pytest, unittest) says it ran, as counts; empty when none is recognised."""
+    found = list(_SUMMARY.finditer(output))
+    if found:
+        counts = {kind: int(number) for number, kind in _COUNT.findall(found[-1].group(1))}
+        return counts or {"passed": 0}
+    ran = list(_UNITTEST.finditer(output))
+    if not ran:
+        return {}
+    total, _, rest = ran[-1].groups()
+    bad = {
+        name.strip(): int(number)
+        for name, _, number in (part.partition("=") for part in (rest or "").split(","))
+        if number.isdigit()
+    }
+    failures, errors, skipped = (bad.get(name, 0) for name in ("failures", "errors", "skipped"))
+    counts = {
+        "passed": int(total) - failures - errors - skipped,
+        "failed": failures,
+        "error": errors,
+        "skipped": skipped,
+    }
+    return {name: number for name, number in counts.items() if number or name == "passed"}
+
+
+def _counts(tests: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in tests.items())

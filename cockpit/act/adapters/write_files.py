@@ -1,0 +1,174 @@
+"""Writing and editing files: whole, durable, and never over what somebody else changed.
+
+The new content goes to a temporary file in the same directory, is synced, takes over the old file's
+mode and then its name; the directory is synced last. A crash leaves the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from cockpit.access.confined_paths import Confined
+from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded
+from cockpit.act.text_edits import (
+    ActionRefused,
+    bytes_digest,
+    digest_now,
+    places,
+    read_now,
+    replaced,
+)
+from cockpit.act.workspace import ActGround
+from cockpit.core.text import plural
+
+
+@dataclass(frozen=True, slots=True)
+class _Payload:
+    path: str
+    before_sha256: str | None
+    after_sha256: str
+    content: str | None = None
+    old: str | None = None
+    new: str | None = None
+    replace_all: bool = False
+
+
+class FileAdapter:
+    """``write_file`` and ``edit_file``."""
+
+    ends_when_cancelled = False
+
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+        """Write the file, unless it is no longer what the person was shown (conflict)."""
+        wanted = msgspec.convert(payload, _Payload)
+        return await _to_the_end(lambda: _perform(wanted, key, ground.confined))
+
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+        """By the content: the one from before, the one from after, or neither."""
+        wanted = msgspec.convert(payload, _Payload)
+        now = await asyncio.to_thread(digest_now, ground.confined, wanted.path)
+        if now == wanted.after_sha256:
+            return "done"
+        return "not_done" if now == wanted.before_sha256 else "unknown"
+
+
+async def _to_the_end(step: Callable[[], Outcome]) -> Outcome:
+    """Run ``step`` in a thread and wait for its end even when cancelled: a file is never left
+    being written by nobody."""
+    work = asyncio.ensure_future(asyncio.to_thread(step))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise
+
+
+def _perform(wanted: _Payload, key: str, confined: Confined) -> Outcome:
+    path = wanted.path
+    try:
+        now = read_now(confined, path)
+    except ActionRefused as error:
+        return failed("conflict", f"{path} changed since it was shown: {error}")
+    found = now.sha256 if now else None
+    if now is not None and found == wanted.after_sha256:
+        return _written(wanted, len(now.text.encode()))
+    if found != wanted.before_sha256:
+        return failed(
+            "conflict",
+            f"{path} changed on disk since it was shown; nothing was written. Look at it again.",
+            path=path,
+            expected=wanted.before_sha256,
+            found=found,
+        )
+    after = _after(wanted, now.text if now else None)
+    if after is None or bytes_digest(after) != wanted.after_sha256:
+        return failed("conflict", f"{path}: the edit no longer gives what was shown.", path=path)
+    try:
+        kept = _put(confined, path, after, key, wanted.before_sha256)
+    except OSError as error:
+        return failed(
+            "permanent", f"{path} cannot be written: {error.strerror or error}.", path=path
+        )
+    if not kept:
+        return failed("conflict", f"{path} changed while it was written; it was left as it is.")
+    return _written(wanted, len(after))
+
+
+def _written(wanted: _Payload, size: int) -> Outcome:
+    """What is so now, whether the file was there before or not: the same work, done again in the
+    same project, tells the same story."""
+    path, digest = wanted.path, wanted.after_sha256
+    return succeeded(
+        f"{path} is written, {plural(size, 'byte')}.", path=path, sha256=digest, bytes=size
+    )
+
+
+def _after(wanted: _Payload, text: str | None) -> bytes | None:
+    if wanted.content is not None:
+        return wanted.content.encode()
+    if text is None or not wanted.old or wanted.new is None or not places(text, wanted.old):
+        return None
+    return replaced(text, wanted.old, wanted.new, replace_all=wanted.replace_all).encode()
+
+
+def _put(confined: Confined, path: str, data: bytes, key: str, before: str | None) -> bool:
+    """Give ``path`` the content ``data``; False when it is no longer what ``before`` says."""
+    with confined.parent(path, create=True) as (directory, name):
+        temporary = f".{bytes_digest(key.encode())[:16]}.cockpit"
+        # A leftover of a crash under the same key; O_EXCL below refuses anything newer.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=directory)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(temporary, flags, 0o666, dir_fd=directory)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                mode = _mode(name, directory)
+                if mode is not None:
+                    os.fchmod(file.fileno(), mode)
+                os.fsync(file.fileno())
+            if before is None and _linked(temporary, name, directory):
+                return True
+            if _digest_at(name, directory) != before:
+                return False
+            os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=directory)
+            os.fsync(directory)
+    return True
+
+
+def _linked(temporary: str, name: str, directory: int) -> bool:
+    """Give a new file its name by a hard link, which never replaces what was made meanwhile; False
+    where the file system has no hard links, or the name is taken."""
+    try:
+        os.link(temporary, name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def _mode(name: str, directory: int) -> int | None:
+    try:
+        return stat.S_IMODE(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def _digest_at(name: str, directory: int) -> str | None:
+    try:
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        return bytes_digest(file.read())

@@ -1,0 +1,326 @@
+"""How much could go wrong with a command: a table, read from the most dangerous end.
+
+A command is as risky as its riskiest part, however it is wrapped: through ``env``, ``xargs``,
+``timeout``, ``find -exec``, a shell's ``-c``, or all of them inside each other. What is not in the
+table is never low. The verdict informs the person and the policy; the sandbox is what confines.
+Source: design of Act ("deny rules → trust rules → person"), adversarial list of the quality page.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from posixpath import normpath
+from typing import Literal
+
+from cockpit.act.command_line import nested_commands, readable
+from cockpit.act.command_risk_table import (
+    DENIED,
+    GIT_LOW,
+    GIT_MEDIUM,
+    HIGH,
+    INTERPRETERS,
+    LOW,
+    MEDIUM,
+    NETWORKED,
+    PASS_THROUGH,
+    RUNNERS,
+    SHELLS,
+    SUBCOMMANDS,
+)
+
+Risk = Literal["low", "medium", "high"]
+
+_ORDER: dict[Risk, int] = {"low": 0, "medium": 1, "high": 2}
+_DEPTH = 12
+_WORK = 1_500
+_TOO_MUCH = (
+    "Its script is too long or too deeply nested to be judged; write it to a file and run that."
+)
+_ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=")
+_LOADED = re.compile(
+    r"^(?:PATH|LD_.*|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|GIT_.*|NODE_OPTIONS|BASH_ENV|ENV|"
+    r"PERL5OPT|RUBYOPT|JAVA_TOOL_OPTIONS)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``denied`` holds words when the command is never run; ``reasons`` say what raised the risk.
+
+    ``network``: the command is of a kind that needs the network.
+    """
+
+    risk: Risk
+    reasons: tuple[str, ...] = ()
+    denied: str | None = None
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How deep the wrapping is, and how much may still be judged in all (shared, counted down)."""
+
+    depth: int
+    left: list[int]
+
+    def deeper(self) -> _Level:
+        return _Level(self.depth + 1, self.left)
+
+    def exhausted(self) -> bool:
+        self.left[0] -= 1
+        return self.depth > _DEPTH or self.left[0] < 0
+
+
+def worst(verdicts: Sequence[Verdict], floor: Risk = "low") -> Verdict:
+    """One verdict for all: the highest risk, the first denial, every reason once."""
+    risk = max((v.risk for v in verdicts), key=_ORDER.__getitem__, default=floor)
+    reasons = dict.fromkeys(reason for verdict in verdicts for reason in verdict.reasons)
+    return Verdict(
+        risk=max(risk, floor, key=_ORDER.__getitem__),
+        reasons=tuple(reasons),
+        denied=next((v.denied for v in verdicts if v.denied), None),
+        network=any(v.network for v in verdicts),
+    )
+
+
+def judge(argv: Sequence[str]) -> Verdict:
+    """The verdict over one command, wrappers and nested scripts included."""
+    return worst([_judge(tuple(argv), _Level(0, [_WORK])), _places(argv)])
+
+
+def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
+    if level.exhausted():
+        return Verdict("high", denied=_TOO_MUCH)
+    if not argv:
+        return Verdict("medium", ("the program comes from its input",))
+    program = _name(argv[0])
+    rest = argv[1:]
+    if "$" in argv[0] or "`" in argv[0]:
+        return Verdict("high", ("its program is only known when it runs",))
+    if program in DENIED or program.startswith("mkfs"):
+        return Verdict("high", denied=DENIED.get(program, "It formats a disk."))
+    if program in PASS_THROUGH:
+        return _wrapped(program, rest, level)
+    if program in SHELLS:
+        return _shell(program, rest, level)
+    if program in {"eval", "source", "."}:
+        return worst([_script(" ".join(rest), level)], "high")
+    if program == "git":
+        return _git(rest)
+    if program == "find":
+        return _find(rest, level)
+    if program in INTERPRETERS or re.fullmatch(r"(?:python|pypy)[0-9.]*", program):
+        return _interpreter(program, rest, level)
+    if program in RUNNERS:
+        return _runner(program, rest, level)
+    return _listed(program, rest)
+
+
+def _listed(program: str, rest: tuple[str, ...]) -> Verdict:
+    network = program in NETWORKED
+    if program == "dd" and any(map(_device, rest)):
+        return Verdict("high", denied="It writes to a device.")
+    if program in HIGH:
+        return Verdict("high", (HIGH[program],), network=network)
+    if program in SUBCOMMANDS:
+        verb = next((word for word in rest if not word.startswith("-")), "")
+        low, high = SUBCOMMANDS[program]
+        if verb in high:
+            return Verdict("high", (f"{program} {verb} reaches beyond the project",), network=True)
+        if verb in low:
+            return Verdict("low")
+        return Verdict("medium", (f"{program} {verb}".rstrip() + " is not in the table",))
+    if program == "rm":
+        wide = any(w.startswith("-") and (set("rRf") & set(w.lstrip("-"))) for w in rest)
+        return Verdict("high" if wide else "medium", ("it removes files",))
+    if program in {"chmod", "chown"}:
+        deep = any(w == "--recursive" or re.match(r"^-[a-zA-Z]*R", w) for w in rest)
+        return Verdict("high" if deep else "medium", ("it changes permissions",))
+    if program == "ruff":
+        writes = (rest[:1] != ("check",) and "--check" not in rest) or "--fix" in rest
+        return Verdict("medium", ("it rewrites files",)) if writes else Verdict("low")
+    if program in LOW:
+        return Verdict("low")
+    if program in MEDIUM:
+        return Verdict("medium", (MEDIUM[program],))
+    return Verdict("medium", (f"{program!r} is not in the table of known programs",))
+
+
+def _device(word: str) -> bool:
+    """Whether ``dd`` is told to write to a device; what goes to ``/dev/null`` is lost on nobody."""
+    name, _, path = word.partition("=")
+    place = normpath("/" + path.lstrip("/"))
+    return (
+        name == "of"
+        and path.startswith("/")
+        and place.startswith("/dev/")
+        and place not in ("/dev/null", "/dev/stdout", "/dev/stderr")
+    )
+
+
+def _wrapped(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
+    takes_value = PASS_THROUGH[program]
+    words = list(rest)
+    found: list[Verdict] = []
+    while words:
+        word = words[0]
+        assigned = _ASSIGNMENT.match(word)
+        if program == "env" and assigned:
+            if _LOADED.match(assigned.group(1)):
+                found.append(Verdict("high", (f"{assigned.group(1)} changes what is run",)))
+            words.pop(0)
+        elif program == "env" and re.match(r"^(?:-[a-zA-Z0-9]*S|--split-string)", word):
+            text = re.sub(r"^(?:-[a-zA-Z0-9]*S|--split-string=?)", "", words.pop(0))
+            words = [*_words(text or (words.pop(0) if words else "")), *words]
+        elif word == "--":
+            words.pop(0)
+            if program != "env":
+                break
+        elif word.startswith("-") and len(word) > 1:
+            words.pop(0)
+            if word in takes_value and words:
+                words.pop(0)
+        else:
+            break
+    if program == "timeout" and words:
+        words.pop(0)
+    floor: Risk = "medium" if program in {"xargs", "parallel", "watch"} else "low"
+    if not words:
+        return worst(found, "medium" if program in {"xargs", "parallel"} else floor)
+    return worst([*found, _judge(tuple(words), level.deeper())], floor)
+
+
+def _shell(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
+    words = list(rest)
+    while words and re.match(r"^[-+]", words[0]):
+        word = words.pop(0)
+        if re.match(r"^-[a-zA-Z]*c", word):
+            while words and re.match(r"^[-+]", words[0]):
+                words.pop(0)
+            return _script(words[0] if words else "", level)
+        if word in {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"} and words:
+            words.pop(0)
+    if words:
+        return Verdict("medium", (f"it runs the shell script {words[0]!r}",))
+    return Verdict("medium", (f"{program} reads its commands from its input",))
+
+
+def _script(text: str, level: _Level) -> Verdict:
+    found = [Verdict("medium", ("it runs a script inside a shell",))]
+    if not readable(text):
+        return Verdict("high", denied=_TOO_MUCH)
+    for command in nested_commands(text):
+        if command is None:
+            found.append(Verdict("high", ("a part of its script cannot be read",)))
+            if level.exhausted():
+                return worst([*found, Verdict("high", denied=_TOO_MUCH)])
+        else:
+            found += [_judge(command, level.deeper()), _places(command)]
+    return worst(found)
+
+
+def _find(rest: tuple[str, ...], level: _Level) -> Verdict:
+    found = [Verdict("low")]
+    if "-delete" in rest or any(word.startswith("-fprint") for word in rest):
+        found.append(Verdict("high", ("it removes or overwrites files that it finds",)))
+    for place, word in enumerate(rest):
+        if word in {"-exec", "-execdir", "-ok", "-okdir"}:
+            ends = [i for i, w in enumerate(rest) if i > place and w in {";", "+", "\\;"}]
+            found.append(_judge(rest[place + 1 : ends[0] if ends else None], level.deeper()))
+            found.append(Verdict("medium", ("it runs a program on what it finds",)))
+    return worst(found)
+
+
+def _interpreter(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
+    python = program.startswith(("python", "pypy"))
+    words = list(rest)
+    while words and words[0].startswith("-"):
+        word = words.pop(0)
+        module = re.match(r"^-[a-zA-Z]*m(.*)$", word) if python else None
+        if module:
+            name = module.group(1) or (words.pop(0) if words else "")
+            return _judge((name.split(".")[0], *words), level.deeper())
+        if (re.match(r"^-[a-zA-Z]*[cer]", word) and not word.startswith("--")) or word == "--eval":
+            return Verdict("medium", ("it runs code given on the command line",))
+        if python and word in {"-W", "-X"} and words:
+            words.pop(0)
+    if words:
+        return Verdict("medium", (f"it runs {words[0]!r}",))
+    return Verdict("low") if rest else Verdict("medium", ("it reads code from its input",))
+
+
+def _runner(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
+    """``uv run X``, ``poetry run X``: as risky as X; every other verb by the runner's own row."""
+    verbs, high = RUNNERS[program]
+    words = list(rest)
+    while words and words[0].startswith("-"):
+        words.pop(0)
+    if words and words[0] in verbs:
+        words.pop(0)
+        while words and words[0].startswith("-"):
+            option = words.pop(0)
+            if option in {"--with", "--python", "-p", "--extra", "--group", "--package"} and words:
+                words.pop(0)
+        return _judge(tuple(words), level.deeper())
+    if not words or words[0] in high:
+        reason = f"{' '.join((program, *words[:1]))} fetches or changes what is installed"
+        return Verdict("high", (reason,), network=True)
+    return Verdict("medium", (f"{program} {words[0]} is not in the table",))
+
+
+def _git(rest: tuple[str, ...]) -> Verdict:
+    words = list(rest)
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        if option not in {
+            "--no-pager",
+            "-P",
+            "--version",
+            "--literal-pathspecs",
+            "--no-optional-locks",
+        }:
+            return Verdict("high", (f"git {option} changes where or how git works",))
+    verb = words[0] if words else ""
+    options = words[1:]
+    if verb == "commit":
+        return Verdict("high", denied="Use git_commit, which shows what is committed.")
+    if any(
+        re.match(r"^--(?:ext-diff|exec|upload-pack|receive-pack|output|open-files)", w)
+        for w in options
+    ):
+        return Verdict("high", (f"git {verb} would run a program or write a file",))
+    if verb in GIT_LOW or not verb:
+        return Verdict("low")
+    if verb in GIT_MEDIUM and not {"--hard", "-f", "--force", "-D", "-d", "-m", "-M"} & set(
+        options
+    ):
+        return Verdict("medium", (f"git {verb} changes the working tree or the index",))
+    return Verdict("high", (f"git {verb} can lose or publish work",), network=verb in NETWORKED)
+
+
+def _places(argv: Sequence[str]) -> Verdict:
+    """What the arguments point at."""
+    found: list[Verdict] = []
+    for word in argv[1:]:
+        value = word.split("=", 1)[-1]
+        parts = PurePosixPath(value).parts
+        if any(part.casefold() == ".git" for part in parts) or ".cockpit/state" in value:
+            found.append(Verdict("high", ("it names git's or cockpit's own files",)))
+        elif value != "/dev/null" and (value.startswith(("~", "/")) or ".." in parts):
+            found.append(Verdict("medium", ("it names a place outside the project",)))
+    return worst(found)
+
+
+def _name(word: str) -> str:
+    return PurePosixPath(word).name.casefold().removesuffix(".exe").lstrip("\\")
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()

@@ -1,0 +1,254 @@
+"""The dispatcher: what was approved happens once, in order, and leaves a receipt.
+
+An action is ``dispatched`` durably before its effect; receipt and final phase are one transaction
+after it. Whatever lies between is found again: :meth:`Dispatcher.recover` probes what a dead process
+left, and an attempt that may have had its effect is probed before it is tried again. What cannot be
+told becomes ``uncertain`` and asks the person (:func:`settle`). Source: RFC-003 §6.4, §15; design of
+Act ("Nothing is silently run twice").
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, Literal
+
+from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
+from cockpit.act.adapters.adapter import Found, failed
+from cockpit.act.workspace import ActGround
+from cockpit.core.clock import moment
+from cockpit.core.errors import CockpitError, IllegalTransition
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import outbox
+from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.sessions import process_alive, this_process
+
+BACKOFF_S = 2.0
+"""The wait after the first transient failure; it doubles with each, up to :data:`BACKOFF_MAX_S`."""
+
+BACKOFF_MAX_S = 60.0
+
+_RUNNABLE = ("queued", "failed_retryable")
+_DOUBT = "cockpit cannot tell whether this happened. Look, and say whether it did."
+
+_in_flight: set[tuple[str, str]] = set()
+# What this very process performs now, by store and action: the owner written in the store names a
+# process, and two dispatchers of one process must not take each other's work for abandoned.
+
+
+class Dispatcher:
+    """Runs the approved actions of a session, one after the other.
+
+    Many may work on one store at once, in any number of processes: an action is claimed by a
+    compare-and-set, so that one of them runs it.
+    """
+
+    def __init__(
+        self, store: Store, ground: ActGround, adapters: Mapping[str, Adapter] = ADAPTERS
+    ) -> None:
+        self._store = store
+        self._ground = ground
+        self._adapters = adapters
+
+    async def run_wave(self, wave_id: str) -> list[Outgoing]:
+        """Run the wave's queued actions in their order, retrying transient failures; returns all of
+        its actions as they are then. Cancelling ends the running one and leaves the rest queued."""
+        for action in await self._store.read(lambda c: outbox.of_wave(c, wave_id)):
+            current = action
+            while current.phase in _RUNNABLE:
+                await self._until_due(current)
+                claimed = await self._attempt(current)
+                if claimed is None:
+                    # Another dispatcher has it; what comes of it is read below.
+                    break
+                current = claimed
+        return await self._store.read(lambda c: outbox.of_wave(c, wave_id))
+
+    async def recover(self, session_id: str) -> list[Outgoing]:
+        """Probe what a dead process of this session left in flight; returns what was touched.
+
+        Done becomes ``confirmed``, not done ``queued`` (run its wave again), unknown ``uncertain``.
+        """
+        found = await self._store.read(lambda c: outbox.of_session(c, session_id))
+        return [
+            recovered
+            for action in found
+            if action.phase == "dispatched" and self._abandoned(action)
+            if (recovered := await self._resolve(action)) is not None
+        ]
+
+    def _abandoned(self, action: Outgoing) -> bool:
+        owner = action.lease_owner or ""
+        if owner == this_process():
+            return self._mark(action) not in _in_flight
+        return not process_alive(owner)
+
+    def _mark(self, action: Outgoing) -> tuple[str, str]:
+        return str(self._store.path), action.action_id
+
+    async def _until_due(self, action: Outgoing) -> None:
+        if action.phase == "failed_retryable" and action.next_retry_at is not None:
+            wait = (moment(action.next_retry_at) - self._store.clock.now()).total_seconds()
+            await self._store.clock.sleep(max(wait, 0.0))
+
+    async def _attempt(self, action: Outgoing) -> Outgoing | None:
+        """One attempt; None when the action was not to be had."""
+        mark = self._mark(action)
+        if mark in _in_flight:
+            return None
+        _in_flight.add(mark)
+        try:
+            claimed = await self._claim(action)
+            if claimed is None:
+                return None
+            try:
+                outcome = await self._perform(claimed, again=action.phase == "failed_retryable")
+            except asyncio.CancelledError:
+                # The attempt has ended (adapters see to that): say now what came of it.
+                await asyncio.shield(self._interrupted(claimed))
+                raise
+            return await _to_the_end(self._record(claimed, outcome))
+        finally:
+            _in_flight.discard(mark)
+
+    async def _claim(self, action: Outgoing) -> Outgoing | None:
+        dispatched = asyncio.ensure_future(
+            self._store.write(lambda tx: outbox.dispatch(tx, action.action_id, this_process()))
+        )
+        try:
+            return await asyncio.shield(dispatched)
+        except asyncio.CancelledError:
+            if await dispatched is not None:
+                # Claimed but never begun: nothing needs to be probed.
+                await self._store.write(lambda tx: outbox.requeue(tx, action.action_id))
+            raise
+
+    async def _perform(self, action: Outgoing, *, again: bool) -> Outcome:
+        adapter = self._adapters[action.action_type]
+        if again:
+            found = await self._probe(action)
+            await self._store.write(lambda tx: outbox.probed(tx, action.action_id, found))
+            if found == "done":
+                return Outcome("success", "An earlier attempt had done it.")
+            if found == "unknown":
+                words = "It cannot be told whether an earlier attempt did it."
+                return failed("transient", words, maybe=True)
+        try:
+            return await adapter.perform(action.payload, action.key, self._ground)
+        except CockpitError as error:
+            return failed("permanent", str(error))
+        except Exception as error:
+            words = f"It broke off: {type(error).__name__}: {error}."
+            return failed("permanent", words, maybe=True)
+
+    async def _interrupted(self, action: Outgoing) -> None:
+        if self._adapters[action.action_type].ends_when_cancelled:
+            await self._record(
+                action, failed("permanent", "It was ended: the wave was interrupted.")
+            )
+        else:
+            await self._resolve(action)
+
+    async def _record(self, action: Outgoing, outcome: Outcome) -> Outgoing:
+        if outcome.failure is None:
+            return await self._confirm(action, outcome.summary, outcome.detail)
+        final = outcome.failure != "transient" or action.attempts >= action.max_attempts
+        if final and outcome.maybe:
+            # What the world says counts, not how the attempt ended.
+            found = await self._probe(action)
+            if found == "done":
+                return await self._confirm(action, f"Done. {outcome.summary}", outcome.detail)
+            if found == "unknown":
+                words = f"{outcome.summary} {_DOUBT}"
+                return await self._store.write(lambda tx: outbox.doubt(tx, action.action_id, words))
+        retry = None if final else min(BACKOFF_S * 2 ** (action.attempts - 1), BACKOFF_MAX_S)
+        return await self._store.write(
+            lambda tx: outbox.fail(
+                tx,
+                action.action_id,
+                status=outcome.status,
+                summary=outcome.summary,
+                detail={**outcome.detail, "failure": outcome.failure},
+                retry_in_s=retry,
+                error_code=outcome.failure or "",
+            )
+        )
+
+    async def _confirm(
+        self, action: Outgoing, summary: str, detail: Mapping[str, object]
+    ) -> Outgoing:
+        return await self._store.write(
+            lambda tx: outbox.confirm(tx, action.action_id, summary=summary, detail=detail)
+        )
+
+    async def _probe(self, action: Outgoing) -> Found:
+        try:
+            return await self._adapters[action.action_type].probe(
+                action.payload, action.key, self._ground
+            )
+        except (CockpitError, OSError):
+            return "unknown"
+
+    async def _resolve(self, action: Outgoing) -> Outgoing | None:
+        """Bring an action that is in flight nowhere to where its probe says it is.
+
+        None when somebody else did so meanwhile.
+        """
+        found = await self._probe(action)
+
+        def step(tx: Tx) -> Outgoing | None:
+            now = outbox.load(tx.connection, action.action_id)
+            if (now.phase, now.lease_owner, now.attempts) != (
+                "dispatched",
+                action.lease_owner,
+                action.attempts,
+            ):
+                return None
+            outbox.probed(tx, action.action_id, found)
+            if found == "done":
+                words = "It was cut off, and had been done."
+                return outbox.confirm(tx, action.action_id, summary=words, detail={"probed": True})
+            if found == "not_done":
+                return outbox.requeue(tx, action.action_id)
+            return outbox.doubt(tx, action.action_id, f"It was cut off. {_DOUBT}")
+
+        return await self._store.write(step)
+
+
+async def _to_the_end(work: Coroutine[Any, Any, Outgoing]) -> Outgoing:
+    """Finish ``work`` even when cancelled, then be cancelled: an outcome is never lost."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+async def settle(
+    store: Store, action_id: str, decision: Literal["done", "retry", "drop"], *, by: str = "person"
+) -> Outgoing:
+    """The person's word on an ``uncertain`` action: it happened, run it again, or give it up.
+
+    Raises ``IllegalTransition`` when the action is not uncertain.
+    """
+    detail = {"settled_by": by, "decision": decision}
+
+    def step(tx: Tx) -> Outgoing:
+        action = outbox.load(tx.connection, action_id)
+        if action.phase != "uncertain":
+            raise IllegalTransition(
+                f"Action {action_id} is {action.phase}; only an uncertain one is settled by hand."
+            )
+        if decision == "done":
+            words = f"It happened, says {by}."
+            return outbox.confirm(tx, action_id, summary=words, detail=detail)
+        if decision == "retry":
+            return outbox.requeue(tx, action_id)
+        words = f"Given up by {by}."
+        return outbox.fail(
+            tx, action_id, status="failure", summary=words, detail=detail, error_code="dropped"
+        )
+
+    return await store.write(step)

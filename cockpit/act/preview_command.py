@@ -1,0 +1,91 @@
+"""What running a command, or a ``gh`` command that writes, would do."""
+
+from __future__ import annotations
+
+import shlex
+
+from cockpit.access.gh_command import GhCommand, parse_gh
+from cockpit.act.command_risk import Risk, judge
+from cockpit.act.proposed_action import Shown
+from cockpit.act.text_edits import ActionRefused
+from cockpit.act.tool_payloads import GitHub, Run
+from cockpit.act.workspace import ActGround
+
+_PUBLIC = {"approve", "merge", "squash", "rebase", "delete-branch"}
+
+
+def shown_run(payload: Run, ground: ActGround) -> Shown:
+    """A command: its argv, where it runs, and what confines it."""
+    verdict = judge(payload.argv)
+    if verdict.denied:
+        raise ActionRefused(f"{shlex.join(payload.argv)[:200]} is not run. {verdict.denied}")
+    sandbox = ground.sandbox
+    line = shlex.join(payload.argv)
+    notes = [*sandbox.notes(), *(f"Risk: {reason}." for reason in verdict.reasons)]
+    if sandbox.works and verdict.network:
+        notes.append("The network is off in the sandbox; what needs it will fail.")
+    return Shown(
+        type="run",
+        title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
+        risk=verdict.risk if sandbox.works or verdict.risk == "high" else "medium",
+        summary=payload.reason,
+        fields=(
+            ("argv", line),
+            ("cwd", "."),
+            ("sandbox", sandbox.words()),
+            ("time limit", f"{payload.timeout_s} s"),
+            ("reason", payload.reason),
+        ),
+        notes=tuple(notes),
+        payload={
+            "argv": list(payload.argv),
+            "timeout_s": payload.timeout_s,
+            "sandboxed": sandbox.works,
+        },
+    )
+
+
+def shown_github(payload: GitHub, ground: ActGround) -> Shown:
+    """A ``gh`` command as understood: its fields, and the whole body."""
+    command = parse_gh(payload.command, project_repo=ground.repo)
+    if command.access == "read":
+        raise ActionRefused(read_words(command))
+    what = f"gh {command.area} {command.verb}"
+    about = [str(command.number)] if command.number is not None else []
+    flags = [f"--{name}" for name, value in command.fields if value == "yes"]
+    fields = [("command", what)]
+    if command.number is not None:
+        fields.append(("number", str(command.number)))
+    if command.repo is not None:
+        fields.append(("repository", command.repo))
+    notes = []
+    if command.body is not None:
+        notes.append(
+            "A hidden comment with this action's key is added at the end of the body, so that it is "
+            "never posted twice."
+        )
+    return Shown(
+        type="github",
+        title=" ".join([what, *about, *flags]),
+        risk=_github_risk(command),
+        summary=f"Post to GitHub: {' '.join([what, *about, *flags])}",
+        fields=(*fields, *command.fields),
+        body=command.body or "",
+        notes=tuple(notes),
+        payload={"argv": list(command.argv)},
+    )
+
+
+def read_words(command: GhCommand) -> str:
+    """What a model is told that tried to read through the ``github`` tool."""
+    item = {"pr": "pr:", "issue": "issue:"}.get(command.area)
+    wanted = f"{item}{command.number}" if item and command.number else "pr:N or issue:N"
+    return (
+        f"gh {command.area} {command.verb} only reads, and reading is not an action: use "
+        f"request_context with {wanted}."
+    )
+
+
+def _github_risk(command: GhCommand) -> Risk:
+    names = {name for name, _ in command.fields}
+    return "high" if command.verb == "merge" or names & _PUBLIC else "medium"

@@ -1,0 +1,121 @@
+"""What a commit of some files would hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cockpit.access.run_program import run_git
+from cockpit.act.preview_files import changed_lines
+from cockpit.act.proposed_action import FileDiff, Shown, drawn
+from cockpit.act.text_edits import ActionRefused, digest_now
+from cockpit.act.tool_payloads import GitCommit
+from cockpit.act.workspace import ActGround
+from cockpit.core.text import plural
+
+_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+_DRAWN = 2 * 1024 * 1024
+_LONGEST_MESSAGE = 64 * 1024
+
+
+async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
+    """The named files against the last commit, the message, and which hooks will run."""
+    root = ground.root
+    top = await run_git("rev-parse", "--show-prefix", cwd=root)
+    if not top.ok:
+        raise ActionRefused("This project is not a git repository; nothing can be committed.")
+    if top.text.strip():
+        raise ActionRefused("The project is only a part of a git repository; commit there.")
+    if "\0" in payload.message or len(payload.message.encode()) > _LONGEST_MESSAGE:
+        raise ActionRefused(
+            f"The message is longer than {_LONGEST_MESSAGE // 1024} KiB or holds a NUL character; a "
+            "commit is given a shorter one in plain text."
+        )
+    branch = await run_git("symbolic-ref", "--short", "-q", "HEAD", cwd=root)
+    paths = list(dict.fromkeys(ground.confined.relative(path) for path in payload.paths))
+    diffs: list[FileDiff] = []
+    notes: list[str] = []
+    fields: list[tuple[str, str]] = [("branch", branch.text.strip() or "(detached)")]
+    files: list[dict[str, Any]] = []
+    total = [0, 0]
+    for path in paths:
+        if ground.confined.inside(path).is_dir():
+            raise ActionRefused(f"{path} is a directory. Name the files to commit, one by one.")
+        now = digest_now(ground.confined, path)
+        before, after = await _committed(root, path), _working(ground, path)
+        _check(path, now, before, after)
+        added, removed = changed_lines(_text(before) or "", _text(after) or "")
+        total[0] += added
+        total[1] += removed
+        fields.append((path, _stat(before, after, added, removed)))
+        files.append({"path": path, "sha256": now})
+        if any(side is not None and _text(side) is None for side in (before, after)):
+            notes.append(f"{path} is not text; its content is not drawn.")
+            continue
+        diff, note = drawn(path, _text(before), _text(after))
+        diffs.append(diff)
+        notes += [note] if note else []
+    notes += await _manners(root)
+    subject = payload.message.strip().splitlines()[0]
+    count = plural(len(paths), "file")
+    return Shown(
+        type="git_commit",
+        title=f"commit {count} (+{total[0]} −{total[1]}): {subject[:80]}",
+        risk="medium",
+        summary=f"Commit {count} and nothing else that is staged.",
+        fields=tuple(fields),
+        body=payload.message,
+        diffs=tuple(diffs),
+        notes=tuple(notes),
+        payload={"message": payload.message, "branch": branch.text.strip(), "files": files},
+    )
+
+
+def _working(ground: ActGround, path: str) -> bytes | None:
+    if not ground.confined.inside(path, write=True).exists():
+        return None
+    with ground.confined.open_read(path) as file:
+        return file.read(_DRAWN + 1)
+
+
+async def _committed(root: Path, path: str) -> bytes | None:
+    found = await run_git("cat-file", "blob", f"HEAD:{path}", cwd=root, max_bytes=_DRAWN + 1)
+    return found.stdout if found.code == 0 or found.truncated else None
+
+
+def _check(path: str, now: str | None, before: bytes | None, after: bytes | None) -> None:
+    if now is None and before is None:
+        raise ActionRefused(f"{path}: there is no such file, neither here nor in the last commit.")
+    if before == after:
+        raise ActionRefused(f"{path} has not changed since the last commit; leave it out.")
+
+
+def _text(data: bytes | None) -> str | None:
+    if data is None or b"\0" in data or len(data) > _DRAWN:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _stat(before: bytes | None, after: bytes | None, added: int, removed: int) -> str:
+    what = "new, " if before is None else "removed, " if after is None else ""
+    return f"{what}+{added} −{removed}"
+
+
+async def _manners(root: Path) -> list[str]:
+    """Notes on what git itself will do: run hooks, not sign."""
+    notes = ["A trailer Cockpit-Key with this action's key is added to the message."]
+    where = await run_git("rev-parse", "--git-path", "hooks", cwd=root)
+    directory = root / where.text.rstrip("\n")
+    hooks = [name for name in _HOOKS if (directory / name).is_file()]
+    if hooks:
+        notes.append(f"The repository's hooks run outside the sandbox: {', '.join(hooks)}.")
+    signs = await run_git("config", "--type=bool", "--get", "commit.gpgSign", cwd=root)
+    if signs.text.strip() == "true":
+        notes.append(
+            "Your git signs commits. This one is not signed, since signing may ask for a passphrase; "
+            "sign it later with `git commit --amend --no-edit -S`."
+        )
+    return notes

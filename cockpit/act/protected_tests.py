@@ -1,0 +1,99 @@
+"""Tests that whoever mends a failure may not touch: a green run must mean that the code is right.
+
+A test is what its name says it is, in any of the usual layouts, and with the tests what decides which
+of them run. Source: design of work, "Doing a task" (the fixer); seed 004, solution 8.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.act.guards import GuardState, Refusal
+from cockpit.act.tool_payloads import EditFile, GitCommit, Run, WriteFile
+from cockpit.act.tools import Call
+
+_FOLDERS = frozenset(
+    ["test", "tests", "testing", "__tests__", "__snapshots__", "spec", "specs", "testdata", "e2e"]
+)
+_NAMES = re.compile(
+    r"(?:test|tests|conftest)\.[a-z]+$|test[-_][^/]*\.[a-z]+$"
+    r"|[^/]*[-_.](?:test|tests|spec|specs)\.[a-z]+$|[^/]*(?:Test|Tests|Spec|IT)\.[a-zA-Z]+$",
+)
+_DECIDING = frozenset(
+    [
+        *("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini", "noxfile.py", "sitecustomize.py"),
+        *("package.json", "makefile", "gnumakefile", "justfile", "cargo.toml", "go.mod"),
+        *("karma.conf.js", ".mocharc.json", ".mocharc.js", ".mocharc.yml", ".coveragerc"),
+        *(".pytest.ini", "pytest.toml", ".pytest.toml", "usercustomize.py"),
+        # What git ignores is in no commit: a conftest.py behind it would be seen by nobody.
+        ".gitignore",
+    ]
+)
+_RUNNERS = frozenset(["unittest", "pytest", "_pytest"])
+"""Modules at the project's top that Python would take for those that run its tests."""
+_CONFIGURATION = re.compile(r"(?:jest|vitest|vite|playwright|cypress|babel)\.config\.[a-z]+$")
+_REMOVING = frozenset(
+    [
+        *("rm", "rmdir", "unlink", "shred", "truncate", "mv", "cp", "install", "ln", "dd", "tee"),
+        *("sed", "perl", "patch", "rsync", "chmod", "touch", "find", "git"),
+    ]
+)
+"""Programs that delete or change the files that stand among their words."""
+
+
+def is_test(path: str) -> bool:
+    """Whether ``path`` (from the project's root) is a test, or decides which tests run."""
+    clean = posixpath.normpath(path.replace("\\", "/"))
+    *folders, name = clean.split("/")
+    return (
+        any(folder.lower() in _FOLDERS for folder in folders)
+        or _NAMES.match(name) is not None
+        or name.lower() in _DECIDING
+        or _CONFIGURATION.match(name.lower()) is not None
+        or clean.removeprefix("src/").partition("/")[0].removesuffix(".py") in _RUNNERS
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TestsGuard:
+    """Tests are not written, and no command that removes or rewrites files names one.
+
+    What a command does that nobody can see in its words is put back afterwards
+    (:mod:`cockpit.tasks.test_protection`).
+    """
+
+    __test__ = False
+
+    confined: Confined
+    name: str = "protected_test"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        match call.payload:
+            case WriteFile(path=path) | EditFile(path=path):
+                named = [path]
+            case GitCommit(paths=paths):
+                named = list(paths)
+            case Run(argv=argv) if posixpath.basename(argv[0]) in _REMOVING or "-i" in argv:
+                named = [word for word in argv[1:] if not word.startswith("-")]
+            case _:
+                return None
+        found = [path for path in named if self._protected(path)]
+        if not found:
+            return None
+        return Refusal(
+            self.name,
+            f"{found[0]} is a test, or decides which tests run: whoever mends a failure may not change "
+            "it. Change the code that the test is about. If the test itself is wrong, finish as "
+            "blocked and say why.",
+        )
+
+    def _protected(self, path: str) -> bool:
+        """By its spelling, or by the file that a link leads to."""
+        try:
+            real = str(self.confined.inside(path).relative_to(self.confined.root))
+        except (PathRefused, ValueError):
+            real = path
+        return is_test(path) or is_test(real) or posixpath.basename(path).lower() in _FOLDERS

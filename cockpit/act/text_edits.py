@@ -1,0 +1,149 @@
+"""Text files as they are now, and exact replacements in them.
+
+Line ends stay as they are: in a file whose lines all end in CRLF, text from a model (which writes LF)
+is brought to CRLF before it is looked for or put in. A missing final newline stays missing. Source:
+design of Act (``write_file``, ``edit_file``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.core.errors import CockpitError
+
+MAX_BYTES = 2 * 1024 * 1024
+"""The largest file that is written or edited."""
+
+WITHHELD = (
+    "cockpit neither stores nor shows secrets, so it cannot be approved. Refer to it by the name of "
+    "an environment variable, or ask the person to put it there. If it is none, write it as plain "
+    "words, like 'not-a-secret'."
+)
+"""What a model is told whose call holds something that looks like a secret."""
+
+_LONE_LF = re.compile(r"(?<!\r)\n")
+
+
+class ActionRefused(CockpitError):
+    """The action cannot be done as it was asked for. The message is written for the model."""
+
+    code = "action_refused"
+
+
+@dataclass(frozen=True, slots=True)
+class TextNow:
+    """A file's text at one moment; ``sha256`` is over its bytes."""
+
+    text: str
+    sha256: str
+
+    @property
+    def crlf(self) -> bool:
+        """Every line ends in CRLF, and there is one at least."""
+        return "\r\n" in self.text and not _LONE_LF.search(self.text)
+
+
+def bytes_digest(data: bytes) -> str:
+    """sha256 (hex) of a file's bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def as_now(text: str) -> TextNow:
+    """A text as it will stand in a file."""
+    return TextNow(text, bytes_digest(text.encode()))
+
+
+def read_now(confined: Confined, path: str) -> TextNow | None:
+    """The text of the file ``path``, or None where there is no file.
+
+    Raises :class:`ActionRefused` for what is not UTF-8 text or too large, ``PathRefused`` for paths
+    that may not be written.
+    """
+    if not confined.inside(path, write=True).exists():
+        return None
+    with confined.open_read(path) as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ActionRefused(f"{path} is larger than {MAX_BYTES} bytes; it is not edited from here.")
+    if b"\0" in data:
+        raise ActionRefused(f"{path} is a binary file; only text files are written.")
+    try:
+        return TextNow(data.decode("utf-8"), bytes_digest(data))
+    except UnicodeDecodeError as error:
+        raise ActionRefused(
+            f"{path} is not UTF-8 text (byte {error.start}); only UTF-8 text files are written."
+        ) from error
+
+
+def digest_now(confined: Confined, path: str) -> str | None:
+    """sha256 of the file's bytes, whatever they are; None where there is no file."""
+    try:
+        if not confined.inside(path, write=True).exists():
+            return None
+        with confined.open_read(path) as file:
+            found = hashlib.sha256()
+            while chunk := file.read(1 << 20):
+                found.update(chunk)
+            return found.hexdigest()
+    except PathRefused:
+        # What became a link, a directory or a device since is certainly not what was shown.
+        return "refused"
+
+
+def to_crlf(text: str) -> str:
+    """``text`` with every line end as CRLF."""
+    return _LONE_LF.sub("\r\n", text)
+
+
+def places(text: str, old: str) -> list[int]:
+    """Every offset at which ``old`` stands in ``text``, overlapping ones too."""
+    found, at = [], text.find(old)
+    while at >= 0:
+        found.append(at)
+        at = text.find(old, at + 1)
+    return found
+
+
+def fitted(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) -> tuple[str, str]:
+    """``old`` and ``new`` with the file's own line ends, checked to be applicable.
+
+    Raises :class:`ActionRefused` unless ``old`` stands there exactly once (once at least with
+    ``replace_all``).
+    """
+    if now.crlf or (old not in now.text and to_crlf(old) in now.text):
+        old, new = to_crlf(old), to_crlf(new)
+    found = places(now.text, old)
+    if not found:
+        raise ActionRefused(f"{path}: 'old' does not stand in the file.{_near(now.text, old)}")
+    if len(found) > 1 and not replace_all:
+        lines = ", ".join(str(now.text.count("\n", 0, at) + 1) for at in found[:8])
+        raise ActionRefused(
+            f"{path}: 'old' stands in the file {len(found)} times (lines {lines}"
+            f"{', …' if len(found) > 8 else ''}). Give more of the text around the one that you "
+            "mean, or set replace_all."
+        )
+    if old == new:
+        raise ActionRefused(f"{path}: 'old' and 'new' are the same; nothing would change.")
+    return old, new
+
+
+def replaced(text: str, old: str, new: str, *, replace_all: bool) -> str:
+    """The text after the edit; ``old`` stands in it (see :func:`fitted`)."""
+    return text.replace(old, new) if replace_all else text.replace(old, new, 1)
+
+
+def _near(text: str, old: str) -> str:
+    """Where something like ``old`` stands, in words, so that the next try can succeed."""
+    wanted = next((line.strip() for line in old.splitlines() if line.strip()), "")
+    if not wanted:
+        return ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() == wanted:
+            return (
+                f" Its first line stands at line {number}, but what follows or its indentation "
+                "differs. Ask for the file again and copy the text exactly."
+            )
+    return " The file may have changed since you saw it: ask for it again."

@@ -1,0 +1,56 @@
+"""What actions stand on: the project, its sandbox, its repository, the clean environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.access.confined_paths import Confined
+from cockpit.act.sandbox import Sandbox, detect
+
+_SECRET = re.compile(
+    r"(?i)(?:^|_)(?:api_?key|access_?key|private_?key|key|token|secret|passw(?:or)?d|passphrase|"
+    r"credentials?|auth|cookie|dsn)(?:_|$)|^(?:COCKPIT_|AWS_|SSH_|GPG_|KUBECONFIG$|DOCKER_)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ActGround:
+    """The place where actions happen.
+
+    ``repo`` is ``owner/name`` on GitHub, or None. ``environment`` is what the commands get: this
+    process's variables without those that look like secrets.
+    """
+
+    confined: Confined
+    sandbox: Sandbox
+    repo: str | None
+    environment: Mapping[str, str]
+
+    @property
+    def root(self) -> Path:
+        """The project's real root directory."""
+        return self.confined.root
+
+
+async def stand_on(
+    root: Path, *, repo: str | None = None, environment: Mapping[str, str] | None = None
+) -> ActGround:
+    """The ground of the project at ``root``; tries once whether the sandbox works here.
+
+    ``environment`` is the process's own when left out. Raises ``PathRefused``.
+    """
+    given = dict(os.environ if environment is None else environment)
+    return ActGround(Confined(root), await detect(given), repo, clean_environment(given))
+
+
+def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a command may see: none that names a secret or steers git from outside."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if not _SECRET.search(name) and not name.startswith("GIT_")
+    }

@@ -1,0 +1,58 @@
+"""What watches the server asks for: that it is there, and its numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse
+
+from cockpit import __version__
+from cockpit.access.principals import Caller
+from cockpit.access.token_scopes import READ
+from cockpit.api.callers import At
+from cockpit.api.schemas import Health
+
+if TYPE_CHECKING:
+    from cockpit.loop.views.metrics import Metrics
+
+router = APIRouter(tags=["watching"])
+
+
+class Numbers:
+    """The metrics, each row of the journal counted once; one who asks at a time."""
+
+    def __init__(self) -> None:
+        self._metrics: Metrics | None = None
+        self._turn = asyncio.Lock()
+
+    async def exposition(self, at: At) -> str:
+        """Prometheus' text, as the journal has it now. Raises ``TokenRefused``, ``NotAllowed``."""
+
+        def look(connection: sqlite3.Connection, caller: Caller) -> str:
+            from cockpit.loop.views.metrics import Metrics
+
+            caller.require(READ, "read metrics")
+            if self._metrics is None:
+                self._metrics = Metrics()
+            return self._metrics.catch_up(connection).exposition()
+
+        async with self._turn:
+            return await at.read(look)
+
+
+@router.get("/health", summary="Whether the server is there (no token)")
+async def health() -> Health:
+    """Says nothing of the project."""
+    return Health("ok", __version__)
+
+
+@router.get("/metrics", summary="The numbers (orientation.read)", response_class=PlainTextResponse)
+async def metrics(at: At, request: Request) -> PlainTextResponse:
+    """RFC-003 §14.1's metrics in Prometheus' text format."""
+    numbers: Numbers = request.app.state.numbers
+    return PlainTextResponse(
+        await numbers.exposition(at), media_type="text/plain; version=0.0.4; charset=utf-8"
+    )

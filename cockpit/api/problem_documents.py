@@ -1,0 +1,80 @@
+"""Errors as problem documents (RFC 9457), with the codes that every other face tells."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask
+from cockpit.loop.decisions.profile_change_results import ChangeNotMade
+
+MEDIA_TYPE = "application/problem+json"
+_TYPE = "urn:problem-type:cockpit:"
+_WORDS = 2_000
+"""Characters of a detail: it may quote what it refuses, and that may be of any length."""
+
+_STATUS = {
+    400: ("malformed", "usage"),
+    401: ("token_missing", "token_unknown", "token_expired", "token_revoked"),
+    403: (
+        *("not_allowed", "namespace_spoofed", "capability_relaxed", "outside_envelope"),
+        "origin_refused",
+    ),
+    404: ("not_found",),
+    405: ("method_not_allowed",),
+    408: ("too_slow",),
+    409: ("already_decided", "stale", "stale_base", "adaptation_running", "illegal_transition"),
+    413: ("too_large",),
+    415: ("not_json",),
+    421: ("host_refused",),
+    422: (
+        *("band_invalid", "critical_source", "floor_below_minimum", "horizon_too_long"),
+        "over_budget",
+    ),
+    503: ("store_busy",),
+}
+STATUS = {code: status for status, codes in _STATUS.items() for code in codes}
+"""The status of each code; of any other it is 500."""
+
+
+def problem(
+    code: str, detail: str, *, headers: dict[str, str] | None = None, **members: Any
+) -> JSONResponse:
+    """A problem document. ``members`` are further members of it."""
+    status = HTTPStatus(STATUS.get(code, 500))
+    if len(detail) > _WORDS:
+        detail = f"{detail[: _WORDS // 2]} … {detail[-_WORDS // 2 :]}"
+    body = {
+        "type": f"{_TYPE}{code}",
+        "title": status.phrase,
+        "status": status.value,
+        "detail": mask(detail),
+        "code": code,
+        **members,
+    }
+    told = {**_told(status, code), **(headers or {})}
+    return JSONResponse(body, status.value, headers=told, media_type=MEDIA_TYPE)
+
+
+def of_error(error: CockpitError) -> JSONResponse:
+    """What went wrong; of what the guard refused, the proposal and the whole verdict as well."""
+    members: dict[str, Any] = {}
+    if isinstance(error, ChangeNotMade):
+        members["proposal_id"] = error.proposal_id
+        members["verdict"] = [
+            {"code": refusal.code, "ok": False, "message": mask(refusal.message)}
+            for refusal in error.refusals
+        ]
+    return problem(error.code, str(error), **members)
+
+
+def _told(status: HTTPStatus, code: str) -> dict[str, str]:
+    if status is HTTPStatus.UNAUTHORIZED:
+        wrong = "" if code == "token_missing" else ' error="invalid_token"'
+        return {"WWW-Authenticate": f"Bearer{wrong}"}
+    if code == "not_allowed":
+        return {"WWW-Authenticate": 'Bearer error="insufficient_scope"'}
+    return {"Retry-After": "1"} if status is HTTPStatus.SERVICE_UNAVAILABLE else {}

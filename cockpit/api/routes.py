@@ -1,0 +1,175 @@
+"""RFC-003 §12.1's six routes. Each is one call of a service, in one transaction; none decides anything."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from cockpit.access.principals import Caller
+from cockpit.access.token_scopes import APPROVE, PROPOSE, READ
+from cockpit.api.callers import At, Counter
+from cockpit.api.schemas import CHANGE, DECISION, Standing, carried, read_decision, standing
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.errors import NotFound
+from cockpit.loop.decisions import profile_change_service
+from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.orient.profile_changes.profile_json import document
+from cockpit.store.context import facts, packets, profile_changes, profiles, wave_feedback
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import waves
+
+router = APIRouter(prefix="/api/orientation", tags=["orientation"])
+
+Named = Annotated[
+    str, Query(alias="profile_id", max_length=100, description="Default: this project's.")
+]
+Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        description="A repeat with the same key is answered as the first one stands.",
+    ),
+]
+
+
+@router.get("/profile/current", summary="The current profile (orientation.read)")
+async def current_profile(at: At, profile_id: Named = "") -> dict[str, Any]:
+    """The profile's current version, and the adaptation that runs; before any session the version that
+    the first one would get."""
+
+    def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
+        caller.require(READ, "read profiles")
+        shipped = profiles.first(at.settings.token_budget)
+        name = profile_id or shipped.profile_id
+        if name == shipped.profile_id and not profiles.history(connection, name):
+            return {**document(shipped), "adaptation": None}
+        found = profiles.current(connection, name)
+        return {**document(found), "adaptation": profile_changes.progress(connection, name)}
+
+    return await at.read(look)
+
+
+@router.post(
+    "/proposals",
+    summary="Propose a profile change (orientation.propose)",
+    status_code=201,
+    openapi_extra=carried(CHANGE, required=True),
+)
+async def propose(
+    at: At, request: Request, response: Response, profile_id: Named = "", key: Key = ""
+) -> Standing:
+    """Judged at once: what the guard refuses is kept as rejected, and answered as a problem with the
+    verdict; the rest waits for whoever may decide."""
+    payload = await request.body()
+
+    def step(tx: Tx, caller: Caller) -> tuple[bool, Outcome]:
+        # Before the shipped profile is written for somebody who may not propose.
+        caller.require(PROPOSE, "propose a profile change")
+        base = profiles.ensure_default(tx, at.settings.token_budget)
+        proposal_id = _keyed(caller, key) if key else tx.ids.new("p")
+        known = profile_changes.find(tx.connection, proposal_id) is not None
+        outcome = profile_change_service.propose(
+            tx,
+            at.settings,
+            payload,
+            caller,
+            profile_id=profile_id or base.profile_id,
+            proposal_id=proposal_id,
+            deadline_s=at.settings.limits.deadline_s,
+        )
+        return known, outcome
+
+    known, outcome = await at.write(step)
+    if known:
+        response.status_code = 200
+    return standing(outcome)
+
+
+@router.post(
+    "/proposals/{id}/approve",
+    summary="Approve a change (orientation.approve)",
+    openapi_extra=carried(DECISION, required=False),
+)
+async def approve(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the RFC's name
+    """It is the current version when this is answered. One that holds for good needs
+    orientation.admin as well."""
+    return await _decided(at, request, id, "approved")
+
+
+@router.post(
+    "/proposals/{id}/reject",
+    summary="Reject a change (orientation.approve)",
+    openapi_extra=carried(DECISION, required=False),
+)
+async def reject(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the RFC's name
+    """Attention stays as it is."""
+    return await _decided(at, request, id, "rejected")
+
+
+@router.get("/packets/{wave_id}", summary="The packet of a wave (orientation.read)")
+async def packet_of_wave(at: At, wave_id: str) -> dict[str, Any]:
+    """What the wave knew: its packet as it was stored, and the sources of the facts in it by fact."""
+
+    def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
+        caller.require(READ, "read packets")
+        stored = packets.load(connection, wave_id)
+        packet = stored.packet
+        held = [entry.fact_id for _, entry in packet.rendered()]
+        texts = facts.texts(connection, held)
+        return {
+            "packet_id": stored.packet_id,
+            "wave_id": stored.wave_id,
+            "digest": stored.digest,
+            "created_at": stored.created_at,
+            **packet.body(),
+            "sources": {identity: text.source_ref for identity, text in texts.items()},
+        }
+
+    return await at.read(look)
+
+
+@router.get("/feedback/{wave_id}", summary="The feedback of a wave (orientation.read)")
+async def feedback_of_wave(at: At, wave_id: str) -> dict[str, Any]:
+    """How good the wave's decision was, as far as is known by now, and how that picture changed."""
+
+    def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
+        caller.require(READ, "read feedback")
+        rows = wave_feedback.history(connection, waves.load(connection, wave_id).wave_id)
+        if not rows:
+            raise NotFound(f"Wave {wave_id} was not judged yet: that happens when it has ended.")
+        return {
+            **wave_feedback.body(rows[-1]),
+            "history": [wave_feedback.body(row) for row in rows],
+        }
+
+    return await at.read(look)
+
+
+async def _decided(
+    at: Counter, request: Request, proposal_id: str, verdict: Literal["approved", "rejected"]
+) -> Standing:
+    body = await request.body()
+
+    def step(tx: Tx, caller: Caller) -> Outcome:
+        # Who may not decide does not learn whether their body could be read.
+        caller.require(APPROVE, "decide on profile changes")
+        said = read_decision(body)
+        return profile_change_service.decide(
+            tx,
+            at.settings,
+            proposal_id,
+            verdict,
+            caller,
+            shown_digest=said.shown_digest,
+            reason=said.reason,
+        )
+
+    return standing(await at.write(step))
+
+
+def _keyed(caller: Caller, key: str) -> str:
+    """The proposal that a key names: nobody reaches another namespace's."""
+    return f"p-{text_digest(f'{caller.namespace} {key}')[:24]}"

@@ -1,0 +1,35 @@
+"""The server from its start to its end: one address, the gate, the application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import uvicorn
+
+from cockpit.access.listen_address import listening
+from cockpit.api.application import application
+from cockpit.api.middleware import Gate
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+
+_LEAVE_S = 2
+
+
+async def serve(
+    store: Store, settings: RuntimeSettings, host: str, port: int, tell: Callable[[str], None]
+) -> None:
+    """Serve until it is interrupted; ``tell`` is called with the address. Raises
+    ``CannotListen``."""
+    listener, address = listening(host, port)
+    with listener:
+        config = uvicorn.Config(
+            Gate(application(store, settings), address),
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=_LEAVE_S,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+        )
+        tell(address.url)
+        await uvicorn.Server(config).serve(sockets=[listener])

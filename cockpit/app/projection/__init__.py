@@ -1,0 +1,1 @@
+"""The screen's views as a fold of journal rows."""

@@ -1,0 +1,299 @@
+"""The backlog folded from the journal: epics, stories, tasks, what each waits for and where it stands.
+
+Total as every projection: a row of any shape changes what it can and stops nothing. What a change
+touches is kept up to date as it comes, so that ten thousand tasks cost no more to look at than the
+ones that are seen. Source: seed 004, solutions 1 to 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cockpit.app.projection import row_detail as read
+from cockpit.store.journal.journal import Row
+from widgets.work.card_views import CardView, ResultsView
+
+COLUMNS = ("todo", "in_progress", "review", "blocked", "done")
+"""The statuses that are columns of the board, in their order."""
+
+SETTLED = ("done", "archived")
+PREFIXES = ("task.", "story.", "epic.", "wip.", "handoff.", "queue.")
+DEFAULT_PRIORITY = "P2"
+
+_STATUSES = (*COLUMNS, "archived")
+_DIGITS = 9
+
+
+@dataclass(slots=True)
+class EpicState:
+    """An epic as the journal tells it."""
+
+    epic_id: str
+    title: str = ""
+    description: str = ""
+    priority: str = DEFAULT_PRIORITY
+    status: str = "todo"
+
+
+@dataclass(slots=True)
+class StoryState:
+    """A story as the journal tells it."""
+
+    story_id: str
+    title: str = ""
+    description: str = ""
+    epic_id: str = ""
+    status: str = "todo"
+
+
+@dataclass(slots=True)
+class HandoffState:
+    """What a task handed over; ``state`` is ``""``, ``compacted`` or ``archived``."""
+
+    status: str
+    summary: str
+    files: tuple[str, ...] = ()
+    state: str = ""
+
+
+@dataclass(slots=True)
+class TaskState:
+    """A task as the journal tells it. ``seq`` is its latest row, ``moved`` that of its status;
+    ``needs`` maps what it depends on to how."""
+
+    task_id: str
+    number: int = 0
+    title: str = ""
+    description: str = ""
+    criteria: str = ""
+    type: str = ""
+    status: str = "todo"
+    story_id: str = ""
+    blocker: str = ""
+    rework: bool = False
+    progress: int = 0
+    seq: int = 0
+    moved: int = 0
+    phase: str = ""
+    next_step: str = ""
+    tests: ResultsView | None = None
+    files: int = 0
+    uncommitted: bool = False
+    wip_at: str = ""
+    needs: dict[str, str] = field(default_factory=dict)
+    handoff: HandoffState | None = None
+    card: tuple[int, CardView] | None = None
+    """The card that was drawn last, and the state of names it was drawn with."""
+    sought: tuple[int, str] | None = None
+    """The words by which it is found, likewise."""
+
+
+class Work:
+    """Everything the journal has told of the backlog. ``revision`` grows with every change, ``names``
+    with those of epics and stories, which many cards show, ``moved`` with those of one status."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self.names = 0
+        self.epics: dict[str, EpicState] = {}
+        self.stories: dict[str, StoryState] = {}
+        self.tasks: dict[str, TaskState] = {}
+        self.ready: set[str] = set()
+        self.moved: dict[str, int] = dict.fromkeys(_STATUSES, 0)
+        self._standing: dict[str, dict[str, TaskState]] = {name: {} for name in _STATUSES}
+        self._dependents: dict[str, set[str]] = {}
+
+    def apply(self, row: Row) -> None:
+        """Fold one row whose action begins with one of :data:`PREFIXES`."""
+        self.revision += 1
+        kind, _, what = row.action.partition(".")
+        if kind == "epic":
+            self._epic(row.detail)
+        elif kind == "story":
+            self._story(row.detail)
+        elif what == "compacted":
+            for task_id in read.words(row.detail, "task_ids"):
+                task = self._task(task_id, row.seq)
+                if task.handoff is not None and task.handoff.state != "archived":
+                    task.handoff.state = "compacted"
+        elif task_id := read.text(row.detail, "task_id"):
+            task = self._task(task_id, row.seq)
+            if kind == "wip":
+                self._wip(task, row)
+            elif kind == "handoff":
+                _handoff(task, row)
+            else:
+                self._change(task, what, row)
+
+    # What stands where
+
+    def standing(self, status: str) -> Mapping[str, TaskState]:
+        """The tasks of a status, those that came to it last at the end."""
+        return self._standing.get(status, {})
+
+    def epic_of(self, task: TaskState) -> EpicState | None:
+        """The epic that a task's story belongs to."""
+        story = self.stories.get(task.story_id)
+        return self.epics.get(story.epic_id) if story is not None else None
+
+    def priority(self, task: TaskState) -> str:
+        """The priority of a task: its epic's."""
+        epic = self.epic_of(task)
+        return epic.priority if epic is not None else DEFAULT_PRIORITY
+
+    def waits_for(self, task: TaskState) -> list[str]:
+        """The tasks that have to be done before this one, the oldest first."""
+        found = [each for each, how in task.needs.items() if how != "relates_to"]
+        return sorted((each for each in found if self._open(each)), key=self._number)
+
+    def dependents(self, task_id: str) -> list[str]:
+        """The tasks that depend on this one, in any way."""
+        return sorted(self._dependents.get(task_id, ()), key=self._number)
+
+    def _open(self, task_id: str) -> bool:
+        task = self.tasks.get(task_id)
+        return task is None or task.status not in SETTLED
+
+    def _number(self, task_id: str) -> tuple[int, str]:
+        return number_in(task_id), task_id
+
+    # Rows
+
+    def _task(self, task_id: str, seq: int) -> TaskState:
+        task = self.tasks.get(task_id)
+        if task is None:
+            task = self.tasks[task_id] = TaskState(task_id, number_in(task_id))
+            self._standing["todo"][task_id] = task
+            self._settle([task_id])
+        task.seq, task.card, task.sought = seq, None, None
+        self.moved[task.status] = self.revision
+        return task
+
+    def _epic(self, detail: read.Detail) -> None:
+        if not (epic_id := read.text(detail, "epic_id")):
+            return
+        epic = self.epics.setdefault(epic_id, EpicState(epic_id))
+        before = (epic.title, epic.priority)
+        for name in ("title", "description", "priority", "status"):
+            if name in detail:
+                setattr(epic, name, read.text(detail, name))
+        self.names += before != (epic.title, epic.priority)
+
+    def _story(self, detail: read.Detail) -> None:
+        if not (story_id := read.text(detail, "story_id")):
+            return
+        story = self.stories.setdefault(story_id, StoryState(story_id))
+        before = (story.title, story.epic_id)
+        for name in ("title", "description", "epic_id", "status"):
+            if name in detail:
+                setattr(story, name, read.text(detail, name))
+        self.names += before != (story.title, story.epic_id)
+
+    def _change(self, task: TaskState, what: str, row: Row) -> None:
+        detail = row.detail
+        match what:
+            case "created" | "changed":
+                for name in ("title", "description", "type", "story_id", "blocker"):
+                    if name in detail:
+                        setattr(task, name, read.text(detail, name))
+                if "acceptance_criteria" in detail:
+                    task.criteria = read.text(detail, "acceptance_criteria")
+                if "needs_rework" in detail:
+                    task.rework = read.truth(detail, "needs_rework")
+                if "progress_percent" in detail:
+                    task.progress = read.number(detail, "progress_percent")
+                if "status" in detail:
+                    self._stand(task, read.text(detail, "status"), row.seq)
+            case "status_changed":
+                task.title = task.title or read.text(detail, "title")
+                status = read.text(detail, "to") or task.status
+                notes = read.text(detail, "blocker") or read.text(detail, "notes")
+                task.blocker = notes if status == "blocked" else ""
+                task.rework = task.rework and status != "done"
+                self._stand(task, status, row.seq)
+            case "dependency_added":
+                if other := read.text(detail, "depends_on_task_id"):
+                    task.needs[other] = read.text(detail, "dependency_type") or "blocks"
+                    self._dependents.setdefault(other, set()).add(task.task_id)
+                    self._settle([task.task_id])
+            case "dependency_removed":
+                if other := read.text(detail, "depends_on_task_id"):
+                    task.needs.pop(other, None)
+                    self._dependents.get(other, set()).discard(task.task_id)
+                    self._settle([task.task_id])
+
+    def _stand(self, task: TaskState, status: str, seq: int) -> None:
+        if status == task.status or status not in _STATUSES:
+            return
+        settled = (task.status in SETTLED) != (status in SETTLED)
+        self._standing[task.status].pop(task.task_id, None)
+        self.moved[task.status] = self.moved[status] = self.revision
+        task.status, task.moved = status, seq
+        self._standing[status][task.task_id] = task
+        dependents = self._dependents.get(task.task_id, ()) if settled else ()
+        self._settle([task.task_id, *dependents])
+
+    def _settle(self, task_ids: Iterable[str]) -> None:
+        """Whether these tasks are ready, now."""
+        for task_id in task_ids:
+            task = self.tasks.get(task_id)
+            if task is None:
+                continue
+            task.card = None
+            self.moved[task.status] = self.revision
+            ready = task.status == "todo" and not any(
+                how != "relates_to" and self._open(other) for other, how in task.needs.items()
+            )
+            (self.ready.add if ready else self.ready.discard)(task_id)
+
+    def _wip(self, task: TaskState, row: Row) -> None:
+        detail, patch = row.detail, read.inner(row.detail, "patch")
+        if not task.title and task.status == "todo":
+            self._stand(task, "in_progress", row.seq)  # a replay that begins in the middle
+        for name in ("phase", "next_step"):
+            found = read.text(detail, name) or read.text(patch, name)
+            if found or name in detail:
+                setattr(task, name, found)
+        results = read.inner(detail, "test_results") or read.inner(patch, "test_results")
+        if results:
+            task.tests = tests_of(results)
+        files = read.words(detail, "files")
+        task.files = max(read.number(detail, "files_count"), len(files)) or task.files
+        for told in (patch, detail):
+            if "uncommitted_changes" in told:
+                task.uncommitted = read.truth(told, "uncommitted_changes")
+        task.wip_at = row.at
+
+
+def tests_of(results: read.Detail) -> ResultsView:
+    """Test results as the seed writes them: ``ran``, ``passed``, ``failed``, ``failing_test``."""
+    counts = {
+        name: read.number(results, name) if isinstance(results.get(name), int | float) else None
+        for name in ("passed", "failed")
+    }
+    return ResultsView(
+        passed=counts["passed"],
+        failed=counts["failed"],
+        first_failing=read.text(results, "failing_test"),
+        ran=results.get("ran") is not False,
+    )
+
+
+def number_in(identity: str) -> int:
+    """The number in an id such as ``T-42``; 0 where there is none."""
+    digits = identity.partition("-")[2]
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS else 0
+
+
+def _handoff(task: TaskState, row: Row) -> None:
+    what = row.action.partition(".")[2]
+    before = task.handoff
+    if what in ("set", "archived"):
+        files = read.words(row.detail, "files") or (before.files if before else ())
+        task.handoff = HandoffState(
+            read.text(row.detail, "status") or (before.status if before else ""),
+            read.text(row.detail, "summary") or (before.summary if before else ""),
+            files,
+            "archived" if what == "archived" else "",
+        )

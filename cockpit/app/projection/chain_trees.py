@@ -1,0 +1,284 @@
+"""Chains as the pane shows them: trees of sessions and tasks, opened as far as the person wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from cockpit.app.projection import kanban
+from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
+from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Run
+from cockpit.core.text import plural
+from cockpit.store.chains.workers import WHY
+from widgets.text.numerals import money, tokens
+from widgets.work.card_views import TaskLineView, Tone
+from widgets.work.chain_views import (
+    ChainRowView,
+    ChainSessionView,
+    ChainTaskView,
+    ChainView,
+    MarkView,
+)
+
+CLOSED, LIVE, WHOLE = 0, 1, 2
+"""How far a tree is open: its head; what is at work in it; everything that was done in it."""
+
+ENDED_SHOWN = 12
+"""Chains at rest that are shown."""
+
+_MARKS = 4
+_LAST_DONE = 2
+_ROWS_MOST = 600
+_FULL = 0.8
+_SIGNS: dict[str, tuple[str, Tone]] = {
+    "running": ("▶", "warn"),
+    "draining": ("◑", "warn"),
+    "completed": ("✔", "good"),
+    "stopped": ("■", "dim"),
+    "failed": ("✗", "bad"),
+    "limited": ("■", "warn"),
+}
+_SESSIONS: dict[str, tuple[str, Tone]] = {
+    "running": ("▶", "warn"),
+    "clean": ("✔", "good"),
+    "stopped": ("■", "dim"),
+    "crashed": ("✗", "bad"),
+}
+_STEPS = {
+    "implement": "implementing",
+    "test": "testing",
+    "fix": "fixing",
+    "spec_review": "spec review",
+    "quality_review": "quality review",
+    "merge": "merging",
+}
+_SAYS_NEXT = ("implement", "test", "fix")
+
+
+@dataclass(slots=True)
+class Trees:
+    """How far each tree was opened by the person, by chain; others are open while they live."""
+
+    levels: dict[str, int] = field(default_factory=dict)
+    _tallies: dict[str, tuple[tuple[Work, int], Progress]] = field(default_factory=dict)
+
+    def level(self, chain: ChainState) -> int:
+        """How far the chain's tree is open."""
+        found = self.levels.get(chain.chain_id)
+        if found is None:
+            return LIVE if chain.live else CLOSED
+        return WHOLE if found == LIVE and not chain.live else found
+
+    def turn(self, chain: ChainState, step: int) -> bool:
+        """Open (1) or fold (-1) the tree by a step; False when it is as far as it goes."""
+        steps = (CLOSED, LIVE, WHOLE) if chain.live else (CLOSED, WHOLE)
+        place = steps.index(self.level(chain)) + step
+        if not 0 <= place < len(steps):
+            return False
+        self.levels[chain.chain_id] = steps[place]
+        return True
+
+    def rows(
+        self,
+        chains: Chains,
+        work: Work,
+        *,
+        followed: str = "",
+        waiting: Mapping[str, str] | None = None,
+    ) -> tuple[ChainRowView, ...]:
+        """The lines of all trees. ``waiting`` are sessions with a pending proposal, and its title."""
+        asked = waiting or {}
+        rows: list[ChainRowView] = []
+        for chain in chains.newest(ENDED_SHOWN):
+            level = self.level(chain)
+            rows.append(self._head(chain, work, level))
+            if level != CLOSED and len(rows) < _ROWS_MOST:
+                drawn = _Tree(chain, work, followed, asked, whole=level == WHOLE).rows()
+                rows += list(drawn)[: _ROWS_MOST - len(rows)]
+        return tuple(rows)
+
+    def _head(self, chain: ChainState, work: Work, level: int) -> ChainView:
+        known = self._progress(chain, work) if chain.live else chain.told
+        mark, tone = _SIGNS.get(chain.status, ("·", "dim"))
+        sessions = list(chain.chain_sessions.values())
+        words = [f"{known.ready:,} ready"] if known.ready else []
+        words += [f"{known.blocked:,} blocked"] if known.blocked else []
+        costs = [each.cost_usd for each in sessions if each.cost_usd is not None]
+        state = chain.reason or chain.status if chain.status in ("failed", "limited") else ""
+        if chain.status == "draining":
+            state = "stopping" if chain.now else "draining"
+        elif chain.status == "stopped":
+            state = "stopped"
+        return ChainView(
+            key=chain.chain_id,
+            sign=mark,
+            tone=tone,
+            name=chain.chain_id,
+            scope=f"{chain.scope_kind} {chain.scope_id}" if chain.scope_id else "the backlog",
+            about=_about(chain, work),
+            earlier=max(0, len(sessions) - _MARKS),
+            marks=tuple(_mark(each) for each in sessions[-_MARKS:]),
+            done=known.done,
+            total=known.total,
+            words=" · ".join(words),
+            state=state,
+            state_tone="bad" if chain.status == "failed" else "warn",
+            tokens=_tokens(sum(each.tokens for each in sessions)),
+            cost=_money(sum(costs) if costs else None),
+            folded=level == CLOSED and bool(sessions),
+        )
+
+    def _progress(self, chain: ChainState, work: Work) -> Progress:
+        """How the scope stands now; what the chain told last where the backlog is not known."""
+        now = (work, work.revision)
+        kept = self._tallies.get(chain.chain_id)
+        if kept is None or kept[0] != now:
+            kept = self._tallies[chain.chain_id] = (now, _tally(chain, work))
+        return kept[1] if kept[1].total else chain.told
+
+
+def _tally(chain: ChainState, work: Work) -> Progress:
+    def count(tasks: Iterable[TaskState]) -> int:
+        if not scope:
+            return len(list(tasks))
+        return sum(kanban.in_scope(work, each, scope) for each in tasks)
+
+    scope = chain.scope_id
+    counts = {name: count(work.standing(name).values()) for name in COLUMNS}
+    ready = count(work.tasks[each] for each in work.ready)
+    return Progress(sum(counts.values()), counts["done"], counts["blocked"], ready)
+
+
+def _about(chain: ChainState, work: Work) -> str:
+    found = work.epics.get(chain.scope_id) or work.stories.get(chain.scope_id)
+    return found.title if found is not None else ""
+
+
+def _mark(chain_session: ChainSession) -> MarkView:
+    mark, tone = _SESSIONS.get(chain_session.status, ("·", "dim"))
+    return MarkView(mark, tone, f"s{chain_session.ordinal}")
+
+
+def _tokens(used: int) -> str:
+    return tokens(used) if used > 0 else ""
+
+
+def _money(cost_usd: float | None) -> str:
+    return money(cost_usd) if cost_usd else ""
+
+
+class _Tree:
+    """What stands below the head of one chain."""
+
+    def __init__(
+        self,
+        chain: ChainState,
+        work: Work,
+        followed: str,
+        waiting: Mapping[str, str],
+        *,
+        whole: bool,
+    ) -> None:
+        self._chain = chain
+        self._work = work
+        self._followed = followed
+        self._waiting = waiting
+        self._whole = whole
+
+    def rows(self) -> Iterator[ChainRowView]:
+        chain = self._chain
+        if self._whole:
+            for each in chain.chain_sessions.values():
+                yield self._chain_session(each)
+                yield from self._tasks(chain.runs[task_id] for task_id in each.tasks)
+            return
+        working = chain.working
+        if working is not None:
+            yield self._chain_session(working)
+        yield from self._tasks(self._at_work())
+
+    def _at_work(self) -> list[Run]:
+        """What is under way in the chain, what is blocked in it, and what was done last."""
+        runs = self._chain.runs.values()
+        under_way = [each for each in runs if not each.ended]
+        stuck = [each for each in runs if each.ended and self._stuck(each)]
+        done = sorted((each for each in runs if each.ended and each.step == "done"),
+                      key=lambda each: -each.seq)[:_LAST_DONE]  # fmt: skip
+        return [*under_way, *stuck, *done]
+
+    def _stuck(self, run: Run) -> bool:
+        task = self._work.tasks.get(run.task_id)
+        return run.step == "blocked" and (task is None or task.status not in SETTLED)
+
+    def _chain_session(self, chain_session: ChainSession) -> ChainSessionView:
+        mark, tone = _SESSIONS.get(chain_session.status, ("·", "dim"))
+        count = len(chain_session.tasks)
+        held = plural(count, "task")
+        if chain_session.live:
+            state = "next batch"
+            if chain_session.size:
+                state = f"batch {chain_session.batch} · {plural(chain_session.size, 'task')}"
+        elif chain_session.status == "crashed":
+            state = (
+                f"{held} · died: {chain_session.reason}"
+                if chain_session.reason
+                else f"{held} · died"
+            )
+        else:
+            state = f"{held} · {WHY.get(chain_session.reason, chain_session.reason or chain_session.status)}"
+        share = (
+            chain_session.tokens / chain_session.token_limit
+            if chain_session.token_limit > 0
+            else 0.0
+        )
+        pressure = ""
+        if chain_session.token_limit > 0:
+            pressure = f"{tokens(chain_session.tokens)} of {tokens(chain_session.token_limit)} tok"
+        if chain_session.dropped_share > 0:
+            pressure += f" · {chain_session.dropped_share:.0%} left out"
+        return ChainSessionView(
+            key=f"{self._chain.chain_id}/s{chain_session.ordinal}",
+            sign=mark,
+            tone=tone,
+            name=f"s{chain_session.ordinal}",
+            state=state,
+            pressure=pressure,
+            tokens="" if pressure else _tokens(chain_session.tokens),
+            cost=_money(chain_session.cost_usd),
+            full=chain_session.live and share >= _FULL,
+        )
+
+    def _tasks(self, runs: Iterable[Run]) -> Iterator[ChainTaskView]:
+        for run in runs:
+            task = self._work.tasks.get(run.task_id) or TaskState(run.task_id)
+            yield ChainTaskView(
+                key=f"{self._chain.chain_id}/{run.task_id}",
+                line=self._line(run, task),
+                tokens=_tokens(run.tokens),
+                cost=_money(run.cost_usd),
+                current=bool(run.session_id) and run.session_id == self._followed,
+            )
+
+    def _line(self, run: Run, task: TaskState) -> TaskLineView:
+        known = task.task_id in self._work.tasks
+        drawn = kanban.task_line(self._work, task)
+        if run.ended:
+            stands = "done" if run.step == "done" else "blocked"
+            if known and (task.status == stands or task.status in SETTLED):
+                return drawn
+            if known and stands == "blocked":
+                return replace(drawn, sign="○", tone="plain", phase="unblocked", words="")
+            mark, tone = kanban.SIGNS[stands]
+            return replace(drawn, sign=mark, tone=tone, phase=stands, tests=None, words=run.summary)
+        asked = self._waiting.get(run.session_id)
+        if asked is not None:
+            return replace(drawn, sign="?", tone="accent", phase="waits for you", words=asked)
+        phase = _STEPS.get(run.step, run.step)
+        if run.attempt > 1:
+            phase += f" {run.attempt}"
+        working = self._chain.working
+        if working is None or working.ordinal != run.ordinal:
+            words = "left here: the next session takes it up"
+            return replace(drawn, sign="◌", tone="dim", phase=phase, words=words)
+        says = f"next: {task.next_step}" if run.step in _SAYS_NEXT and task.next_step else ""
+        return replace(drawn, sign="▶", tone="warn", phase=phase, tests=task.tests, words=says)

@@ -1,0 +1,97 @@
+"""Agents from outside folded from the journal: what each is at, as its hooks tell it.
+
+They are no sessions of cockpit's and cannot be followed; a line each says what they do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from cockpit.app.projection import row_detail as read
+from cockpit.store.journal.journal import Row
+from widgets.views import LineView, TurnView, WorkRowView
+
+PREFIX = "agent."
+KEY = "agent/"
+"""What the key of an agent's row begins with."""
+
+_SHOWN = 12
+_KEPT = 24
+_CLOCK = slice(11, 16)
+
+
+@dataclass(slots=True)
+class AgentState:
+    """One session of an outside agent: its newest events, the last at the end, as (time, words)."""
+
+    agent_session: str
+    agent: str = ""
+    task_id: str = ""
+    ended: bool = False
+    events: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=_KEPT))
+
+
+class Agents:
+    """Every outside agent that the journal tells of, those that told something last at the end."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, AgentState] = {}
+
+    def apply(self, row: Row) -> None:
+        """Fold one ``agent.*`` row; one that names no session is passed over."""
+        detail = row.detail
+        identity = read.text(detail, "agent_session")
+        if not identity:
+            return
+        state = self.found.pop(identity, None) or AgentState(identity)
+        self.found[identity] = state
+        state.agent = read.text(detail, "agent") or state.agent
+        state.task_id = read.text(detail, "task_id") or state.task_id
+        state.ended = row.action == "agent.session_ended"
+        at = read.text(detail, "at") or row.at
+        state.events.append((at[_CLOCK], _words(row)))
+
+    def rows(self) -> Iterator[WorkRowView]:
+        """A line for each, those that run first, then the latest that ended."""
+        latest = list(reversed(self.found.values()))
+        ordered = [each for each in latest if not each.ended]
+        ordered += [each for each in latest if each.ended]
+        for each in islice(ordered, _SHOWN):
+            at, words = each.events[-1]
+            yield WorkRowView(
+                key=f"{KEY}{each.agent_session}",
+                sign="✔" if each.ended else "▶",
+                tone="good" if each.ended else "warn",
+                title=f"{each.task_id} {each.agent or 'agent'}".strip(),
+                state="ended" if each.ended else words,
+                detail=f"agent from outside · {at}",
+            )
+
+    def turns(self, key: str) -> tuple[str, tuple[TurnView, ...]] | None:
+        """A title, and what the agent of that row did last; None for any other row."""
+        if not key.startswith(KEY):
+            return None
+        state = self.found.get(key.removeprefix(KEY))
+        if state is None:
+            return None
+        lines = tuple(LineView("·", words, right=at) for at, words in state.events)
+        name = f"{state.task_id} {state.agent or 'agent'}".strip()
+        return name, (TurnView(f"{KEY}{state.agent_session}", "note", lines=lines),)
+
+
+def _words(row: Row) -> str:
+    detail = row.detail
+    if row.action == "agent.session_started":
+        return "began"
+    if row.action == "agent.session_ended":
+        reason = read.text(detail, "reason")
+        return f"ended: {reason}" if reason else "ended"
+    said = read.text(detail, "tool") or read.text(detail, "event") or row.action
+    answer = read.text(detail, "answer")
+    about = read.text(detail, "about")
+    if answer:
+        said = f"{said}: {answer}" + (f" ({about})" if about else "")
+    return said

@@ -1,0 +1,163 @@
+"""The proposal queue folded from the journal: what is pending in every session, as it was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from cockpit.app.projection import row_detail as read
+from cockpit.app.projection.header import SessionState
+from cockpit.app.projection.profile_change import shift
+from cockpit.core.clock import moment
+from cockpit.store.journal.journal import Row
+from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk
+
+_KINDS: dict[str, Kind] = {
+    "context": "context", "action": "action", "profile": "profile", "skill": "skill",
+}  # fmt: skip
+_RISKS: dict[str, Risk] = {"low": "low", "medium": "medium", "high": "high"}
+
+
+def _nowhere(_: str) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One proposal as the journal shows it."""
+
+    proposal_id: str
+    session_id: str
+    kind: str
+    title: str
+    risk: str
+    digest: str
+    revises: str
+    at: str
+    expires_at: str
+    body: Mapping[str, Any]
+
+
+class Queue:
+    """Pending proposals in the order of their arrival."""
+
+    def __init__(self) -> None:
+        self.pending: dict[str, Shown] = {}
+
+    def apply(self, row: Row) -> None:
+        """Fold one ``proposal.*`` row."""
+        identity = read.text(row.detail, "proposal_id")
+        if row.action == "proposal.created":
+            self.pending[identity] = _shown(identity, row)
+        else:
+            self.pending.pop(identity, None)
+
+    def view(
+        self,
+        now: datetime,
+        sessions: Mapping[str, SessionState],
+        chain_of: Callable[[str], str] = _nowhere,
+        *,
+        followed: str = "",
+        front: str = "",
+    ) -> QueueView:
+        """The queue with the proposal ``front`` in front while it is pending, else the oldest of
+        the session that is followed, else the oldest. ``chain_of`` names the session of a chain that
+        a session belongs to."""
+        if not self.pending:
+            return QueueView()
+        order = self.order(followed)
+        chosen = front if front in self.pending else order[0]
+        shown = self.pending[chosen]
+        return QueueView(
+            front=proposal(shown, now, sessions.get(shown.session_id), chain_of(shown.session_id)),
+            index=order.index(chosen),
+            total=len(order),
+        )
+
+    def order(self, followed: str = "") -> list[str]:
+        """Ids of what is pending: the followed session's first, then by arrival."""
+        return sorted(self.pending, key=lambda each: self.pending[each].session_id != followed)
+
+
+def _shown(identity: str, row: Row) -> Shown:
+    detail = row.detail
+    return Shown(
+        proposal_id=identity,
+        session_id=row.session_id,
+        kind=read.text(detail, "kind"),
+        title=read.text(detail, "title"),
+        risk=read.text(detail, "risk"),
+        digest=read.text(detail, "shown_digest"),
+        revises=read.text(detail, "revises"),
+        at=row.at,
+        expires_at=read.text(detail, "expires_at"),
+        body=read.inner(detail, "body"),
+    )
+
+
+def proposal(
+    shown: Shown, now: datetime, session: SessionState | None, chain: str = ""
+) -> ProposalView:
+    """The view that a person decides over. An unknown kind or risk is shown as the gravest."""
+    body = shown.body
+    risk = _RISKS.get(shown.risk, "high")
+    changes_profile = shown.kind == "profile"
+    return ProposalView(
+        proposal_id=shown.proposal_id,
+        kind=_KINDS.get(shown.kind, "action"),
+        title=shown.title,
+        risk=risk,
+        digest=shown.digest,
+        session=shown.session_id,
+        task=session.task_id if session else "",
+        role=session.role if session else "",
+        chain=chain,
+        age_s=max(0, _seconds(shown.at, now) or 0),
+        left_s=_left(shown.expires_at, now),
+        revises=shown.revises,
+        changes=read.words(body, "changes"),
+        purpose=read.text(body, "purpose"),
+        question=read.text(body, "question"),
+        escalation=read.text(body, "escalation"),
+        items=tuple(_item(item) for item in read.entries(body, "items")),
+        fields=() if changes_profile else read.pairs(body, "fields"),
+        body=read.text(body, "body"),
+        diffs=tuple(
+            FileDiffView(read.text(diff, "path"), _side(diff, "before"), _side(diff, "after"))
+            for diff in read.entries(body, "diffs")
+        ),
+        notes=read.words(body, "notes"),
+        shift=shift(body) if changes_profile else None,
+        second_key=risk == "high" or read.truth(body, "widening"),
+    )
+
+
+def _item(item: read.Detail) -> ItemView:
+    return ItemView(
+        item=read.text(item, "item"),
+        tokens=read.number(item, "tokens"),
+        band=read.text(item, "band"),
+        level=read.text(item, "level") or "full",
+        refused=read.text(item, "refused"),
+        note=read.text(item, "note"),
+    )
+
+
+def _side(diff: read.Detail, name: str) -> str | None:
+    value = diff.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _seconds(at: str, now: datetime) -> int | None:
+    try:
+        return int((now - moment(at)).total_seconds())
+    except ValueError:
+        return None
+
+
+def _left(expires_at: str, now: datetime) -> int | None:
+    since = _seconds(expires_at, now) if expires_at else None
+    return None if since is None else max(0, -since)

@@ -1,0 +1,242 @@
+"""One task as it is looked at in full: what the journal tells of it, and what the store adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cockpit.app.projection import row_detail as read
+from cockpit.app.projection.backlog import TaskState, Work, tests_of
+from cockpit.app.projection.kanban import TITLES, sign
+from cockpit.core.text import plural
+from widgets.work.card_views import Tone
+from widgets.work.work_views import (
+    ErrorView,
+    HandoffView,
+    HappeningView,
+    LinkView,
+    QueuedView,
+    TaskView,
+    WipView,
+)
+
+if TYPE_CHECKING:
+    from cockpit.store.backlog.handoffs import Handoff
+    from cockpit.store.backlog.task_activity import Activity, Failure
+    from cockpit.store.backlog.tasks import Task
+    from cockpit.store.backlog.work_queue import Queued
+
+_FATES: dict[str, Tone] = {"PASS": "good", "FAIL": "bad", "BLOCKED": "warn"}
+_CLAIMS = 3
+_RELATIONS = {"blocks": "waits for", "requires": "requires", "relates_to": "relates to"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the store adds to the journal's picture of a task; the newest comes first."""
+
+    task: Task
+    activity: Sequence[Activity] = ()
+    failures: Sequence[Failure] = ()
+    handoff: Handoff | None = None
+
+
+def task_view(work: Work, task: TaskState, told: Told | None = None) -> TaskView:
+    """The task in full; without ``told`` what the journal alone tells."""
+    mark, tone = sign(work, task)
+    stored = told.task if told is not None else None
+    wip = stored.wip if stored is not None else None
+    return TaskView(
+        key=task.task_id,
+        title=task.title,
+        sign=mark,
+        tone=tone,
+        status=TITLES.get(task.status, task.status).lower(),
+        facts=_facts(work, task, stored),
+        description=task.description,
+        criteria=task.criteria,
+        blocker=task.blocker,
+        links=_links(work, task),
+        wip=wip_view(task, wip) if wip or task.wip_at else None,
+        handoff=_handoff(task, told),
+        failures=tuple(
+            HappeningView(
+                when(each.created_at),
+                "✗",
+                "bad",
+                f"{each.failure_type} {each.attempt}",
+                each.reason,
+                each.actor,
+            )
+            for each in (told.failures if told is not None else ())
+        ),
+        activity=tuple(
+            HappeningView(
+                when(each.created_at),
+                "·",
+                "dim",
+                each.activity_type.replace("_", " "),
+                each.description,
+                each.actor,
+            )
+            for each in (told.activity if told is not None else ())
+        ),
+    )
+
+
+def _facts(work: Work, task: TaskState, stored: Task | None) -> tuple[tuple[str, str], ...]:
+    facts = [("", task.type)]
+    story, epic = work.stories.get(task.story_id), work.epic_of(task)
+    if epic is not None:
+        facts.append(("", epic.priority))
+    if task.rework:
+        facts.append(("", "needs rework"))
+    if task.status in ("in_progress", "review") and task.progress:
+        facts.append(("", f"{task.progress} %"))
+    if stored is not None and stored.estimate_hours:
+        facts.append(("estimate", f"{stored.estimate_hours:g} h"))
+    if task.story_id:
+        facts.append(("story", f"{task.story_id} {story.title if story is not None else ''}"))
+    if epic is not None:
+        facts.append(("epic", f"{epic.epic_id} {epic.title}"))
+    if stored is not None:
+        for name, paths in (("packages", stored.packages), ("files", stored.files)):
+            if paths:
+                facts.append((name, ", ".join(paths)))
+    return tuple((name, value.strip()) for name, value in facts if value.strip())
+
+
+def _links(work: Work, task: TaskState) -> tuple[LinkView, ...]:
+    found = []
+    for other, how in task.needs.items():
+        found.append(_link(work, other, _RELATIONS.get(how, how)))
+    for other in work.dependents(task.task_id):
+        needed = work.tasks[other].needs.get(task.task_id) if other in work.tasks else None
+        if needed is not None:
+            relation = "relates to" if needed == "relates_to" else "unblocks"
+            found.append(_link(work, other, relation))
+    return tuple(found)
+
+
+def _link(work: Work, task_id: str, relation: str) -> LinkView:
+    task = work.tasks.get(task_id)
+    if task is None:
+        return LinkView(task_id, relation, "·", "dim", "")
+    mark, tone = sign(work, task)
+    return LinkView(task_id, relation, mark, tone, task.title)
+
+
+def wip_view(task: TaskState, wip: Mapping[str, Any] | None) -> WipView:
+    """The task's work in progress as the store keeps it; None: what the journal told last."""
+    if wip is None:
+        return WipView(
+            task.task_id,
+            task.title,
+            when(task.wip_at),
+            phase=task.phase,
+            next_step=task.next_step,
+            tests=task.tests,
+            uncommitted=task.uncommitted or None,
+            empty=not task.wip_at,
+        )
+    results = read.inner(wip, "test_results")
+    return WipView(
+        task.task_id,
+        task.title,
+        when(task.wip_at),
+        phase=read.text(wip, "phase"),
+        next_step=read.text(wip, "next_step"),
+        context=read.text(wip, "context"),
+        tests=tests_of(results) if results else None,
+        last_commit=read.text(wip, "last_commit"),
+        uncommitted=read.truth(wip, "uncommitted_changes")
+        if "uncommitted_changes" in wip
+        else None,
+        files=read.words(wip, "files_modified"),
+        decisions=tuple(
+            (read.text(each, "decision"), read.text(each, "reason"))
+            for each in read.entries(wip, "decisions")
+        ),
+        errors=tuple(
+            ErrorView(read.text(each, "type"), read.text(each, "file"), read.text(each, "message"))
+            for each in read.entries(wip, "errors")
+        ),
+    )
+
+
+def _handoff(task: TaskState, told: Told | None) -> HandoffView | None:
+    if task.handoff is None and (told is None or told.handoff is None):
+        return None
+    return handoff_view(task, told.handoff if told is not None else None)
+
+
+def handoff_view(task: TaskState, handoff: Handoff | None, *, details: bool = False) -> HandoffView:
+    """What the task handed over; ``details`` shows all of it where it is still kept."""
+    folded = task.handoff
+    if handoff is None:
+        if folded is None:
+            return HandoffView(task.task_id, task.title, empty=True)
+        state = {"compacted": "its details are gone", "archived": "archived with its epic"}
+        return HandoffView(
+            task.task_id,
+            task.title,
+            folded.status,
+            _FATES.get(folded.status, "plain"),
+            folded.summary,
+            folded.files,
+            state.get(folded.state, ""),
+        )
+    if handoff.archived_at:
+        state_words = f"archived with its epic {when(handoff.archived_at)}"
+    elif handoff.compacted_at:
+        state_words = f"its details went with its story {when(handoff.compacted_at)}"
+    else:
+        state_words = when(handoff.created_at)
+    kept = handoff.full_details is not None
+    return HandoffView(
+        task.task_id,
+        task.title,
+        handoff.status,
+        _FATES.get(handoff.status, "plain"),
+        handoff.summary,
+        handoff.files_changed,
+        state_words,
+        kept,
+        handoff.full_details if details and kept else None,
+    )
+
+
+def queued_view(row: Queued, task: TaskState | None = None) -> QueuedView:
+    """A row of the queue, its place in words; the journal's ``task`` knows what blocks it."""
+    mark, tone, state = _queued(row)
+    reasons = [f"priority {row.priority}"]
+    if row.unblocks:
+        reasons.append(f"{plural(row.unblocks, 'task')} behind it")
+    else:
+        reasons.append("nothing behind it")
+    if row.blocked_by:
+        reasons.insert(0, f"waits for {', '.join(row.blocked_by)}")
+    elif row.status == "blocked" and task is not None and task.blocker:
+        reasons.insert(0, task.blocker)
+    if row.claims:
+        more = " …" if len(row.claims) > _CLAIMS else ""
+        reasons.append(f"touches {', '.join(row.claims[:_CLAIMS])}{more}")
+    return QueuedView(row.task_id, row.title, mark, tone, state, " · ".join(reasons))
+
+
+def _queued(row: Queued) -> tuple[str, Tone, str]:
+    if row.status in ("in_progress", "review", "blocked"):
+        words = {"in_progress": ("▶", "warn"), "review": ("◇", "accent"), "blocked": ("■", "bad")}
+        mark, tone = words[row.status]
+        return mark, tone, row.status.replace("_", " ")  # type: ignore[return-value]  # the tones above are the view's
+    if not row.ready:
+        return "◌", "dim", "waits"
+    if row.batch_group == 1:
+        return "○", "good", "can start now"
+    return "○", "plain", f"batch {row.batch_group}" if row.batch_group else "later"
+
+
+def when(at: str) -> str:
+    """A stored moment as it is read: day and minute."""
+    return at[5:16].replace("T", " ")

@@ -1,0 +1,131 @@
+"""Chains and work as the pane shows them: chains, the tasks at work, and what each session does now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from itertools import islice
+
+from cockpit.app.projection import kanban
+from cockpit.app.projection.backlog import Work
+from cockpit.app.projection.header import SessionState
+from cockpit.app.projection.hook_sessions import Agents
+from cockpit.core.text import plural
+from widgets.text.numerals import money, tokens
+from widgets.views import BoardView, WorkRowView
+from widgets.work.chain_views import ChainRowView, ChainTaskView
+
+_MOST = 200
+_SIGNS = {
+    "running": ("▶", "warn"),
+    "waiting": ("?", "accent"),
+    "completed": ("✔", "good"),
+    "blocked": ("■", "bad"),
+    "failed": ("✗", "bad"),
+    "limit": ("■", "warn"),
+    "stopped": ("■", "dim"),
+}
+
+
+class Roster:
+    """The sessions that stand in no tree, in the order in which they are shown, and their sums.
+
+    Kept as rows come, so that tens of thousands of sessions cost no more to look at than those seen.
+    """
+
+    def __init__(self) -> None:
+        self._live: dict[str, SessionState] = {}
+        self._ended: dict[str, SessionState] = {}
+        self._known: dict[str, tuple[str, float | None]] = {}
+        self._counts: Counter[str] = Counter()
+        self._cost: float | None = None
+
+    def changed(self, session: SessionState) -> None:
+        """The session's latest row changed it."""
+        name = session.session_id
+        self.drop(name)
+        (self._ended if session.ended else self._live)[name] = session
+        self._known[name] = (session.status, session.cost_usd)
+        self._counts[session.status] += 1
+        if session.cost_usd is not None:
+            self._cost = (self._cost or 0.0) + session.cost_usd
+
+    def drop(self, session_id: str) -> None:
+        """The session stands somewhere else."""
+        status, cost = self._known.pop(session_id, ("", None))
+        if not status:
+            return
+        self._counts[status] -= 1
+        if cost is not None and self._cost is not None:
+            self._cost -= cost
+        self._live.pop(session_id, None)
+        self._ended.pop(session_id, None)
+
+    def __iter__(self) -> Iterator[SessionState]:
+        """Those that run before those that ended, the latest first."""
+        yield from reversed(self._live.values())
+        yield from reversed(self._ended.values())
+
+    def summary(self) -> str:
+        """All of them in one line; empty while there are none."""
+        if not self._known:
+            return ""
+        counts = self._counts
+        parts = [plural(len(self._known), "session")]
+        parts += [
+            f"{sign} {number:,} {word}"
+            for sign, number, word in (
+                ("▶", counts["running"], "working"),
+                ("?", counts["waiting"], "waiting"),
+                ("✔", counts["completed"], "done"),
+                ("✗", counts["failed"] + counts["blocked"], "stuck"),
+            )
+            if number
+        ]
+        if self._cost is not None:
+            parts.append(money(self._cost))
+        return "   ".join(parts)
+
+
+def board(
+    roster: Roster,
+    *,
+    followed: str,
+    waiting: Collection[str],
+    work: Work,
+    chains: tuple[ChainRowView, ...] = (),
+    agents: Agents | None = None,
+) -> BoardView:
+    """Chains first, then other tasks at work; then sessions, those that run before those that ended,
+    the latest first. ``waiting`` are the sessions with a pending proposal."""
+    beside = {each.line.key for each in chains if isinstance(each, ChainTaskView)}
+    sessions = islice(roster, _MOST)
+    rows = [_row(each, followed, each.session_id in waiting) for each in sessions]
+    return BoardView(
+        work=kanban.summary(work),
+        tasks=kanban.lines(work, beside=beside),
+        summary=roster.summary(),
+        rows=(*(agents.rows() if agents is not None else ()), *rows),
+        chains=chains,
+    )
+
+
+def _row(session: SessionState, followed: str, waiting: bool) -> WorkRowView:
+    status = "waiting" if waiting and not session.ended else session.status
+    sign, tone = _SIGNS.get(status, ("·", "dim"))
+    spent = [tokens(session.tokens)] if session.tokens else []
+    if session.cost_usd is not None:
+        spent.append(money(session.cost_usd))
+    state = "waits for you" if status == "waiting" and waiting else session.saying()
+    if status == "running" and session.wave:
+        state = f"{session.phase} · wave {session.wave}"
+    detail = " · ".join([*spent, *([session.summary] if session.ended and session.summary else [])])
+    return WorkRowView(
+        key=session.session_id,
+        sign=sign,
+        tone=tone,  # type: ignore[arg-type]  # the tones of _SIGNS are those of the view
+        title=session.name,
+        state=state,
+        detail=detail,
+        current=session.session_id == followed,
+    )

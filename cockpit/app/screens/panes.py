@@ -1,0 +1,166 @@
+"""The four panes and the prompt: where they stand, and which of them are to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static
+
+from cockpit.app.actions.action import Pane
+from cockpit.app.projection.fold import Views
+from widgets.bands.band_meter import BandMeter
+from widgets.conversation.conversation import Conversation
+from widgets.proposals.proposal_panel import ProposalPanel
+from widgets.views import KeyHintView
+from widgets.work.work_pane import Board
+
+PANES: tuple[Pane, ...] = ("conversation", "bands", "proposals", "work")
+TITLES: dict[Pane, str] = {
+    "conversation": "Conversation",
+    "bands": "Bands",
+    "proposals": "Proposals",
+    "work": "Work",
+}
+
+
+class Tab(Static):
+    """One tab of a narrow screen."""
+
+    class Chosen(Message):
+        """The person clicked a tab."""
+
+        def __init__(self, pane: Pane) -> None:
+            super().__init__()
+            self.pane = pane
+
+    def __init__(self, pane: Pane) -> None:
+        super().__init__(Content(TITLES[pane]), id=f"tab-{pane}")
+        self.pane: Pane = pane
+
+    def on_click(self) -> None:
+        """Choose this tab."""
+        self.post_message(self.Chosen(self.pane))
+
+
+class Panes(Container):
+    """Four panes beside each other; one at a time when the screen is narrow or a pane is alone.
+
+    ``foot`` (the prompt) stands below the conversation and stays when another pane is alone.
+    """
+
+    def __init__(self, *foot: Widget) -> None:
+        super().__init__(id="panes")
+        self._foot = foot
+        self.conversation = Conversation(id="conversation")
+        self.meter = BandMeter(id="bands")
+        self.proposals = ProposalPanel(id="proposals")
+        self.board = Board(id="work")
+        self.tab: Pane = "conversation"
+        self.alone: Pane | None = None
+        self.narrow = False
+        self._revision = 0
+        self._followed: str | None = None
+        self._waiting = 0
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="tabs"):
+            for pane in PANES:
+                yield Tab(pane)
+        with Container(id="grid"):
+            yield self.conversation
+            with Vertical(id="right"):
+                yield self.meter
+                yield self.proposals
+                yield self.board
+            yield from self._foot
+
+    def on_mount(self) -> None:
+        self._arrange()
+
+    @property
+    def solo(self) -> Pane | None:
+        """The one pane to be seen, or None when all are."""
+        return self.tab if self.narrow else self.alone
+
+    def pane(self, name: Pane) -> Widget:
+        """The widget of a pane."""
+        panes: dict[Pane, Widget] = {
+            "conversation": self.conversation,
+            "bands": self.meter,
+            "proposals": self.proposals,
+            "work": self.board,
+        }
+        return panes[name]
+
+    def seen(self, name: Pane) -> bool:
+        """True when the pane has room on the screen."""
+        widget = self.pane(name)
+        return self.solo in (None, name) and widget.content_size.height > 0
+
+    def set_narrow(self, narrow: bool) -> None:
+        """Change between panes and tabs."""
+        if narrow != self.narrow:
+            self.narrow = narrow
+            if narrow and self.alone is not None:
+                self.tab = self.alone
+            self._arrange()
+
+    def show_only(self, name: Pane) -> None:
+        """Choose a tab; on a wide screen give the pane everything, or take it back."""
+        if self.narrow:
+            # Chosen, never switched: an arrival may have turned the tab a moment ago.
+            self.tab = name
+        else:
+            self.alone = None if self.alone == name else name
+        self._arrange()
+
+    def turn_to(self, name: Pane) -> None:
+        """Make sure that the pane can be seen."""
+        if self.narrow:
+            self.tab = name
+        elif self.alone not in (None, name):
+            self.alone = None
+        self._arrange()
+
+    def _arrange(self) -> None:
+        solo = self.solo
+        self.set_class(self.narrow, "-narrow")
+        self.set_class(solo is not None, "-solo")
+        for name in PANES:
+            self.pane(name).display = solo in (None, name)
+        self.query_one("#right").display = solo != "conversation"
+        for tab in self.query(Tab):
+            tab.set_class(tab.pane == self.tab, "-chosen")
+
+    def paint(self, views: Views, followed: str, hints: Sequence[KeyHintView]) -> None:
+        """Draw what changed since :meth:`since`."""
+        if followed != self._followed:
+            self.conversation.show(views.turns)
+            self._followed = followed
+        else:
+            for turn in views.turns:
+                self.conversation.upsert(turn)
+        self._revision = views.revision
+        self.meter.show(views.meter)
+        self.proposals.show(views.queue, hints)
+        self.board.show(views.board)
+        self.set_class(views.queue.front is not None, "-pending")
+        if views.queue.total != self._waiting:
+            self._waiting = views.queue.total
+            mark = f"{TITLES['proposals']} ● {self._waiting}" if self._waiting else None
+            tab = self.query_one("#tab-proposals", Tab)
+            tab.update(Content(mark or TITLES["proposals"]))
+            tab.set_class(bool(self._waiting), "-waiting")
+
+    def since(self, followed: str) -> int:
+        """The revision up to which this session's conversation is drawn."""
+        return self._revision if followed == self._followed else 0
+
+    def forget(self) -> None:
+        """Draw the conversation anew with the next paint."""
+        self._followed = None

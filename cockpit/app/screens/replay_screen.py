@@ -1,0 +1,213 @@
+"""Replay: a past session on the screen, folded from the journal's first row to any other.
+
+The same fold as live, over the rows of one session; nothing can be said or decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.screen import Screen
+
+import themes
+from cockpit.app.actions.action import Pane
+from cockpit.app.exit_on_signal import gives_back
+from cockpit.app.projection.fold import State
+from cockpit.app.screens.cockpit_screen import NARROW
+from cockpit.app.screens.panes import Panes, Tab
+from cockpit.app.stylesheets import STYLESHEETS
+from cockpit.core.clock import moment
+from cockpit.core.errors import NotFound
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.journal.journal import Row
+from widgets.frame.footer import KeyBar
+from widgets.frame.header import HeaderBar
+from widgets.frame.timeline import ScrubBar
+from widgets.views import KeyHintView
+
+_READ = 1_000
+_SLICE = 64
+_PLAY_S = 0.2
+_HINTS = (
+    KeyHintView("← →", "row", True),
+    KeyHintView("pgup pgdn", "a tenth"),
+    KeyHintView("[ ]", "wave", True),
+    KeyHintView("space", "play"),
+    KeyHintView("f2–f5", "panes"),
+    KeyHintView("q", "quit"),
+)
+
+
+class ReplayScreen(Screen[None]):
+    """The four panes as they stood at one row of the journal."""
+
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("q,escape,ctrl+c,ctrl+d", "app.exit", "quit", show=False),
+        Binding("left_square_bracket", "wave(-1)", "previous wave", show=False, priority=True),
+        Binding("right_square_bracket", "wave(1)", "next wave", show=False, priority=True),
+        Binding("space", "play", "play", show=False, priority=True),
+        Binding("f2", "only('conversation')", show=False),
+        Binding("f3", "only('bands')", show=False),
+        Binding("f4", "only('proposals')", show=False),
+        Binding("f5", "only('work')", show=False),
+    ]
+
+    def __init__(self, rows: list[Row], session_id: str) -> None:
+        super().__init__()
+        self._rows = rows
+        self._session_id = session_id
+        self._state = State()
+        self._shown = 0
+        self._wanted = 0
+        self._scrub = ScrubBar()
+        self._panes = Panes()
+        self._moving: asyncio.Task[None] | None = None
+        self._playing = False
+
+    def compose(self) -> ComposeResult:
+        yield HeaderBar()
+        yield self._panes
+        yield self._scrub
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        self.query_one(KeyBar).show(_HINTS)
+        self._panes.set_narrow(self.size.width < NARROW)
+        self.set_interval(_PLAY_S, self._step)
+        self._scrub.focus()
+        self._go(len(self._rows))
+
+    def on_resize(self) -> None:
+        """Change between panes and tabs."""
+        self._panes.set_narrow(self.size.width < NARROW)
+
+    @property
+    def position(self) -> int:
+        """How many rows are folded in what is drawn."""
+        return self._shown
+
+    def on_scrub_bar_moved(self, event: ScrubBar.Moved) -> None:
+        """Stand somewhere else."""
+        self._go(event.position)
+
+    def on_tab_chosen(self, event: Tab.Chosen) -> None:
+        """A tab was clicked."""
+        self._panes.turn_to(event.pane)
+
+    def action_only(self, pane: Pane) -> None:
+        """One pane alone, and back."""
+        self._panes.show_only(pane)
+        self._scrub.focus()
+
+    def action_wave(self, step: int) -> None:
+        """Go to where the previous or the next wave begins."""
+        starts = [n for n, row in enumerate(self._rows, 1) if row.action == "wave.created"]
+        if step > 0:
+            self._go(next((n for n in starts if n > self._wanted), len(self._rows)))
+        else:
+            self._go(next((n for n in reversed(starts) if n < self._wanted), 0))
+
+    def action_play(self) -> None:
+        """Play on from here, or stop."""
+        self._playing = not self._playing
+        if self._playing and self._wanted >= len(self._rows):
+            self._go(0)
+
+    def _step(self) -> None:
+        if self._wanted >= len(self._rows):
+            self._playing = False
+        elif self._playing and self._shown == self._wanted:
+            self._go(self._wanted + 1)
+
+    def _go(self, position: int) -> None:
+        """Fold to ``position`` in slices; where one moves on meanwhile, the last place wins."""
+        self._wanted = max(0, min(position, len(self._rows)))
+        if self._moving is None or self._moving.done():
+            self._moving = asyncio.create_task(self._move())
+
+    async def _move(self) -> None:
+        while True:
+            wanted = self._wanted
+            if wanted < self._shown:
+                self._state, self._shown = State(), 0
+                self._panes.forget()
+            while self._shown < wanted == self._wanted:
+                upto = min(wanted, self._shown + _SLICE)
+                self._state.fold(self._rows[self._shown : upto])
+                self._shown = upto
+                await asyncio.sleep(0)
+            if wanted == self._wanted:
+                self._paint()
+                return
+
+    def _paint(self) -> None:
+        now = moment(self._state.at) if self._state.at else moment(self._rows[0].at)
+        since = self._panes.since(self._session_id)
+        views = self._state.views(now, self._session_id, since=since)
+        self.query_one(HeaderBar).show(views.header)
+        with self.app.batch_update():
+            self._panes.paint(views, self._session_id, ())
+        self._panes.proposals.armed = True
+        row = self._rows[self._shown - 1] if self._shown else None
+        label = f"{row.action} · seq {row.seq} · {row.at[11:19]}" if row else "before the first row"
+        self._scrub.show(self._shown, len(self._rows), label)
+
+
+class ReplayApp(App[int], inherit_bindings=False):
+    """``cockpit replay SESSION``."""
+
+    CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "cockpit replay"
+
+    def __init__(self, rows: list[Row], session_id: str, *, theme: str = themes.DEFAULT) -> None:
+        super().__init__()
+        self._rows = rows
+        self._session_id = session_id
+        self._wanted_theme = theme
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """What the stylesheet needs and Textual's own themes do not have."""
+        return themes.fallbacks(self.current_theme)
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The replay's screen."""
+        return ReplayScreen(self._rows, self._session_id)
+
+    def on_mount(self) -> None:
+        for theme in themes.THEMES:
+            self.register_theme(theme)
+        known = self._wanted_theme in self.available_themes
+        self.theme = self._wanted_theme if known else themes.DEFAULT
+
+    async def action_exit(self) -> None:
+        """Leave."""
+        self.exit(0)
+
+
+async def session_rows(store: Store, session_id: str) -> list[Row]:
+    """Every row of a session, in order. Raises the store's typed errors."""
+    found: list[Row] = []
+    while True:
+        after = found[-1].seq if found else 0
+        look = partial(journal.rows, after=after, session_id=session_id, limit=_READ)
+        batch = await store.read(look)
+        found += batch
+        if len(batch) < _READ:
+            return found
+
+
+async def run_replay(store: Store, session_id: str, *, theme: str = themes.DEFAULT) -> int:
+    """Show a past session until the person leaves; returns the exit code. Changes nothing."""
+    rows = await session_rows(store, session_id)
+    if not rows:
+        raise NotFound(f"There is no session {session_id}; `cockpit sessions list` names them.")
+    app = ReplayApp(rows, session_id, theme=theme)
+    with gives_back(app):
+        code = await app.run_async()
+    return app.return_code or code or 0

@@ -1,0 +1,1 @@
+"""The backlog as a service: epics, stories, tasks, dependencies, plans."""

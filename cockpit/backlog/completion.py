@@ -1,0 +1,100 @@
+"""Where a story or an epic ends: with its last task, in the same call, and it opens again with one.
+
+What is known of finished work decays at these boundaries: a story's handoffs are compacted, an
+epic's are archived. Source: seed 004, solution 1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from cockpit.store.backlog import epics, handoffs, stories
+from cockpit.store.backlog.epics import SETTLED
+from cockpit.store.db.transaction import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Boundaries:
+    """What a change of a task completed, in the story and the epic that it belongs to."""
+
+    story_completed: bool = False
+    epic_completed: bool = False
+    story_id: str | None = None
+    epic_id: str | None = None
+
+    def body(self) -> dict[str, bool | str | None]:
+        """As commands, tools and the journal give it out."""
+        return {
+            "story_completed": self.story_completed,
+            "epic_completed": self.epic_completed,
+            "story_id": self.story_id,
+            "epic_id": self.epic_id,
+        }
+
+
+BeforeDecay = Callable[[Tx, Boundaries], None]
+"""Called when something was completed, before any handoff of it decays: a report reads them whole."""
+
+
+def story_as_its_tasks(tx: Tx, story_id: str | None, *, by: str) -> Boundaries:
+    """Bring the story's status, and its epic's, in line with its tasks; says what that completed."""
+    if story_id is None:
+        return Boundaries()
+    story = stories.load(tx.connection, story_id)
+    found = tx.execute(
+        "SELECT status, count(*) FROM tasks WHERE story_id=? GROUP BY status", (story_id,)
+    )
+    status = following(story.status, found)
+    if status != story.status:
+        stories.change(tx, story, {"status": status}, by=by)
+    return Boundaries(
+        status == "done" != story.status,
+        epic_as_its_stories(tx, story.epic_id, by=by),
+        story_id,
+        story.epic_id,
+    )
+
+
+def epic_as_its_stories(tx: Tx, epic_id: str | None, *, by: str) -> bool:
+    """Bring the epic's status in line with its stories'; whether that completed it."""
+    if epic_id is None:
+        return False
+    epic = epics.load(tx.connection, epic_id)
+    found = tx.execute(
+        "SELECT status, count(*) FROM stories WHERE epic_id=? GROUP BY status", (epic_id,)
+    )
+    status = following(epic.status, found)
+    if status != epic.status:
+        epics.change(tx, epic, {"status": status}, by=by)
+    return status == "done" != epic.status
+
+
+def following(status: str, parts: Iterable[tuple[str, int]]) -> str:
+    """The status of a whole that stands at ``status``, with so many parts at each status.
+
+    Nothing follows from no parts. When all are settled it is done, or archived where none was done;
+    a settled one opens again with a part that is open; the first part begun begins it.
+    """
+    counted = Counter(dict(parts))
+    if not counted:
+        return status
+    begun = counted["in_progress"] + counted["review"] + counted["done"] > 0
+    if not set(counted) - set(SETTLED):
+        return "done" if counted["done"] else "archived"
+    if status in SETTLED or (status == "todo" and begun):
+        return "in_progress" if begun else "todo"
+    return status
+
+
+def decay(tx: Tx, reached: Boundaries, before_decay: BeforeDecay | None) -> None:
+    """Let the handoffs of what was completed decay, after ``before_decay`` has seen them whole."""
+    if not (reached.story_completed or reached.epic_completed):
+        return
+    if before_decay is not None:
+        before_decay(tx, reached)
+    if reached.story_completed and reached.story_id is not None:
+        handoffs.compact_story(tx, reached.story_id)
+    if reached.epic_completed and reached.epic_id is not None:
+        handoffs.archive_epic(tx, reached.epic_id)

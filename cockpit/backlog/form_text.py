@@ -1,0 +1,92 @@
+"""What a form asks, as a text for the person's editor: TOML front matter, then Markdown, and back.
+
+The short fields stand between two lines of ``+++``; the first long field is the text below, each
+further one follows under a line ``+++ its label``. The screen's forms and ``cockpit tasks edit``
+write and read the same text.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cockpit.backlog.validation import BacklogInvalid
+
+_FENCE = "+++"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: ``long`` is Markdown of many lines, everything else one line.
+
+    What may stand in a line is one of ``choices`` where there are any, and said by ``hint`` otherwise.
+    """
+
+    name: str
+    label: str
+    hint: str = ""
+    choices: tuple[str, ...] = ()
+    long: bool = False
+
+
+def written(fields: Sequence[Field], values: Mapping[str, str]) -> str:
+    """The text of ``values`` by name. Whoever shows it cleans them first: they stand here as they are."""
+    lines = [_FENCE]
+    for each in fields:
+        if each.long:
+            continue
+        # A string of JSON is one of TOML as well, DEL apart.
+        value = json.dumps(values[each.name], ensure_ascii=False).replace("\x7f", "\\u007f")
+        about = ", ".join(each.choices) or each.hint
+        lines.append(f"{each.name} = {value}  # {about}" if about else f"{each.name} = {value}")
+    lines.append(_FENCE)
+    for place, each in enumerate(each for each in fields if each.long):
+        if place:
+            lines += ["", f"{_FENCE} {each.label}"]
+        lines.append(values[each.name])
+    return "\n".join(lines) + "\n"
+
+
+def read(fields: Sequence[Field], text: str) -> dict[str, str]:
+    """The values by name in a text that the person edited; a field that was taken out is empty.
+
+    Raises :class:`BacklogInvalid`, which says what cannot be read.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    fences = [place for place, line in enumerate(lines) if line.rstrip() == _FENCE]
+    if len(fences) < 2 or any(line.strip() for line in lines[: fences[0]]):
+        raise BacklogInvalid("The short fields stand at the top, between two lines of +++.")
+    try:
+        front = tomllib.loads("\n".join(lines[fences[0] + 1 : fences[1]]))
+    except tomllib.TOMLDecodeError as error:
+        raise BacklogInvalid(f"The lines between the +++ are no TOML: {error}.") from error
+    short = [each.name for each in fields if not each.long]
+    strange = sorted(set(front) - set(short))
+    if strange:
+        raise BacklogInvalid(f"There is no field {strange[0]!r}; there is {', '.join(short)}.")
+    found = {name: _plain(front.get(name, "")) for name in short}
+    return found | _texts(fields, lines[fences[1] + 1 :])
+
+
+def _texts(fields: Sequence[Field], lines: Sequence[str]) -> dict[str, str]:
+    long = [each for each in fields if each.long]
+    if not long:
+        return {}
+    labels = {f"{_FENCE} {each.label}": each.name for each in long[1:]}
+    found: dict[str, list[str]] = {each.name: [] for each in long}
+    here = long[0].name
+    for line in lines:
+        name = labels.get(line.rstrip())
+        if name is not None:
+            here = name
+        else:
+            found[here].append(line)
+    return {name: "\n".join(part).strip("\n") for name, part in found.items()}
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(_plain(each) for each in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

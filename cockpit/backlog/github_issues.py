@@ -1,0 +1,146 @@
+"""Issues of the project's GitHub repository as tasks, through ``gh``: each once, however often asked.
+
+A task remembers its issue in ``source`` (``github:owner/name#12``). What was imported is brought up to
+date with the issue's words; how it stands here is nobody's business there.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cockpit.access.gh_command import parse_gh
+from cockpit.access.run_program import ProgramMissing, run_program
+from cockpit.backlog import service, validation
+from cockpit.backlog.import_export import Imported
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask
+from cockpit.store.backlog import tasks
+from cockpit.store.db.transaction import Tx
+
+MOST_ISSUES = 1_000
+_FIELDS = "number,title,body,labels,url"
+_PATIENCE_S = 60.0
+_MOST_BYTES = 32 * 1024 * 1024
+_TYPES = {
+    "bug": "bug",
+    "documentation": "docs",
+    "docs": "docs",
+    "test": "test",
+    "tests": "test",
+    "chore": "chore",
+    "refactor": "refactor",
+    "spike": "spike",
+    "question": "investigate",
+}
+"""What a label says about the type; any other issue is a feature."""
+
+
+class IssuesUnread(CockpitError):
+    """``gh`` did not give the issues."""
+
+    code = "gh_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An open issue. ``source`` names it for good."""
+
+    source: str
+    title: str
+    body: str
+    task_type: str
+
+
+async def open_issues(
+    folder: Path,
+    *,
+    labels: Sequence[str] = (),
+    repo: str | None = None,
+    limit: int = 100,
+) -> list[Issue]:
+    """The open issues with all of these labels, of ``repo`` (``owner/name``) or the folder's own
+    repository. Raises :class:`IssuesUnread` and ``GhRefused``."""
+    words = ["issue", "list", "--state", "open", "--limit", str(limit), "--json", _FIELDS]
+    for label in labels:
+        words += ["--label", label]
+    if repo is not None:
+        words += ["--repo", repo]
+    command = parse_gh(words, project_repo=repo)
+    try:
+        done = await run_program(
+            command.argv, cwd=folder, timeout_s=_PATIENCE_S, max_bytes=_MOST_BYTES
+        )
+    except ProgramMissing as error:
+        raise IssuesUnread(
+            "gh is not installed: it reads the issues. `cockpit doctor` says how to get it."
+        ) from error
+    if not done.ok:
+        why = (
+            "it took too long"
+            if done.timed_out
+            else done.error_text[:300] or f"it ended {done.code}"
+        )
+        raise IssuesUnread(f"gh did not list the issues: {why}")
+    try:
+        listed = json.loads(done.text)
+        if not isinstance(listed, list):
+            raise TypeError(f"a JSON {type(listed).__name__}")
+        return [_issue(one) for one in listed]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise IssuesUnread(f"gh wrote something that is no list of issues: {error}") from error
+
+
+def taken(tx: Tx, issues: Sequence[Issue], *, story_id: str | None = None, by: str) -> Imported:
+    """Make a task of every issue that has none yet, and give the others the issue's words."""
+    done = Imported()
+    for issue in issues:
+        known = _task_of(tx.connection, issue.source)
+        if known is None:
+            service.create_task(
+                tx,
+                _line(issue.title),
+                story_id=story_id,
+                description=issue.body[: validation.LONGEST_TEXT],
+                task_type=issue.task_type,
+                source=issue.source,
+                by=by,
+            )
+            done.count(new=True, differs=False)
+            continue
+        before = tasks.load(tx.connection, known)
+        words = {
+            "title": mask(_line(issue.title)),
+            "description": mask(issue.body[: validation.LONGEST_TEXT]),
+        }
+        after = service.update_task(tx, known, words, by=by)
+        done.count(new=False, differs=after != before)
+    return done
+
+
+def _task_of(connection: sqlite3.Connection, source: str) -> str | None:
+    row = connection.execute(
+        "SELECT task_id FROM tasks WHERE source=? AND source <> '' ORDER BY number LIMIT 1",
+        (source,),
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _issue(read: dict[str, Any]) -> Issue:
+    number, url = int(read["number"]), str(read["url"])
+    # https://HOST/OWNER/NAME/issues/12: one issue has one name, whoever asks for it and how.
+    repository = "/".join(url.split("/")[3:5])
+    labels = [str(label["name"]).casefold() for label in read.get("labels") or ()]
+    kind = next((_TYPES[label] for label in labels if label in _TYPES), "feature")
+    body = str(read.get("body") or "")
+    told = f"{body}\n\n{url}".strip()
+    return Issue(f"github:{repository}#{number}", str(read["title"]), told, kind)
+
+
+def _line(title: str) -> str:
+    line = " ".join(title.split()) or "(no title)"
+    return line[: validation.LONGEST_TITLE]

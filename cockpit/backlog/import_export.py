@@ -1,0 +1,285 @@
+"""The backlog as JSON Lines: exported whole, imported with its ids, again as often as one likes.
+
+One object a line: ``kind`` is ``epic``, ``story``, ``task`` or ``dependency``. What a line leaves out
+stays as it is, or at its default in something new. An import is one transaction: one line that
+cannot be taken, and nothing was.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cockpit.backlog import validation
+from cockpit.backlog.completion import Boundaries, decay, epic_as_its_stories, story_as_its_tasks
+from cockpit.backlog.service import EPIC_FIELDS
+from cockpit.backlog.validation import BacklogInvalid
+from cockpit.core.clock import moment
+from cockpit.core.errors import CockpitError
+from cockpit.store.backlog import dependencies, epics, stories, tasks, wip, work_queue
+from cockpit.store.backlog.backlog_ids import EPIC, MOST, STORY, TASK, Kind, number_of, read_id
+from cockpit.store.db.transaction import Tx
+
+MOST_LINES = 200_000
+_TIMES = ("created_at", "started_at", "done_at")
+_KEYS = {
+    "epic": {"id", "source", *EPIC_FIELDS, "created_at", "done_at"},
+    "story": {"id", "epic", "title", "description", "status", "created_at", "done_at"},
+    "task": {"id", "story", "packages", "files", "wip", *tasks.WORDS, *_TIMES},
+    "dependency": {"task", "depends_on", "type"},
+}
+
+
+HIGHEST = MOST // 10
+"""The highest number that a file can give: far more can come after it than ever will."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import did, in numbers of lines."""
+
+    created: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+    def count(self, *, new: bool, differs: bool) -> None:
+        """Count one line."""
+        self.created += new
+        self.changed += not new and differs
+        self.unchanged += not new and not differs
+
+
+def exported(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
+    """Every line, in an order in which each names only what came before it."""
+    for status in (None, "archived"):
+        for epic in sorted(
+            epics.listed(connection, status=status, limit=-1), key=lambda epic: epic.number
+        ):
+            yield {
+                "kind": "epic",
+                "id": epic.epic_id,
+                **{name: getattr(epic, name) for name in EPIC_FIELDS},
+                "source": epic.source,
+                "created_at": epic.created_at,
+                "done_at": epic.done_at,
+            }
+    for status in (None, "archived"):
+        for story in stories.listed(connection, status=status, limit=-1):
+            yield {
+                "kind": "story",
+                "id": story.story_id,
+                "epic": story.epic_id,
+                "title": story.title,
+                "description": story.description,
+                "status": story.status,
+                "created_at": story.created_at,
+                "done_at": story.done_at,
+            }
+    for status in (None, "archived"):
+        for task in tasks.listed(connection, status=status, limit=-1):
+            yield {
+                "kind": "task",
+                "id": task.task_id,
+                "story": task.story_id,
+                **{name: getattr(task, name) for name in tasks.WORDS},
+                "packages": list(task.packages),
+                "files": list(task.files),
+                "wip": None if task.wip is None else dict(task.wip),
+                **{name: getattr(task, name) for name in _TIMES},
+            }
+    for one in dependencies.listed(connection):
+        yield {
+            "kind": "dependency",
+            "task": one.task_id,
+            "depends_on": one.depends_on_task_id,
+            "type": one.dependency_type,
+        }
+
+
+def read_lines(text: Iterable[str]) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a file with their line numbers, kinds and keys checked.
+
+    Raises :class:`BacklogInvalid`, which names the line.
+    """
+    found: list[tuple[int, dict[str, Any]]] = []
+    for number, line in enumerate(text, start=1):
+        if not line.strip():
+            continue
+        if len(found) >= MOST_LINES:
+            raise BacklogInvalid(
+                f"The file has more than {MOST_LINES:,} lines; import parts of it."
+            )
+        try:
+            read = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BacklogInvalid(f"Line {number} is no JSON: {error}.") from error
+        kind = read.get("kind") if isinstance(read, dict) else None
+        if kind not in _KEYS:
+            raise BacklogInvalid(
+                f"Line {number} is no epic, story, task or dependency: give it a kind."
+            )
+        strange = sorted(set(read) - _KEYS[kind] - {"kind"})
+        if strange:
+            raise BacklogInvalid(
+                f"Line {number}: a {kind} has no {strange[0]!r}; it has"
+                f" {', '.join(sorted(_KEYS[kind]))}."
+            )
+        found.append((number, read))
+    return found
+
+
+def imported(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: str) -> Imported:
+    """Take the lines (of :func:`read_lines`) into the backlog.
+
+    An id that is there is brought in line with the file, a new one is made, a line without an id
+    makes something new each time. Raises :class:`BacklogInvalid` and ``Cycle``, and nothing stands.
+    """
+    taking = _Taking(tx, by)
+    takes = {
+        "epic": taking.epic,
+        "story": taking.story,
+        "task": taking.task,
+        "dependency": taking.dependency,
+    }
+    order = {kind: place for place, kind in enumerate(takes)}
+    for number, line in sorted(lines, key=lambda one: order[one[1]["kind"]]):
+        try:
+            takes[line["kind"]](line)
+        except CockpitError as error:
+            raise BacklogInvalid(f"Line {number}: {error}", code=error.code) from error
+        except (TypeError, AttributeError, ValueError) as error:
+            raise BacklogInvalid(
+                f"Line {number} holds a value of the wrong kind: {error}."
+            ) from error
+    taking.settle()
+    return taking.done
+
+
+@dataclass(slots=True)
+class _Taking:
+    """An import under way: what it did, and the stories and epics to bring in line at its end."""
+
+    tx: Tx
+    by: str
+    done: Imported = field(default_factory=Imported)
+    stories: dict[str | None, None] = field(default_factory=dict)
+    epics: dict[str | None, None] = field(default_factory=dict)
+
+    def epic(self, line: dict[str, Any]) -> None:
+        said = _said(line, (*EPIC_FIELDS, "source"))
+        number = self._known(EPIC, line)
+        new = number is None or not self._there(EPIC, number)
+        if new:
+            made = epics.insert(self.tx, _title(line), number=number, by=self.by)
+        else:
+            made = epics.load(self.tx.connection, line["id"])
+        after = epics.change(self.tx, made, said, by=self.by)
+        if new:
+            self._times(EPIC, "epic_id", made.epic_id, line)
+        self.epics[made.epic_id] = None
+        self.done.count(new=new, differs=after != made)
+
+    def story(self, line: dict[str, Any]) -> None:
+        said = _said(line, ("title", "description", "status"))
+        if "epic" in line:
+            named = line["epic"]
+            said["epic_id"] = epics.load(self.tx.connection, named).epic_id if named else None
+        number = self._known(STORY, line)
+        new = number is None or not self._there(STORY, number)
+        if new:
+            made = stories.insert(self.tx, _title(line), number=number, by=self.by)
+        else:
+            made = stories.load(self.tx.connection, line["id"])
+        after = stories.change(self.tx, made, said, by=self.by)
+        if new:
+            self._times(STORY, "story_id", made.story_id, line)
+        self.stories[made.story_id] = None
+        self.epics |= dict.fromkeys((made.epic_id, after.epic_id))
+        self.done.count(new=new, differs=after != made)
+
+    def task(self, line: dict[str, Any]) -> None:
+        said = _said(line, (*tasks.WORDS, "packages", "files"))
+        if "story" in line:
+            named = line["story"]
+            said["story_id"] = stories.load(self.tx.connection, named).story_id if named else None
+        number = self._known(TASK, line)
+        new = number is None or not self._there(TASK, number)
+        if new:
+            ended = self.tx.now() if said.get("status") == "done" else None
+            draft = replace(tasks.blank(_title(line)), **said, done_at=ended)
+            before = tasks.insert(self.tx, draft, number=number, by=self.by)
+            self._times(TASK, "task_id", before.task_id, line)
+        else:
+            before = tasks.load(self.tx.connection, line["id"])
+            if said.get("status", before.status) != before.status:
+                said["done_at"] = self.tx.now() if said["status"] == "done" else None
+            if any(getattr(before, name) != value for name, value in said.items()):
+                tasks.changed(self.tx, tasks.change(self.tx, before, said), by=self.by)
+        kept = line.get("wip")
+        if kept and kept != (None if before.wip is None else dict(before.wip)):
+            wip.update(self.tx, before.task_id, kept, by=self.by)
+        after = tasks.load(self.tx.connection, before.task_id)
+        self.stories |= dict.fromkeys((before.story_id, after.story_id))
+        self.done.count(new=new, differs=replace(after, updated_at=before.updated_at) != before)
+
+    def dependency(self, line: dict[str, Any]) -> None:
+        kind = validation.one_of("The type", line.get("type", "blocks"), dependencies.TYPES)
+        ends = [line.get("task"), line.get("depends_on")]
+        if not all(isinstance(end, str) and end for end in ends):
+            raise BacklogInvalid("A dependency needs task and depends_on.")
+        task, other = (tasks.load(self.tx.connection, str(end)).task_id for end in ends)
+        added = dependencies.add(self.tx, task, other, kind, by=self.by)
+        self.done.count(new=added, differs=False)
+
+    def settle(self) -> None:
+        """Bring stories, epics and the queue in line with what was taken."""
+        for story_id in self.stories:
+            decay(self.tx, story_as_its_tasks(self.tx, story_id, by=self.by), None)
+        for epic_id in self.epics:
+            ended = epic_as_its_stories(self.tx, epic_id, by=self.by)
+            decay(self.tx, Boundaries(False, ended, None, epic_id), None)
+        if self.done.created or self.done.changed:
+            work_queue.rebuild(self.tx)
+
+    def _known(self, kind: Kind, line: dict[str, Any]) -> int | None:
+        """The number in the line's id; None for a line without one."""
+        if line.get("id") is None:
+            return None
+        identity = read_id(kind, str(line["id"]))
+        number = number_of(identity)
+        if number > HIGHEST and not self._there(kind, number):
+            raise BacklogInvalid(
+                f"{identity} is too high for a new {kind.word}: those to come are numbered after it."
+                f" Give it a number up to {HIGHEST:,}, or none."
+            )
+        return number
+
+    def _there(self, kind: Kind, number: int) -> bool:
+        found = self.tx.execute(f"SELECT 1 FROM {kind.table} WHERE number=?", (number,))  # noqa: S608
+        return found.fetchone() is not None
+
+    def _times(self, kind: Kind, key: str, identity: str, line: dict[str, Any]) -> None:
+        """Something new keeps the times that the file says: when it was written, begun and done."""
+        for name in _TIMES:
+            value = line.get(name)
+            if not value:
+                continue
+            try:
+                moment(str(value))
+            except ValueError as error:
+                raise BacklogInvalid(
+                    f"{name} {value!r} is no time like 2026-01-05T10:00:00.000000Z."
+                ) from error
+            sql = f"UPDATE {kind.table} SET {name}=? WHERE {key}=?"  # noqa: S608
+            self.tx.execute(sql, (value, identity))
+
+
+def _said(line: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return validation.changes({name: line.get(name) for name in names}, names)
+
+
+def _title(line: dict[str, Any]) -> str:
+    return validation.title(line.get("title", ""))

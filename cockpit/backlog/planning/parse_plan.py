@@ -1,0 +1,330 @@
+"""A plan written in Markdown, read: headings are epics and stories, items of lists are tasks.
+
+Tasks are headings such as ``Task 3: …``; where there are none, items with a box; where there are none,
+all items. The same text always gives the same plan; no model is asked. What belongs to nothing is told
+in the notes. The rules stand in ``docs/plan.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from cockpit.backlog import validation
+from cockpit.backlog.planning.headings import Headings, headings
+from cockpit.backlog.planning.markdown_blocks import Block, blocks
+from cockpit.backlog.planning.plan import (
+    MOST_TASKS,
+    Plan,
+    PlanInvalid,
+    PlannedEpic,
+    PlannedStory,
+    PlannedTask,
+    refuse_cycles,
+)
+from cockpit.backlog.planning.resolve_dependencies import Asked, resolved
+from cockpit.backlog.planning.task_details import read_detail
+from cockpit.backlog.planning.task_marks import Marks, read_marks
+from cockpit.core.errors import CockpitError
+
+LONGEST = 200_000
+"""Characters of a plan that is read."""
+
+LONGEST_LINE = 2_000
+"""Characters of a heading, or of the first line of a task."""
+
+_LABEL = re.compile(r"#(\d+)[:.)]?\s+(?P<words>.+)")
+_BOLD = re.compile(r"(?:\*\*|__)(?P<words>.+?)(?:\*\*|__)\s*[:–—-]*\s*(?P<rest>.*)")
+_PRIORITY = re.compile(r"^(?:\*\*)?Priority(?:\*\*)?:(?:\*\*)?\s*(P[0-3])\s*$", re.I | re.M)
+_GAP = re.compile(r"\n{3,}")
+_SHOWN = 60
+_MOST_NOTES = 20
+Made = TypeVar("Made")
+
+
+def read_plan(text: str) -> Plan:
+    """The plan that ``text`` is.
+
+    Raises :class:`~cockpit.backlog.planning.plan.PlanInvalid`, which names the line, for a text without any
+    task, one that is too long, and for dependencies on nothing or in a circle.
+    """
+    if len(text) > LONGEST:
+        raise PlanInvalid(
+            f"The plan has {len(text):,} characters and may have {LONGEST:,}; make it several plans."
+        )
+    reading = _Reading(headings(blocks(text)))
+    reading.read()
+    if not reading.tasks:
+        raise PlanInvalid(
+            "There is no task in it. Write each task as an item of a list, such as"
+            " `- [ ] Add the endpoint`, under a heading for its story (docs/plan.md has the rest); or let"
+            ' a model do it: `cockpit run "write a plan for … into plan.md"`, then `cockpit plan plan.md`.'
+        )
+    if len(reading.tasks) > MOST_TASKS:
+        raise PlanInvalid(
+            f"The plan has {len(reading.tasks)} tasks and may have {MOST_TASKS}; make it several plans."
+        )
+    tasks = _numbered(reading.tasks)
+    waits = resolved(tasks, reading.asked)
+    refuse_cycles(tasks, waits)
+    return Plan(
+        tuple(_epic(part) for part in reading.epics),
+        tuple(_story(part) for part in reading.stories),
+        tasks,
+        waits,
+        tuple(_first(reading.notes)),
+    )
+
+
+def _first(notes: Sequence[str]) -> Iterator[str]:
+    yield from notes[:_MOST_NOTES]
+    if len(notes) > _MOST_NOTES:
+        yield f"And {len(notes) - _MOST_NOTES:,} more such."
+
+
+@dataclass(slots=True)
+class _Part:
+    """An epic or a story, while its words are still coming."""
+
+    title: str
+    line: int
+    priority: str = ""
+    task_type: str = ""
+    epic: int | None = None
+    words: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A walk over the blocks: where it stands (``epic``, ``story``), and what it found."""
+
+    text: Headings
+    epics: list[_Part] = field(default_factory=list)
+    stories: list[_Part] = field(default_factory=list)
+    tasks: list[PlannedTask] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    epic: int | None = None
+    story: int | None = None
+    group: str = ""
+
+    def read(self) -> None:
+        place = 0
+        while place < len(self.text.blocks):
+            block = self.text.blocks[place]
+            place = self._heading(place) if block.kind == "heading" else self._below(place)
+
+    def _heading(self, place: int) -> int:
+        """Take in a heading; returns the place to go on at."""
+        block, role = self.text.blocks[place], self.text.roles[place]
+        words = self.text.named(place)
+        if role == "task":
+            end = self.text.ends[place]
+            below = self.text.blocks[place + 1 : end]
+            first = below[0].line if below else block.line
+            number = self.text.number(place)
+            self._task(words, _source(below, first), block.line, first, number=number)
+            return end
+        if role == "epic":
+            self.epics.append(self._part(words, block.line))
+            self.epic, self.story, self.group = len(self.epics) - 1, None, ""
+        elif role == "story":
+            self._begin_story(self._part(words, block.line))
+        elif role == "group":
+            self.group = words
+        elif role == "prose":
+            return self._prose(place)
+        return place + 1
+
+    def _below(self, place: int) -> int:
+        block = self.text.blocks[place]
+        taken = [item for item in block.items if self.text.is_task(item)]
+        if not taken:
+            self._words(block.source, block.line, self._sink())
+            return place + 1
+        for item in block.items:
+            if item in taken:
+                self._task(item.words, item.detail, item.line, item.line + 1, done=item.box == "x")
+            else:
+                self._words((f"- {item.words}", *item.detail), item.line, self._sink())
+        return place + 1
+
+    def _prose(self, place: int) -> int:
+        """A heading under which no task stands: all of it goes to what it is part of."""
+        end, level = self.text.ends[place], self.text.blocks[place].level
+        if self.text.epic_level is not None and level <= self.text.epic_level:
+            sink = None
+        elif self.text.story_level is not None and level <= self.text.story_level:
+            sink = None if self.epic is None else self.epics[self.epic]
+        else:
+            sink = self._sink()
+        head, *rest = self.text.blocks[place:end]
+        self._words((f"**{head.words}**",), head.line, sink)
+        if sink is not None:
+            for block in rest:
+                self._words(block.source, block.line, sink)
+        return end
+
+    def _sink(self) -> _Part | None:
+        if self.story is not None:
+            return self.stories[self.story]
+        return None if self.epic is None else self.epics[self.epic]
+
+    def _words(self, lines: Sequence[str], line: int, sink: _Part | None) -> None:
+        if sink is not None:
+            sink.words.append("\n".join(lines).strip())
+            return
+        words = " ".join(" ".join(lines).split())
+        shown = words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
+        self.notes.append(f"Line {line} belongs to no epic or story and is left out: {shown}")
+
+    def _part(self, words: str, line: int) -> _Part:
+        _short(words, line)
+        marks = read_marks(words)
+        if marks.hours is not None or marks.waits:
+            self.notes.append(
+                f"Line {line}: hours and dependencies belong to tasks; here they stay in the title."
+            )
+            return _Part(words, line)
+        return _Part(marks.title or words, line, marks.priority, marks.task_type)
+
+    def _begin_story(self, part: _Part) -> None:
+        if part.priority:
+            self._no_priority(part.line, part.priority)
+        part.epic = self.epic
+        self.stories.append(part)
+        self.story, self.group = len(self.stories) - 1, ""
+
+    def _no_priority(self, line: int, priority: str) -> None:
+        self.notes.append(f"Line {line}: a priority belongs to an epic; {priority} is left out.")
+
+    def _task(
+        self,
+        words: str,
+        lines: Sequence[str],
+        line: int,
+        below: int,
+        *,
+        done: bool = False,
+        number: int = 0,
+    ) -> None:
+        if self.story is None and self.epic is not None:
+            epic = self.epics[self.epic]
+            self._begin_story(_Part(epic.title, epic.line))
+        _short(words, line)
+        label = _LABEL.fullmatch(words)
+        if label is not None:
+            words, number = label["words"], int(label[1])
+        marks, said = _said(words)
+        detail = read_detail(lines, below)
+        place = len(self.tasks)
+        for kind, whom in (*marks.waits, *detail.waits):
+            self.asked.append(Asked(place, kind, whom, line))
+        if priority := marks.priority or detail.priority:
+            self._no_priority(line, priority)
+        about = [self.group, said, detail.description]
+        of_story = self.stories[self.story].task_type if self.story is not None else ""
+        self.tasks.append(
+            _checked(
+                PlannedTask,
+                number=number,
+                title=marks.title,
+                task_type=detail.task_type or marks.task_type or of_story or "feature",
+                description="\n\n".join(each for each in about if each),
+                acceptance_criteria=detail.acceptance,
+                estimate_hours=detail.hours if detail.hours is not None else marks.hours,
+                files=[*marks.files, *detail.files],
+                packages=detail.packages,
+                story=self.story,
+                done=done,
+                line=line,
+            )
+        )
+
+
+def _short(words: str, line: int) -> None:
+    if len(words) > LONGEST_LINE:
+        raise PlanInvalid(
+            f"Line {line}: {len(words):,} characters are too many for a title and what is said of it"
+            f" ({LONGEST_LINE:,}); put the rest on lines below it."
+        )
+
+
+def _said(words: str) -> tuple[Marks, str]:
+    """What the first line of a task says, and of ``**Title**: what it is about`` the second half."""
+    bold = _BOLD.fullmatch(words)
+    if bold is None:
+        return read_marks(words), ""
+    marks, tail = read_marks(bold["words"]), read_marks(bold["rest"])
+    marks.task_type = marks.task_type or tail.task_type
+    marks.hours = tail.hours if marks.hours is None else marks.hours
+    marks.priority = marks.priority or tail.priority
+    marks.files += tail.files
+    marks.waits += tail.waits
+    return marks, tail.title
+
+
+def _source(found: Sequence[Block], first: int) -> tuple[str, ...]:
+    """The lines of neighbouring blocks, with the blank ones between them."""
+    lines: list[str] = []
+    for block in found:
+        lines += [""] * (block.line - first - len(lines))
+        lines += block.source
+    return tuple(lines)
+
+
+def _numbered(tasks: Sequence[PlannedTask]) -> tuple[PlannedTask, ...]:
+    """Each with its number: the one that the plan gives it, else the next that is free."""
+    used: dict[int, int] = {}
+    for task in tasks:
+        if task.number and used.setdefault(task.number, task.line) != task.line:
+            raise PlanInvalid(
+                f"Line {task.line}: #{task.number} is given already on line {used[task.number]}."
+            )
+    free = _free(used)
+    return tuple(task if task.number else replace(task, number=next(free)) for task in tasks)
+
+
+def _free(used: dict[int, int]) -> Iterator[int]:
+    number = 0
+    while True:
+        number += 1
+        if number not in used:
+            yield number
+
+
+def _epic(part: _Part) -> PlannedEpic:
+    words = "\n\n".join(part.words)
+    said = _PRIORITY.search(words)
+    priority = said[1].upper() if said is not None else part.priority or "P2"
+    about = _GAP.sub("\n\n", _PRIORITY.sub("", words)).strip()
+    return _checked(
+        PlannedEpic,
+        title=part.title,
+        description=about,
+        priority=priority,
+        line=part.line,
+    )
+
+
+def _story(part: _Part) -> PlannedStory:
+    about = "\n\n".join(part.words).strip()
+    return _checked(
+        PlannedStory, title=part.title, description=about, epic=part.epic, line=part.line
+    )
+
+
+def _checked(kind: type[Made], **fields: Any) -> Made:
+    """A record whose words can stand in the backlog, else :class:`PlanInvalid` with the line."""
+    known = {
+        name: value
+        for name, value in fields.items()
+        if name in ("title", "description", "acceptance_criteria", "task_type", "files", "packages")
+        or (name in ("estimate_hours", "priority") and value is not None)
+    }
+    try:
+        return kind(**{**fields, **validation.changes(known, known)})
+    except CockpitError as error:
+        raise PlanInvalid(f"Line {fields['line']}: {error}") from error

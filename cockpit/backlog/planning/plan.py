@@ -1,0 +1,149 @@
+"""A written plan, read: epics, stories and tasks, and what waits for what.
+
+Places are positions in the plan's own tuples; ids of the backlog come when it is taken in. Source:
+issue of the planner; design of work, "Backlog".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.core.errors import CockpitError
+
+MOST_TASKS = 500
+"""Tasks of one plan: more than a person can judge at once are several plans."""
+
+
+class PlanInvalid(CockpitError):
+    """The plan cannot be read or taken in as it stands; the message names the line."""
+
+    code = "usage"
+
+
+PLAN_ACTION = "backlog_plan"
+"""The action type of a proposed plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEpic:
+    """``line`` is where it stands in the text, from 1."""
+
+    title: str
+    description: str = ""
+    priority: str = "P2"
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStory:
+    """``epic`` is the place of its epic; None: it belongs to none."""
+
+    title: str
+    description: str = ""
+    epic: int | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """``number`` is its ``#`` in the plan; ``story`` the place of its story, None without one.
+
+    ``done``: its box was ticked, so it is in the backlog as done.
+    """
+
+    number: int
+    title: str
+    task_type: str = "feature"
+    description: str = ""
+    acceptance_criteria: str = ""
+    estimate_hours: float | None = None
+    files: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    story: int | None = None
+    done: bool = False
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The task at ``task`` depends on the one at ``on``, or on the backlog's task ``known``."""
+
+    task: int
+    on: int | None = None
+    known: str = ""
+    kind: str = "blocks"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that is taken in, or nothing. ``notes`` say what of the text is not."""
+
+    epics: tuple[PlannedEpic, ...]
+    stories: tuple[PlannedStory, ...]
+    tasks: tuple[PlannedTask, ...]
+    waits: tuple[Wait, ...]
+    notes: tuple[str, ...] = ()
+
+    def body(self) -> dict[str, Any]:
+        """As JSON values; :func:`read_body` reads it back."""
+        import msgspec
+
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        del found["notes"]
+        return found
+
+    def counted(self) -> str:
+        """``1 epic, 3 stories, 12 tasks``."""
+        parts = [
+            (len(self.epics), "epic", "epics"),
+            (len(self.stories), "story", "stories"),
+            (len(self.tasks), "task", "tasks"),
+        ]
+        return ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in parts if n)
+
+
+def read_body(body: Any) -> Plan:
+    """The plan of a :meth:`Plan.body`. Raises :class:`PlanInvalid`."""
+    import msgspec
+
+    try:
+        return msgspec.convert({**body, "notes": []}, Plan)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise PlanInvalid(f"What is kept of the plan cannot be read: {error}.") from error
+
+
+def refuse_cycles(tasks: Sequence[PlannedTask], waits: Iterable[Wait]) -> None:
+    """Raise :class:`PlanInvalid` where tasks of the plan would wait for each other, naming them."""
+    after: dict[int, list[int]] = {}
+    for wait in waits:
+        if wait.on is not None and wait.kind != "relates_to":
+            after.setdefault(wait.task, []).append(wait.on)
+    settled: set[int] = set()
+    for start in range(len(tasks)):
+        path = _round(start, after, settled)
+        if path:
+            words = " → ".join(f"#{tasks[place].number} {tasks[place].title}" for place in path)
+            raise PlanInvalid(
+                f"Line {tasks[path[0]].line}: these tasks would wait for each other: {words} (each"
+                " waits for the next). Take one of the dependencies out."
+            )
+
+
+def _round(start: int, after: dict[int, list[int]], settled: set[int]) -> list[int]:
+    """A way from a task back to itself, that task first and last; empty when there is none."""
+    if start in settled:
+        return []
+    path, rest = [start], [iter(after.get(start, ()))]
+    while path:
+        found = next(rest[-1], None)
+        if found is None:
+            settled.add(path.pop())
+            rest.pop()
+        elif found in path:
+            return [*path[path.index(found) :], found]
+        elif found not in settled:
+            path.append(found)
+            rest.append(iter(after.get(found, ())))
+    return []

@@ -1,0 +1,239 @@
+"""A plan proposed as a whole, edited as its Markdown, and taken into the backlog exactly once.
+
+It is taken in within the transaction of its approval: a crash leaves it either undecided or in the
+backlog. What is proposed twice is one proposal. Source: design of work, "Backlog"; design of Act,
+approval semantics.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cockpit.access.principals import Caller
+from cockpit.access.token_scopes import WORK_WRITE
+from cockpit.backlog import service
+from cockpit.backlog.planning.parse_plan import read_plan
+from cockpit.backlog.planning.plan import PLAN_ACTION, Plan, PlanInvalid, PlannedTask
+from cockpit.backlog.planning.plan_markdown import plan_markdown
+from cockpit.core.canonical_json import digest
+from cockpit.core.errors import NotFound, Stale
+from cockpit.core.secrets import mask
+from cockpit.loop.decisions.approval_policy import automatic
+from cockpit.loop.decisions.approved_effects import Revised
+from cockpit.loop.decisions.profile_change_results import actor_of
+from cockpit.store.backlog import dependencies, tasks, work_queue
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import proposals
+from cockpit.store.sessions.proposals import Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a plan in the backlog: ids in the order of the plan."""
+
+    epics: tuple[str, ...]
+    stories: tuple[str, ...]
+    tasks: tuple[str, ...]
+    dependencies: int
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "epics": list(self.epics),
+            "stories": list(self.stories),
+            "tasks": list(self.tasks),
+            "dependencies": self.dependencies,
+        }
+
+
+def propose(
+    tx: Tx, text: str, caller: Caller, *, policy: str = "ask", again: bool = False
+) -> Proposal:
+    """Propose the plan that ``text`` is; with ``policy`` ``all`` a person's is taken in at once.
+
+    The same text is the same proposal while it waits. Raises ``PlanInvalid``, ``NotAllowed``, and
+    :class:`~cockpit.core.errors.Stale` for one that is in the backlog already, unless ``again``.
+    """
+    caller.require(WORK_WRITE, "propose a plan")
+    title, body = _shown(tx.connection, mask(text))
+    identity, known = _identity(tx, body["payload"], again=again)
+    if known is not None:
+        made = known
+    else:
+        made = proposals.create(
+            tx,
+            proposal_id=identity,
+            kind="action",
+            session_id="",
+            wave_id="",
+            title=title,
+            body=body,
+            risk="low",
+            actor=actor_of(caller),
+        )
+    by = automatic(policy, "action") if caller.kind == "person" else None
+    if by is None:
+        return made
+    decided = proposals.decide(tx, made.proposal_id, "approved", by=by)
+    carry_out(tx, decided, by=by)
+    return decided
+
+
+def taken(connection: sqlite3.Connection, proposal_id: str) -> Taken | None:
+    """What the plan of that proposal became; None while it is not in the backlog."""
+    row = connection.execute(
+        "SELECT detail_json FROM journal WHERE action=? AND"
+        " json_extract(detail_json, '$.proposal_id')=?",
+        (Action.BACKLOG_PLANNED, proposal_id),
+    ).fetchone()
+    if row is None:
+        return None
+    found = json.loads(row[0])
+    return Taken(
+        tuple(found["epics"]),
+        tuple(found["stories"]),
+        tuple(found["tasks"]),
+        int(found["dependencies"]),
+    )
+
+
+def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
+    """Take an approved plan into the backlog as it was shown; journals ``backlog.planned``.
+
+    Raises ``Stale`` where the plan is not read as it was shown, and ``NotFound`` for a task of the
+    backlog that it waits for and that is not there.
+    """
+    text, _ = editable(proposal)
+    plan = read_plan(text)
+    if plan_markdown(plan) != proposal.body["body"]:
+        raise Stale(
+            f"This cockpit reads the plan of {proposal.proposal_id} otherwise than it was shown."
+            " Reject it and propose it anew."
+        )
+    made = _take(tx, plan, proposal.proposal_id, by)
+    detail = {"proposal_id": proposal.proposal_id, **made.body()}
+    tx.journal(Action.BACKLOG_PLANNED, actor=by, detail=detail)
+
+
+def editable(proposal: Proposal) -> tuple[str, str]:
+    """The Markdown of the plan as it was written, and a suffix for the editor's file."""
+    return str(proposal.body["payload"]["markdown"]), ".md"
+
+
+def edited(connection: sqlite3.Connection, text: str) -> Revised:
+    """The proposal that the person's ``text`` makes. Raises ``PlanInvalid``."""
+    title, body = _shown(connection, mask(text))
+    return Revised(title, body)
+
+
+def _identity(tx: Tx, payload: Mapping[str, Any], *, again: bool) -> tuple[str, Proposal | None]:
+    """The id that a new proposal of this plan has, or the one that waits."""
+    attempt = 0
+    while True:
+        identity = f"p-{digest([PLAN_ACTION, payload, attempt])[:10]}"
+        try:
+            known = proposals.load(tx.connection, identity)
+        except NotFound:
+            return identity, None
+        if known.status == "pending":
+            return identity, known
+        if known.status == "approved" and not again:
+            made = taken(tx.connection, identity)
+            where = f": {made.tasks[0]} to {made.tasks[-1]}" if made is not None else ""
+            raise Stale(
+                f"This very plan is in the backlog already ({identity}{where})."
+                " To have all of it a second time, add --again."
+            )
+        attempt += 1
+
+
+def _shown(connection: sqlite3.Connection, text: str) -> tuple[str, dict[str, Any]]:
+    """The title and the body of the proposal that ``text`` makes."""
+    plan = read_plan(text)
+    for wait in plan.waits:
+        if wait.known:
+            _there(connection, plan, wait.task, wait.known)
+    payload = {"markdown": text}
+    hours = sum(task.estimate_hours or 0 for task in plan.tasks)
+    fields = [
+        ["plan", plan.counted()],
+        ["dependencies", str(len(plan.waits))],
+        *([["estimated", f"{hours:g} hours"]] if hours else []),
+    ]
+    name = plan.epics[0].title if plan.epics else plan.tasks[0].title
+    body = {
+        "type": PLAN_ACTION,
+        "summary": "Put all of this into the backlog, or nothing.",
+        "fields": fields,
+        "body": plan_markdown(plan),
+        "diffs": [],
+        "notes": list(plan.notes),
+        "payload": payload,
+        "key": digest([PLAN_ACTION, payload])[:24],
+    }
+    return f"Plan: {name[:80]} ({plan.counted()})", body
+
+
+def _there(connection: sqlite3.Connection, plan: Plan, place: int, task_id: str) -> None:
+    try:
+        tasks.load(connection, task_id)
+    except NotFound as error:
+        task = plan.tasks[place]
+        raise PlanInvalid(
+            f"Line {task.line}: #{task.number} waits for {task_id}, and there is no such task in the"
+            " backlog."
+        ) from error
+
+
+def _take(tx: Tx, plan: Plan, source: str, by: str) -> Taken:
+    epics = [
+        service.create_epic(
+            tx,
+            epic.title,
+            description=epic.description,
+            priority=epic.priority,
+            source=f"plan {source}",
+            by=by,
+        ).epic_id
+        for epic in plan.epics
+    ]
+    stories = [
+        service.create_story(
+            tx,
+            story.title,
+            epic_id=None if story.epic is None else epics[story.epic],
+            description=story.description,
+            by=by,
+        ).story_id
+        for story in plan.stories
+    ]
+    made = [_task(tx, task, stories, source, by) for task in plan.tasks]
+    for wait in plan.waits:
+        other = wait.known if wait.on is None else made[wait.on]
+        dependencies.add(tx, made[wait.task], other, wait.kind, by=by)
+    # Once for all of them: each by itself, hundreds of tasks would hold the store for seconds.
+    work_queue.refresh(tx, [*made, *(wait.known for wait in plan.waits if wait.known)])
+    for task, task_id in zip(plan.tasks, made, strict=True):
+        if task.done:
+            service.set_status(tx, task_id, "done", "It was done when the plan was written.", by=by)
+    return Taken(tuple(epics), tuple(stories), tuple(made), len(plan.waits))
+
+
+def _task(tx: Tx, task: PlannedTask, story_ids: Sequence[str], source: str, by: str) -> str:
+    """Into its story, but not yet into the queue."""
+    draft = replace(
+        tasks.blank(task.title),
+        story_id=None if task.story is None else story_ids[task.story],
+        description=task.description,
+        acceptance_criteria=task.acceptance_criteria,
+        task_type=task.task_type,
+        estimate_hours=task.estimate_hours,
+        files=task.files,
+        packages=task.packages,
+        source=f"plan {source}",
+    )
+    return tasks.insert(tx, draft, by=by).task_id

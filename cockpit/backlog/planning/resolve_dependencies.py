@@ -1,0 +1,79 @@
+"""What the tasks of a plan wait for, found by what the plan calls it: ``#3``, ``T-12``, or a title."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cockpit.backlog.planning.plan import PlanInvalid, PlannedTask, Wait
+
+_NUMBER = re.compile(r"(?:task\s*#?|#)(\d+)", re.IGNORECASE)
+_KNOWN = re.compile(r"T-(\d+)", re.IGNORECASE)
+_BETWEEN = re.compile(r"\s*(?:[,;&]|\band\b)\s*", re.IGNORECASE)
+_CODE = re.compile(r"`[^`]*`")
+_NOTHING = frozenset({"", "-", "–", "—", "none", "nothing", "n/a"})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The task at ``task`` depends on what ``whom`` names, said on ``line``."""
+
+    task: int
+    kind: str
+    whom: str
+    line: int
+
+
+def resolved(tasks: Sequence[PlannedTask], asked: Iterable[Asked]) -> tuple[Wait, ...]:
+    """The dependencies, each once. Raises :class:`PlanInvalid` for words that name no task."""
+    numbers = {task.number: place for place, task in enumerate(tasks)}
+    titles: dict[str, list[int]] = {}
+    for place, task in enumerate(tasks):
+        # A person leaves the path out: "after Add the index" of "Add the index in `src/index.py`".
+        for title in dict.fromkeys((_plain(task.title), _plain(_CODE.sub("", task.title)))):
+            titles.setdefault(title, []).append(place)
+    found: dict[tuple[int, int | str], Wait] = {}
+    for one in asked:
+        for name in _names(one.whom, titles):
+            wait = _wait(one, name, numbers, titles)
+            found.setdefault((wait.task, wait.known if wait.on is None else wait.on), wait)
+    return tuple(found.values())
+
+
+def _names(whom: str, titles: dict[str, list[int]]) -> list[str]:
+    whom = whom.strip().rstrip(".")
+    if _plain(whom) in _NOTHING:
+        return []
+    # A title may hold a comma or an "and" itself.
+    return [whom] if _plain(whom) in titles else [part for part in _BETWEEN.split(whom) if part]
+
+
+def _wait(one: Asked, name: str, numbers: dict[int, int], titles: dict[str, list[int]]) -> Wait:
+    if (known := _KNOWN.fullmatch(name)) is not None:
+        return Wait(one.task, known=f"T-{int(known[1])}", kind=one.kind)
+    if (number := _NUMBER.fullmatch(name)) is not None:
+        place = numbers.get(int(number[1]))
+        if place is None:
+            raise PlanInvalid(f"Line {one.line}: there is no task #{number[1]} in this plan.")
+        return Wait(one.task, place, kind=one.kind)
+    wanted = _plain(name)
+    places = titles.get(wanted) or sorted(
+        {
+            place
+            for title, held in titles.items()
+            if title.startswith(f"{wanted} ")
+            for place in held
+        }
+    )
+    if len(places) == 1:
+        return Wait(one.task, places[0], kind=one.kind)
+    which = "names several tasks" if places else "names no task"
+    raise PlanInvalid(
+        f"Line {one.line}: {name!r} {which} of this plan; write #3 for its third task, T-12 for one of"
+        " the backlog, or a title as it stands there."
+    )
+
+
+def _plain(words: str) -> str:
+    return " ".join(words.strip().strip("\"'“”‘’`*_").split()).casefold()

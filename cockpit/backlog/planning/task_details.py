@@ -1,0 +1,147 @@
+"""The lines below a task: ``Acceptance:``, ``After:``, ``Files:`` and the like, and its description.
+
+A key stands at the beginning of a line, bold or in a list item or plain; what is indented or listed
+below it belongs to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from cockpit.backlog.planning.plan import PlanInvalid
+from cockpit.backlog.planning.task_marks import WAITS, hours_in, is_path, paths_in
+from cockpit.backlog.validation import TASK_TYPES
+
+_KEYS = {
+    "acceptance": "acceptance",
+    "acceptance criteria": "acceptance",
+    "done when": "acceptance",
+    "files": "files",
+    "packages": "packages",
+    "type": "type",
+    "estimate": "hours",
+    "priority": "priority",
+    **dict.fromkeys(WAITS, "waits"),
+}
+_KEY = re.compile(
+    r"(?P<indent>\s*)(?:[-*+]\s+)?(?:\*\*|__)?(?P<key>"
+    + "|".join(sorted(_KEYS, key=len, reverse=True))
+    + r")\s*(?::\s*(?:\*\*|__)?|(?:\*\*|__)\s*:)(?P<value>.*)",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_BOX = re.compile(r"^\[[ xX]\]\s+")
+
+
+@dataclass(slots=True)
+class Detail:
+    """What the lines said. ``waits`` are pairs of a kind and the words that name the others."""
+
+    description: str = ""
+    acceptance: str = ""
+    task_type: str = ""
+    hours: float | None = None
+    priority: str = ""
+    files: list[str] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)
+    waits: list[tuple[str, str]] = field(default_factory=list)
+
+
+def read_detail(lines: Sequence[str], at: int) -> Detail:
+    """Read the lines; ``at`` is the number of the first of them in the plan.
+
+    Raises :class:`PlanInvalid` for a value that its key cannot have.
+    """
+    found = Detail()
+    words: list[str] = []
+    fenced = False
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        fenced ^= _FENCE.match(line) is not None
+        key = None if fenced else _KEY.fullmatch(line)
+        if key is None:
+            words.append(line)
+            if not fenced:
+                found.files += paths_in(line)
+            place += 1
+            continue
+        end = _end(lines, place + 1, len(key["indent"]), empty=not key["value"].strip())
+        _take(found, key, lines[place + 1 : end], at + place)
+        place = end
+    found.description = "\n".join(words).strip()
+    found.files = list(dict.fromkeys(found.files))
+    return found
+
+
+def _end(lines: Sequence[str], place: int, indent: int, *, empty: bool) -> int:
+    """Where what belongs to a key ends: it is indented below it, or listed where its line is empty."""
+    while place < len(lines):
+        line = lines[place]
+        if not line.strip() or _KEY.fullmatch(line):
+            break
+        inside = len(line) - len(line.lstrip()) > indent
+        if not (inside or (empty and _BULLET.match(line))):
+            break
+        place += 1
+    return place
+
+
+def _take(found: Detail, key: re.Match[str], below: Sequence[str], at: int) -> None:
+    name = " ".join(key["key"].lower().split())
+    value = key["value"].strip()
+    inside = [_BOX.sub("", _BULLET.sub("", line, count=1).strip()) for line in below]
+    every = [value, *inside] if value else inside
+    takes: dict[str, Callable[[], None]] = {
+        "acceptance": lambda: _accept(found, value, inside),
+        "files": lambda: found.files.extend(_paths(every)),
+        "packages": lambda: found.packages.extend(_names(every)),
+        "type": lambda: _type(found, value, at),
+        "hours": lambda: _hours(found, value, at),
+        "priority": lambda: _priority(found, value, at),
+        "waits": lambda: found.waits.extend((WAITS[name], one) for one in every),
+    }
+    takes[_KEYS[name]]()
+
+
+def _accept(found: Detail, value: str, inside: Sequence[str]) -> None:
+    lines = [line for line in (found.acceptance, value, *(f"- {each}" for each in inside)) if line]
+    found.acceptance = "\n".join(lines)
+
+
+def _paths(lines: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for line in lines:
+        marked = paths_in(line)
+        plain = [] if marked else [word for word in re.split(r"[,\s]+", line) if is_path(word)]
+        found += marked or plain
+    return found
+
+
+def _names(lines: Sequence[str]) -> list[str]:
+    return [name.strip("` ") for line in lines for name in line.split(",") if name.strip("` ")]
+
+
+def _type(found: Detail, value: str, at: int) -> None:
+    kind = value.strip("`[] ").lower()
+    if kind not in TASK_TYPES:
+        raise PlanInvalid(
+            f"Line {at}: there is no type {value!r}; it can be {', '.join(TASK_TYPES)}."
+        )
+    found.task_type = kind
+
+
+def _hours(found: Detail, value: str, at: int) -> None:
+    read = hours_in(value)
+    if read is None:
+        raise PlanInvalid(f"Line {at}: the estimate {value!r} is no time such as 3h or 2d.")
+    found.hours = read
+
+
+def _priority(found: Detail, value: str, at: int) -> None:
+    if value.upper() not in ("P0", "P1", "P2", "P3"):
+        raise PlanInvalid(f"Line {at}: the priority {value!r} is none of P0, P1, P2, P3.")
+    found.priority = value.upper()

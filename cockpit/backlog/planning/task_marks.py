@@ -1,0 +1,142 @@
+"""What the words of one task say beside what is to be done: type, hours, files, what it waits for.
+
+``Refuse expired tokens in `src/auth.py` [bug, 3h] (after #1, #2)`` is a bug of three hours that touches
+a file and waits for two tasks. What is not understood stays in the title as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from cockpit.backlog.validation import TASK_TYPES
+
+WAITS = {
+    "after": "blocks",
+    "depends on": "blocks",
+    "blocked by": "blocks",
+    "waits for": "blocks",
+    "requires": "requires",
+    "relates to": "relates_to",
+    "related to": "relates_to",
+}
+"""The words that make a task wait, and the kind of dependency that they mean."""
+
+_HOURS_A_DAY = 8
+_WAITING = "|".join(WAITS)
+_ID = r"(?:#\d+|T-\d+|task #?\d+)"
+_IDS = rf"{_ID}(?:\s*(?:,|&|and)\s*{_ID})*"
+_GROUP = re.compile(r"(?P<open>[\[(])(?P<inside>[^\[\]()]+)[\])](?!\()")
+_WAIT = re.compile(rf"(?P<how>{_WAITING})\s*:?\s+(?P<whom>.+)", re.IGNORECASE | re.DOTALL)
+_WAIT_AT_END = re.compile(
+    rf"[\s,;:–—-]+(?P<how>{_WAITING})\s*:?\s+(?P<whom>{_IDS})\s*\.?$", re.IGNORECASE
+)
+_HOURS = re.compile(
+    r"(?:est(?:imate)?\.?:?\s*)?[~≈]?\s*(\d+(?:\.\d+)?)\s*(h|hrs?|hours?|d|days?)\.?", re.IGNORECASE
+)
+_TYPE = re.compile(r"(?:type:\s*)?(\w+)", re.IGNORECASE)
+_TYPE_INLINE = re.compile(r"(?<!\w)type:\s*(\w+)", re.IGNORECASE)
+_PRIORITY = re.compile(r"(?:priority:\s*)?(P[0-3])", re.IGNORECASE)
+_PRIORITY_INLINE = re.compile(r"^(P[0-3])[:\s–—-]+\s*|[\s,–—-]+(P[0-3])$")
+_CODE = re.compile(r"`([^`\n]+)`")
+_SUFFIXES = frozenset(
+    {
+        *("c", "cc", "cpp", "cs", "go", "h", "hpp", "java", "js", "jsx", "kt", "lua", "php", "py"),
+        *("pyi", "rb", "rs", "scala", "sh", "ps1", "sql", "swift", "ts", "tsx", "vue", "proto"),
+        *("css", "tcss", "html", "svg", "md", "rst", "txt", "csv", "json", "toml", "yaml", "yml"),
+        *("cfg", "ini", "lock", "xml"),
+    }
+)
+_NAMED_FILES = frozenset({"Makefile", "Dockerfile", "Justfile", "Rakefile", "Gemfile", "LICENSE"})
+_PATH = re.compile(r"[\w.@+*?-]+(?:/[\w.@+*?-]+)*/?")
+_LINES = re.compile(r":\d+(?:-\d+)?$")
+
+
+@dataclass(slots=True)
+class Marks:
+    """What was found. ``waits`` are pairs of a kind of dependency and the words that name the others."""
+
+    title: str
+    task_type: str = ""
+    hours: float | None = None
+    priority: str = ""
+    files: list[str] = field(default_factory=list)
+    waits: list[tuple[str, str]] = field(default_factory=list)
+
+
+def read_marks(words: str) -> Marks:
+    """The title in these words, and what stands beside it."""
+    found = Marks(words)
+    found.files = paths_in(words)
+    found.title = _GROUP.sub(lambda group: _group(found, group), found.title)
+    while (late := _WAIT_AT_END.search(found.title)) is not None:
+        found.waits.append((WAITS[late["how"].lower()], late["whom"]))
+        found.title = found.title[: late.start()]
+    if (kind := _TYPE_INLINE.search(found.title)) is not None and kind[1].lower() in TASK_TYPES:
+        found.task_type = kind[1].lower()
+        found.title = found.title[: kind.start()] + found.title[kind.end() :]
+    found.title = " ".join(found.title.split())
+    if (priority := _PRIORITY_INLINE.search(found.title)) is not None:
+        found.priority = (priority[1] or priority[2]).upper()
+        found.title = found.title[: priority.start()] + found.title[priority.end() :]
+    found.title = found.title.strip().rstrip(",;:–— ").strip()
+    return found
+
+
+def _group(found: Marks, group: re.Match[str]) -> str:
+    """Take in what stands in brackets, when all of it is understood; else leave it."""
+    inside = group["inside"].strip()
+    wait = _WAIT.fullmatch(inside)
+    if wait is not None:
+        found.waits.append((WAITS[wait["how"].lower()], wait["whom"]))
+        return " "
+    kept = (found.task_type, found.hours, found.priority)
+    if all(_mark(found, part.strip(), group["open"]) for part in re.split(r"[,;|·]", inside)):
+        return " "
+    found.task_type, found.hours, found.priority = kept
+    return group[0]
+
+
+def _mark(found: Marks, part: str, bracket: str) -> bool:
+    hours = hours_in(part)
+    if hours is not None:
+        found.hours = hours
+        return True
+    if (priority := _PRIORITY.fullmatch(part)) is not None:
+        found.priority = priority[1].upper()
+        return True
+    kind = _TYPE.fullmatch(part)
+    if kind is None or kind[1].lower() not in TASK_TYPES:
+        return False
+    # In round brackets a word is more often a word than a type: (test) may be part of a sentence.
+    if bracket == "(" and not part.lower().startswith("type:"):
+        return False
+    found.task_type = kind[1].lower()
+    return True
+
+
+def hours_in(words: str) -> float | None:
+    """``3h`` is 3, ``2d`` is 16; None for anything else."""
+    read = _HOURS.fullmatch(words.strip())
+    if read is None:
+        return None
+    return float(read[1]) * (_HOURS_A_DAY if read[2].lower().startswith("d") else 1)
+
+
+def paths_in(words: str) -> list[str]:
+    """The files and directories that stand in backticks, each once, line numbers taken off."""
+    found = [_LINES.sub("", code.strip()) for code in _CODE.findall(words)]
+    return list(dict.fromkeys(path for path in found if is_path(path)))
+
+
+def is_path(word: str) -> bool:
+    """Whether this names a place in the project: has a slash or a file's ending, and leads nowhere
+    outside."""
+    if not _PATH.fullmatch(word) or word.startswith(("/", "-")):
+        return False
+    parts = word.rstrip("/").split("/")
+    if ".." in parts:
+        return False
+    if "/" in word:
+        return not all(part.strip(".") == "" for part in parts)
+    return word in _NAMED_FILES or ("." in word and word.rpartition(".")[2].lower() in _SUFFIXES)

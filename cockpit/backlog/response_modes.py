@@ -1,0 +1,200 @@
+"""How much of a task is told: minimal, standard or full, and never more than a model's answer may hold.
+
+minimal is id, title and status; standard is what starting needs; full is what resuming needs. Source:
+seed 004, solution 3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+from cockpit.backlog.validation import one_of
+from cockpit.observe.count_tokens import count_tokens
+from cockpit.store.backlog.epics import Epic
+from cockpit.store.backlog.stories import Story
+from cockpit.store.backlog.tasks import Task
+
+T = TypeVar("T")
+
+Fields = Literal["minimal", "standard", "full"]
+FIELDS: tuple[Fields, ...] = ("minimal", "standard", "full")
+
+ANSWER_TOKENS = 8_000
+"""The most tokens that one answer to a model holds, unless the configuration says otherwise."""
+
+_LEAST_ENTRIES = 1
+_LEAST_TEXT = 40
+_AROUND = 40
+"""Tokens of a page around its items."""
+_MEMBERS = 20
+"""Members of an object that is cut, at least: more than any of ours has."""
+
+
+def render_task(task: Task, fields: str = "minimal") -> dict[str, Any]:
+    """The task as a JSON value. Raises :class:`~cockpit.backlog.validation.BacklogInvalid` for other
+    ``fields``."""
+    one_of("fields", fields, FIELDS)
+    told: dict[str, Any] = {"id": task.task_id, "title": task.title, "status": task.status}
+    if fields == "minimal":
+        return told
+    told |= {
+        "description": task.description,
+        "acceptance_criteria": task.acceptance_criteria,
+        "type": task.task_type,
+        "story": task.story_id,
+    }
+    if task.blocker:
+        told["blocker"] = task.blocker
+    if fields == "standard":
+        return told
+    return told | {
+        "context_summary": task.context_summary,
+        "handoff_notes": task.handoff_notes,
+        "wip": None if task.wip is None else dict(task.wip),
+        "epic": task.epic_id,
+        "priority": task.priority,
+        "estimate_hours": task.estimate_hours,
+        "progress_percent": task.progress_percent,
+        "needs_rework": task.needs_rework,
+        "packages": list(task.packages),
+        "files": list(task.files),
+        "source": task.source,
+        "session_id": task.session_id,
+        "created_at": task.created_at,
+        "updated_at": task.updated_at,
+        "started_at": task.started_at,
+        "done_at": task.done_at,
+        "wip_updated_at": task.wip_updated_at,
+    }
+
+
+def render_story(story: Story, fields: str = "minimal") -> dict[str, Any]:
+    """The story as a JSON value."""
+    one_of("fields", fields, FIELDS)
+    told: dict[str, Any] = {"id": story.story_id, "title": story.title, "status": story.status}
+    if fields == "minimal":
+        return told
+    told |= {"description": story.description, "epic": story.epic_id}
+    if fields == "standard":
+        return told
+    return told | {
+        "created_at": story.created_at,
+        "updated_at": story.updated_at,
+        "done_at": story.done_at,
+    }
+
+
+def render_epic(epic: Epic, fields: str = "minimal") -> dict[str, Any]:
+    """The epic as a JSON value."""
+    one_of("fields", fields, FIELDS)
+    told: dict[str, Any] = {"id": epic.epic_id, "title": epic.title, "status": epic.status}
+    if fields == "minimal":
+        return told
+    told |= {"description": epic.description, "priority": epic.priority}
+    if fields == "standard":
+        return told
+    return told | {
+        "source": epic.source,
+        "created_at": epic.created_at,
+        "updated_at": epic.updated_at,
+        "done_at": epic.done_at,
+    }
+
+
+def within(value: Any, cap_tokens: int) -> bool:
+    """Whether the JSON value has at most so many tokens.
+
+    A token has a byte at least, so that what is short is not counted: that would load a vocabulary.
+    """
+    text = _text(value)
+    return len(text.encode("utf-8", "replace")) <= cap_tokens or count_tokens(text) <= cap_tokens
+
+
+def _short(items: Sequence[Mapping[str, Any]], most: int) -> bool:
+    """Whether the items together have fewer bytes than ``most``; stops where they have not."""
+    for item in items:
+        most -= len(_text(item).encode("utf-8", "replace")) + 1
+        if most < 0:
+            return False
+    return True
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def page(
+    items: Sequence[Mapping[str, Any]],
+    cap_tokens: int = ANSWER_TOKENS,
+    *,
+    name: str = "tasks",
+    offset: int = 0,
+    total: int | None = None,
+) -> dict[str, Any]:
+    """``{name: […]}`` with as many of ``items`` as the cap allows, one at least.
+
+    ``items`` begin at ``offset`` of ``total`` (default: they are all). When some are left,
+    ``more`` says how many and ``next_offset`` where they begin. One item that is too long alone is
+    shortened, and says so.
+    """
+    found = offset + len(items) if total is None else total
+
+    def answer(taken: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        end = offset + len(taken)
+        left = max(0, found - end)
+        return {name: list(taken), **({"more": left, "next_offset": end} if left else {})}
+
+    if _short(items, cap_tokens - _AROUND):
+        return answer(items)
+    room, many = cap_tokens - _AROUND, 0
+    for item in items:
+        room -= count_tokens(_text(item)) + 1
+        if room < 0:
+            break
+        many += 1
+    # A tokenizer may cut two items apart otherwise than each alone: rarely, and by a token or two.
+    while many > 1 and not within(answer(items[:many]), cap_tokens):
+        many -= 1
+    if many:
+        return answer(items[:many])
+    return answer([fitted(items[0], cap_tokens - _AROUND)])
+
+
+def fitted(body: Mapping[str, Any], cap_tokens: int = ANSWER_TOKENS) -> dict[str, Any]:
+    """``body`` within the cap: of long lists the newest entries, of long texts the beginning.
+
+    What was cut is counted under ``left_out``, by name.
+    """
+    entries, letters = 10_000, 1_000_000
+    told, left_out = dict(body), dict[str, int]()
+    while not within({**told, "left_out": left_out} if left_out else told, cap_tokens):
+        if entries <= _LEAST_ENTRIES and letters <= _LEAST_TEXT:
+            break
+        entries, letters = max(_LEAST_ENTRIES, entries // 2), max(_LEAST_TEXT, letters // 2)
+        left_out = {}
+        told = {key: _cut(key, value, entries, letters, left_out) for key, value in body.items()}
+    return {**told, "left_out": left_out} if left_out else told
+
+
+def _cut(name: str, value: Any, entries: int, letters: int, left_out: dict[str, int]) -> Any:
+    if isinstance(value, str) and len(value) > letters:
+        left_out[name] = len(value) - letters
+        return value[:letters]
+    if isinstance(value, Mapping):
+        most = max(_MEMBERS, entries)
+        if len(value) > most:
+            left_out[name] = len(value) - most
+            value = dict(list(value.items())[:most])
+        return {key: _cut(str(key), one, entries, letters, left_out) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        if len(value) > entries:
+            left_out[name] = len(value) - entries
+        return [_cut(name, one, entries, letters, left_out) for one in value[-entries:]]
+    return value
+
+
+def each(render: Callable[[T, str], dict[str, Any]], rows: Sequence[T], fields: str) -> list[Any]:
+    """Every row rendered."""
+    return [render(row, fields) for row in rows]

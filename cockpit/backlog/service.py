@@ -1,0 +1,343 @@
+"""The backlog's services: what writes epics, stories, tasks and what they wait for.
+
+Each takes the open transaction, keeps the work queue and the boundaries of stories and epics in it,
+and journals what changed. Ids may be given as people type them (``t-42``, ``42``). ``by`` is who
+did it. Errors are :class:`~cockpit.core.errors.CockpitError` and say what to do.
+
+Source: seed 004, solutions 1 to 4; design of work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from cockpit.backlog import validation
+from cockpit.backlog.completion import (
+    BeforeDecay,
+    Boundaries,
+    decay,
+    epic_as_its_stories,
+    story_as_its_tasks,
+)
+from cockpit.backlog.validation import BacklogInvalid
+from cockpit.store.backlog import dependencies, epics, stories, task_activity, tasks, work_queue
+from cockpit.store.backlog.epics import DEFAULT_PRIORITY, Epic
+from cockpit.store.backlog.stories import Story
+from cockpit.store.backlog.task_activity import Activity, Failure
+from cockpit.store.backlog.tasks import Task
+from cockpit.store.db.transaction import Tx
+from cockpit.store.hooks import active_task
+from cockpit.store.journal.event_types import Action
+
+EPIC_FIELDS = ("title", "description", "priority", "status")
+STORY_FIELDS = ("title", "description", "status", "epic_id")
+TASK_FIELDS = (
+    "title",
+    "description",
+    "acceptance_criteria",
+    "task_type",
+    "estimate_hours",
+    "source",
+    "packages",
+    "files",
+    "story_id",
+    "progress_percent",
+    "context_summary",
+    "handoff_notes",
+    "needs_rework",
+    "session_id",
+)
+"""What :func:`update_task` can change; a status is :func:`set_status`'s to change."""
+_CLAIMING = ("story_id", "packages", "files")
+NOWHERE = ""
+"""As ``story_id`` or ``epic_id``: belongs to none from now on."""
+
+
+def create_epic(
+    tx: Tx,
+    title: str,
+    *,
+    description: str = "",
+    priority: str = DEFAULT_PRIORITY,
+    source: str = "",
+    by: str,
+) -> Epic:
+    """A new epic."""
+    return epics.insert(
+        tx,
+        validation.title(title),
+        description=validation.text("The description", description),
+        priority=validation.priority(priority),
+        source=source,
+        by=by,
+    )
+
+
+def create_story(
+    tx: Tx, title: str, *, epic_id: str | None = None, description: str = "", by: str
+) -> Story:
+    """A new story; a finished epic that gets one is open again."""
+    epic = epics.load(tx.connection, epic_id).epic_id if epic_id else None
+    made = stories.insert(
+        tx,
+        validation.title(title),
+        epic_id=epic,
+        description=validation.text("The description", description),
+        by=by,
+    )
+    epic_as_its_stories(tx, epic, by=by)
+    return made
+
+
+def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **fields: Any) -> Task:
+    """A new task, in the queue at once; a finished story that gets one is open again.
+
+    ``fields`` are :data:`TASK_FIELDS`.
+    """
+    story = stories.load(tx.connection, story_id).story_id if story_id else None
+    read = validation.changes({"title": title, **fields}, TASK_FIELDS)
+    made = tasks.insert(tx, replace(tasks.blank(""), **read, story_id=story), by=by)
+    story_as_its_tasks(tx, story, by=by)
+    work_queue.refresh(tx, [made.task_id])
+    return made
+
+
+def update_epic(tx: Tx, epic_id: str, changes: Mapping[str, Any], *, by: str) -> Epic:
+    """Change an epic; a new priority re-orders the queue."""
+    epic = epics.load(tx.connection, epic_id)
+    read = validation.changes(changes, EPIC_FIELDS)
+    if read.get("status") in ("done", "archived"):
+        _nothing_open(tx, f"{epic.epic_id} has open stories", "epic_id", "stories", epic.epic_id)
+    made = epics.change(tx, epic, read, by=by)
+    if made.priority != epic.priority:
+        work_queue.refresh(tx, _tasks_of(tx, "epic_id", epic.epic_id))
+    if made.status == "done" != epic.status:
+        decay(tx, Boundaries(False, True, None, epic.epic_id), None)
+    return made
+
+
+def update_story(tx: Tx, story_id: str, changes: Mapping[str, Any], *, by: str) -> Story:
+    """Change a story; moving it to another epic re-orders the queue."""
+    story = stories.load(tx.connection, story_id)
+    read = validation.changes(changes, STORY_FIELDS)
+    if "epic_id" in read:
+        named = read["epic_id"]
+        read["epic_id"] = epics.load(tx.connection, named).epic_id if named else None
+    if read.get("status") in ("done", "archived"):
+        _nothing_open(tx, f"{story.story_id} has open tasks", "story_id", "tasks", story.story_id)
+    made = stories.change(tx, story, read, by=by)
+    finished = made.status == "done" != story.status
+    for epic_id in dict.fromkeys((made.epic_id, story.epic_id)):
+        ended = epic_as_its_stories(tx, epic_id, by=by)
+        ours = finished and epic_id == made.epic_id
+        decay(tx, Boundaries(ours, ended, story.story_id if ours else None, epic_id), None)
+    if made.epic_id != story.epic_id:
+        work_queue.refresh(tx, _tasks_of(tx, "story_id", story.story_id))
+    return stories.load(tx.connection, story.story_id)
+
+
+def update_task(
+    tx: Tx, task_id: str, changes: Mapping[str, Any], *, by: str, session_id: str = ""
+) -> Task:
+    """Change :data:`TASK_FIELDS` of a task; unchanged, nothing is journalled."""
+    task = tasks.load(tx.connection, task_id)
+    read = validation.changes(changes, TASK_FIELDS)
+    if "story_id" in read:
+        named = read["story_id"]
+        read["story_id"] = stories.load(tx.connection, named).story_id if named else None
+    if all(getattr(task, name) == value for name, value in read.items()):
+        return task
+    made = tasks.change(tx, task, read)
+    if made.story_id != task.story_id:
+        for story_id in (made.story_id, task.story_id):
+            decay(tx, story_as_its_tasks(tx, story_id, by=by), None)
+    if any(getattr(made, name) != getattr(task, name) for name in _CLAIMING):
+        work_queue.refresh(tx, [made.task_id])
+    tasks.changed(tx, made, by=by, session_id=session_id)
+    return made
+
+
+def set_status(
+    tx: Tx,
+    task_id: str,
+    status: str,
+    notes: str | None = None,
+    *,
+    by: str,
+    session_id: str = "",
+    before_decay: BeforeDecay | None = None,
+) -> Boundaries:
+    """Say how a task stands now; ``notes`` say why, and when it is blocked, by what.
+
+    Finishing the last task finishes its story, and the last story its epic; opening a task opens
+    them. Handoffs of what was completed decay in this transaction, after ``before_decay``.
+    """
+    task = tasks.load(tx.connection, task_id)
+    validation.status(status)
+    words = validation.text("The notes", notes or "")
+    blocker = words if status == "blocked" else ""
+    if status == task.status and not (blocker and blocker != task.blocker):
+        if words:
+            task_activity.add(tx, task.task_id, "note", words, by=by)
+        return Boundaries(story_id=task.story_id, epic_id=task.epic_id)
+    changes: dict[str, Any] = {"status": status, "blocker": blocker}
+    if status == "blocked" and not blocker:
+        changes["blocker"] = task.blocker
+    if status in ("in_progress", "review") and task.started_at is None:
+        changes["started_at"] = tx.now()
+    changes["done_at"] = tx.now() if status == "done" else None
+    if status == "done":
+        changes |= {"progress_percent": 100, "needs_rework": False}
+    elif task.status == "done" and task.progress_percent == 100:
+        changes["progress_percent"] = 0
+    if session_id and status == "in_progress":
+        changes["session_id"] = session_id
+    made = tasks.change(tx, task, changes)
+    if status in ("done", "archived", "blocked"):
+        active_task.leave(tx, made.task_id)
+    reached = story_as_its_tasks(tx, made.story_id, by=by)
+    work_queue.refresh(tx, [made.task_id])
+    tx.journal(
+        Action.TASK_STATUS_CHANGED,
+        actor=by,
+        session_id=session_id,
+        detail={
+            "task_id": made.task_id,
+            "story_id": made.story_id,
+            "epic_id": made.epic_id,
+            "title": made.title,
+            "from": task.status,
+            "to": status,
+            "notes": words,
+            "blocker": made.blocker,
+            "boundaries": reached.body(),
+        },
+    )
+    if words and status != "blocked":
+        task_activity.add(tx, made.task_id, "note", words, by=by)
+    decay(tx, reached, before_decay)
+    return reached
+
+
+def block(tx: Tx, task_id: str, reason: str, *, by: str, session_id: str = "") -> Boundaries:
+    """The task cannot go on, for this reason. What depends on it waits."""
+    if not reason.strip():
+        raise BacklogInvalid("Say what blocks it: the next one who looks needs to know.")
+    return set_status(tx, task_id, "blocked", reason, by=by, session_id=session_id)
+
+
+def resolve_blocker(tx: Tx, task_id: str, *, by: str) -> Boundaries:
+    """A blocked task can go on: it is to be done again, or in progress where it was begun."""
+    task = tasks.load(tx.connection, task_id)
+    if task.status != "blocked":
+        raise BacklogInvalid(f"{task.task_id} is not blocked; it is {task.status}.")
+    return set_status(tx, task_id, "in_progress" if task.started_at else "todo", by=by)
+
+
+def reopen(tx: Tx, task_id: str, notes: str | None = None, *, by: str) -> Boundaries:
+    """A finished or archived task is to be done again; its story and epic are open with it."""
+    task = tasks.load(tx.connection, task_id)
+    if task.status not in ("done", "archived", "review"):
+        raise BacklogInvalid(f"{task.task_id} is open; it is {task.status}.")
+    return set_status(tx, task_id, "todo", notes, by=by)
+
+
+def archive(
+    tx: Tx,
+    task_id: str,
+    reason: str | None = None,
+    *,
+    by: str,
+    before_decay: BeforeDecay | None = None,
+) -> Boundaries:
+    """Put a task away: nobody will do it, and nothing waits for it. It keeps its id."""
+    return set_status(tx, task_id, "archived", reason, by=by, before_decay=before_decay)
+
+
+def add_dependency(
+    tx: Tx, task_id: str, depends_on_task_id: str, dependency_type: str = "blocks", *, by: str
+) -> bool:
+    """The first task depends on the second; False where that was so. Raises ``Cycle``."""
+    validation.one_of("The type of a dependency", dependency_type, dependencies.TYPES)
+    task = tasks.load(tx.connection, task_id).task_id
+    other = tasks.load(tx.connection, depends_on_task_id).task_id
+    added = dependencies.add(tx, task, other, dependency_type, by=by)
+    if added:
+        work_queue.refresh(tx, [task, other])
+    return added
+
+
+def remove_dependency(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
+    """The first task depends on the second no more. Raises ``NotFound``."""
+    task = tasks.load(tx.connection, task_id).task_id
+    other = tasks.load(tx.connection, depends_on_task_id).task_id
+    dependencies.remove(tx, task, other, by=by)
+    work_queue.refresh(tx, [task, other])
+
+
+def add_activity(
+    tx: Tx, task_id: str, activity_type: str, description: str, *, by: str
+) -> Activity:
+    """Note what happened on a task."""
+    validation.one_of("The type of activity", activity_type, task_activity.ACTIVITY_TYPES)
+    words = validation.text("The description", description)
+    if not words:
+        raise BacklogInvalid("The description is empty; say what happened.")
+    task = tasks.load(tx.connection, task_id)
+    return task_activity.add(tx, task.task_id, activity_type, words, by=by)
+
+
+def record_failure(
+    tx: Tx, task_id: str, failure_type: str, reason: str, attempt: int | None = None, *, by: str
+) -> Failure:
+    """Note that an attempt at a task failed: at the spec, the quality or the implementation."""
+    validation.one_of("The type of failure", failure_type, task_activity.FAILURE_TYPES)
+    if attempt is not None:
+        validation.attempt(attempt)
+    task = tasks.load(tx.connection, task_id)
+    words = validation.text("The reason", reason)
+    return task_activity.record_failure(tx, task.task_id, failure_type, words, attempt, by=by)
+
+
+def set_needs_rework(tx: Tx, task_id: str, value: bool, *, by: str) -> Task:
+    """Whether the task's work has to be done again."""
+    return update_task(tx, task_id, {"needs_rework": value}, by=by)
+
+
+def summarize_activity(tx: Tx, task_id: str, *, delete_raw: bool = False, by: str) -> str:
+    """Put what happened on a task into its context summary; returns that.
+
+    ``delete_raw`` replaces the rows by the summary; the journal keeps every one.
+    """
+    task = tasks.load(tx.connection, task_id)
+    rows = task_activity.of_task(tx.connection, task.task_id, limit=200)
+    if not rows:
+        raise BacklogInvalid(f"Nothing happened on {task.task_id} yet; there is nothing to sum up.")
+    lines = [f"{row.created_at[:16]} {row.activity_type}: {row.description}" for row in rows]
+    words = "\n".join(reversed(lines))[-validation.LONGEST_TEXT :]
+    update_task(tx, task.task_id, {"context_summary": words}, by=by)
+    if delete_raw:
+        task_activity.fold(tx, task.task_id, words, by=by)
+    return words
+
+
+def _nothing_open(tx: Tx, what: str, column: str, table: str, identity: str) -> None:
+    key = "story_id" if table == "stories" else "task_id"
+    found = tx.execute(
+        f"SELECT {key} FROM {table} WHERE {column}=? AND status NOT IN ('done','archived')"  # noqa: S608
+        " ORDER BY number LIMIT 6",
+        (identity,),
+    ).fetchall()
+    if found:
+        names = ", ".join(row[0] for row in found[:5]) + (" and more" if len(found) > 5 else "")
+        raise BacklogInvalid(f"{what}: {names}. Finish or archive these first.")
+
+
+def _tasks_of(tx: Tx, column: str, identity: str) -> list[str]:
+    found = tx.execute(
+        f"SELECT task_id FROM tasks JOIN stories USING(story_id) WHERE {column}=?",  # noqa: S608
+        (identity,),
+    )
+    return [row[0] for row in found]

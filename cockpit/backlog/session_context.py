@@ -1,0 +1,45 @@
+"""What a session that begins is told of the work: what was left off, what is stuck, what is next.
+
+Source: seed 004, solution 2 ("Resume Flow") and solution 3 ("Defaults").
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from cockpit.backlog.response_modes import render_task
+from cockpit.learn.resume_text import briefing, resume_line
+from cockpit.store.backlog import handoffs, tasks, work_queue
+
+__all__ = ["briefing", "resume_line", "session_context"]
+
+_OPEN = 20
+"""Tasks of one status that are named, the oldest first."""
+_HANDOFFS = 5
+
+
+def session_context(connection: sqlite3.Connection, fields: str = "minimal") -> dict[str, Any]:
+    """What `get_session_context` answers.
+
+    ``resume`` has a line for every task in progress of which work is known; ``fields`` is how much
+    is told of the tasks in progress, in review and blocked; ``suggested_next`` is always standard.
+    """
+    under_way = tasks.listed(connection, status="in_progress", limit=_OPEN)
+    told: dict[str, Any] = {
+        "resume": [resume_line(task) for task in under_way if task.wip],
+        "in_progress": [render_task(task, fields) for task in under_way],
+    }
+    for status in ("review", "blocked"):
+        found = tasks.listed(connection, status=status, limit=_OPEN)
+        told[status] = [render_task(task, fields) for task in found]
+    following = work_queue.next_batch(connection, 1)
+    told["ready"] = work_queue.ready_count(connection)
+    told["suggested_next"] = (
+        render_task(tasks.load(connection, following[0].task_id), "standard") if following else None
+    )
+    told["handoffs"] = [
+        {"task_id": handoff.task_id, **handoff.brief()}
+        for handoff in handoffs.recent(connection, _HANDOFFS)
+    ]
+    return told

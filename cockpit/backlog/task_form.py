@@ -1,0 +1,110 @@
+"""A task as the fields that a person fills in: in words, and what is kept of the words."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from cockpit.backlog import service
+from cockpit.backlog.form_text import Field
+from cockpit.backlog.validation import TASK_TYPES, BacklogInvalid
+from cockpit.store.backlog import dependencies
+from cockpit.store.backlog.backlog_ids import TASK, read_id
+from cockpit.store.backlog.tasks import Task
+from cockpit.store.db.transaction import Tx
+
+FIELDS = (
+    Field("title", "Title", "what is to be done, in a line"),
+    Field("type", "Type", choices=TASK_TYPES),
+    Field("story", "Story", "the id of a story, or nothing"),
+    Field("estimate_hours", "Estimate", "in hours"),
+    Field("waits_for", "Waits for", "ids of tasks, with commas between"),
+    Field("packages", "Packages", "what it will touch, with commas between"),
+    Field("files", "Files", "paths that it will touch, with commas between"),
+    Field("description", "Description", long=True),
+    Field("acceptance_criteria", "Done when", long=True),
+)
+"""What may be said of a task, in the order that it is asked in."""
+
+Values = Mapping[str, str]
+"""Words by the name of their field."""
+
+_NAMES = {"type": "task_type", "story": "story_id"}
+_BETWEEN = re.compile(r"[\s,]+")
+
+
+def waits_for(connection: sqlite3.Connection, task_id: str) -> tuple[str, ...]:
+    """The ids of what a task waits for, done or not; what it only relates to is not among them."""
+    found = dependencies.of_task(connection, task_id)
+    return tuple(each.depends_on_task_id for each in found if each.dependency_type != "relates_to")
+
+
+def words_of(task: Task, needs: tuple[str, ...]) -> dict[str, str]:
+    """The words of a task which waits for the tasks of ``needs``."""
+    return {
+        "title": task.title,
+        "type": task.task_type,
+        "story": task.story_id or "",
+        "estimate_hours": f"{task.estimate_hours:g}" if task.estimate_hours else "",
+        "waits_for": ", ".join(needs),
+        "packages": ", ".join(task.packages),
+        "files": ", ".join(task.files),
+        "description": task.description,
+        "acceptance_criteria": task.acceptance_criteria,
+    }
+
+
+def keep_new(tx: Tx, words: Values, *, story_id: str = "", by: str) -> Task:
+    """Write a task; of ``story_id`` where the words name no story.
+
+    Raises :class:`BacklogInvalid`, :class:`cockpit.core.errors.NotFound` for a story or a task
+    that is none, :class:`cockpit.store.backlog.dependencies.Cycle`.
+    """
+    kept = _kept(words)
+    title = kept.pop("title", "")
+    story = kept.pop("story_id", story_id) or None
+    made = service.create_task(tx, title, story_id=story, by=by, **kept)
+    _depend(tx, made.task_id, words.get("waits_for", ""), by)
+    return made
+
+
+def keep(tx: Tx, task_id: str, words: Values, *, by: str) -> Task:
+    """Change of a task what ``words`` hold, and nothing else. Raises as :func:`keep_new`."""
+    changed = service.update_task(tx, task_id, _kept(words), by=by)
+    if "waits_for" in words:
+        _depend(tx, changed.task_id, words["waits_for"], by)
+    return changed
+
+
+def _kept(words: Values) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, text in words.items():
+        if name in ("packages", "files"):
+            kept[name] = tuple(part.strip() for part in text.split(",") if part.strip())
+        elif name == "estimate_hours":
+            kept[name] = _hours(text)
+        elif name != "waits_for":
+            kept[_NAMES.get(name, name)] = text.strip() if name == "story" else text
+    return kept
+
+
+def _hours(text: str) -> float:
+    """Hours; none at all where the estimate was taken out."""
+    try:
+        return float(text.replace(",", ".") if text.strip() else 0)
+    except ValueError:
+        raise BacklogInvalid(f"The estimate is {text[:40]!r}; write a number of hours.") from None
+
+
+def _depend(tx: Tx, task_id: str, written: str, by: str) -> None:
+    """Let the task wait for exactly the tasks that are written; people write ids in many ways."""
+    wanted = [read_id(TASK, each) for each in _BETWEEN.split(written) if each]
+    before = waits_for(tx.connection, task_id)
+    for other in wanted:
+        if other not in before:
+            service.add_dependency(tx, task_id, other, by=by)
+    for other in before:
+        if other not in wanted:
+            service.remove_dependency(tx, task_id, other, by=by)

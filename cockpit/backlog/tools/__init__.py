@@ -1,0 +1,1 @@
+"""The work tools that the command line, MCP and HTTP share."""

@@ -1,0 +1,215 @@
+"""The work tools that find tasks: lists, one task, what to begin next. Names are the seeds'."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cockpit.backlog.response_modes import Fields, each, fitted, page, render_task
+from cockpit.backlog.tools.work_tool import Asked, WorkTool
+from cockpit.backlog.validation import BacklogInvalid
+from cockpit.store.backlog import dependencies, tasks, work_queue
+
+Status = Literal["todo", "in_progress", "review", "done", "blocked"]
+Priority = Literal["P0", "P1", "P2", "P3"]
+MOST_LISTED = 1000
+_COLUMNS = ("todo", "in_progress", "review", "blocked", "done")
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfTask:
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class GetNextTask:
+    fields: Fields = "standard"
+
+
+@dataclass(frozen=True, slots=True)
+class GetBlockedTasks:
+    fields: Fields = "minimal"
+
+
+@dataclass(frozen=True, slots=True)
+class GetTasks:
+    status: Status | None = None
+    priority: Priority | None = None
+    story_status: Status | None = None
+    epic_status: Status | None = None
+    limit: int = 50
+    offset: int = 0
+    fields: Fields = "minimal"
+
+
+@dataclass(frozen=True, slots=True)
+class GetTask:
+    task_id: str
+    fields: Fields = "standard"
+
+
+@dataclass(frozen=True, slots=True)
+class GetNextBatch:
+    batch_size: int | None = None
+    limit: int | None = None
+    fields: Fields = "minimal"
+
+
+@dataclass(frozen=True, slots=True)
+class GetKanbanBoard:
+    include_done: bool = False
+    limit_per_column: int = 20
+    fields: Fields = "minimal"
+
+
+def _get_tasks(asked: Asked, args: GetTasks) -> dict[str, Any]:
+    terms = {
+        "status": args.status,
+        "priority": args.priority,
+        "story_status": args.story_status,
+        "epic_status": args.epic_status,
+    }
+    return tasks_like(
+        asked.connection, terms, args.limit, args.offset, args.fields, asked.cap_tokens
+    )
+
+
+def tasks_like(
+    connection: sqlite3.Connection,
+    terms: Mapping[str, Any],
+    limit: int,
+    offset: int,
+    fields: str,
+    cap_tokens: int,
+) -> dict[str, Any]:
+    """A page of the tasks that :func:`cockpit.store.backlog.tasks.count` counts by these ``terms``."""
+    start = max(0, offset)
+    found = tasks.listed(connection, limit=listed(limit), offset=start, **terms)
+    total = tasks.count(connection, **terms)
+    return page(each(render_task, found, fields), cap_tokens, offset=start, total=total)
+
+
+def _get_task(asked: Asked, args: GetTask) -> dict[str, Any]:
+    told = render_task(tasks.load(asked.connection, args.task_id), args.fields)
+    return fitted(told, asked.cap_tokens)
+
+
+def _get_next_task(asked: Asked, args: GetNextTask) -> dict[str, Any]:
+    found = work_queue.next_batch(asked.connection, 1)
+    if not found:
+        return {"task": None, **_none_to_begin(asked)}
+    task = tasks.load(asked.connection, found[0].task_id)
+    return {"task": fitted(render_task(task, args.fields), asked.cap_tokens - 10)}
+
+
+def _get_next_batch(asked: Asked, args: GetNextBatch) -> dict[str, Any]:
+    size = 3 if args.batch_size is None and args.limit is None else args.batch_size or args.limit
+    found = work_queue.next_batch(asked.connection, listed(size or 1))
+    named = tasks.of_ids(asked.connection, [one.task_id for one in found])
+    items = each(render_task, named, args.fields)
+    if not items:
+        return {"tasks": [], **_none_to_begin(asked)}
+    ready = work_queue.ready_count(asked.connection)
+    return {**page(items, asked.cap_tokens - 10), "ready": ready}
+
+
+def _none_to_begin(asked: Asked) -> dict[str, Any]:
+    """Nothing is ready, or what is ready touches what the tasks of ``held_by`` are changing now."""
+    ready = work_queue.ready_count(asked.connection)
+    busy = [one.task_id for one in work_queue.running(asked.connection)[:10]] if ready else []
+    return {"ready": ready, **({"held_by": busy} if busy else {})}
+
+
+def _get_blocked_tasks(asked: Asked, args: GetBlockedTasks) -> dict[str, Any]:
+    found = tasks.listed(asked.connection, status="blocked", limit=MOST_LISTED)
+    items = [{**render_task(task, args.fields), "blocker": task.blocker} for task in found]
+    total = tasks.count(asked.connection, status="blocked")
+    return page(items, asked.cap_tokens, total=total)
+
+
+def _get_task_dependencies(asked: Asked, args: OfTask) -> dict[str, Any]:
+    return waits(asked, args.task_id)
+
+
+def _get_kanban_board(asked: Asked, args: GetKanbanBoard) -> dict[str, Any]:
+    columns = _COLUMNS if args.include_done else _COLUMNS[:-1]
+    room = asked.cap_tokens // len(columns) - 20
+    told: dict[str, Any] = {}
+    for status in columns:
+        total = tasks.count(asked.connection, status=status)
+        limit = listed(args.limit_per_column)
+        found = tasks.listed(asked.connection, status=status, limit=limit)
+        told[status] = {
+            "count": total,
+            **page(each(render_task, found, args.fields), room, total=total),
+        }
+    return {"columns": told}
+
+
+def waits(asked: Asked, task_id: str) -> dict[str, Any]:
+    """What the task waits for, and what waits for it."""
+    task = tasks.load(asked.connection, task_id)
+    before = [
+        {
+            "id": one.depends_on_task_id,
+            "title": one.depends_on_title,
+            "status": one.depends_on_status,
+            "type": one.dependency_type,
+            "waits": one.waits,
+        }
+        for one in dependencies.of_task(asked.connection, task.task_id)
+    ]
+    behind = [
+        {"id": one.task_id, "title": one.title, "status": one.status, "type": one.dependency_type}
+        for one in dependencies.dependents(asked.connection, task.task_id)
+    ]
+    told = {"id": task.task_id, "status": task.status, "depends_on": before, "dependents": behind}
+    return fitted(told, asked.cap_tokens)
+
+
+def listed(number: int) -> int:
+    """A length that a list may have."""
+    if not 1 <= number <= MOST_LISTED:
+        raise BacklogInvalid(f"A list holds 1 to {MOST_LISTED}, not {number}; page with offset.")
+    return number
+
+
+FINDING_TOOLS: tuple[WorkTool, ...] = (
+    WorkTool("get_tasks", "core", False, "List tasks.", GetTasks, _get_tasks),
+    WorkTool("get_task", "core", False, "One task.", GetTask, _get_task),
+    WorkTool("get_next_task", "standard", False, "The one to begin.", GetNextTask, _get_next_task),
+    WorkTool(
+        "get_next_batch",
+        "core",
+        False,
+        "Tasks to begin now.",
+        GetNextBatch,
+        _get_next_batch,
+    ),
+    WorkTool(
+        "get_blocked_tasks",
+        "standard",
+        False,
+        "What is blocked, by what.",
+        GetBlockedTasks,
+        _get_blocked_tasks,
+    ),
+    WorkTool(
+        "get_task_dependencies",
+        "standard",
+        False,
+        "What it waits for, what waits for it.",
+        OfTask,
+        _get_task_dependencies,
+    ),
+    WorkTool(
+        "get_kanban_board", "all", False, "Tasks by status.", GetKanbanBoard, _get_kanban_board
+    ),
+)

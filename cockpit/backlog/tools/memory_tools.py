@@ -1,0 +1,130 @@
+"""The work tools of memory: the context of a session, work in progress, and handoffs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cockpit.backlog.response_modes import Fields, fitted
+from cockpit.backlog.session_context import session_context
+from cockpit.backlog.tools.work_tool import Asked, WorkTool
+from cockpit.store.backlog import epics, handoffs, stories, tasks, wip
+
+
+@dataclass(frozen=True, slots=True)
+class GetSessionContext:
+    fields: Fields = "minimal"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTaskWip:
+    task_id: str
+    wip_data: Mapping[str, Any] = field(metadata={"description": f"keys {', '.join(wip.KEYS)}"})
+
+
+@dataclass(frozen=True, slots=True)
+class SetTaskHandoff:
+    task_id: str
+    status: Literal["PASS", "FAIL", "BLOCKED"]
+    summary: str
+    files_changed: tuple[str, ...] = ()
+    full_details: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetTaskHandoff:
+    task_id: str
+    include_details: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OfStory:
+    story_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfEpic:
+    epic_id: str
+
+
+def _get_session_context(asked: Asked, args: GetSessionContext) -> dict[str, Any]:
+    return fitted(session_context(asked.connection, args.fields), asked.cap_tokens)
+
+
+def _update_task_wip(asked: Asked, args: UpdateTaskWip) -> dict[str, Any]:
+    task_id = tasks.load(asked.connection, args.task_id).task_id
+    merged = wip.update(asked.tx, task_id, args.wip_data, by=asked.by, session_id=asked.session_id)
+    told = {"id": task_id, "phase": merged.get("phase"), "next_step": merged.get("next_step")}
+    return fitted(told, asked.cap_tokens)
+
+
+def _set_task_handoff(asked: Asked, args: SetTaskHandoff) -> dict[str, Any]:
+    made = handoffs.set_handoff(
+        asked.tx,
+        args.task_id,
+        args.status,
+        args.summary,
+        args.files_changed,
+        args.full_details,
+        by=asked.by,
+        session_id=asked.session_id,
+    )
+    return dict(made.brief())
+
+
+def _get_task_handoff(asked: Asked, args: GetTaskHandoff) -> dict[str, Any]:
+    found = handoffs.load(asked.connection, args.task_id)
+    return fitted(found.body(details=args.include_details), asked.cap_tokens)
+
+
+def _compact_story_handoffs(asked: Asked, args: OfStory) -> dict[str, Any]:
+    story = stories.load(asked.connection, args.story_id)
+    return {"compacted": handoffs.compact_story(asked.tx, story.story_id, by=asked.by)}
+
+
+def _delete_epic_handoffs(asked: Asked, args: OfEpic) -> dict[str, Any]:
+    epic = epics.load(asked.connection, args.epic_id)
+    return {"archived": handoffs.archive_epic(asked.tx, epic.epic_id, by=asked.by)}
+
+
+MEMORY_TOOLS: tuple[WorkTool, ...] = (
+    WorkTool(
+        "get_session_context",
+        "core",
+        False,
+        "Start here.",
+        GetSessionContext,
+        _get_session_context,
+    ),
+    WorkTool(
+        "update_task_wip", "core", True, "Save work in progress.", UpdateTaskWip, _update_task_wip
+    ),
+    WorkTool(
+        "set_task_handoff",
+        "core",
+        True,
+        "Say how a task ended.",
+        SetTaskHandoff,
+        _set_task_handoff,
+    ),
+    WorkTool(
+        "get_task_handoff", "core", False, "How a task ended.", GetTaskHandoff, _get_task_handoff
+    ),
+    WorkTool(
+        "compact_story_handoffs",
+        "all",
+        True,
+        "Drop the details of a story's handoffs.",
+        OfStory,
+        _compact_story_handoffs,
+    ),
+    WorkTool(
+        "delete_epic_handoffs",
+        "all",
+        True,
+        "Archive an epic's handoffs.",
+        OfEpic,
+        _delete_epic_handoffs,
+    ),
+)

@@ -1,0 +1,197 @@
+"""The work tools about stories and epics, and the state of the project as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cockpit.backlog import service
+from cockpit.backlog.response_modes import (
+    Fields,
+    each,
+    fitted,
+    page,
+    render_epic,
+    render_story,
+    render_task,
+)
+from cockpit.backlog.tools.find_tools import MOST_LISTED, Nothing, Priority, Status, listed
+from cockpit.backlog.tools.work_tool import Asked, WorkTool, said
+from cockpit.backlog.validation import BacklogInvalid
+from cockpit.store.backlog import epics, stories, tasks, work_queue
+
+StoryStatus = Literal["todo", "in_progress", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStory:
+    title: str
+    epic_id: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetStory:
+    story_id: str
+    fields: Fields = "standard"
+
+
+@dataclass(frozen=True, slots=True)
+class ListStories:
+    epic_id: str | None = None
+    status: StoryStatus | None = None
+    limit: int = 50
+    offset: int = 0
+    fields: Fields = "minimal"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStory:
+    story_id: str
+    title: str | None = None
+    description: str | None = None
+    status: StoryStatus | None = None
+    epic_id: str | None = said("empty: belongs to none")
+
+
+@dataclass(frozen=True, slots=True)
+class CreateEpic:
+    title: str
+    project_id: str | None = said("ignored: there is one project")
+    description: str | None = None
+    priority: Priority = "P2"
+
+
+@dataclass(frozen=True, slots=True)
+class GetEpic:
+    epic_id: str
+    fields: Fields = "standard"
+
+
+@dataclass(frozen=True, slots=True)
+class GetEpics:
+    status: Status | None = None
+    priority: Priority | None = None
+    limit: int = 50
+    offset: int = 0
+    fields: Fields = "minimal"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateEpic:
+    epic_id: str
+    title: str | None = None
+    description: str | None = None
+    priority: Priority | None = None
+    status: Status | None = None
+
+
+def _create_story(asked: Asked, args: CreateStory) -> dict[str, Any]:
+    made = service.create_story(
+        asked.tx, args.title, epic_id=args.epic_id, description=args.description or "", by=asked.by
+    )
+    return render_story(made)
+
+
+def _get_story(asked: Asked, args: GetStory) -> dict[str, Any]:
+    story = stories.load(asked.connection, args.story_id)
+    found = tasks.listed(asked.connection, story_id=story.story_id, limit=MOST_LISTED)
+    total = tasks.count(asked.connection, story_id=story.story_id)
+    told = fitted(render_story(story, args.fields), asked.cap_tokens // 2)
+    return {**told, **page(each(render_task, found, "minimal"), asked.cap_tokens // 2, total=total)}
+
+
+def _list_stories(asked: Asked, args: ListStories) -> dict[str, Any]:
+    limit, offset = listed(args.limit), max(0, args.offset)
+    # One more than asked tells whether any is left; how many, nobody needs.
+    found = stories.listed(
+        asked.connection, epic_id=args.epic_id, status=args.status, limit=limit + 1, offset=offset
+    )
+    items = each(render_story, found[:limit], args.fields)
+    total = offset + len(found)
+    return page(items, asked.cap_tokens, name="stories", offset=offset, total=total)
+
+
+def _update_story(asked: Asked, args: UpdateStory) -> dict[str, Any]:
+    changes = _said(args, "story_id")
+    return render_story(service.update_story(asked.tx, args.story_id, changes, by=asked.by))
+
+
+def _create_epic(asked: Asked, args: CreateEpic) -> dict[str, Any]:
+    made = service.create_epic(
+        asked.tx,
+        args.title,
+        description=args.description or "",
+        priority=args.priority,
+        source=asked.by,
+        by=asked.by,
+    )
+    return render_epic(made)
+
+
+def _get_epic(asked: Asked, args: GetEpic) -> dict[str, Any]:
+    epic = epics.load(asked.connection, args.epic_id)
+    found = stories.listed(asked.connection, epic_id=epic.epic_id, limit=MOST_LISTED)
+    told = fitted(render_epic(epic, args.fields), asked.cap_tokens // 2)
+    items = each(render_story, found, "minimal")
+    return {**told, **page(items, asked.cap_tokens // 2, name="stories")}
+
+
+def _get_epics(asked: Asked, args: GetEpics) -> dict[str, Any]:
+    limit, offset = listed(args.limit), max(0, args.offset)
+    found = epics.listed(
+        asked.connection,
+        status=args.status,
+        priority=args.priority,
+        limit=limit + 1,
+        offset=offset,
+    )
+    items = each(render_epic, found[:limit], args.fields)
+    total = offset + len(found)
+    return page(items, asked.cap_tokens, name="epics", offset=offset, total=total)
+
+
+def _update_epic(asked: Asked, args: UpdateEpic) -> dict[str, Any]:
+    changes = _said(args, "epic_id")
+    made = service.update_epic(asked.tx, args.epic_id, changes, by=asked.by)
+    return {**render_epic(made), "priority": made.priority}
+
+
+def _get_project_status(asked: Asked, _: Nothing) -> dict[str, Any]:
+    def counted(sql: str) -> dict[str, int]:
+        return dict(asked.connection.execute(sql).fetchall())
+
+    return {
+        "tasks": counted("SELECT status, count(*) FROM tasks GROUP BY status"),
+        "stories": counted("SELECT status, count(*) FROM stories GROUP BY status"),
+        "epics": counted("SELECT status, count(*) FROM epics GROUP BY status"),
+        "ready": work_queue.ready_count(asked.connection),
+    }
+
+
+def _said(args: Any, identity: str) -> dict[str, Any]:
+    names = [name for name in args.__slots__ if name != identity]
+    changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if not changes:
+        raise BacklogInvalid(f"Say what to change: {', '.join(names)}.")
+    return changes
+
+
+PLAN_TOOLS: tuple[WorkTool, ...] = (
+    WorkTool(
+        "get_project_status",
+        "standard",
+        False,
+        "How many stand where.",
+        Nothing,
+        _get_project_status,
+    ),
+    WorkTool("create_story", "standard", True, "Add a story.", CreateStory, _create_story),
+    WorkTool("get_story", "standard", False, "A story and its tasks.", GetStory, _get_story),
+    WorkTool("list_stories", "standard", False, "List stories.", ListStories, _list_stories),
+    WorkTool("update_story", "all", True, "Change a story.", UpdateStory, _update_story),
+    WorkTool("create_epic", "standard", True, "Add an epic.", CreateEpic, _create_epic),
+    WorkTool("get_epic", "standard", False, "An epic and its stories.", GetEpic, _get_epic),
+    WorkTool("get_epics", "standard", False, "List epics.", GetEpics, _get_epics),
+    WorkTool("update_epic", "all", True, "Change an epic.", UpdateEpic, _update_epic),
+)

@@ -1,0 +1,313 @@
+"""The work tools that change tasks: begin, note, block, finish. Names and parameters are the seeds'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cockpit.backlog import service
+from cockpit.backlog.response_modes import fitted, render_task
+from cockpit.backlog.tools.find_tools import OfTask, Status, waits
+from cockpit.backlog.tools.work_tool import Asked, WorkTool, said
+from cockpit.backlog.validation import BacklogInvalid
+from cockpit.store.backlog import tasks
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTaskStatus:
+    task_id: str
+    status: Status
+    notes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddTaskActivity:
+    task_id: str
+    activity_type: Literal["note", "file_change", "decision", "progress"]
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetHandoffNotes:
+    task_id: str
+    notes: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTaskProgress:
+    task_id: str
+    progress_percent: int
+    context_summary: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetBlocker:
+    task_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetNeedsRework:
+    task_id: str
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTask:
+    title: str
+    story_id: str | None = None
+    task_type: str | None = None
+    description: str | None = None
+    acceptance_criteria: str | None = None
+    estimate_hours: float | None = None
+    packages: tuple[str, ...] | None = None
+    files: tuple[str, ...] | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTask:
+    task_id: str
+    title: str | None = None
+    description: str | None = None
+    acceptance_criteria: str | None = None
+    task_type: str | None = None
+    estimate_hours: float | None = None
+    story_id: str | None = said("empty: belongs to none")
+    packages: tuple[str, ...] | None = None
+    files: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveTask:
+    task_id: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReopenTask:
+    task_id: str
+    notes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddDependency:
+    task_id: str
+    depends_on_task_id: str
+    dependency_type: Literal["blocks", "requires", "relates_to"] = "blocks"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveDependency:
+    task_id: str
+    depends_on_task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummarizeTaskActivity:
+    task_id: str
+    delete_raw: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTaskFailure:
+    task_id: str
+    failure_type: Literal["spec", "quality", "implementation"]
+    reason: str
+    attempt: int | None = None
+
+
+def _update_task_status(asked: Asked, args: UpdateTaskStatus) -> dict[str, Any]:
+    reached = service.set_status(
+        asked.tx, args.task_id, args.status, args.notes, by=asked.by, session_id=asked.session_id
+    )
+    return {**_standing(asked, args.task_id), "boundaries": reached.body()}
+
+
+def _add_task_activity(asked: Asked, args: AddTaskActivity) -> dict[str, Any]:
+    made = service.add_activity(
+        asked.tx, args.task_id, args.activity_type, args.description, by=asked.by
+    )
+    return {"id": made.task_id, "activity_id": made.activity_id}
+
+
+def _set_handoff_notes(asked: Asked, args: SetHandoffNotes) -> dict[str, Any]:
+    return _updated(asked, args.task_id, {"handoff_notes": args.notes})
+
+
+def _update_task_progress(asked: Asked, args: UpdateTaskProgress) -> dict[str, Any]:
+    changes = {"progress_percent": args.progress_percent, "context_summary": args.context_summary}
+    return {
+        **_updated(asked, args.task_id, changes),
+        "progress_percent": args.progress_percent,
+    }
+
+
+def _set_blocker(asked: Asked, args: SetBlocker) -> dict[str, Any]:
+    service.block(asked.tx, args.task_id, args.reason, by=asked.by, session_id=asked.session_id)
+    return _standing(asked, args.task_id)
+
+
+def _resolve_blocker(asked: Asked, args: OfTask) -> dict[str, Any]:
+    service.resolve_blocker(asked.tx, args.task_id, by=asked.by)
+    return _standing(asked, args.task_id)
+
+
+def _set_needs_rework(asked: Asked, args: SetNeedsRework) -> dict[str, Any]:
+    made = service.set_needs_rework(asked.tx, args.task_id, args.value, by=asked.by)
+    return {"id": made.task_id, "needs_rework": made.needs_rework}
+
+
+def _create_task(asked: Asked, args: CreateTask) -> dict[str, Any]:
+    made = service.create_task(
+        asked.tx,
+        args.title,
+        story_id=args.story_id,
+        by=asked.by,
+        task_type=args.task_type,
+        description=args.description,
+        acceptance_criteria=args.acceptance_criteria,
+        estimate_hours=args.estimate_hours,
+        packages=args.packages,
+        files=args.files,
+        source=args.source or asked.by,
+    )
+    return render_task(made)
+
+
+def _update_task(asked: Asked, args: UpdateTask) -> dict[str, Any]:
+    names = [name for name in args.__slots__ if name != "task_id"]
+    changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if not changes:
+        raise BacklogInvalid(f"Say what to change of {args.task_id}: {', '.join(names)}.")
+    return _updated(asked, args.task_id, changes)
+
+
+def _archive_task(asked: Asked, args: ArchiveTask) -> dict[str, Any]:
+    reached = service.archive(asked.tx, args.task_id, args.reason, by=asked.by)
+    return {**_standing(asked, args.task_id), "boundaries": reached.body()}
+
+
+def _reopen_task(asked: Asked, args: ReopenTask) -> dict[str, Any]:
+    service.reopen(asked.tx, args.task_id, args.notes, by=asked.by)
+    return _standing(asked, args.task_id)
+
+
+def _add_dependency(asked: Asked, args: AddDependency) -> dict[str, Any]:
+    service.add_dependency(
+        asked.tx, args.task_id, args.depends_on_task_id, args.dependency_type, by=asked.by
+    )
+    return waits(asked, args.task_id)
+
+
+def _remove_dependency(asked: Asked, args: RemoveDependency) -> dict[str, Any]:
+    service.remove_dependency(asked.tx, args.task_id, args.depends_on_task_id, by=asked.by)
+    return waits(asked, args.task_id)
+
+
+def _summarize_task_activity(asked: Asked, args: SummarizeTaskActivity) -> dict[str, Any]:
+    summary = service.summarize_activity(
+        asked.tx, args.task_id, delete_raw=args.delete_raw, by=asked.by
+    )
+    return fitted({"summary": summary}, asked.cap_tokens)
+
+
+def _record_task_failure(asked: Asked, args: RecordTaskFailure) -> dict[str, Any]:
+    made = service.record_failure(
+        asked.tx, args.task_id, args.failure_type, args.reason, args.attempt, by=asked.by
+    )
+    return {"id": made.task_id, "attempt": made.attempt, "failure_type": made.failure_type}
+
+
+def _updated(asked: Asked, task_id: str, changes: dict[str, Any]) -> dict[str, Any]:
+    made = service.update_task(asked.tx, task_id, changes, by=asked.by, session_id=asked.session_id)
+    return render_task(made)
+
+
+def _standing(asked: Asked, task_id: str) -> dict[str, Any]:
+    task = tasks.load(asked.connection, task_id)
+    return {"id": task.task_id, "status": task.status}
+
+
+TASK_TOOLS: tuple[WorkTool, ...] = (
+    WorkTool(
+        "update_task_status",
+        "core",
+        True,
+        "Say how a task stands.",
+        UpdateTaskStatus,
+        _update_task_status,
+    ),
+    WorkTool(
+        "add_task_activity",
+        "core",
+        True,
+        "Note what happened.",
+        AddTaskActivity,
+        _add_task_activity,
+    ),
+    WorkTool(
+        "set_handoff_notes",
+        "standard",
+        True,
+        "Notes for who goes on.",
+        SetHandoffNotes,
+        _set_handoff_notes,
+    ),
+    WorkTool(
+        "update_task_progress",
+        "standard",
+        True,
+        "How far it is.",
+        UpdateTaskProgress,
+        _update_task_progress,
+    ),
+    WorkTool("set_blocker", "core", True, "It cannot go on.", SetBlocker, _set_blocker),
+    WorkTool("resolve_blocker", "standard", True, "It can go on.", OfTask, _resolve_blocker),
+    WorkTool(
+        "set_needs_rework",
+        "standard",
+        True,
+        "It is to be done again.",
+        SetNeedsRework,
+        _set_needs_rework,
+    ),
+    WorkTool("create_task", "core", True, "Add a task.", CreateTask, _create_task),
+    WorkTool("update_task", "standard", True, "Change a task.", UpdateTask, _update_task),
+    WorkTool("archive_task", "all", True, "Nobody will do it.", ArchiveTask, _archive_task),
+    WorkTool(
+        "reopen_task", "standard", True, "It is to be done after all.", ReopenTask, _reopen_task
+    ),
+    WorkTool(
+        "add_dependency",
+        "standard",
+        True,
+        "The first waits for the second.",
+        AddDependency,
+        _add_dependency,
+    ),
+    WorkTool(
+        "remove_dependency",
+        "standard",
+        True,
+        "It waits no more.",
+        RemoveDependency,
+        _remove_dependency,
+    ),
+    WorkTool(
+        "summarize_task_activity",
+        "all",
+        True,
+        "Sum up its activity as context_summary.",
+        SummarizeTaskActivity,
+        _summarize_task_activity,
+    ),
+    WorkTool(
+        "record_task_failure",
+        "standard",
+        True,
+        "An attempt failed.",
+        RecordTaskFailure,
+        _record_task_failure,
+    ),
+)

@@ -1,0 +1,35 @@
+"""The table of work tools: what the command line, MCP and HTTP can ask of the backlog.
+
+Names and parameters are those of the seeds (``mcp__ohno__*``), so that agents and prompts written for
+them work here. Source: design of the faces; seed 004.
+"""
+
+from __future__ import annotations
+
+from cockpit.backlog.tools.find_tools import FINDING_TOOLS
+from cockpit.backlog.tools.memory_tools import MEMORY_TOOLS
+from cockpit.backlog.tools.story_tools import PLAN_TOOLS
+from cockpit.backlog.tools.task_tools import TASK_TOOLS
+from cockpit.backlog.tools.work_tool import Tier, WorkTool
+from cockpit.core.errors import NotFound
+
+WORK_TOOLS: tuple[WorkTool, ...] = (*FINDING_TOOLS, *TASK_TOOLS, *MEMORY_TOOLS, *PLAN_TOOLS)
+"""Every work tool, each name once."""
+
+_TIERS: tuple[Tier, ...] = ("core", "standard", "all")
+
+
+def of_tier(tier: Tier) -> tuple[WorkTool, ...]:
+    """The tools of that tier: ``core`` the dozen that an agent needs while it works."""
+    within = _TIERS[: _TIERS.index(tier) + 1]
+    return tuple(tool for tool in WORK_TOOLS if tool.tier in within)
+
+
+def named(name: str) -> WorkTool:
+    """The tool of that name. Raises :class:`~cockpit.core.errors.NotFound`."""
+    for tool in WORK_TOOLS:
+        if tool.name == name:
+            return tool
+    raise NotFound(
+        f"There is no work tool {name}; there is {', '.join(t.name for t in WORK_TOOLS)}."
+    )

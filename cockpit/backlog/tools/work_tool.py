@@ -1,0 +1,89 @@
+"""A work tool: one named thing that can be asked of the backlog, for every face alike."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cockpit.access.principals import Caller, at_a_task
+from cockpit.access.token_scopes import WORK_READ, WORK_WRITE, NotAllowed
+from cockpit.backlog.response_modes import ANSWER_TOKENS
+from cockpit.loop.decisions.profile_change_results import actor_of
+from cockpit.store.db.transaction import Tx
+
+Tier = Literal["core", "standard", "all"]
+
+
+_KEPT = frozenset(
+    [
+        *("update_task_status", "set_blocker", "resolve_blocker", "set_needs_rework"),
+        *("archive_task", "reopen_task", "record_task_failure", "set_task_handoff"),
+        *("update_story", "update_epic", "compact_story_handoffs", "delete_epic_handoffs"),
+    ]
+)
+"""Tools that would move a task which cockpit is just doing, or let go of what its report still needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where and by whom a tool is called. ``tx`` is None for a tool that only reads."""
+
+    connection: sqlite3.Connection
+    writing: Tx | None
+    by: str
+    session_id: str
+    cap_tokens: int
+
+    @property
+    def tx(self) -> Tx:
+        """The transaction of a tool that writes. Raises ``RuntimeError`` where there is none."""
+        if self.writing is None:
+            raise RuntimeError("a tool that writes was called on a read connection")
+        return self.writing
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTool:
+    """One tool. ``parameters`` is the frozen dataclass that its arguments are read into.
+
+    ``tier`` is the smallest set of tools that it belongs to: ``core`` ⊂ ``standard`` ⊂ ``all``.
+    """
+
+    name: str
+    tier: Tier
+    writes: bool
+    description: str
+    parameters: type[Any]
+    answer: Callable[[Asked, Any], Any]
+
+    def run(
+        self,
+        where: Tx | sqlite3.Connection,
+        caller: Caller,
+        args: Any,
+        *,
+        session_id: str = "",
+        cap_tokens: int = ANSWER_TOKENS,
+    ) -> Any:
+        """What the tool answers, as a JSON value of at most ``cap_tokens`` tokens.
+
+        ``where`` is the open transaction of a tool that writes, a read connection for any other.
+        Raises ``NotAllowed`` without the scope, and the services' ``CockpitError``.
+        """
+        scope = WORK_WRITE if self.writes else WORK_READ
+        caller.require(scope, f"call {self.name}")
+        if self.name in _KEPT and at_a_task(caller.namespace):
+            raise NotAllowed(
+                f"{caller.namespace} does one task for cockpit, which keeps itself how tasks stand: "
+                f"{self.name} is not for it. Say in your last message how your work ended."
+            )
+        tx = where if isinstance(where, Tx) else None
+        connection = where.connection if isinstance(where, Tx) else where
+        return self.answer(Asked(connection, tx, actor_of(caller), session_id, cap_tokens), args)
+
+
+def said(words: str, default: Any = None) -> Any:
+    """A field whose name does not say everything."""
+    return field(default=default, metadata={"description": words})

@@ -1,0 +1,143 @@
+"""What is written into the backlog, checked: the words of a title, a type, a number of hours.
+
+Every refusal says what may stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from cockpit.core.errors import CockpitError
+from cockpit.store.backlog.epics import PRIORITIES, STATUSES
+
+TASK_TYPES = (
+    "feature",
+    "bug",
+    "chore",
+    "spike",
+    "test",
+    "docs",
+    "refactor",
+    "api",
+    "implement",
+    "investigate",
+)
+LONGEST_TITLE = 300
+LONGEST_TEXT = 60_000
+MOST_PATHS = 500
+_LONGEST_PATH = 1_000
+_MOST_HOURS = 10_000.0
+_MOST_ATTEMPTS = 1_000
+
+
+class BacklogInvalid(CockpitError):
+    """What was given cannot stand in the backlog; nothing changed."""
+
+    code = "usage"
+
+
+def one_of(what: str, value: str, allowed: Collection[str]) -> str:
+    """``value``, which is one of ``allowed``."""
+    if value not in allowed:
+        raise BacklogInvalid(f"{what} is {value[:40]!r}; it can be {', '.join(allowed)}.")
+    return value
+
+
+def status(value: str) -> str:
+    """A status. ``open`` and ``closed`` are no statuses here."""
+    return one_of("The status", value, STATUSES)
+
+
+def title(words: str) -> str:
+    """A title: one line of at most :data:`LONGEST_TITLE` characters."""
+    line = " ".join(words.split())
+    if not line:
+        raise BacklogInvalid("The title is empty; say in a line what is to be done.")
+    if len(line) > LONGEST_TITLE:
+        raise BacklogInvalid(
+            f"The title has {len(line)} characters and may have {LONGEST_TITLE}; put the rest into"
+            " the description."
+        )
+    return line
+
+
+def text(what: str, words: str) -> str:
+    """Words of at most :data:`LONGEST_TEXT` characters."""
+    if len(words) > LONGEST_TEXT:
+        raise BacklogInvalid(
+            f"{what} has {len(words):,} characters and may have {LONGEST_TEXT:,}; put it into a file"
+            " and name that."
+        )
+    return words.strip()
+
+
+def paths(what: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Packages or files: each once, sorted."""
+    if isinstance(given, str) or not all(isinstance(path, str) for path in given):
+        raise BacklogInvalid(f"{what} are a list of words, not {str(given)[:40]!r}.")
+    found = tuple(sorted({path.strip() for path in given if path.strip()}))
+    if len(found) > MOST_PATHS:
+        raise BacklogInvalid(
+            f"{what}: {len(found)} are too many ({MOST_PATHS}); name their directory."
+        )
+    if any(len(path) > _LONGEST_PATH for path in found):
+        raise BacklogInvalid(f"{what}: one is longer than {_LONGEST_PATH} characters.")
+    return found
+
+
+def hours(value: float | None) -> float | None:
+    """An estimate in hours."""
+    if value is not None and not 0 <= value <= _MOST_HOURS:
+        raise BacklogInvalid(f"The estimate is {value:g} hours; it can be 0 to {_MOST_HOURS:g}.")
+    return value
+
+
+def percent(value: int) -> int:
+    """Progress, 0 to 100."""
+    if not 0 <= value <= 100:
+        raise BacklogInvalid(f"Progress is {value} percent; it can be 0 to 100.")
+    return value
+
+
+def attempt(value: int) -> int:
+    """Which attempt it was, from 1."""
+    if not 1 <= value <= _MOST_ATTEMPTS:
+        raise BacklogInvalid(f"Attempts are counted from 1 to {_MOST_ATTEMPTS}; this says {value}.")
+    return value
+
+
+def priority(value: str) -> str:
+    """``P0`` (most urgent) to ``P3``."""
+    return one_of("The priority", value.upper(), PRIORITIES)
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "title": title,
+    "description": lambda words: text("The description", words),
+    "acceptance_criteria": lambda words: text("The acceptance criteria", words),
+    "context_summary": lambda words: text("The summary", words),
+    "handoff_notes": lambda words: text("The notes", words),
+    "task_type": lambda value: one_of("The type", value, TASK_TYPES),
+    "estimate_hours": hours,
+    "progress_percent": percent,
+    "priority": priority,
+    "status": status,
+    "source": lambda words: text("The source", words),
+    "packages": lambda given: paths("Packages", given),
+    "files": lambda given: paths("Files", given),
+    "needs_rework": bool,
+    "session_id": str,
+}
+
+
+def changes(given: Mapping[str, Any], allowed: Collection[str]) -> dict[str, Any]:
+    """The fields of ``given`` that are said (not None), each checked; ``allowed`` are their names.
+
+    Raises :class:`BacklogInvalid`.
+    """
+    said = {name: value for name, value in given.items() if value is not None}
+    strange = sorted(set(said) - set(allowed))
+    if strange:
+        raise BacklogInvalid(f"There is no {strange[0]} to set; there is {', '.join(allowed)}.")
+    return {name: _READ[name](value) if name in _READ else value for name, value in said.items()}

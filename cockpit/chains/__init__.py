@@ -1,0 +1,1 @@
+"""Chains: batches of tasks done by one worker process after another."""

@@ -1,0 +1,1 @@
+"""The report of a chain, and the measures over chains."""

@@ -1,0 +1,1 @@
+"""Commands about tasks, stories, epics, plans, work in progress and handoffs."""

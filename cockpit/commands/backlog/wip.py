@@ -1,0 +1,170 @@
+"""``cockpit wip``: what is under way on a task, and merging more into it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cockpit.commands.command_caller import TOKEN, calling
+from cockpit.commands.open_project import WrongUse, here, look, open_store
+from cockpit.commands.terminal import say, show, show_json
+from cockpit.core.errors import NotFound
+from cockpit.store.backlog import tasks, wip
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+
+    from cockpit.store.backlog.tasks import Task
+    from cockpit.store.db.transaction import Tx
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+_SHOWN = 10
+_LISTS = ("files_modified", "decisions", "errors")
+_OBJECTS = ("test_results",)
+_RESULTS = ("runner", "ran", "outcome", "counted", "passed", "failed", "skipped", "failing_test")
+
+
+@click.group("wip", short_help="What is under way on a task.")
+def work_in_progress() -> None:
+    """Work in progress: kept as it changes, by agents, by hooks and by hand.
+
+    Without TASK it is the task in progress, when there is one.
+    """
+
+
+@work_in_progress.command("show")
+@click.argument("task", default="")
+@AS_JSON
+def show_wip(task: str, as_json: bool) -> None:
+    """Show what is under way on TASK."""
+    found = look(lambda connection: _chosen(connection, task))
+    if as_json:
+        show_json({"task_id": found.task_id, "updated_at": found.wip_updated_at, "wip": found.wip})
+        return
+    if not found.wip:
+        say(f"Nothing is known yet of work on {found.task_id}: {found.title}")
+        return
+    from cockpit.learn.resume_text import resume_line
+
+    show(f"{found.task_id} · {found.status.replace('_', ' ')} · {found.title}")
+    show(resume_line(found))
+    show("")
+    show("\n".join(_lines(found.wip)))
+
+
+@work_in_progress.command("set")
+@click.argument("task")
+@click.argument("changes", nargs=-1, metavar="KEY=VALUE…")
+@click.option("--json", "source", metavar="FILE|-", help="Merge this JSON object.")
+@TOKEN
+def set_wip(task: str, changes: tuple[str, ...], source: str | None, token: str) -> None:
+    """Merge KEY=VALUE… into what is known of TASK, and print all of it as JSON.
+
+    VALUE is JSON where it reads as such and words otherwise; decision=…, error=… and file=… add one,
+    as in: cockpit wip set T-42 phase=testing decision="JWT: stateless" next_step="fix the test"
+    """
+    patch = _read(source) if source is not None else {}
+    for change in changes:
+        _put(patch, change)
+    if not patch:
+        raise WrongUse("Say what is new, for example phase=testing, or give --json FILE.")
+
+    def step(tx: Tx) -> dict[str, Any]:
+        from cockpit.access.token_scopes import WORK_WRITE
+        from cockpit.loop.decisions.profile_change_results import actor_of
+
+        caller = calling(tx, token)
+        caller.require(WORK_WRITE, "change work in progress")
+        return wip.update(tx, task, patch, by=actor_of(caller))
+
+    look(lambda connection: tasks.load(connection, task))
+    with open_store(here()) as store:
+        show_json(store.write_now(step))
+
+
+def _chosen(connection: sqlite3.Connection, named: str) -> Task:
+    if named:
+        return tasks.load(connection, named)
+    running = tasks.listed(connection, status="in_progress", limit=2)
+    if len(running) == 1:
+        return running[0]
+    if running:
+        raise WrongUse("Several tasks are in progress; say which: cockpit wip show T-42.")
+    raise NotFound("No task is in progress. `cockpit tasks start T-42` begins one.")
+
+
+def _read(source: str) -> dict[str, Any]:
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUse(f"{source} cannot be read: {error}") from error
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WrongUse(
+            f"{'What came in' if source == '-' else source} is no JSON: {error}."
+        ) from error
+    if not isinstance(read, dict):
+        raise WrongUse('Work in progress is a JSON object, such as {"phase": "testing"}.')
+    return read
+
+
+def _put(patch: dict[str, Any], change: str) -> None:
+    key, equals, text = change.partition("=")
+    if not equals:
+        raise WrongUse(f"{change!r} is no KEY=VALUE; the keys are {', '.join(wip.KEYS)}.")
+    value = _value(text)
+    plural = {"decision": "decisions", "error": "errors", "file": "files_modified"}.get(key, key)
+    holder, dot, member = plural.partition(".")
+    if dot and holder in _OBJECTS:
+        patch.setdefault(holder, {})[member] = value
+    elif plural != key:
+        patch.setdefault(plural, []).append(text if not isinstance(value, dict) else value)
+    elif key in _LISTS:
+        patch.setdefault(key, []).extend(value if isinstance(value, list) else [text])
+    else:
+        patch[key] = value if isinstance(value, bool | dict) else text
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _lines(known: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for key in wip.KEYS:
+        value = known.get(key)
+        if value is None or value == []:
+            continue
+        if isinstance(value, list):
+            left = len(value) - _SHOWN
+            lines.append(f"{key} ({len(value)})")
+            lines += [f"  {_told(one)}" for one in value[-_SHOWN:]]
+            lines += [
+                f"  and {left} older" if key != "files_modified" else f"  and {left} more"
+            ] * (left > 0)
+        else:
+            lines.append(f"{key}: {_told(value)}")
+    return lines
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, dict):
+        return str(value)
+    if "decision" in value:
+        return f"{value['decision']}" + (f": {value['reason']}" if value.get("reason") else "")
+    if "message" in value:
+        where = f"{value['file']}: " if value.get("file") else ""
+        return f"{value.get('type', 'error')}: {where}{value['message']}"
+    names = [*(name for name in _RESULTS if name in value), *sorted(set(value) - set(_RESULTS))]
+    return ", ".join(f"{name} {_told(value[name])}" for name in names if value[name] != "")

@@ -1,0 +1,61 @@
+"""The process of one session of a chain: begun by whoever watches over the chain, never by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+from cockpit.commands.exit_codes import Exit
+from cockpit.commands.open_project import here, open_store, settings_of
+from cockpit.commands.terminal import say
+from cockpit.core.errors import IllegalTransition
+from cockpit.store.chains import chains
+
+if TYPE_CHECKING:
+    from cockpit.core.project_paths import Place
+    from cockpit.store.chains.workers import ChainSession
+    from cockpit.store.db.database import Store
+
+
+def be_session(chain_id: str, ordinal: int) -> Exit:
+    """Be that session until it ends. A signal lets the chain come to rest, a second one stops it."""
+    place = here()
+    with open_store(place) as store:
+        ended = asyncio.run(_run(store, place, chain_id, ordinal))
+    return Exit.DONE if ended.status == "clean" else Exit.INTERRUPTED
+
+
+async def _run(store: Store, place: Place, chain_id: str, ordinal: int) -> ChainSession:
+    from cockpit.chains.report.chain_report import report_as_set
+    from cockpit.chains.worker import take_part
+
+    chain = store.read_now(lambda found: chains.load(found, chain_id))
+    settings = settings_of(place, {"[approval] policy": chain.approve, "[model] name": chain.model})
+    working = asyncio.ensure_future(
+        take_part(store, place, settings.runtime, settings.work, chain_id, ordinal, say=say)
+    )
+    asked: list[asyncio.Task[None]] = []
+
+    def stop() -> None:
+        asked.append(asyncio.create_task(ask_to_stop(store, chain_id, now=bool(asked))))
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it
+    try:
+        ended = await working
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        await asyncio.gather(*asked)
+    chain = store.read_now(lambda found: chains.load(found, chain_id))
+    if chain.status not in chains.OPEN:  # nobody else is there to report it
+        await report_as_set(store, place, settings.headless.report, chain)
+    return ended
+
+
+async def ask_to_stop(store: Store, chain_id: str, *, now: bool) -> None:
+    """Let the chain come to rest, or stop it ``now``; one that has ended by itself is left alone."""
+    try:
+        await store.write(lambda tx: chains.drain(tx, chain_id, now=now))
+    except IllegalTransition:
+        return

@@ -1,0 +1,1 @@
+"""The demo: its sample project, guide, policy and report."""

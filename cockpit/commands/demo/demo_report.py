@@ -1,0 +1,124 @@
+"""What the demo did, out of the store and of Git: nothing in it is taken from what was printed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from cockpit.access.run_program import git_environment, run_git, run_program
+from cockpit.commands.demo.sample_project import Sample
+from cockpit.core.text import plural
+from cockpit.store.context import packets
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.sessions import outbox, proposals, sessions, waves
+from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.proposals import Proposal
+
+SHOWN_DIGEST = 16
+"""Characters of a digest that are shown; `cockpit packet show` gives all of it."""
+
+_SIGNS = {"approved": "✔", "rejected": "✘", "discussed": "…", "expired": "✘", "pending": "?"}
+
+
+def session_report(connection: sqlite3.Connection, session_id: str) -> str:
+    """A session's waves with phases and packets, its proposals with decisions, its receipts."""
+    session = sessions.load(connection, session_id)
+    status = session.result.get("status", session.status)
+    lines = [f"{session.title}", f"  session {session_id} · {session.task_type} · {status}", ""]
+    for wave in waves.of_session(connection, session_id):
+        stored = packets.find(connection, wave.wave_id)
+        lines.append(f"  wave {wave.ordinal}  {wave.phase}" + (_packet(stored) if stored else ""))
+    lines.append("")
+    for proposal in proposals.of_session(connection, session_id):
+        lines += _proposal(proposal)
+    lines.append("")
+    for action in outbox.of_session(connection, session_id):
+        lines += _receipts(connection, action)
+    return "\n".join(lines).rstrip()
+
+
+def _packet(stored: packets.Stored) -> str:
+    made = stored.packet
+    count = len(list(made.rendered()))
+    return (
+        f"  packet {stored.digest[:SHOWN_DIGEST]}  {plural(count, 'fact')}, "
+        f"{made.token_used:,} of {made.token_budget:,} tokens"
+    )
+
+
+def _proposal(proposal: Proposal) -> list[str]:
+    sign = _SIGNS[proposal.status]
+    by = f" by {proposal.decided_by}" if proposal.decided_by else ""
+    revises = " (revised)" if proposal.revises else ""
+    lines = [
+        f"  {sign} {proposal.proposal_id}  {proposal.kind}{revises}: {proposal.title}",
+        f"      {proposal.status}{by}" + (f": “{proposal.reason}”" if proposal.reason else ""),
+    ]
+    if proposal.kind == "context":
+        lines += [f"      · {item['item']}" for item in proposal.body["items"]]
+    lines += [f"      {change}" for change in proposal.body.get("changes", ())]
+    return lines
+
+
+def _receipts(connection: sqlite3.Connection, action: Outgoing) -> list[str]:
+    found = outbox.receipts(connection, action.action_id)
+    return [
+        f"  receipt {receipt.receipt_id}  {receipt.status}: {receipt.summary}" for receipt in found
+    ] or [f"  {action.action_id}  {action.phase}: {action.title} {action.last_error}".rstrip()]
+
+
+async def project_report(
+    store: Store, sample: Sample, ended: Sequence[str]
+) -> tuple[str, list[str]]:
+    """What is left in the project (commit, tests) and in the store (packets, journal), checked anew.
+
+    ``ended`` are the sessions that should have come to a good end. The second value names, in words,
+    whatever does not hold; it is empty when the demo did what it is for.
+    """
+    from cockpit.orient.verify_packet import verify
+
+    broken, made, chain = await store.read(lambda connection: _stored(connection, ended))
+    log = await run_git("log", "-1", "--stat", "--format=commit %H%n%an, %s", cwd=sample.root)
+    head = await run_git("rev-parse", "HEAD", cwd=sample.root)
+    if head.text.strip() == sample.main:
+        broken.append("no commit was made")
+    tests = await run_program(
+        ("python3", "-m", "unittest"), cwd=sample.root, timeout_s=60, env=git_environment()
+    )
+    said = " ".join(line for line in tests.error_text.splitlines()[-3:] if line)
+    if not tests.ok:
+        broken.append("the sample's tests do not pass")
+    again = [verify(store, wave_id) for wave_id in made]
+    if not all(outcome.ok for outcome in again):
+        broken.append("a packet does not compile to the same bytes again")
+    if not chain.ok:
+        broken.append("the journal's chain is broken")
+    lines = [
+        *(f"  {line}" for line in log.text.strip().splitlines()),
+        "",
+        f"  its tests, run once more: {said}",
+        f"  packets compiled again: {sum(one.ok for one in again)} of {len(again)} the same, byte "
+        "for byte",
+        f"  journal: {plural(chain.rows, 'row')}, "
+        f"{'each follows from the one before' if chain.ok else 'broken'}",
+    ]
+    return "\n".join(lines), broken
+
+
+def _stored(
+    connection: sqlite3.Connection, ended: Sequence[str]
+) -> tuple[list[str], list[str], journal.Verdict]:
+    """Sessions that came to another end than a good one, the waves with a packet, the chain."""
+    found = [sessions.load(connection, session_id) for session_id in ended]
+    broken = [
+        f"{session.title!r} ({session.session_id}) ended {session.result.get('status', session.status)}"
+        for session in found
+        if session.result.get("status") != "done"
+    ]
+    made = [
+        stored.wave_id
+        for session_id in ended
+        for stored in packets.for_session(connection, session_id)
+    ]
+    return broken, made, journal.verify(connection)

@@ -1,0 +1,98 @@
+"""What the exit code says, and which one an error or a session's end has."""
+
+from __future__ import annotations
+
+import sqlite3
+from enum import IntEnum
+
+from cockpit.core.errors import CockpitError
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import proposals, sessions
+
+
+class Exit(IntEnum):
+    """The exit codes of every command."""
+
+    DONE = 0
+    FAILED = 1
+    WRONG_USE = 2
+    REFUSED = 3
+    WAITING = 4
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+_WRONG_USE = frozenset(
+    {
+        "config",
+        "cycle",
+        "intent_unclear",
+        "not_found",
+        "opening_failed",
+        "request_refused",
+        "scope_refused",
+        "script",
+        "task_type_invalid",
+        "unknown_command",
+        "usage",
+    }
+)
+_REFUSED = frozenset(
+    {
+        "action_refused",
+        "adaptation_running",
+        "already_decided",
+        "band_invalid",
+        "capability_relaxed",
+        "command_refused",
+        "critical_source",
+        "floor_below_minimum",
+        "gh_refused",
+        "horizon_too_long",
+        "malformed",
+        "namespace_spoofed",
+        "not_allowed",
+        "outside_envelope",
+        "over_budget",
+        "path_refused",
+        "stale",
+        "stale_base",
+        "token_expired",
+        "token_revoked",
+        "token_unknown",
+    }
+)
+
+
+def of_error(error: CockpitError) -> Exit:
+    """The exit code that tells this kind of error."""
+    if error.code in _WRONG_USE:
+        return Exit.WRONG_USE
+    if error.code in _REFUSED:
+        return Exit.REFUSED
+    return Exit.WAITING if error.code == "deadline" else Exit.FAILED
+
+
+def of_session(connection: sqlite3.Connection, session_id: str) -> Exit:
+    """The exit code that tells how a session stands.
+
+    A session that ended ``blocked`` has the code of what blocked it: a deadline that passed, or a
+    refusal by a person, a policy or a guard.
+    """
+    session = sessions.load(connection, session_id)
+    if session.status == "waiting":
+        return Exit.WAITING
+    if session.status == "stopped":
+        return Exit.INTERRUPTED
+    if session.status == "completed" and session.result.get("status") == "done":
+        return Exit.DONE
+    decided = {proposal.status for proposal in proposals.of_session(connection, session_id)}
+    if "expired" in decided:
+        return Exit.WAITING
+    refused = connection.execute(
+        "SELECT 1 FROM journal WHERE session_id=? AND action=? LIMIT 1",
+        (session_id, str(Action.ACTION_REFUSED)),
+    ).fetchone()
+    if session.status == "completed" and ("rejected" in decided or refused is not None):
+        return Exit.REFUSED
+    return Exit.FAILED

@@ -1,0 +1,1 @@
+"""Commands that serve programs and agents: HTTP, MCP, hooks, tokens."""

@@ -1,0 +1,187 @@
+"""``cockpit hook``: what agents from outside call, and how it comes into their settings."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cockpit.commands.open_project import WrongUse, here, open_store
+from cockpit.commands.terminal import on_terminal, say, show, show_json, table
+from cockpit.hook import install_hooks, spool
+from cockpit.hook.event_payload import AGENTS
+from cockpit.hook.install_hooks import Scope, Settings
+
+_AGENT = click.argument("agent", type=click.Choice(AGENTS))
+_PROJECT = click.option(
+    "--project", "scope", flag_value="project", default=True, help="In this project's settings."
+)
+_LOCAL = click.option(
+    "--local", "scope", flag_value="local", help="In your own settings of this project (claude)."
+)
+_USER = click.option("--user", "scope", flag_value="user", help="In your settings of all projects.")
+_YES = click.option("--yes", is_flag=True, help="Write without asking; the diff is shown anyway.")
+
+
+@click.group(
+    short_help="Keep work in progress of agents from outside.", invoke_without_command=True
+)
+@click.option("--agent", default="", metavar="NAME", help="Who calls: claude or codex.")
+@click.pass_context
+def hook(ctx: click.Context, agent: str) -> None:
+    """Called by Claude Code and Codex with an event on standard input; answers and ends with 0.
+
+    You call its subcommands.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if on_terminal(sys.stdin):
+        raise WrongUse(
+            "cockpit hook reads an event from an agent. `cockpit hook install claude` or"
+            " `cockpit hook install codex` makes the agent call it."
+        )
+    from cockpit.hook.hook_call import serve
+
+    serve(["--agent", agent])
+
+
+@hook.command("install")
+@_AGENT
+@_PROJECT
+@_LOCAL
+@_USER
+@_YES
+def install(agent: str, scope: Scope, yes: bool) -> None:
+    """Write our hooks into the agent's settings; the diff is shown first. Others' hooks stay."""
+    settings = _settings(agent, scope)
+    _change(settings, install_hooks.with_ours(settings, _program(scope)), yes)
+    if agent == "codex":
+        say("Codex asks you to trust new hooks: open /hooks in it once.")
+
+
+@hook.command("uninstall")
+@_AGENT
+@_PROJECT
+@_LOCAL
+@_USER
+@_YES
+def uninstall(agent: str, scope: Scope, yes: bool) -> None:
+    """Take our hooks out of the agent's settings again; the diff is shown first."""
+    settings = _settings(agent, scope)
+    if not install_hooks.installed(settings):
+        say(f"No hook of cockpit is in {settings.path}.")
+        return
+    _change(settings, install_hooks.without_ours(settings), yes)
+
+
+@hook.command("status")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def status(as_json: bool) -> None:
+    """Where our hooks are installed, what waits to be absorbed, and the newest lines of the log."""
+    place = here()
+    scopes: list[tuple[str, Scope]] = [("claude", "project"), ("claude", "local")]
+    scopes += [("claude", "user"), ("codex", "project"), ("codex", "user")]
+    found: list[dict[str, Any]] = []
+    for agent, scope in scopes:
+        path, events, wrong = install_hooks.place_of(agent, scope, place.root, os.environ), [], ""
+        try:
+            settings = _settings(agent, scope)
+            path, events = settings.path, install_hooks.installed(settings)
+        except install_hooks.SettingsInvalid as error:
+            wrong = str(error)
+        known = {"agent": agent, "scope": scope, "path": str(path), "events": events}
+        found.append({**known, "error": wrong} if wrong else known)
+    waiting, stuck = _waiting()
+    log = _log(place.state)
+    if as_json:
+        show_json({"installed": found, "waiting": waiting, "left_behind": stuck, "log": log})
+        return
+    rows = [
+        (
+            one["agent"],
+            one["scope"],
+            "?" if "error" in one else ", ".join(one["events"]) or "–",
+            one["path"],
+        )
+        for one in found
+    ]
+    show(table(("AGENT", "SCOPE", "EVENTS", "FILE"), rows))
+    for one in found:
+        if "error" in one:
+            say(one["error"])
+    say(f"{waiting} events wait to be absorbed, {stuck} could not be.")
+    for line in log:
+        say(line)
+
+
+def _settings(agent: str, scope: Scope) -> Settings:
+    place = here()
+    path = install_hooks.place_of(agent, scope, place.root, os.environ)
+    return install_hooks.load(agent, path, inside=None if scope == "user" else place.root)
+
+
+def _program(scope: Scope) -> str:
+    """What starts cockpit. In a project's settings, which others may share, the bare name; in your
+    own, the whole path where the name alone would not find this cockpit."""
+    own = Path(sys.argv[0]).absolute()
+    beside = Path(sys.executable).with_name("cockpit")
+    this = own if own.name == "cockpit" and own.is_file() else beside
+    named = shutil.which("cockpit")
+    if scope == "project" or not this.is_file():
+        return "cockpit"
+    if named is not None and Path(named).resolve() == this.resolve():
+        return "cockpit"
+    return shlex.quote(str(this))
+
+
+def _change(settings: Settings, after: str | None, yes: bool) -> None:
+    if after == settings.before:
+        say(f"{settings.path} is as it should be.")
+        return
+    lines = difflib.unified_diff(
+        (settings.before or "").splitlines(),
+        (after or "").splitlines(),
+        str(settings.path) if settings.before is not None else "/dev/null",
+        str(settings.path) if after is not None else "/dev/null",
+        lineterm="",
+    )
+    show("\n".join(lines))
+    if not yes:
+        if not on_terminal(sys.stdin):
+            raise WrongUse("Nobody is there to ask, so nothing was written; --yes writes it.")
+        if not click.confirm("Write this?", err=True):
+            say("Nothing was written.")
+            return
+    backup = install_hooks.write(settings, after)
+    kept = f"; what was there is in {backup}" if backup is not None else ""
+    say(f"{'written' if after is not None else 'removed'}  {settings.path}{kept}")
+
+
+def _waiting() -> tuple[int, int]:
+    """(events that wait, events that could not be absorbed); nothing is made by looking."""
+    from cockpit.store.hooks import pending_events
+
+    place = here()
+    if not place.database.exists():
+        return 0, 0
+    files = len(spool.files(str(place.state)))
+    with open_store(place) as store:
+        return store.read_now(
+            lambda connection: (
+                pending_events.waiting(connection) + files,
+                pending_events.left_behind(connection),
+            )
+        )
+
+
+def _log(state: Path) -> list[str]:
+    try:
+        return (state / "hook.log").read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
+    except OSError:
+        return []

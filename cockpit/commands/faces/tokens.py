@@ -1,0 +1,123 @@
+"""``cockpit tokens``: who else may do what, for how long."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from cockpit.access.capability_tokens import ROOT_FILE, Token, issue, listed, revoke
+from cockpit.access.token_scopes import SCOPES, read_scopes
+from cockpit.commands.command_caller import TOKEN, calling
+from cockpit.commands.open_project import first_start, here, look, open_store
+from cockpit.commands.sessions.run import Duration
+from cockpit.commands.terminal import listing, say, show, show_json
+from cockpit.core.clock import stamp
+
+
+@click.group(short_help="Capability tokens: who else may do what.")
+def tokens() -> None:
+    """A token makes its holder a namespace with some scopes. Only its hash is stored."""
+
+
+@tokens.command("issue")
+@click.option("--namespace", required=True, metavar="NAME", help="Who holds it: ci, agent/s-1, …")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    type=click.Choice(SCOPES),
+    metavar="SCOPE",
+    help="What it allows; may be given again.",
+)
+@click.option(
+    "--expires",
+    type=Duration(),
+    metavar="TIME",
+    help="Valid for: 90s, 15m, 1h, 7d. Without: no end.",
+)
+@TOKEN
+@click.option("--json", "as_json", is_flag=True, help="The token and its record as JSON.")
+def issue_token(
+    namespace: str, scopes: tuple[str, ...], expires: float | None, token: str, as_json: bool
+) -> None:
+    """Make a token and print it, once. Nobody grants what they do not have."""
+    place = here()
+    first_start(place)
+    wanted = read_scopes(scopes)
+
+    def step(tx: Any) -> tuple[Token, str]:
+        return issue(
+            tx, namespace=namespace, scopes=wanted, by=calling(tx, token), expires_s=expires
+        )
+
+    with open_store(place) as store:
+        made, secret = store.write_now(step)
+    if as_json:
+        show_json({**_record(made), "token": secret})
+        return
+    show(secret)
+    say(
+        f"{made.cap_id} makes its holder {made.namespace}, with {', '.join(made.scopes)}"
+        f"{f', until {made.expires_at[:19]}Z' if made.expires_at else ''}. It is not shown again."
+    )
+
+
+@tokens.command("list")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+def list_tokens(as_json: bool) -> None:
+    """List every token: expired and revoked ones as well."""
+    found: list[Token] = look(listed, empty=[])
+    listing(
+        as_json,
+        [_record(token) for token in found],
+        ("TOKEN", "STATUS", "NAMESPACE", "EXPIRES", "BY", "SCOPES"),
+        [
+            (
+                token.cap_id,
+                token.status(_now()),
+                token.namespace,
+                token.expires_at[:16].replace("T", " ") if token.expires_at else "–",
+                token.issued_by,
+                ", ".join(token.scopes),
+            )
+            for token in found
+        ],
+        "There is no token yet; the first start makes the root token.",
+    )
+    root = here().state / ROOT_FILE
+    if root.exists() and not as_json:
+        say(f"The root token is in {root}; only you can read it.")
+
+
+@tokens.command("revoke")
+@click.argument("cap_id")
+@TOKEN
+@click.option("--json", "as_json", is_flag=True, help="The record as JSON.")
+def revoke_token(cap_id: str, token: str, as_json: bool) -> None:
+    """End the token CAP_ID, now and for good."""
+    with open_store(here()) as store:
+        ended = store.write_now(lambda tx: revoke(tx, cap_id, calling(tx, token)))
+    if as_json:
+        show_json(_record(ended))
+    else:
+        say(f"{cap_id} of {ended.namespace} is revoked.")
+
+
+def _record(token: Token) -> dict[str, Any]:
+    return {
+        "cap_id": token.cap_id,
+        "namespace": token.namespace,
+        "scopes": list(token.scopes),
+        "status": token.status(_now()),
+        "expires_at": token.expires_at,
+        "revoked_at": token.revoked_at,
+        "issued_by": token.issued_by,
+        "created_at": token.created_at,
+    }
+
+
+def _now() -> str:
+    return stamp(datetime.now(UTC))

@@ -1,0 +1,1 @@
+"""Commands about packets, profiles and feedback."""

@@ -1,0 +1,237 @@
+"""``cockpit profile``: how the token budget is shared out, and how that changed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cockpit.commands.kernel.profile_change import COMMANDS
+from cockpit.commands.open_project import WrongUse, here, look, settings_of
+from cockpit.commands.terminal import json_text, listing, say, show, show_json, table
+from cockpit.core.errors import NotFound
+from cockpit.core.text import plural
+from cockpit.orient.profile_changes.profile_json import differences, document
+from cockpit.store.context import profile_changes
+from cockpit.store.context.profile_model import WEIGHT_ONE, Profile, Rule
+from cockpit.store.context.profiles import current, first, history, load
+
+VERSION = click.option(
+    "--version", type=click.IntRange(min=1), help="That version, not the current one."
+)
+NAMED = click.argument("profile_id", default="")
+
+
+@click.group(short_help="The orientation profile and its versions.")
+def profile() -> None:
+    """Profiles say how many tokens each band gets and what is worth them.
+
+    Without PROFILE_ID a command is about the profile of this project's budget.
+    """
+
+
+for _command in COMMANDS:
+    profile.add_command(_command)
+
+
+@profile.command("show")
+@NAMED
+@VERSION
+@click.option("--json", "as_json", is_flag=True, help="The profile as JSON.")
+def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
+    """Show PROFILE_ID; before any session that is the one a first session would get."""
+    chosen, running = _chosen(profile_id, version)
+    if as_json:
+        show_json({**document(chosen), "adaptation": running})
+        return
+    show(
+        f"{chosen.profile_id} version {chosen.version} · {chosen.status} · {chosen.ranking}"
+        f" · {chosen.total_token_budget:,} tokens"
+        f"\nby {chosen.updated_by}{f' at {chosen.updated_at}' if chosen.updated_at else ''}"
+        f" · digest {chosen.digest[:12]}"
+    )
+    if running is not None:
+        show(
+            f"adapted: {running['waves_left']} of"
+            f" {plural(running['horizon_waves'], 'wave')} left, then back to"
+            f" version {running['base_version']} ({running['proposal_id']})"
+        )
+    show("")
+    show(
+        table(
+            ("BAND", "FLOOR", "TARGET", "CEILING"),
+            [
+                (
+                    band.name,
+                    *(f"{n:,}" for n in (band.min_tokens, band.target_tokens)),
+                    f"{band.max_tokens:,}",
+                )
+                for band in chosen.bands
+            ],
+        )
+    )
+    show("")
+    show(
+        table(
+            ("RULE", "SOURCE", "PRIORITY", "NOVELTY", "RISK", "HALF-LIFE", ""),
+            [
+                (
+                    rule.rule_id,
+                    rule.source_type,
+                    *(f"{n / WEIGHT_ONE:g}" for n in _weights(rule)),
+                    f"{rule.recency_half_life} waves" if rule.recency_half_life else "–",
+                    "" if rule.enabled else "off",
+                )
+                for rule in chosen.rules
+            ],
+        )
+    )
+
+
+@profile.command("history")
+@NAMED
+@click.option("--json", "as_json", is_flag=True, help="A JSON list of whole profiles.")
+def show_history(profile_id: str, as_json: bool) -> None:
+    """List every version of PROFILE_ID, oldest first."""
+    name = profile_id or _first().profile_id
+    found: tuple[Profile, ...] = look(lambda connection: history(connection, name), empty=())
+    listing(
+        as_json,
+        [document(version) for version in found],
+        ("VERSION", "STATUS", "BUDGET", "RANKING", "BY", "AT", "DIGEST"),
+        [
+            (
+                str(version.version),
+                version.status,
+                f"{version.total_token_budget:,}",
+                version.ranking,
+                version.updated_by,
+                version.updated_at[:16].replace("T", " "),
+                version.digest[:12],
+            )
+            for version in found
+        ],
+        f"There is no profile {name} here yet; the first session makes it.",
+    )
+
+
+@profile.command("diff")
+@click.argument("before", type=click.IntRange(min=1))
+@click.argument("after", type=click.IntRange(min=1))
+@click.option("--profile", "profile_id", default="", metavar="ID", help="That profile.")
+@click.option("--json", "as_json", is_flag=True, help="What differs, as JSON.")
+def show_diff(before: int, after: int, profile_id: str, as_json: bool) -> None:
+    """Say what differs between the versions BEFORE and AFTER."""
+    found = differences(_chosen(profile_id, before)[0], _chosen(profile_id, after)[0])
+    if as_json:
+        show_json(found)
+        return
+    lines = [
+        f"{name}: {' → '.join(str(value) for value in found[name])}"
+        for name in ("total_token_budget", "ranking")
+        if found[name][0] != found[name][1]
+    ]
+    for kind in ("band", "rule_id"):
+        for entry in found["bands" if kind == "band" else "rules"]:
+            lines += _lines(entry[kind], entry["before"], entry["after"])
+    show("\n".join(lines) or "Nothing differs.")
+
+
+@profile.command("export")
+@NAMED
+@VERSION
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Into that file.")
+def export(profile_id: str, version: int | None, output: Path | None) -> None:
+    """Write PROFILE_ID as JSON: what `profile import` reads."""
+    chosen = _chosen(profile_id, version)[0]
+    if output is None:
+        show_json(document(chosen))
+        return
+    try:
+        output.write_text(json_text(document(chosen), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise WrongUse(f"{output} cannot be written: {error.strerror or error}.") from error
+    say(f"{chosen.profile_id} version {chosen.version} is in {output}")
+
+
+@profile.command("changes")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+def show_changes(as_json: bool) -> None:
+    """List the changes that were proposed, newest first, and what became of each."""
+    found: list[profile_changes.ChangeProposal] = look(profile_changes.changes, empty=[])
+    listing(
+        as_json,
+        [
+            {
+                **profile_changes.detail(change),
+                "status": change.status,
+                "code": change.rejection_code,
+                "reason": change.rejection_reason,
+                "approved_by": change.approved_by,
+                "version": change.applied_version,
+                "created_at": change.created_at,
+                "decided_at": change.decided_at,
+                "payload": json.loads(change.payload),
+            }
+            for change in found
+        ],
+        ("CHANGE", "STATUS", "PROFILE", "FROM", "WAVES", "BECAME", "BY", "WHY"),
+        [
+            (
+                change.proposal_id,
+                change.status,
+                change.profile_id,
+                str(change.base_version),
+                str(change.effective_waves) if change.effective_waves else "–",
+                str(change.applied_version) if change.applied_version else "–",
+                change.requested_by,
+                change.rejection_code or "",
+            )
+            for change in found
+        ],
+        "No change of a profile was proposed yet.",
+    )
+
+
+def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, Any] | None]:
+    """The profile asked for, and of the current version the adaptation that runs.
+
+    Before anything is stored the shipped one is version 1. Raises :class:`NotFound`.
+    """
+    shipped = _first()
+    name = profile_id or shipped.profile_id
+
+    def read(connection: sqlite3.Connection) -> tuple[Profile, dict[str, Any] | None] | None:
+        if not history(connection, name):
+            return None
+        if version is not None:
+            return load(connection, name, version), None
+        return current(connection, name), profile_changes.progress(connection, name)
+
+    found = look(read) if here().database.exists() else None
+    if found is not None:
+        return found
+    if name != shipped.profile_id or version not in (None, 1):
+        raise NotFound(f"There is no profile {name} here; `cockpit profile history` lists.")
+    return shipped, None
+
+
+def _first() -> Profile:
+    return first(settings_of(here()).runtime.token_budget)
+
+
+def _weights(rule: Rule) -> tuple[int, int, int]:
+    return (rule.priority_weight, rule.novelty_weight, rule.risk_weight)
+
+
+def _lines(name: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
+    if before is None or after is None:
+        return [f"{name}: {'added' if before is None else 'removed'}"]
+    return [
+        f"{name} {field}: {before[field]} → {after[field]}"
+        for field in before
+        if before[field] != after[field]
+    ]

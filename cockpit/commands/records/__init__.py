@@ -1,0 +1,1 @@
+"""Commands that read, count and prune the records."""

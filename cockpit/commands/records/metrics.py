@@ -1,0 +1,20 @@
+"""``cockpit metrics``: the journal's numbers in Prometheus' text format."""
+
+from __future__ import annotations
+
+import click
+
+from cockpit.commands.open_project import look
+from cockpit.commands.terminal import show
+
+
+@click.command(short_help="The numbers, in Prometheus' text format.")
+def metrics() -> None:
+    """Print the metrics of this project, counted from its journal."""
+    from cockpit.loop.views.metrics import Metrics, measured
+
+    show(
+        look(
+            lambda connection: measured(connection).exposition(), empty=Metrics().exposition()
+        ).rstrip()
+    )

@@ -1,0 +1,80 @@
+"""``cockpit prune``: archive and delete what old sessions leave behind."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cockpit.commands.open_project import here, open_store
+from cockpit.commands.terminal import show, show_json
+from cockpit.core.clock import SystemClock, stamp
+from cockpit.core.text import plural
+
+if TYPE_CHECKING:
+    from cockpit.store.context.prune import Pruned
+
+_AGE = re.compile(r"(\d+)\s*([hdw])\Z")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+class Before(click.ParamType[datetime]):
+    """An age (``12h``, ``30d``, ``8w``) or a date (``2026-01-31``)."""
+
+    name = "age or date"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        text = str(value).strip()
+        if found := _AGE.match(text):
+            hours = int(found[1]) * _HOURS[found[2]]
+            if hours <= 24 * 36_500:
+                return SystemClock().now() - timedelta(hours=hours)
+        try:
+            return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+        except ValueError:
+            self.fail(f"{value!r} is neither an age such as 30d nor a date such as 2026-01-31.")
+
+
+@click.command(short_help="Archive and delete what old sessions leave behind.")
+@click.option(
+    "--older-than", "before", type=Before(), help="Sessions that ended longer ago: 30d, 2026-01-31."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would go, and leave it.")
+@click.option(
+    "--restore",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Put an archive's facts and packets back.",
+)
+@click.option("--json", "as_json", is_flag=True, help="What went, as JSON.")
+def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json: bool) -> None:
+    """Move facts and packets of sessions that ended long ago into a compressed archive.
+
+    The archive is whole and on disk before anything is deleted. The journal stays as it is, and so
+    does everything that a session needs which may still go on.
+    """
+    from cockpit.store.context import prune as pruning
+
+    if before is not None and restore is None:
+        with open_store(here()) as store:
+            done = pruning.prune(store, stamp(before), dry_run=dry_run)
+        show_json(done.body()) if as_json else show(_told(done, dry_run))
+    elif restore is not None and before is None:
+        with open_store(here()) as store:
+            back = pruning.restore(store, restore)
+        show_json({"restored": back}) if as_json else show(f"Put back: {plural(back, 'row')}")
+    else:
+        raise click.UsageError("Say --older-than AGE, or --restore ARCHIVE.")
+
+
+def _told(done: Pruned, dry_run: bool) -> str:
+    verb = "would go" if dry_run else "went"
+    words = (
+        f"{plural(len(done.sessions), 'session')}: {plural(done.packets, 'packet')},"
+        f" {plural(done.links, 'link')} and {plural(done.facts, 'fact')} {verb}"
+    )
+    return f"{words}\narchive: {done.archive}" if done.archive else words

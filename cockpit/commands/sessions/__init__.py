@@ -1,0 +1,1 @@
+"""Commands that run, open, list and export sessions, and decide their proposals."""

@@ -1,0 +1,37 @@
+"""``cockpit doctor``: what is there, what is missing, and how to mend it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+
+import click
+
+from cockpit.commands.exit_codes import Exit
+from cockpit.commands.open_project import here
+from cockpit.commands.setup.doctor_checks import Check, every_check
+from cockpit.commands.terminal import show, show_json, table
+
+SIGNS = {"ok": "✔", "missing": "–", "broken": "✘"}
+
+
+@click.command(short_help="What is missing, and how to mend it.")
+@click.option("--json", "as_json", is_flag=True, help="The checks as JSON.")
+@click.pass_context
+def doctor(ctx: click.Context, /, as_json: bool) -> None:
+    """Check git, gh and its login, models and keys, sandbox, terminal and store.
+
+    Ends with 1 when something is broken; what is only missing costs a part of what cockpit can do.
+    """
+    checks = asyncio.run(every_check(here()))
+    if as_json:
+        show_json([asdict(check) for check in checks])
+    else:
+        show(table(("", ""), [_row(check) for check in checks]).lstrip("\n "))
+    if any(check.state == "broken" for check in checks):
+        ctx.exit(Exit.FAILED)
+
+
+def _row(check: Check) -> tuple[str, str]:
+    mend = f" → {check.mend}" if check.mend else ""
+    return (f"{SIGNS[check.state]} {check.name}", f"{check.found}{mend}")

@@ -1,0 +1,236 @@
+"""What ``cockpit doctor`` looks at; each check reads, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
+from cockpit.act.sandbox import detect
+from cockpit.config.all_settings import ENVIRONMENT
+from cockpit.config.load_settings import Settings, load_settings, user_folder
+from cockpit.core.errors import CockpitError
+from cockpit.core.project_paths import Place
+from cockpit.core.text import plural
+from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
+from cockpit.decide.model import ModelError
+from cockpit.loop.intake.roles import load_roles
+from cockpit.loop.intake.task_types import load_task_types
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+
+LEAST_COLUMNS, LEAST_LINES = 80, 24
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line: ``missing`` costs a part of what cockpit can do, ``broken`` needs mending first."""
+
+    name: str
+    state: Literal["ok", "missing", "broken"]
+    found: str
+    mend: str = ""
+
+
+async def every_check(place: Place) -> list[Check]:
+    """All checks, in the order in which a person would mend what they find."""
+    settings, problem = _settings(place)
+    return [
+        await _git(place),
+        _repository(place),
+        problem,
+        *_files(place),
+        *_models(settings),
+        *_runners(settings),
+        *await _github(place),
+        await _ripgrep(place),
+        await _sandbox(),
+        _terminal(os.environ),
+        *_store(place),
+    ]
+
+
+async def _git(place: Place) -> Check:
+    try:
+        ended = await run_git("--version", cwd=place.root)
+    except ProgramMissing:
+        return Check("git", "broken", "not installed", "install git; cockpit reads history with it")
+    if not ended.ok:
+        return Check("git", "broken", f"does not run: {ended.error_text}", "mend git first")
+    return Check("git", "ok", ended.text.strip().removeprefix("git version "))
+
+
+def _repository(place: Place) -> Check:
+    if place.git:
+        return Check("project", "ok", str(place.root))
+    return Check(
+        "project",
+        "missing",
+        f"{place.root} is no Git repository",
+        "`git init` it, so that reviews, commits and history work",
+    )
+
+
+def _settings(place: Place) -> tuple[Settings | None, Check]:
+    folder = user_folder(os.environ)
+    try:
+        settings = load_settings(place.folder, env=os.environ)
+    except CockpitError as error:
+        return None, Check("settings", "broken", str(error), "correct that line")
+    strange = sorted(
+        name for name in os.environ if name.startswith("COCKPIT_") and name not in ENVIRONMENT
+    )
+    if strange:
+        mend = f"cockpit reads {', '.join(sorted(ENVIRONMENT))}"
+        return settings, Check("settings", "missing", f"{', '.join(strange)} means nothing", mend)
+    given = ", ".join(f"{name} from {origin}" for name, origin in settings.origins.items())
+    return settings, Check("settings", "ok", given or f"all defaults (yours go into {folder})")
+
+
+def _files(place: Place) -> list[Check]:
+    checks = []
+    user = user_folder(os.environ)
+    loads: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("task types", lambda: load_task_types(place.root, user)),
+        ("roles", lambda: load_roles(place.home, user)),
+    )
+    for name, load in loads:
+        try:
+            load()
+        except CockpitError as error:
+            checks.append(Check(name, "broken", str(error), "correct that file"))
+    return checks
+
+
+def _models(settings: Settings | None) -> list[Check]:
+    keys = [variable for variable in KEY_VARIABLES.values() if os.environ.get(variable)]
+    if keys:
+        checks = [Check("keys", "ok", ", ".join(keys))]
+    else:
+        names = ", ".join(KEY_VARIABLES.values())
+        mend = "set one of them to work with that provider; reviews work without"
+        checks = [Check("keys", "missing", f"none of {names} is set", mend)]
+    if settings is None:
+        return checks
+    try:
+        model = choose_model(None, config=settings.runtime.model, env=os.environ)
+    except ModelError as error:
+        return [*checks, Check("model", "broken", str(error), "correct [model] or --model")]
+    if model.name == "offline":
+        offline = "offline rules: they review diffs, and nothing else"
+        return [*checks, Check("model", "ok", offline, "set a key or [model] name for more")]
+    return [*checks, Check("model", "ok", model.name)]
+
+
+def _runners(settings: Settings | None) -> list[Check]:
+    """Whether the agents from outside that the person named are installed."""
+    checks = []
+    for runner in settings.runtime.runners.values() if settings is not None else ():
+        name, program = f"runner {runner.name}", runner.command[0]
+        found = shutil.which(program)
+        if found is None:
+            mend = f"install {program}, or correct [runner.{runner.name}] command"
+            checks.append(Check(name, "missing", f"{program} is not installed", mend))
+            continue
+        lacking = [variable for variable in runner.env if not os.environ.get(variable)]
+        if lacking:
+            mend = f"set it, or take it out of [runner.{runner.name}] env"
+            checks.append(Check(name, "missing", f"{', '.join(lacking)} is not set", mend))
+            continue
+        checks.append(Check(name, "ok", found))
+    return checks
+
+
+async def _github(place: Place) -> list[Check]:
+    try:
+        version = await run_gh(["--version"], cwd=place.root)
+    except ProgramMissing:
+        mend = "install GitHub's gh to review pull requests; ranges work without"
+        return [Check("gh", "missing", "not installed", mend)]
+    words = version.text.split()
+    installed = Check("gh", "ok", words[2] if len(words) > 2 else "installed")
+    login = await run_gh(["auth", "status"], cwd=place.root, timeout_s=20)
+    if not login.ok:
+        why = "asking took too long" if login.timed_out else "not logged in"
+        return [installed, Check("gh login", "missing", why, "run `gh auth login`")]
+    return [installed, Check("gh login", "ok", _account(login))]
+
+
+def _account(login: Finished) -> str:
+    # Older gh writes this to stderr. Never the whole of it: it may show a part of the token.
+    for line in (login.text + "\n" + login.error_text).splitlines():
+        if "Logged in to" in line:
+            return line.strip(" ✓-").partition(" (")[0]
+    return "logged in"
+
+
+async def _ripgrep(place: Place) -> Check:
+    try:
+        ended = await run_program(["rg", "--version"], cwd=place.root, timeout_s=10)
+    except ProgramMissing:
+        return Check("rg", "missing", "not installed", "install ripgrep: searches get faster")
+    return Check("rg", "ok", (ended.text.split() or ["", "installed"])[1])
+
+
+async def _sandbox() -> Check:
+    sandbox = await detect(os.environ)
+    if sandbox.works:
+        return Check("sandbox", "ok", sandbox.words())
+    mend = "install bubblewrap; until then commands run with all of your rights"
+    return Check("sandbox", "missing", sandbox.missing, mend)
+
+
+def _terminal(env: Mapping[str, str]) -> Check:
+    if not sys.stdout.isatty():
+        return Check("terminal", "ok", "none now: `cockpit run` works without one")
+    size = shutil.get_terminal_size()
+    colours = "24-bit colour" if env.get("COLORTERM") in ("truecolor", "24bit") else "256 colours"
+    if env.get("NO_COLOR"):
+        colours = "no colour (NO_COLOR)"
+    encoding = (sys.stdout.encoding or "").lower()
+    found = f"{size.columns}×{size.lines}, {colours}, {encoding}"
+    if env.get("TERM", "") in ("", "dumb"):
+        return Check("terminal", "broken", f"{found}, TERM={env.get('TERM', '')}", "set TERM")
+    if "utf" not in encoding:
+        return Check("terminal", "missing", found, "use a UTF-8 locale, or signs show as ?")
+    if size.columns < LEAST_COLUMNS or size.lines < LEAST_LINES:
+        mend = f"make it at least {LEAST_COLUMNS}×{LEAST_LINES}"
+        return Check("terminal", "missing", found, mend)
+    return Check("terminal", "ok", found)
+
+
+def _store(place: Place) -> Sequence[Check]:
+    path = place.database
+    if not path.exists():
+        return [Check("store", "ok", f"none yet; the first session makes {path}")]
+    privacy = _privacy(path)  # as it was found: opening the store takes others' rights away
+    size = sum(part.stat().st_size for part in path.parent.glob("cockpit.db*"))
+    try:
+        with Store.open(path) as store:
+            verdict = store.read_now(journal.verify)
+            (pages,) = store.read_now(lambda c: c.execute("PRAGMA quick_check(1)").fetchone())
+    except CockpitError as error:
+        return [Check("store", "broken", str(error), "see the message")]
+    checks = [Check("store", "ok", f"{path}, {size / 1e6:.1f} MB")]
+    if pages != "ok":
+        mend = f"move it away; copies are in {path.parent / 'backups'}"
+        checks = [Check("store", "broken", f"{path} is damaged: {pages}", mend)]
+    if verdict.broken is not None:
+        mend = "somebody changed the file by hand; export what you need and start anew"
+        checks.append(Check("journal", "broken", verdict.broken[1], mend))
+    else:
+        checks.append(Check("journal", "ok", f"{plural(verdict.rows, 'row')}, the chain holds"))
+    return [*checks, *privacy]
+
+
+def _privacy(path: Path) -> Sequence[Check]:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        return [Check("privacy", "broken", f"{path} has mode {mode:04o}", f"chmod 600 {path}")]
+    return []

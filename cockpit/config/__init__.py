@@ -1,0 +1,1 @@
+"""Settings in layers: defaults, user file, project file, environment, flags."""

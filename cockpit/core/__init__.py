@@ -1,0 +1,1 @@
+"""What every module may use and that uses none of ours: errors, clock, canonical JSON, secrets, paths."""

@@ -1,0 +1,106 @@
+"""Where a project keeps its state: found from any linked worktree, made private.
+
+``.cockpit/state/cockpit.db`` stands in the main checkout; every linked worktree finds it through
+``git rev-parse --git-common-dir``. Outside Git the folder itself is the project.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.core.errors import StoreUnwritable
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A project's folders. ``root`` is where files are read and written (this worktree's top),
+    ``home`` the main checkout that holds ``.cockpit``; both are absolute. ``git`` tells whether Git
+    is there at all."""
+
+    root: Path
+    home: Path
+    git: bool
+
+    @property
+    def folder(self) -> Path:
+        """``.cockpit``: for version control."""
+        return self.home / ".cockpit"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def database(self) -> Path:
+        return self.state / "cockpit.db"
+
+    def prepare(self) -> None:
+        """Make the state folder (0700) and its ``.gitignore``.
+
+        Raises :class:`StoreUnwritable` when the folder cannot be made or leads out of the project.
+        """
+        try:
+            self.folder.mkdir(mode=0o755, exist_ok=True)
+            # Before anything is made inside: behind a link it would be made elsewhere.
+            _refuse_link(self.folder)
+            self.state.mkdir(mode=0o700, exist_ok=True)
+            _refuse_link(self.state)
+            self.state.chmod(0o700)
+            ignore = self.state / ".gitignore"
+            if not ignore.exists():
+                _refuse_link(ignore)
+                with ignore.open("x", encoding="utf-8") as made:
+                    made.write("*\n")
+        except FileExistsError as error:
+            if not (self.state.is_dir() and (self.state / ".gitignore").is_file()):
+                raise StoreUnwritable(
+                    f"{error.filename} is in the way of cockpit's state. Move it away and start again."
+                ) from error
+        except OSError as error:
+            raise StoreUnwritable(
+                f"cockpit cannot keep its state in {self.state}: {error.strerror or error}. "
+                "Make the folder writable, or start cockpit in a project of your own."
+            ) from error
+
+
+def find_place(start: Path) -> Place:
+    """The project that ``start`` is in. Without Git: the nearest folder upwards that has
+    ``.cockpit``, else ``start`` itself."""
+    start = start.resolve()
+    asked = ("--show-toplevel", "--git-common-dir")
+    told = _git(start, *asked)
+    if told is not None:
+        lines = told.split("\n")
+        if len(lines) != len(asked):
+            # A line feed in a path: one question at a time, then.
+            lines = [_git(start, one) or "" for one in asked]
+        top, common = start / lines[0], (start / lines[1]).resolve()
+        home = common.parent if common.name == ".git" else top.resolve()
+        return Place(root=top.resolve(), home=home, git=True)
+    for folder in (start, *start.parents):
+        if (folder / ".cockpit").is_dir():
+            return Place(root=folder, home=folder, git=False)
+    return Place(root=start, home=start, git=False)
+
+
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise StoreUnwritable(
+            f"{path} is a link to {path.resolve()}; cockpit keeps its state inside the project. "
+            "Remove the link and start again."
+        )
+
+
+def _git(cwd: Path, *asked: str) -> str | None:
+    """What ``git rev-parse`` answers, without the last line's end; None where there is no work tree."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", *asked], cwd=cwd, env=env, capture_output=True, timeout=20
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return os.fsdecode(done.stdout.removesuffix(b"\n")) if done.returncode == 0 else None

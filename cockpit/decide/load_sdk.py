@@ -1,0 +1,107 @@
+"""The model SDKs: loaded late, in a thread, and opened for one call.
+
+They take seconds to import, so nothing loads them before a provider is really called, or
+:func:`warm` is told that one soon will be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from cockpit.decide.model_endpoint import Endpoint, Vendor
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+    from pydantic_ai.models import Model as RequestModel
+
+_CONNECT_S = 10.0
+
+
+@asynccontextmanager
+async def opened(endpoint: Endpoint) -> AsyncIterator[RequestModel]:
+    """The provider's model over its own connections, which close with the block.
+
+    Importing and the reading of certificates happen in a thread, so that the screen stays alive.
+    """
+    client, model = await asyncio.to_thread(_open, endpoint)
+    try:
+        yield model
+    finally:
+        await client.aclose()
+
+
+def warm(name: str) -> threading.Thread | None:
+    """Load what the model ``name`` needs, in the background; None when it needs nothing.
+
+    Call it after the first frame. A call that comes earlier than the load ends simply waits for it.
+    """
+    vendor = name.partition(":")[0]
+    if vendor == "anthropic" or vendor == "openai" or vendor == "openai-compatible":
+        thread = threading.Thread(target=_load, args=(vendor,), name="model-warm", daemon=True)
+        thread.start()
+        return thread
+    return None
+
+
+def _load(vendor: Vendor) -> None:
+    import pydantic_ai.direct
+    from pydantic_ai.models import create_async_httpx2_client  # noqa: F401
+
+    if vendor == "anthropic":
+        import pydantic_ai.models.anthropic
+    else:
+        import pydantic_ai.models.openai
+        import pydantic_ai.providers.openai_compatible  # noqa: F401
+
+
+def _open(endpoint: Endpoint) -> tuple[AsyncClient, RequestModel]:
+    _load(endpoint.vendor)
+    import httpx2
+    from pydantic_ai.models import create_async_httpx2_client
+
+    client = create_async_httpx2_client(
+        timeout=httpx2.Timeout(endpoint.timeout_s, connect=min(_CONNECT_S, endpoint.timeout_s))
+    )
+    return client, _model(endpoint, client)
+
+
+def _model(endpoint: Endpoint, client: AsyncClient) -> RequestModel:
+    if endpoint.vendor == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        return AnthropicModel(
+            endpoint.model,
+            provider=AnthropicProvider(
+                api_key=endpoint.key, base_url=endpoint.base_url, http_client=client
+            ),
+        )
+    if endpoint.vendor == "openai":
+        from pydantic_ai.models.openai import OpenAIResponsesModel
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        return OpenAIResponsesModel(
+            endpoint.model,
+            provider=OpenAIProvider(
+                api_key=endpoint.key, base_url=endpoint.base_url, http_client=client
+            ),
+        )
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    return OpenAIChatModel(
+        endpoint.model,
+        provider=OpenAICompatibleProvider(
+            "openai-compatible",
+            base_url=endpoint.base_url,
+            api_key=endpoint.key or None,
+            http_client=client,
+            # Every compatible service knows max_tokens; its newer name is OpenAI's own.
+            profile=OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False),
+        ),
+    )

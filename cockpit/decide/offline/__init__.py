@@ -1,0 +1,1 @@
+"""Models without a provider: the rule-based reviewer and scripted scenarios."""

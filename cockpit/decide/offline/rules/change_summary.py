@@ -1,0 +1,100 @@
+"""What a change does, said back from the diff: files, functions, sizes. Nothing is judged here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from cockpit.core.text import plural
+from cockpit.decide.offline.rules.changed_definitions import defined
+from cockpit.decide.offline.rules.code_and_comments import functions, tree
+from cockpit.decide.offline.rules.parse_diff import FileDiff, Hunk
+from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_source, is_test
+
+_FILES = 6
+_NAMES = 4
+_HEADING = re.compile(
+    r"(?:(?:export|default|async|pub|static|public|private|protected|abstract|final)\s+)*"
+    r"(?:def|class|func|fn|function|struct|interface)\s+(?:\([^)]*\)\s*)?(\w+)"
+)
+
+
+def size(change: Change) -> str:
+    """``3 files, +10 −2``."""
+    count = len(change.paths)
+    added = sum(len(one.added) for one in change.files)
+    removed = sum(len(one.removed) for one in change.files)
+    return f"{plural(count, 'file')}, +{added} −{removed}"
+
+
+def told(change: Change) -> list[str]:
+    """One line for each file that matters, sources first, then what the rest is."""
+    ranked = sorted(change.files, key=_rank)
+    lines = [_line(change, one) for one in ranked[:_FILES]]
+    if rest := len(change.paths) - len(lines):
+        lines.append(f"{plural(rest, 'more file')}.")
+    return lines
+
+
+def touched(change: Change, one: FileDiff) -> list[str]:
+    """Functions and classes of ``one`` that hold changed lines and were there before."""
+    fresh = {new.name for new in defined(one, "+")} - {old.name for old in defined(one, "-")}
+    ours = {line.number for line in one.added}
+    names: list[str] = []
+    if (module := tree(change, one.path)) is not None:
+        for node in functions(module):
+            inside = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            if ours & set(inside) and node.name not in fresh:
+                names.append(node.name)
+    else:
+        for hunk in one.hunks:
+            names += [name for name in _around(hunk) if name not in fresh]
+    return list(dict.fromkeys(names))
+
+
+def _around(hunk: Hunk) -> Iterator[str]:
+    """Names of what the changed lines of a hunk stand in, told by headings and indentation."""
+    heading = _HEADING.search(hunk.heading)
+    name, depth = (heading[1], 0) if heading else ("", 0)
+    for line in hunk.lines:
+        indent = len(line.text) - len(line.text.lstrip())
+        if match := _HEADING.match(line.text.lstrip()):
+            name, depth = match[1], indent
+        if name and line.text.strip() and line.sign != " " and (match or indent > depth):
+            yield name
+
+
+def _rank(one: FileDiff) -> tuple[int, int, str]:
+    kind = 0 if is_source(one.path) else 1 if is_test(one.path) else 2 if is_docs(one.path) else 3
+    return kind, -(len(one.added) + len(one.removed)), one.path
+
+
+def _line(change: Change, one: FileDiff) -> str:
+    first = one.hunks[0].new_start if one.hunks and one.status != "removed" else 0
+    place = f"`{one.path}:{first}`" if first else f"`{one.path}`"
+    sizes = "binary" if one.binary else f"+{len(one.added)} −{len(one.removed)}"
+    old = {name.name for sign in "- " for name in defined(one, sign)}
+    new = list(dict.fromkeys(name.name for name in defined(one, "+") if name.name not in old))
+    kept = {name.name for sign in "+ " for name in defined(one, sign)}
+    gone = list(dict.fromkeys(name.name for name in defined(one, "-") if name.name not in kept))
+    again = {name.name for name in defined(one, "-")} & {name.name for name in defined(one, "+")}
+    changed = list(dict.fromkeys([*sorted(again), *touched(change, one)]))
+    parts = [
+        f"{verb} {_listed(names)}"
+        for verb, names in (("adds", new), ("changes", changed), ("removes", gone))
+        if names and one.status != "removed"
+    ]
+    lead = {
+        "added": "is new",
+        "removed": "is removed",
+        "renamed": f"was `{one.old_path}`",
+        "copied": f"is a copy of `{one.old_path}`",
+        "modified": "",
+    }[one.status]
+    said = "; ".join(part for part in (lead, *parts) if part) or "changes"
+    return f"{place} ({sizes}) {said}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:_NAMES])
+    return shown + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")

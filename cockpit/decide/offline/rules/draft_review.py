@@ -1,0 +1,187 @@
+"""The review: findings in the order of the Definition of Done, with what rules cannot judge.
+
+Source: ADR-10 "Definition of Done"; design "The offline model".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cockpit.decide.offline.rules import change_summary
+from cockpit.decide.offline.rules.public_name_rules import changed_signatures, removed_names
+from cockpit.decide.offline.rules.review_finding import Finding
+from cockpit.decide.offline.rules.review_header import Frame, quiet
+from cockpit.decide.offline.rules.reviewed_change import Change, is_source
+from cockpit.decide.offline.rules.rule_table import findings
+from cockpit.decide.offline.rules.strengths import strengths
+
+Verdict = Literal["approve", "request changes", "comment"]
+
+MOST = 12
+"""Remarks of one section; the rest are counted."""
+
+HONEST = (
+    "These are cockpit's offline rules, not a model: they read the diff and syntax trees. They "
+    "cannot judge intent, design, performance, concurrency, or whether the tests prove what they "
+    "should."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the person asked of the review. ``without`` are words: a remark that holds one is left
+    out. ``verdict`` overrules the rules' own; ``notes`` are added in the person's words."""
+
+    verdict: Verdict | None = None
+    nits: bool = True
+    questions: bool = True
+    softer: bool = False
+    shorter: bool = False
+    without: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review ready to be proposed: Markdown, its verdict, and how many remarks of each grade."""
+
+    verdict: Verdict
+    text: str
+    blocking: int
+    questions: int
+    nits: int
+
+
+def review(change: Change, frame: Frame, wishes: Wishes) -> Review:
+    """Write the review of ``change``. Pure: the same input gives the same words."""
+    found = [one for one in findings(change) if not _unwanted(one, wishes)]
+    blocking = [one for one in found if one.grade == "blocking"]
+    questions = [one for one in found if one.grade == "question" and wishes.questions]
+    nits = [one for one in found if one.grade == "nit" and wishes.nits]
+    verdict = wishes.verdict or _verdict(change, blocking, questions)
+    sections = (
+        ("Verdict", _verdict_lines(change, verdict, blocking, questions, wishes)),
+        ("Understanding", _understanding(change, frame, wishes)),
+        ("What we like", _bullets(strengths(change), 1 if wishes.shorter else MOST)),
+        ("Questions", [*_bullets(questions, 3 if wishes.shorter else MOST), *_notes(wishes)]),
+        ("Nits", _bullets(nits, 3 if wishes.shorter else MOST)),
+    )
+    text = "\n\n".join(
+        f"## {title}\n\n" + ("\n".join(lines) if lines else _nothing(title, wishes))
+        for title, lines in sections
+    )
+    return Review(verdict, text + "\n", len(blocking), len(questions), len(nits))
+
+
+def _verdict(change: Change, blocking: Sequence[Finding], questions: Sequence[Finding]) -> Verdict:
+    if blocking:
+        return "request changes"
+    # Nobody approves what was not read.
+    return "comment" if questions or any(_cut(change)) else "approve"
+
+
+def _verdict_lines(
+    change: Change,
+    verdict: Verdict,
+    blocking: Sequence[Finding],
+    questions: Sequence[Finding],
+    wishes: Wishes,
+) -> list[str]:
+    count = len(blocking)
+    things = "one thing" if count == 1 else f"{count} things"
+    asked = "one question" if len(questions) == 1 else f"{len(questions)} questions"
+    match verdict:
+        case "request changes" if blocking and wishes.softer:
+            why = f"**Request changes.** Good work overall; {things} would need another look first:"
+        case "request changes" if blocking:
+            why = f"**Request changes.** {things.capitalize()} must change before this is merged:"
+        case "request changes":
+            why = (
+                "**Request changes**, at the reviewer's wish; the rules found nothing that blocks."
+            )
+        case "approve" if blocking:
+            why = (
+                f"**Approve**, at the reviewer's wish. The rules would have held back for {things}:"
+            )
+        case "approve":
+            why = "**Approve.** No rule found anything that speaks against merging."
+        case _ if blocking:
+            why = f"**Comment**, at the reviewer's wish. {things.capitalize()} to look at:"
+        case _ if questions:
+            why = f"**Comment.** Nothing blocks; {asked} below."
+        case _ if any(_cut(change)):
+            why = "**Comment.** Nothing that was seen blocks, and not all of the change was seen."
+        case _:
+            why = "**Comment.** Nothing blocks; a few remarks below."
+    lines = [why]
+    if blocking:
+        lines += ["", *_bullets(blocking, MOST, softer=wishes.softer)]
+    return [*lines, "", " ".join([HONEST, *_unseen(change)])]
+
+
+def _cut(change: Change) -> Iterable[str]:
+    shown = {one.path for one in change.files}
+    unseen = [path for path in change.listed if path not in shown]
+    if unseen:
+        names = ", ".join(f"`{path}`" for path in unseen[:5])
+        more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
+        yield f"The diff was cut: {names}{more} not seen."
+    elif change.cut:
+        yield "The diff was cut at 50 KiB; its last file was seen in part."
+
+
+def _unseen(change: Change) -> Iterable[str]:
+    yield from _cut(change)
+    surface = [old.name for old in removed_names(change) if old.public]
+    surface += [new.name for _, new in changed_signatures(change) if new.public]
+    if blind := sorted(set(surface) - change.looked_up):
+        listed = ", ".join(f"`{name}`" for name in blind[:4])
+        yield f"Callers of {listed} outside of the diff were not looked up."
+    partly = [one.path for one in change.files if one.path.endswith(".py") and is_source(one.path)]
+    partly = [path for path in partly if path not in change.whole]
+    if partly and change.files:
+        listed = ", ".join(f"`{path}`" for path in partly[:4])
+        yield f"Seen only in part: {listed}."
+
+
+def _understanding(change: Change, frame: Frame, wishes: Wishes) -> list[str]:
+    lead = f"“{frame.title}”" if frame.title else frame.subject
+    by = f" by {frame.author}" if frame.author else ""
+    lines = [
+        f"{lead}{by}: {change_summary.size(change)}." + (f" {frame.about}" if frame.about else "")
+    ]
+    if frame.linked:
+        lines.append(
+            "It closes " + ", ".join(f"{ref} ({title})" for ref, title in frame.linked) + "."
+        )
+    if not wishes.shorter:
+        lines += ["", *(f"- {line}" for line in change_summary.told(change))]
+    return lines
+
+
+def _bullets(found: Sequence[Finding], most: int, *, softer: bool = False) -> list[str]:
+    lines = [
+        f"- `{one.place}` {'Could you look at this? ' if softer else ''}{one.text}"
+        for one in found[:most]
+    ]
+    if len(found) > most:
+        lines.append(f"- … and {len(found) - most} more.")
+    return lines
+
+
+def _notes(wishes: Wishes) -> list[str]:
+    return [f"- {quiet(note)}" for note in wishes.notes]
+
+
+def _nothing(title: str, wishes: Wishes) -> str:
+    left_out = (title == "Nits" and not wishes.nits) or (
+        title == "Questions" and not wishes.questions
+    )
+    return "Left out at the reviewer's wish." if left_out else "None."
+
+
+def _unwanted(one: Finding, wishes: Wishes) -> bool:
+    told = f"{one.path} {one.rule} {one.text}".lower()
+    return any(word.lower() in told for word in wishes.without)

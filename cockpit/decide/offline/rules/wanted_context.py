@@ -1,0 +1,157 @@
+"""The context a reviewer would want to see before judging a change, as scope items with reasons.
+
+Source: RFC-09 "Orient (context OODA)"; design "The offline model".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cockpit.decide.offline.rules.change_summary import touched
+from cockpit.decide.offline.rules.changed_definitions import narrower, signature
+from cockpit.decide.offline.rules.parse_diff import FileDiff
+from cockpit.decide.offline.rules.public_name_rules import (
+    changed_signatures,
+    new_names,
+    removed_names,
+)
+from cockpit.decide.offline.rules.reviewed_change import (
+    Change,
+    is_code,
+    is_source,
+    is_test,
+    search_for,
+)
+
+MOST = 8
+"""Items of one request: a person reads each."""
+
+WIDER = 20
+"""Lines around a hunk that usually show the function it is in."""
+
+SHORT_FILE = 300
+"""Up to this line a Python file is asked for whole: only a whole file can be parsed."""
+
+Sort = Literal["diff", "callers", "code", "tests"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One scope item, what sort it is, the paths or names it is about, and why it is wanted."""
+
+    scope: str
+    sort: Sort
+    about: tuple[str, ...]
+    why: str
+
+
+def wanted(change: Change, target: Mapping[str, Any]) -> tuple[Item, ...]:
+    """At most :data:`MOST` items; none when the diff says all that rules can use."""
+    tests = list(_tests(change))
+    found = [*_unseen(change, target), *_callers(change), *_code(change)]
+    kept = found[: MOST - len(tests)] + tests
+    return tuple({item.scope: item for item in kept}.values())
+
+
+def spelled(path: str) -> str:
+    """A path as scope items write it: as it is, or as a JSON string when it could be misread."""
+    plain = re.fullmatch(r"[\w./@+~-]+", path) is not None
+    return path if plain else json.dumps(path)
+
+
+def _unseen(change: Change, target: Mapping[str, Any]) -> Iterator[Item]:
+    """Files that the cut left out of the diff, sources first."""
+    shown = {one.path for one in change.files}
+    missing = [path for path in change.listed if path not in shown and is_code(path)]
+    for path in sorted(missing, key=lambda path: (is_test(path), path))[:3]:
+        between = f"{target['base']}..{target['tip']}" if target.get("base") else ""
+        source = f"pr:{target['pr']}" if "pr" in target else f"diff:{between}"
+        if source != "diff:":
+            why = "the diff was cut before it"
+            yield Item(f"{source} in {spelled(path)}", "diff", (path,), why)
+
+
+def _callers(change: Change) -> Iterator[Item]:
+    gone = [old.name for old in removed_names(change) if not old.member or old.public]
+    if gone := list(dict.fromkeys(gone))[:10]:
+        names = ", ".join(gone[:3]) + (" …" if len(gone) > 3 else "")
+        yield Item(
+            f"search:{search_for(gone)}",
+            "callers",
+            tuple(gone),
+            f"does anything still use {names}?",
+        )
+    for old, new in changed_signatures(change):
+        before, after = signature(old.signature), signature(new.signature)
+        if before and after and (told := narrower(before, after)):
+            why = f"its callers: it {told.replace('`', '')}"
+            yield Item(f"symbol:{new.name}", "callers", (new.name,), why)
+
+
+def _code(change: Change) -> Iterator[Item]:
+    """The code around what changed, the most changed file first."""
+    seen = [one for one in change.files if is_code(one.path) and one.hunks]
+    seen = [one for one in seen if one.status not in ("added", "removed")]
+    for one in sorted(seen, key=lambda one: (is_test(one.path), -_size(one), one.path)):
+        if one.path in change.whole:
+            continue
+        last = max(hunk.new_start + hunk.new_count for hunk in one.hunks)
+        names = touched(change, one)
+        around = (
+            f"the code around {', '.join(names[:3])}" if names else "the code around the change"
+        )
+        if is_test(one.path):
+            around = "the rest of the changed tests"
+        if one.path.endswith(".py") and last <= SHORT_FILE:
+            yield Item(
+                f"file:{spelled(one.path)}", "code", (one.path,), f"{around}, whole to parse it"
+            )
+            continue
+        for first, until in _windows(one)[:2]:
+            scope = f"file:{spelled(one.path)}:{first}-{until}"
+            yield Item(scope, "code", (one.path,), around)
+
+
+def _tests(change: Change) -> Iterator[Item]:
+    """Tests that speak of what changed, unless the diff shows some that do."""
+    names = [new.name for new in new_names(change) if not new.name.isupper()]
+    names += [new.name for _, new in changed_signatures(change)]
+    for one in change.files:
+        if is_source(one.path) and one.status == "modified":
+            names += touched(change, one)
+    tested = "\n".join(
+        line.text for one in change.files if is_test(one.path) for line in one.lines()
+    )
+    names = [name for name in names if not re.search(rf"\b{re.escape(name)}\b", tested)]
+    names = [name for name in dict.fromkeys(names) if not name.startswith("__")][:10]
+    if names:
+        listed = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+        glob = "*.spec.*" if any(".spec." in path for path in change.paths) else "*test*"
+        scope = f"search:{search_for(names)} in {glob}"
+        yield Item(scope, "tests", tuple(names), f"which tests cover {listed}?")
+
+
+def _windows(one: FileDiff) -> list[tuple[int, int]]:
+    """Lines around the hunks, merged where they touch, the largest first."""
+    found: list[tuple[int, int]] = []
+    for hunk in one.hunks:
+        first = max(1, hunk.new_start - WIDER)
+        until = hunk.new_start + max(hunk.new_count, 1) + WIDER
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], until)
+        else:
+            found.append((first, until))
+    return sorted(found, key=lambda window: (window[0] - window[1], window[0]))
+
+
+def _size(one: FileDiff) -> int:
+    return len(one.added) + len(one.removed)
+
+
+def reasons(items: Sequence[Item]) -> str:
+    """The items as a list for the person, one line each."""
+    return "\n".join(f"- `{item.scope}`: {item.why}" for item in items)

@@ -1,0 +1,142 @@
+"""A :class:`Prompt` as a provider gets it: messages with cache points, tool definitions, settings.
+
+Cache points go to Anthropic only (others cache by themselves): one after the system text, which
+covers the tools too, and at most three on band boundaries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from cockpit.decide.model import Prompt, PromptMessage
+from cockpit.decide.model_endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelRequestPart, UserContent
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings as RequestSettings
+
+_MESSAGE_CACHE_POINTS = 3
+"""Anthropic takes four in a request; the system text has the first."""
+
+
+def to_messages(prompt: Prompt, *, cache_points: bool) -> list[ModelMessage]:
+    """The prompt as pydantic-ai messages: system first, then the rest in their roles and order.
+
+    Consecutive ``user`` and ``tool`` messages share one request, as providers want the results of a
+    turn's calls together. A cache point lands on the last block of the message that asks for one.
+    """
+    from pydantic_ai.messages import (
+        CachePoint,
+        ModelRequest,
+        ModelResponse,
+        SystemPromptPart,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+
+    cached = _cached(prompt.messages) if cache_points else frozenset()
+    messages: list[ModelMessage] = []
+    parts: list[ModelRequestPart] = []
+    if prompt.system:
+        parts.append(SystemPromptPart(_sendable(prompt.system)))
+    for index, message in enumerate(prompt.messages):
+        if message.role == "assistant":
+            if parts:
+                messages.append(ModelRequest(parts=parts))
+            answer: list[TextPart | ToolCallPart] = []
+            if message.text:
+                answer.append(TextPart(_sendable(message.text)))
+            answer += [
+                ToolCallPart(
+                    tool_name=call.name, args=_sendable(call.arguments), tool_call_id=call.call_id
+                )
+                for call in message.calls
+            ]
+            messages.append(ModelResponse(parts=answer))
+            # Opening the next request, the point attaches to the answer before it.
+            parts = [UserPromptPart([CachePoint()])] if index in cached else []
+        elif message.role == "tool":
+            parts.append(
+                ToolReturnPart(
+                    tool_name=message.tool_name,
+                    content=_sendable(message.text),
+                    tool_call_id=message.call_id,
+                )
+            )
+            if index in cached:
+                parts.append(UserPromptPart([CachePoint()]))
+        elif message.text:
+            content: list[UserContent] = [_sendable(message.text)]
+            if index in cached:
+                content.append(CachePoint())
+            parts.append(UserPromptPart(content))
+    if parts:
+        messages.append(ModelRequest(parts=parts))
+    return messages
+
+
+def to_parameters(prompt: Prompt) -> ModelRequestParameters:
+    """The prompt's tools, their schemas sent as they are written."""
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.tools import ToolDefinition
+
+    return ModelRequestParameters(
+        function_tools=[
+            ToolDefinition(
+                name=tool.name,
+                description=tool.description,
+                parameters_json_schema=dict(tool.parameters),
+                strict=False,
+            )
+            for tool in prompt.tools
+        ]
+    )
+
+
+def to_settings(prompt: Prompt, endpoint: Endpoint) -> RequestSettings:
+    """Limits and caching of one request. The SDK's own retries are off: ours are journalled."""
+    from pydantic_ai.settings import ModelSettings as RequestSettings
+    from pydantic_ai.settings import merge_model_settings
+
+    settings = RequestSettings(
+        max_tokens=prompt.max_output_tokens, timeout=endpoint.timeout_s, max_retries=0
+    )
+    if endpoint.vendor == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModelSettings
+
+        head = AnthropicModelSettings(anthropic_cache_instructions=True)
+        tools = AnthropicModelSettings(anthropic_cache_tool_definitions=True)
+        return merge_model_settings(settings, head if prompt.system else tools) or settings
+    if endpoint.vendor == "openai":
+        from pydantic_ai.models.openai import OpenAIResponsesModelSettings
+
+        digest = hashlib.sha256(prompt.system.encode("utf-8", "replace")).hexdigest()
+        own = OpenAIResponsesModelSettings(
+            openai_prompt_cache_key=f"cockpit-{digest[:24]}", openai_store=False
+        )
+        return merge_model_settings(settings, own) or settings
+    return settings
+
+
+def _sendable(text: str) -> str:
+    """Names of files may carry lone surrogates, which no request can."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _cached(messages: tuple[PromptMessage, ...]) -> frozenset[int]:
+    """Where cache points go: on all boundaries if they fit, else on the first (the most stable
+    prefix, so the one most often read) and the newest. A closing answer can carry none."""
+    asked = [
+        index
+        for index, message in enumerate(messages)
+        if message.cache and (message.text or message.calls or message.role == "tool")
+    ]
+    if asked and asked[-1] == len(messages) - 1 and messages[-1].role == "assistant":
+        asked.pop()
+    if len(asked) > _MESSAGE_CACHE_POINTS:
+        asked = [asked[0], *asked[-(_MESSAGE_CACHE_POINTS - 1) :]]
+    return frozenset(asked)

@@ -1,0 +1,114 @@
+"""Rendering a packet for a model: stable head first, then the wave's facts in order of time.
+
+The system prompt is the identity and capabilities bands. The task opens the messages, word for word.
+What follows is chronological, so that each wave appends and a provider's prompt cache keeps hitting;
+exchanges go out as the provider's own tool-call and tool-result messages, everything else as fenced
+text with its source. Source: design of Orient ("rendering order") and Decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.decide.model import PacketFact, Prompt, PromptCall, PromptMessage, ToolSpec
+
+HEAD_BANDS = ("identity", "capabilities")
+_TICKS = re.compile("`+")
+
+SPOKEN = ("person", "notice")
+"""Sources that are somebody's words to the agent: they stand as they are, not fenced."""
+
+
+def render(
+    facts: Sequence[PacketFact],
+    tools: Sequence[ToolSpec],
+    *,
+    wave: int,
+    task_type: str,
+    target: Mapping[str, Any],
+    max_output_tokens: int,
+) -> Prompt:
+    """The prompt of one wave. ``facts`` are the packet's, in packet order. Pure."""
+    head: list[PacketFact] = []
+    opening: list[PacketFact] = []
+    waves: dict[int, list[PacketFact]] = {}
+    for fact in facts:
+        if fact.band in HEAD_BANDS:
+            head.append(fact)
+        elif fact.source_type == "task":
+            opening.append(fact)
+        else:
+            waves.setdefault(fact.ordinal, []).append(fact)
+    messages = [PromptMessage("user", fact.text, cache=True) for fact in opening]
+    for ordinal in sorted(waves):
+        messages.extend(_of_wave(waves[ordinal]))
+    if messages:
+        last = messages[-1]
+        messages[-1] = PromptMessage(
+            last.role, last.text, last.calls, last.call_id, last.tool_name, cache=True
+        )
+    return Prompt(
+        system="\n\n".join(fact.text for fact in head),
+        messages=tuple(messages),
+        tools=tuple(tools),
+        facts=tuple(facts),
+        wave=wave,
+        task_type=task_type,
+        target=dict(target),
+        max_output_tokens=max_output_tokens,
+    )
+
+
+def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
+    """One wave's part: first what the agent did and what came back, then what was added."""
+    whole = [fact for fact in facts if _is_exchange(fact)]
+    other = [fact for fact in facts if not _is_exchange(fact)]
+    messages: list[PromptMessage] = []
+    if whole:
+        calls = tuple(_call(fact) for fact in whole if fact.provenance["call"])
+        said = "\n\n".join(
+            str(fact.provenance["text"]) for fact in whole if fact.provenance["text"]
+        )
+        messages.append(PromptMessage("assistant", said, calls))
+        messages.extend(
+            PromptMessage(
+                "tool",
+                str(fact.provenance["result"]),
+                call_id=str(fact.provenance["call_id"]),
+                tool_name=str(fact.provenance["call"]),
+            )
+            for fact in whole
+            if fact.provenance["call"]
+        )
+    text = "\n\n".join(_fenced(fact) for fact in other)
+    if text:
+        messages.append(PromptMessage("user", text))
+    return messages
+
+
+def _is_exchange(fact: PacketFact) -> bool:
+    return fact.source_type == "exchange" and fact.level == "full"
+
+
+def _call(fact: PacketFact) -> PromptCall:
+    return PromptCall(
+        str(fact.provenance["call_id"]),
+        str(fact.provenance["call"]),
+        canonical_json(fact.provenance["arguments"]),
+    )
+
+
+def _fenced(fact: PacketFact) -> str:
+    if fact.source_type in SPOKEN:
+        return fact.text
+    longest = max((len(run) for run in _ticks(fact.text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    level = "" if fact.level == "full" else f" · {fact.level}"
+    return f"[{fact.source_ref}{level}]\n{fence}\n{fact.text}\n{fence}"
+
+
+def _ticks(text: str) -> list[str]:
+    return _TICKS.findall(text)

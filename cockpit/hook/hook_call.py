@@ -1,0 +1,161 @@
+"""A hook call: read the event, write it down, answer, and be gone.
+
+An agent waits for the end of this process, so it does what cannot wait and nothing else: the event
+goes into ``hook_pending``, and a process of its own (:mod:`cockpit.hook.ingest`) makes work in progress
+of it a moment later. Whatever goes wrong, it ends with 0 and one line in the log: an agent must never
+stand still because cockpit has a bad day. Imports are chosen by what they cost (``bench/hook.py``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from cockpit.hook import event_payload, hook_log
+from cockpit.hook.event_payload import Event, Malformed
+from cockpit.hook.project_lookup import Checkout, checkout_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from cockpit.store.hooks.pending_events import Told
+
+TASK = "COCKPIT_TASK"
+"""The variable in which cockpit names the task of an agent that it runs itself."""
+WIP = "COCKPIT_WIP"
+"""``off`` where such an agent only looks: what it does is no work in progress."""
+BUSY_MS = 250
+"""How long a call waits for another process that holds the store."""
+
+
+def serve(words: list[str]) -> NoReturn:
+    """Answer the event on standard input and end this process, always with 0."""
+    place: Checkout | None = None
+    try:
+        raw = sys.stdin.buffer.read()
+        agent = _named(words)
+        try:
+            event = event_payload.read(raw, agent)
+        except Malformed as error:
+            place = checkout_of(event_payload.folder(None))
+            if place is not None:
+                hook_log.note(place.state, f"{agent or 'agent'}: ignored {error}")
+        else:
+            place = checkout_of(event_payload.folder(event))
+            if place is not None:
+                _print(answer(event, place))
+    except BaseException as error:
+        if place is not None:
+            hook_log.note(place.state, f"a call failed: {type(error).__name__}: {error}")
+    # Nothing is left to close in order: what is committed is on disk, and the operating system lets go
+    # of the rest sooner than the interpreter would.
+    os._exit(0)
+
+
+def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
+    """Keep the event and return what the agent is told; None is nothing."""
+    said: dict[str, Any] | None = None
+    body = event.body()
+    if event.name not in event_payload.KNOWN:
+        hook_log.note(place.state, f"{event.agent}: {event.name[:60]!r} is no event known here")
+    elif event.name in ("PreToolUse", "PermissionRequest"):
+        from cockpit.hook.permission import ruling
+
+        ruled = ruling(event, place)
+        if ruled is not None:
+            said, body = ruled.answer(event.name), ruled.body(event)
+    if body is not None:
+        body["root"] = _root(event, place)
+        keep(event, body, place)
+    if event.name == "SessionStart":
+        from cockpit.hook.resume_context import resume
+
+        said = resume(event, place)
+    return said
+
+
+def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
+    """Into the store; into a file while another process holds the store."""
+    if event.name == "SessionEnd" and (TASK in os.environ or WIP in os.environ):
+        body["inside"] = True  # cockpit began it: what follows is for whoever did
+    given = os.environ.get(TASK, "")
+    if given.startswith("T-") and given[2:].isdecimal() and len(given) < 20:
+        body["task"] = given
+        if os.environ.get(WIP) == "off":
+            # Who only looks at a task does nothing of its work.
+            body.pop("arguments", None)
+    told = _told(event, body)
+    try:
+        wake = _store(event, body, told, place)
+    except Exception as error:
+        from cockpit.hook import spool
+
+        kept = spool.put(place.state, told)
+        fate = "kept in a file" if kept else "LOST: too many wait already"
+        hook_log.note(place.state, f"{event.agent} {event.name}: {error}; {fate}")
+        return
+    if wake:
+        from cockpit.hook.spawn_worker import wake_absorber
+
+        wake_absorber(place.home)
+
+
+def _store(event: Event, body: dict[str, Any], told: Told, place: Checkout) -> bool:
+    from cockpit.hook.task_attribution import taken_up
+    from cockpit.store.hooks import pending_events
+
+    works_on, leaves = taken_up(event.name, body)
+    connection = pending_events.connect(place.database, BUSY_MS)
+    return pending_events.receive(
+        connection, told, now_ms=time.time_ns() // 1_000_000, works_on=works_on, leaves=leaves
+    )
+
+
+def _told(event: Event, body: dict[str, Any]) -> Told:
+    from cockpit.core.secret_hints import unsuspicious
+    from cockpit.store.hooks.pending_events import Told
+
+    written = json.dumps(body)
+    # An escape stands for a letter that the signs of a secret may be written with.
+    if "\\u" in written or not unsuspicious(written):
+        from cockpit.core.secrets import mask_value
+
+        written = json.dumps(mask_value(body))
+    moment = time.time_ns()
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment // 1_000_000_000))
+    return Told(
+        f"{moment:020d}-{os.getpid()}",
+        f"{seconds}.{moment % 1_000_000_000 // 1000:06d}Z",
+        event.agent,
+        event.session[:200],
+        event.name,
+        written,
+        urgent=event.urgent(body),
+    )
+
+
+def _root(event: Event, place: Checkout) -> str:
+    """The worktree that the agent works in, which need not be the one its session began in."""
+    if event.cwd and event.cwd != place.root:
+        found = checkout_of(event.cwd)
+        if found is not None and found.home == place.home:
+            return found.root
+    return place.root
+
+
+def _named(words: list[str]) -> str:
+    """The agent that ``--agent NAME`` or ``--agent=NAME`` names; '' without one."""
+    if words and words[0].startswith("--agent="):
+        return words[0].partition("=")[2]
+    return words[1] if len(words) > 1 and words[0] == "--agent" else ""
+
+
+def _print(said: dict[str, Any] | None) -> None:
+    if said is None:
+        return
+    left = json.dumps(said).encode("ascii") + b"\n"
+    while left:
+        left = left[os.write(1, left) :]

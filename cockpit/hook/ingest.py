@@ -1,0 +1,251 @@
+"""Make work in progress and journal rows of what hooks have told.
+
+Everything pending is taken in one transaction, in the order in which it happened: what an agent does
+in one second is one patch of its task, not twenty. Source: seed 004, solution 2 ("Automatic Capture
+via Hooks").
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.clock import moment
+from cockpit.core.project_paths import Place
+from cockpit.core.text import plural
+from cockpit.hook import hook_log, spool, start_chain
+from cockpit.hook.task_attribution import taken_up
+from cockpit.learn.capture_wip import ToolUse, captured
+from cockpit.store.backlog import wip
+from cockpit.store.db.connection import dooms
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.hooks import pending_events
+from cockpit.store.hooks.pending_events import Told
+from cockpit.store.journal.event_types import Action
+
+AT_ONCE = 200
+"""Events of one transaction."""
+_LARGEST_SCRIPT = 200_000
+_LARGEST_PATCH = 50_000
+_FRESH = timedelta(seconds=20)
+
+
+def serve(home: str, pause: Callable[[], None]) -> None:
+    """Absorb until nothing is left for the project in ``home``, with a ``pause`` before each time but
+    the first; holds the lease meanwhile and gives it back."""
+    place = _place(home)
+    with Store.open(place.database) as store:
+        while True:
+            store.write_now(lambda tx: pending_events.renew(tx.connection, _now_ms(tx)))
+            absorb_all(store, place.state)
+            if store.write_now(lambda tx: pending_events.release(tx.connection)):
+                return
+            pause()
+
+
+def absorb_now(home: str, busy_ms: int) -> None:
+    """Absorb what waits for the project in ``home``; another process that holds the store is waited
+    for so long. Raises the errors of the store."""
+    place = _place(home)
+    with Store.open(place.database, busy_timeout_ms=busy_ms) as store:
+        absorb_all(store, place.state)
+
+
+def absorb_all(store: Store, state: Path) -> int:
+    """Absorb whatever waits, in the store and in files beside it; returns how many events it was.
+
+    An event that cannot be absorbed is passed over and noted in the log; it is tried again, and after
+    a few times left where it is. Of sessions that ended, the last may be followed by a chain.
+    """
+    done = 0
+    while True:
+        paths = spool.files(str(state))[:AT_ONCE]
+        count, trouble, over = store.write_now(partial(_absorb, paths=paths))
+        # Only now are the events in the store for good.
+        spool.remove(paths)
+        for words in trouble:
+            hook_log.note(str(state), words)
+        for seq, root in over[-1:]:
+            start_chain.follow(state, seq, root)
+        done += count
+        if not count and not trouble and not paths:
+            return done
+
+
+def _place(home: str) -> Place:
+    top = Path(home)
+    return Place(root=top, home=top, git=(top / ".git").exists())
+
+
+def _now_ms(tx: Tx) -> int:
+    return int(tx.clock.now().timestamp() * 1000)
+
+
+def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str], list[tuple[int, str]]]:
+    """One transaction's worth; returns how many events it was, what went wrong, and for each session
+    that is over the row that tells of its end and where it worked."""
+    trouble: list[str] = []
+    kept = list(spool.taken(paths))
+    if len(kept) < len(paths):
+        trouble.append(f"Without an event in hook-spool: {plural(len(paths) - len(kept), 'file')}")
+    for told in kept:
+        pending_events.insert(tx.connection, told, None)
+    work = _Work(tx)
+    for told in pending_events.oldest(tx.connection, AT_ONCE):
+        work.take(told)
+    work.write()
+    pending_events.absorbed(tx.connection, work.done)
+    return len(work.done), trouble + work.trouble, work.over
+
+
+class _Work:
+    """The events of one transaction; those of a task that follow each other are one patch of it."""
+
+    def __init__(self, tx: Tx) -> None:
+        self.done: list[str] = []
+        self.trouble: list[str] = []
+        self.over: list[tuple[int, str]] = []
+        self._tx = tx
+        self._task = ""
+        self._patch: dict[str, Any] = {}
+        self._behind: list[Told] = []
+
+    def take(self, told: Told) -> None:
+        """Journal the event and remember what it tells of its task."""
+        try:
+            patch = self._safely(partial(_told, self._tx, told, self.over))
+        except Exception as error:
+            self._failed(told, error)
+            return
+        if not patch:
+            self.done.append(told.key)
+            return
+        large = len(canonical_json(self._patch)) > _LARGEST_PATCH
+        if large or (self._behind and told.task_id != self._task):
+            self.write()
+        self._task = told.task_id or ""
+        self._patch = wip.merge(self._patch, patch)
+        self._behind.append(told)
+
+    def write(self) -> None:
+        """Merge what was gathered into the task's work in progress."""
+        behind, self._behind = self._behind, []
+        patch, self._patch = self._patch, {}
+        if not behind:
+            return
+        try:
+            self._safely(lambda: wip.update(self._tx, self._task, patch, by="agent"))
+        except Exception as error:
+            for told in behind:
+                self._failed(told, error)
+        else:
+            self.done += [told.key for told in behind]
+
+    def _safely(self, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Run it in a savepoint: what it raises takes nothing else along."""
+        self._tx.execute("SAVEPOINT told")
+        try:
+            value = step()
+        except Exception as error:
+            if not self._hopeless(error):
+                self._tx.execute("ROLLBACK TO told")
+                self._tx.execute("RELEASE told")
+            raise
+        self._tx.execute("RELEASE told")
+        return value
+
+    def _failed(self, told: Told, error: Exception) -> None:
+        if self._hopeless(error):
+            raise error
+        pending_events.failed(self._tx.connection, told.key)
+        self.trouble.append(f"{told.agent} {told.event}: not absorbed: {error!r}")
+
+    def _hopeless(self, error: Exception) -> bool:
+        """Whether the disk or the lock is at fault, and no event."""
+        return dooms(error) or not self._tx.connection.in_transaction
+
+
+def _told(tx: Tx, told: Told, over: list[tuple[int, str]]) -> dict[str, Any]:
+    """Journal one event; returns the patch of its task, empty where it tells nothing or has none. A
+    session that is ``over`` is added there."""
+    body = json.loads(told.body)
+    if told.task_id is None:
+        works_on, leaves = taken_up(told.event, body)
+        if works_on is not None:
+            pending_events.take_up(tx.connection, told.session, works_on, told.at)
+        told.task_id = pending_events.active(tx.connection, told.session)
+        if leaves is not None:
+            pending_events.put_down(tx.connection, told.session, leaves)
+    seq = _journal(tx, told, body)
+    if start_chain.is_over(told, body, tx.clock.now()):
+        over.append((seq, body["root"]))
+    if told.task_id is None or "arguments" not in body:
+        return {}
+    patch = captured(_tool_use(body), _reading(body["root"]))
+    if patch.get("uncommitted_changes") is False and "last_commit" not in patch:
+        patch |= _head(body["root"], tx.clock.now() - moment(told.at))
+    return wip.validate(patch) if patch else {}
+
+
+def _tool_use(body: Mapping[str, Any]) -> ToolUse:
+    return ToolUse(
+        tool=body["tool"],
+        arguments=body["arguments"],
+        output=body["output"],
+        exit_code=body["exit_code"],
+        cwd=body["cwd"] or body["root"],
+        root=body["root"],
+        failed=body["failed"],
+    )
+
+
+def _reading(root: str) -> Any:
+    """Reads the scripts of the project that a command ran, and nothing outside it."""
+    top = os.path.realpath(root)
+
+    def read(path: str) -> str | None:
+        real = os.path.realpath(os.path.join(top, path))
+        if not root or not real.startswith(top + os.sep) or not os.path.isfile(real):
+            return None
+        try:
+            if os.path.getsize(real) > _LARGEST_SCRIPT:
+                return None
+            with open(real, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    return read
+
+
+def _head(root: str, ago: timedelta) -> dict[str, str]:
+    """The commit that a silent ``git commit`` has just made; nothing once that is no longer certain."""
+    if ago > _FRESH:
+        return {}
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(words, cwd=root, capture_output=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {"last_commit": done.stdout.decode("ascii", "replace").strip()}
+
+
+def _journal(tx: Tx, told: Told, body: Mapping[str, Any]) -> int:
+    about: dict[str, Any] = {"agent_session": told.session, "agent": told.agent}
+    about |= {"task_id": told.task_id or "", "at": told.at}
+    if told.event in ("SessionStart", "SessionEnd"):
+        started = told.event == "SessionStart"
+        action = Action.AGENT_SESSION_STARTED if started else Action.AGENT_SESSION_ENDED
+        return tx.journal(action, actor="agent", detail={**about, "reason": body.get("reason", "")})
+    about |= {"event": told.event, "tool": body.get("tool", "")}
+    answered = {name: body[name] for name in ("answer", "by", "about") if name in body}
+    actor = body.get("by", "agent") if answered else "agent"
+    return tx.journal(Action.AGENT_HOOK, actor=actor, detail={**about, **answered})

@@ -1,0 +1,65 @@
+"""The process behind the hooks: waits a moment for more, absorbs all, and ends.
+
+At most one runs in a project: it holds the lease in ``hook_absorber``, which a hook takes for it in the
+transaction that keeps the event, and it gives the lease back in the transaction that finds nothing
+left. So no event waits for a process that has just gone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from cockpit.hook import hook_log
+from cockpit.store.hooks import pending_events
+
+DEBOUNCE_S = 1.0
+"""How long more is waited for; a commit or the end of a turn cuts it short."""
+_LOOK_S = 0.05
+_NICE = 5
+_FILES = 256
+
+
+def main(home: str) -> int:
+    """Absorb what the hooks of the project in ``home`` have told; returns the exit code."""
+    _step_back()
+    state = os.path.join(home, ".cockpit", "state")
+    database = os.path.join(state, "cockpit.db")
+    if not os.path.isfile(database):
+        return 0
+    try:
+        _wait(database)
+        # Only now: while more is coming, the agent's own processes have the machine.
+        from cockpit.hook.ingest import serve
+
+        serve(home, lambda: _wait(database))
+    except Exception as error:
+        hook_log.note(state, f"absorbing failed: {error}")
+        return 1
+    return 0
+
+
+def _step_back() -> None:
+    """Away from the agent: its terminal's signals are not for us, its work comes first, and whatever
+    it has open it must be able to close."""
+    os.closerange(3, _FILES)
+    try:
+        os.setsid()
+    except PermissionError:
+        pass  # this process leads a group already
+    os.nice(_NICE)
+
+
+def _wait(database: str) -> None:
+    connection = pending_events.connect(database, 1_000)
+    try:
+        until = time.monotonic() + DEBOUNCE_S
+        while time.monotonic() < until and not pending_events.waiting(connection, urgent=True):
+            time.sleep(_LOOK_S)
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

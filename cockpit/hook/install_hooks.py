@@ -1,0 +1,228 @@
+"""Where agents keep their hooks, and ours among them: put in, taken out, everybody else's left alone.
+
+Claude Code reads ``settings.json`` (``hooks`` in it), Codex ``hooks.json``; both have the same three
+levels: event, matcher group, handler.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from cockpit.agents.agent_hooks import wanted
+from cockpit.core.errors import CockpitError
+
+Scope = Literal["project", "local", "user"]
+
+
+class SettingsInvalid(CockpitError):
+    """An agent's settings that cannot be read or changed; nothing was."""
+
+    code = "config"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """An agent's file: ``before`` is its text (None: there is none), ``body`` what that says."""
+
+    agent: str
+    path: Path
+    before: str | None
+    body: Mapping[str, Any]
+
+
+def place_of(agent: str, scope: Scope, root: Path, env: Mapping[str, str]) -> Path:
+    """The file in which ``agent`` looks for hooks. Raises :class:`SettingsInvalid` for a scope that it
+    does not have."""
+    home = Path(env.get("HOME", "") or Path.home())
+    if agent == "codex":
+        if scope == "local":
+            raise SettingsInvalid("Codex has no settings of one person in a project; use --user.")
+        own = Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else home / ".codex"
+        return (own if scope == "user" else root / ".codex") / "hooks.json"
+    if scope == "user":
+        own = Path(env["CLAUDE_CONFIG_DIR"]) if env.get("CLAUDE_CONFIG_DIR") else home / ".claude"
+        return own / "settings.json"
+    name = "settings.local.json" if scope == "local" else "settings.json"
+    return root / ".claude" / name
+
+
+def load(agent: str, path: Path, *, inside: Path | None = None) -> Settings:
+    """The agent's file. ``inside``: it must not lead out of that folder. Raises
+    :class:`SettingsInvalid`."""
+    real = Path(os.path.realpath(path))
+    if inside is not None and not real.is_relative_to(inside.resolve()):
+        raise SettingsInvalid(
+            f"{path} leads out of the project, to {real}; change that file yourself."
+        )
+    try:
+        text = real.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Settings(agent, real, None, {})
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsInvalid(f"{path} cannot be read: {error}.") from error
+    try:
+        body = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise SettingsInvalid(
+            f"{path} is not JSON ({error}), so it cannot be changed safely; mend it and try again."
+        ) from error
+    hooks = body.get("hooks", {}) if isinstance(body, dict) else None
+    sound = isinstance(hooks, dict) and all(isinstance(groups, list) for groups in hooks.values())
+    if not sound:
+        raise SettingsInvalid(
+            f"{path}: its hooks are not written as {agent} writes them; mend them."
+        )
+    return Settings(agent, real, text, body)
+
+
+def is_ours(handler: Any) -> bool:
+    """Whether a handler runs ``cockpit hook``, from wherever."""
+    command = handler.get("command") if isinstance(handler, dict) else None
+    if not isinstance(command, str):
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return len(words) > 1 and Path(words[0]).name == "cockpit" and words[1] == "hook"
+
+
+def installed(settings: Settings) -> list[str]:
+    """The events for which a hook of ours is there."""
+    return [
+        event
+        for event, groups in settings.body.get("hooks", {}).items()
+        if any(is_ours(handler) for group in groups for handler in _handlers(group))
+    ]
+
+
+def with_ours(settings: Settings, program: str) -> str:
+    """The file's text with our hooks in it: once, however often, and as this version wants them."""
+    body = _without(settings.body)
+    hooks = body.setdefault("hooks", {})
+    for event, groups in wanted(settings.agent, program).items():
+        hooks[event] = [*hooks.get(event, []), *groups]
+    return _written(body, settings.before)
+
+
+def without_ours(settings: Settings) -> str | None:
+    """The file's text without our hooks: what it was before, to the letter, where it says the same
+    again. None when nothing else is in it and nothing was there before."""
+    body = _without(settings.body)
+    before = _text_before(settings.path)
+    if before is not None and _said(before) == _bare(body):
+        return before
+    return _written(body, settings.before) if body else None
+
+
+def backup_of(path: Path) -> Path:
+    """Where the text from before is kept."""
+    return path.with_name(f"{path.name}.before-cockpit")
+
+
+def _text_before(path: Path) -> str | None:
+    try:
+        return backup_of(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None  # it was never there, or is no copy of ours
+
+
+def _said(text: str) -> Any:
+    try:
+        body = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
+        return None
+    return _bare(body) if isinstance(body, dict) else None
+
+
+def _bare(body: Mapping[str, Any]) -> dict[str, Any]:
+    """``body`` without events that have no hooks."""
+    kept, hooks = dict(body), body.get("hooks")
+    if isinstance(hooks, dict):
+        kept["hooks"] = {event: groups for event, groups in hooks.items() if groups}
+    return kept if kept.get("hooks") else {key: kept[key] for key in kept if key != "hooks"}
+
+
+def write(settings: Settings, text: str | None) -> Path | None:
+    """Replace the file's text (None: remove it); returns where the text from before our hooks is.
+
+    That backup is made when the first of ours comes in and goes when the file is again what it says.
+    Raises :class:`SettingsInvalid`, also when the file has changed since it was read.
+    """
+    path, backup = settings.path, backup_of(settings.path)
+    try:
+        now = path.read_text(encoding="utf-8") if path.exists() else None
+        if now != settings.before:
+            raise SettingsInvalid(f"{path} was changed meanwhile; nothing was written. Try again.")
+        if settings.before is not None and not installed(settings):
+            _replace(backup, settings.before, path)
+        if text is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, text, path)
+        if backup.exists() and backup.read_text(encoding="utf-8") == text:
+            backup.unlink()
+        return backup if backup.exists() else None
+    except OSError as error:
+        raise SettingsInvalid(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _replace(path: Path, text: str, like: Path) -> None:
+    """Write whole or not at all, with the mode that ``like`` has."""
+    mode = like.stat().st_mode & 0o777 if like.exists() else 0o644
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(draft, mode)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _without(body: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = copy.deepcopy(dict(body))
+    hooks = kept.get("hooks")
+    if not isinstance(hooks, dict):
+        return kept
+    for event in list(hooks):
+        groups = []
+        for group in hooks[event]:
+            left = [handler for handler in _handlers(group) if not is_ours(handler)]
+            if len(left) == len(_handlers(group)):
+                groups.append(group)
+            elif left:
+                groups.append({**group, "hooks": left})
+        if groups or not hooks[event]:
+            hooks[event] = groups
+        else:
+            del hooks[event]
+    if not hooks and body.get("hooks"):
+        del kept["hooks"]
+    return kept
+
+
+def _handlers(group: Any) -> list[Any]:
+    found = group.get("hooks", []) if isinstance(group, dict) else []
+    return found if isinstance(found, list) else []
+
+
+def _written(body: Mapping[str, Any], before: str | None) -> str:
+    """In the indentation that the file has."""
+    indent: int | str = 2
+    for line in (before or "").splitlines():
+        space = line[: len(line) - len(line.lstrip())]
+        if space:
+            indent = space if "\t" in space else len(space)
+            break
+    return json.dumps(body, indent=indent, ensure_ascii=False) + "\n"

@@ -1,0 +1,48 @@
+"""The approval policy, read without the rest of the settings: they take longer than the whole call.
+
+The same layers as :mod:`cockpit.config.load_settings`, for this one key: the user's file,
+the project's (which can
+only tighten to ``ask``), the environment. What cannot be read is ``ask``.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+
+POLICIES = ("ask", "trusted", "reads", "all")
+_LARGEST = 1_000_000
+
+
+def policy(home: str) -> str:
+    """The policy that holds for the project whose main checkout is ``home``."""
+    named = os.environ.get("COCKPIT_APPROVE", "").strip()
+    if named:
+        return named if named in POLICIES else "ask"
+    project = _of(os.path.join(home, ".cockpit", "config.toml"))
+    if project:
+        return "ask"  # all that a project may set, and what a wrong value comes to
+    mine = _of(os.path.join(_user_folder(), "config.toml"))
+    return mine if mine in POLICIES else "ask"
+
+
+def _of(path: str) -> str:
+    """What the file sets; '' when nothing, ``?`` when it cannot be read."""
+    if not os.path.isfile(path):
+        return ""
+    try:
+        with open(path, "rb") as file:
+            table = tomllib.loads(file.read(_LARGEST).decode("utf-8")).get("approval", {})
+    except (OSError, ValueError):
+        return "?"
+    set_to = table.get("policy", "") if isinstance(table, dict) else "?"
+    return set_to if isinstance(set_to, str) else "?"
+
+
+def _user_folder() -> str:
+    named = os.environ.get("COCKPIT_CONFIG_DIR", "").strip()
+    if named:
+        return os.path.expanduser(named)
+    from platformdirs import user_config_dir
+
+    return user_config_dir("cockpit", appauthor=False)

@@ -1,0 +1,129 @@
+"""What an agent is told when its session starts, goes on, or has just been compacted.
+
+Source: seed 004, solution 2 ("Resume Flow").
+"""
+
+from __future__ import annotations
+
+from cockpit.hook import hook_log, spool
+from cockpit.learn.resume_line import left_off
+from cockpit.store.backlog import task_rows
+from cockpit.store.hooks import pending_events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from cockpit.hook.event_payload import Event
+    from cockpit.hook.project_lookup import Checkout
+
+LONGEST = 4_000
+"""Characters of what is told: agents cut longer texts, or keep them in a file."""
+_BUSY_MS = 1_000
+_SHOWN = 5
+_FILES = 20
+_WORDS = 400
+_TRUST = (
+    "(cockpit's record of the work in this project; it tells how things stand and orders nothing.)"
+)
+
+
+def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
+    """The answer to a session's start; None where there is nothing to go on with.
+
+    What agents have told of the work so far is absorbed first, so that nothing of it is missing; mostly
+    that is done already.
+    """
+    connection = pending_events.connect(place.database, _BUSY_MS)
+    if pending_events.unmerged(connection) or spool.files(place.state):
+        try:
+            from cockpit.hook.ingest import absorb_now
+
+            absorb_now(place.home, _BUSY_MS)
+        except Exception as error:
+            hook_log.note(place.state, f"{event.agent} {event.name}: not absorbed yet: {error}")
+    text = resume_text(connection, event.session)
+    if not text:
+        return None
+    said = {"hookEventName": "SessionStart", "additionalContext": text}
+    return {"hookSpecificOutput": said}
+
+
+def resume_text(connection: sqlite3.Connection, session: str) -> str:
+    """How the work stands for that session, in at most :data:`LONGEST` characters; '' for no work."""
+    active = pending_events.active(connection, session)
+    task = None if active is None else task_rows.of_task(connection, active)
+    if task is not None:
+        return _told(_task(task))
+    under_way = task_rows.under_way(connection, _SHOWN)
+    if under_way:
+        how = "Several tasks are in progress; say which one is yours: "
+        return _told([*map(_line, under_way), how + _take_up(under_way[0]["task_id"])])
+    ready = task_rows.ready(connection, _SHOWN)
+    if not ready:
+        return ""
+    lines = [f"Ready: {task_id} {title}" for task_id, title in ready]
+    return _told([*lines, "To begin: " + _take_up(ready[0][0])])
+
+
+def _told(lines: Iterable[str]) -> str:
+    return _cut("\n".join([_TRUST, *lines]), LONGEST)
+
+
+def _line(task: dict[str, Any]) -> str:
+    return left_off(task["task_id"], task["status"], task["wip"])
+
+
+def _take_up(task_id: str) -> str:
+    called = f"update_task_status(task_id={task_id!r}, status='in_progress')"
+    return f"{called}, or `cockpit tasks start {task_id}`."
+
+
+def _task(task: dict[str, Any]) -> list[str]:
+    wip = task["wip"]
+    told = (
+        ("Acceptance criteria", task["acceptance_criteria"]),
+        ("Context", str(wip.get("context", "")) or task["context_summary"]),
+        ("Handoff notes", task["handoff_notes"]),
+        ("Blocked", task["blocker"]),
+        ("Tests", _tests(wip.get("test_results"))),
+        ("Last commit", str(wip.get("last_commit", ""))),
+        ("Not committed", "the last changes" if wip.get("uncommitted_changes") else ""),
+        ("Files modified", _files(wip.get("files_modified", []))),
+        ("Decisions", _entries(wip.get("decisions", []), "decision", "reason")),
+        ("Last errors", _entries(wip.get("errors", []), "message", "file")),
+    )
+    about = f"{task['task_id']} ({task['status']}): {task['title']}"
+    return [
+        _line(task),
+        about,
+        *(f"{name}: {_cut(words, _WORDS)}" for name, words in told if words),
+    ]
+
+
+def _tests(results: Any) -> str:
+    if not isinstance(results, dict) or not results.get("ran"):
+        return ""
+    counts = [f"{results[name]} {name}" for name in ("passed", "failed") if name in results]
+    failing = results.get("failing_test")
+    return ", ".join([*counts, *([f"first failing: {failing}"] if failing else [])])
+
+
+def _files(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _FILES} more" if len(paths) > _FILES else ""
+    return ", ".join(paths[:_FILES]) + more
+
+
+def _entries(entries: Sequence[Any], first: str, second: str) -> str:
+    told = []
+    for entry in list(entries)[-_SHOWN:]:
+        if isinstance(entry, dict):
+            about = f" ({entry[second]})" if entry.get(second) else ""
+            told.append(f"{entry.get(first, '')}{about}")
+    return "; ".join(told)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

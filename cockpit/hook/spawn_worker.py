@@ -1,0 +1,21 @@
+"""Start the process that absorbs, detached: the hook's own does not wait for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def wake_absorber(home: str) -> None:
+    """Start :mod:`cockpit.hook.ingest_worker` for the project in ``home``; raises ``OSError``.
+
+    It has nothing of the agent's: no terminal, no pipe that somebody waits to see closed.
+    """
+    # -P: the folder of the agent's project must never be where modules come from.
+    argv = [sys.executable, "-P", "-m", "cockpit.hook.ingest_worker", home]
+    quiet = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+    ]
+    os.posix_spawn(sys.executable, argv, os.environ, file_actions=quiet)

@@ -1,0 +1,79 @@
+"""Work that goes on when an agent's session has ended, where the person's own configuration asks for it.
+
+A process of its own is begun, which decides in the store whether a chain follows
+(:mod:`cockpit.chains.follow_session`). Source: seed 004, solution 7 ("Session Exit Hook").
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cockpit.core.clock import moment
+from cockpit.core.errors import CockpitError
+from cockpit.hook import hook_log
+from cockpit.store.hooks.pending_events import Told
+
+LOG = "after-session.log"
+"""In the folder of the chains' logs: the words of what was begun."""
+_NO_END = ("clear", "resume")
+"""Reasons with which the agent's program goes on: a new conversation, or another one."""
+_NEWS = timedelta(minutes=5)
+_OF_A_RUN = frozenset(("COCKPIT_APPROVE", "COCKPIT_TASK", "COCKPIT_TOKEN", "COCKPIT_WIP"))
+_HOW = {"continue": "--continue", "all": "--all"}
+
+
+def is_over(told: Told, body: Mapping[str, Any], now: datetime) -> bool:
+    """Whether it tells that a session has just ended which cockpit did not begin itself."""
+    return (
+        told.event == "SessionEnd"
+        and body.get("reason") not in _NO_END
+        and not body.get("inside")
+        and "task" not in body
+        and now - moment(told.at) < _NEWS
+    )
+
+
+def follow(state: Path, seq: int, root: str) -> None:
+    """Begin what is to follow the session whose end is row ``seq`` of the journal and that worked in
+    ``root``. What goes wrong is a line in the log of the hooks."""
+    try:
+        _begin(state, seq, Path(root) if root else state.parent.parent)
+    except (CockpitError, OSError) as error:
+        hook_log.note(str(state), f"nothing follows the session's end: {error}")
+
+
+def _begin(state: Path, seq: int, root: Path) -> None:
+    from cockpit.config.load_settings import load_settings, user_folder
+
+    folder = state.parent
+    # It may be that of an agent which cockpit runs, whose approvals and token end with its run.
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_A_RUN}
+    wish = load_settings(folder, env=environment).headless.on_session_end
+    if wish == "off" or root.is_relative_to(state):
+        return
+    # The environment is an agent's, and that may be set by the repository it works in.
+    if user_folder(environment).resolve().is_relative_to(folder.parent.resolve()):
+        hook_log.note(
+            str(state), "nothing follows the session's end: COCKPIT_CONFIG_DIR is in here"
+        )
+        return
+    path = state / "chains" / LOG
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    words = ("work", _HOW[wish], "--headless", "--after", str(seq))
+    with path.open("ab") as log:
+        subprocess.Popen(
+            # -P: the folder of the agent's project must never be where modules come from.
+            (sys.executable, "-P", "-m", "cockpit", *words),
+            cwd=root if root.is_dir() else folder.parent,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )

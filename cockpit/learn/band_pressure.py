@@ -1,0 +1,95 @@
+"""Crowding: which sources held the room in which something was missed, and served no decision.
+
+A packet that had to leave out what its agent then asked for spent that room on something else. What a
+decision rests on shows in it: its words and its calls name the places that facts come from. A source
+that held much room again and again, that no decision named, and that nobody had to ask for, is worth
+less than it weighs. Source: RFC-003 §7.1.5; design of Orient ("Feedback per wave").
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.store.context import packets
+from cockpit.store.context.facts import chunks
+from cockpit.store.context.packets import Packet
+from cockpit.store.context.wave_feedback import Feedback
+from cockpit.store.sessions import plans
+
+SHARE_PERCENT = 25
+"""The least share of a band's tokens that crowds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A fact in a packet: its source, and the place in the project that it comes from."""
+
+    source: str
+    band: str
+    tokens: int
+    path: str
+
+
+def crowding(
+    connection: sqlite3.Connection, found: Sequence[Feedback], spared: Collection[str]
+) -> Counter[str]:
+    """In how many of the waves each source crowded a band in which something was missed.
+
+    What is pinned is there for a reason; what was missed, or named by a decision, in any of the waves
+    is of use; sources that are ``spared`` are not to be judged, nor are facts that come from no place
+    that could be named. A decision that names nothing of its packet says nothing.
+    """
+    useful = {signal.source_type for one in found for signal in one.judged.missed} | set(spared)
+    counted: Counter[str] = Counter()
+    for one in found:
+        words = _words(connection, one.wave_id)
+        stored = packets.find(connection, one.wave_id) if words else None
+        if stored is None:
+            continue
+        held = list(_held(connection, stored.packet))
+        named = {fact.source for fact in held if fact.path in words}
+        useful |= named
+        missed = {signal.band for signal in one.judged.missed}
+        if named and missed:
+            counted.update(_large(held, stored.packet, missed))
+    return Counter({source: n for source, n in counted.items() if source not in useful})
+
+
+def _words(connection: sqlite3.Connection, wave_id: str) -> str:
+    """What a wave decided: what it said and called."""
+    plan = plans.load(connection, wave_id)
+    if plan is None:
+        return ""
+    calls = [call["arguments"] for call in plan.calls if call["arguments"]]
+    return f"{plan.text}\n{canonical_json(calls)}" if plan.text or calls else ""
+
+
+def _held(connection: sqlite3.Connection, packet: Packet) -> Iterator[_Held]:
+    """The facts of a packet that are not pinned and come from a place."""
+    entries = {entry.fact_id: (band, entry) for band, entry in packet.rendered()}
+    for marks, chunk in chunks(list(entries)):
+        for identity, source, path in connection.execute(
+            "SELECT fact_id, source_type, json_extract(provenance_json,'$.path')"  # noqa: S608 - only question marks
+            f" FROM observed_facts WHERE fact_id IN ({marks})",
+            tuple(chunk),
+        ):
+            band, entry = entries[identity]
+            if path and not entry.pinned:
+                yield _Held(source, band, entry.tokens, str(path))
+
+
+def _large(held: Sequence[_Held], packet: Packet, bands: Collection[str]) -> set[str]:
+    """The sources that hold a good share of one of the bands."""
+    used = {band.name: band.used for band in packet.bands}
+    tokens: Counter[tuple[str, str]] = Counter()
+    for fact in held:
+        tokens[fact.band, fact.source] += fact.tokens
+    return {
+        source
+        for (band, source), count in tokens.items()
+        if band in bands and count * 100 >= used[band] * SHARE_PERCENT
+    }

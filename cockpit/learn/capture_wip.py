@@ -1,0 +1,174 @@
+"""What an agent's tool call tells of its work in progress: a patch for :mod:`cockpit.store.backlog.wip`.
+
+The same reading serves the embedded engine and agents outside, whose tools have other names. It is a
+pure function of the call; nothing in it raises. Source: seed 004, solution 2 ("Automatic Capture via
+Hooks"); design of WIP.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.access.shell_syntax import Simple, commands
+from cockpit.learn.capture_edits import Read, beneath, edited, patched
+from cockpit.learn.capture_errors import failure
+from cockpit.learn.test_output import masked, results_of
+
+_EDITS = frozenset(
+    ["write_file", "edit_file", "create_file", "Edit", "Write", "MultiEdit", "NotebookEdit"]
+) | {"Update", "write", "edit", "str_replace_editor", "str_replace_based_edit_tool"}
+_COMMANDS = frozenset(
+    ["run", "Bash", "bash", "shell", "local_shell", "exec_command", "container.exec", "command"]
+)
+_PATCHES = frozenset(["apply_patch"])
+_COMMITS = frozenset(["git_commit"])
+_VIEWS = frozenset(["view", "open", "undo"])
+_COMMITTED = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\]", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One call of a tool, when it has ended.
+
+    ``tool`` and ``arguments`` are in the agent's own words, ``output`` both streams as they came.
+    ``exit_code`` is None where none is told, ``failed`` says that the agent reported an error.
+    ``cwd`` is where it ran; ``root`` the project's folder (none: ``cwd``), beneath which files count.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    output: str
+    exit_code: int | None
+    cwd: str = ""
+    root: str = ""
+    failed: bool = False
+
+
+def captured(tool: ToolUse, read: Read | None = None) -> dict[str, Any]:
+    """The patch that a tool call makes; empty when it tells nothing.
+
+    ``read`` gives the text of a file on the disk: with it, what a script that was run wrote is told
+    as well.
+    """
+    if tool.tool in _EDITS:
+        return _edit(tool)
+    if tool.tool in _PATCHES:
+        return _patch(tool)
+    if tool.tool in _COMMITS:
+        return _commit(tool)
+    if tool.tool in _COMMANDS:
+        return _command(tool, read)
+    return {}
+
+
+def is_commit(tool: ToolUse) -> bool:
+    """Whether the call was a commit: what waits to be written is written then."""
+    if tool.tool in _COMMITS:
+        return True
+    return tool.tool in _COMMANDS and any(map(_commits, _simple(tool)))
+
+
+def _edit(tool: ToolUse) -> dict[str, Any]:
+    if str(tool.arguments.get("command")) in _VIEWS:
+        return {}
+    path = next(
+        (
+            str(tool.arguments[name])
+            for name in ("file_path", "path", "notebook_path", "filename", "file")
+            if tool.arguments.get(name)
+        ),
+        "",
+    )
+    if _went_wrong(tool):
+        message = " ".join(tool.output.split())[:400]
+        entry = {"type": "edit_failed", "message": message or "It was not changed.", "file": path}
+        return {"errors": [entry]}
+    return _files([beneath(path, tool.cwd, _root(tool))])
+
+
+def _patch(tool: ToolUse) -> dict[str, Any]:
+    text = next((str(value) for value in tool.arguments.values() if "***" in str(value)), "")
+    if _went_wrong(tool):
+        message = " ".join(tool.output.split())[:400]
+        return {"errors": [{"type": "edit_failed", "message": message or "It did not apply."}]}
+    return _files([beneath(path, tool.cwd, _root(tool)) for path in patched(text)])
+
+
+def _commit(tool: ToolUse) -> dict[str, Any]:
+    if _went_wrong(tool):
+        message = " ".join(tool.output.split())[:400]
+        return {"errors": [{"type": "commit_failed", "message": message or "Nothing committed."}]}
+    named = str(tool.arguments.get("commit", "")) or _committed(tool.output)
+    return {"uncommitted_changes": False, **({"last_commit": named} if named else {})}
+
+
+def _command(tool: ToolUse, read: Read | None) -> dict[str, Any]:
+    simple = _simple(tool)
+    code = tool.exit_code if tool.exit_code is not None or not tool.failed else 1
+    tests = results_of(simple, tool.output, code)
+    wrong = failure(simple, _words(tool), tool.output, code, tests, root=_root(tool))
+    patch = _files(
+        edited(simple, root=_root(tool), failure=tool.output if wrong else None, read=read)
+    )
+    if tests is not None:
+        patch["test_results"] = tests.wip()
+    commits = [one for one in simple if _commits(one)]
+    if commits and (not wrong or (code == 0 and masked(simple, commits[-1]))):
+        named = _committed(tool.output)
+        if named or not wrong:
+            patch["uncommitted_changes"] = False
+            patch |= {"last_commit": named} if named else {}
+    if wrong is not None:
+        patch["errors"] = [wrong]
+    return patch
+
+
+def _commits(one: Simple) -> bool:
+    if one.program != "git" or "--dry-run" in one.argv:
+        return False
+    rest = list(one.argv[1:])
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
+    return rest[:1] == ["commit"]
+
+
+def _committed(output: str) -> str:
+    found = _COMMITTED.findall(output)
+    return found[-1] if found else ""
+
+
+def _simple(tool: ToolUse) -> list[Simple]:
+    where = tool.arguments.get("workdir") or tool.arguments.get("cwd") or tool.cwd
+    return commands(_asked(tool), str(where or ""))
+
+
+def _asked(tool: ToolUse) -> str | list[str]:
+    for name in ("command", "cmd", "argv", "script", "commandline"):
+        asked = tool.arguments.get(name)
+        if isinstance(asked, str):
+            return asked
+        if isinstance(asked, Sequence):
+            return [str(word) for word in asked]
+    return ""
+
+
+def _words(tool: ToolUse) -> str:
+    asked = _asked(tool)
+    return asked if isinstance(asked, str) else shlex.join(asked)
+
+
+def _files(paths: Sequence[str]) -> dict[str, Any]:
+    kept = sorted({path for path in paths if path})
+    return {"files_modified": kept, "uncommitted_changes": True} if kept else {}
+
+
+def _went_wrong(tool: ToolUse) -> bool:
+    return tool.failed or bool(tool.exit_code)
+
+
+def _root(tool: ToolUse) -> str:
+    return tool.root or tool.cwd

@@ -1,0 +1,119 @@
+"""Decision quality: one number of 0 to 1 for a wave, from what became of it.
+
+The mean of its measures, each 0 to 1 and left out where there is nothing to measure. It is what a
+promotion by policy compares. Source: RFC-003 §7.1.5, §8.7, §20.4; design of Orient ("Feedback per
+wave").
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cockpit.learn.decision_outcomes import Outcomes
+from cockpit.learn.regret import tests_after
+from cockpit.store.context import wave_feedback
+from cockpit.store.context.wave_feedback import Operator
+from cockpit.store.sessions.waves import Wave
+
+WEIGHTS: Mapping[str, int] = {
+    "approvals": 3,
+    "tests": 3,
+    "actions": 2,
+    "signals": 2,
+    "calls": 1,
+}
+"""How much each measure weighs in the score."""
+
+_OPERATOR = 0.75
+"""The part of the score that a person's own verdict makes up."""
+_DIGITS = 4
+
+
+def approvals(outcomes: Outcomes, ordinal: int) -> float | None:
+    """How much of what a person decided on was approved without revision."""
+    return _mean([ruling.share for ruling in outcomes.rulings if ruling.ordinal == ordinal])
+
+
+def actions(outcomes: Outcomes, ordinal: int) -> float | None:
+    """The share of actions that did what they were to do. A red test run is an answer, no failure."""
+    return _mean(
+        [
+            float(deed.confirmed)
+            for deed in outcomes.deeds
+            if deed.ordinal == ordinal and deed.ran and deed.green is None
+        ]
+    )
+
+
+def tests(outcomes: Outcomes, ordinal: int) -> float | None:
+    """1 where the tests after the wave's change were green, 0 where they were red."""
+    green = tests_after(outcomes, ordinal)
+    return None if green is None else float(green)
+
+
+def signals(missed: int) -> float:
+    """1 where no signal was missed, and less for each that was: 1/2, 1/3, …"""
+    return round(1 / (1 + missed), _DIGITS)
+
+
+def calls(connection: sqlite3.Connection, outcomes: Outcomes, wave: Wave) -> float | None:
+    """The share of a wave's calls that were well formed and not turned back by a guard, as a
+    redundant request is."""
+    count, malformed, unasked = connection.execute(
+        "SELECT count(*), total(json_extract(value,'$.error')<>''),"
+        " total(json_extract(value,'$.error')='' AND json_extract(value,'$.name')='request_context'"
+        " AND NOT EXISTS (SELECT 1 FROM context_requests q WHERE q.wave_id=plans.wave_id"
+        " AND q.call_id=json_extract(value,'$.call_id')))"
+        " FROM plans, json_each(calls_json) WHERE plans.wave_id=?",
+        (wave.wave_id,),
+    ).fetchone()
+    if not count:
+        return None
+    refused = sum(deed.refused for deed in outcomes.deeds if deed.ordinal == wave.ordinal)
+    sound = float(count - malformed - unasked - refused)
+    return round(sound / int(count), _DIGITS)
+
+
+def score(
+    measures: Mapping[str, float], regretted: bool, operator: Operator | None
+) -> float | None:
+    """A wave's score, 0 to 1; None where there is neither a measure nor a verdict.
+
+    A regretted decision counts half. A person's verdict outweighs everything that was measured.
+    """
+    weight = sum(WEIGHTS[name] for name in measures)
+    measured = None
+    if weight:
+        whole = sum(WEIGHTS[name] * value for name, value in measures.items()) / weight
+        measured = whole / 2 if regretted else whole
+    if operator is not None:
+        verdict = float(operator.verdict == "good")
+        rest = verdict if measured is None else measured
+        measured = _OPERATOR * verdict + (1 - _OPERATOR) * rest
+    return None if measured is None else round(measured, _DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The mean score, 0 to 1, of the waves under a profile's version that could be judged, and how
+    many these are."""
+
+    mean: float
+    waves: int
+
+
+def measured(connection: sqlite3.Connection, profile_id: str, version: int) -> Measured | None:
+    """How the waves did that ran under a profile's version; None where none was scored."""
+    scores = [
+        found.judged.score
+        for found in wave_feedback.of_version(connection, profile_id, version)
+        if found.judged.score is not None
+    ]
+    mean = _mean(scores)
+    return None if mean is None else Measured(mean, len(scores))
+
+
+def _mean(values: list[float]) -> float | None:
+    return round(sum(values) / len(values), _DIGITS) if values else None

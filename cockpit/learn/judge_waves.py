@@ -1,0 +1,141 @@
+"""The feedback engine: judge each wave when it ends, and again when more is known.
+
+A wave's own calls and actions are known at its end; whether its requests were granted, and what it
+had missed, one wave later; whether its decision held, some waves later still. Every time the picture
+changes a row is added. Source: RFC-003 §6.5, §7.1.5; design of Learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask
+from cockpit.learn import decision_outcomes, decision_quality
+from cockpit.learn.decision_outcomes import Outcomes
+from cockpit.learn.missed_context import missed
+from cockpit.learn.regret import regrets
+from cockpit.store.context import wave_feedback
+from cockpit.store.context.wave_feedback import VERDICTS, Feedback, Judged, Missed, Operator
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import waves
+from cockpit.store.sessions.waves import Wave
+
+WINDOW = 8
+"""How many waves back a later outcome still counts."""
+MOST_WORDS = 4_000
+
+
+class FeedbackRefused(CockpitError):
+    """A verdict that is none."""
+
+    code = "usage"
+
+
+def learned(tx: Tx, wave: Wave) -> list[Feedback]:
+    """Judge ``wave``, which has just ended, and what its end tells of the waves before it.
+
+    In the transaction that completes it. Returns the rows that were added, the oldest wave's first.
+    """
+    first = wave.ordinal - WINDOW
+    recent = {
+        one.wave_id: one
+        for one in waves.of_session(tx.connection, wave.session_id, first, wave.ordinal)
+        if one.packet_id
+    }
+    seen = decision_outcomes.read(
+        tx.connection, {name: one.ordinal for name, one in recent.items()}
+    )
+    # Of an older wave that did nothing, nothing that happens later says anything.
+    acted = {deed.ordinal for deed in seen.deeds}
+    judged = {
+        wave_id: one
+        for wave_id, one in recent.items()
+        if one.ordinal >= wave.ordinal - 1 or one.ordinal in acted
+    }
+    known = wave_feedback.of_waves(tx.connection, list(judged))
+    added = []
+    for wave_id, one in judged.items():
+        before = known[wave_id].judged if wave_id in known else None
+        if one.ordinal == wave.ordinal:
+            now = _ended(tx, one, seen, before)
+        elif before is None:
+            continue  # it failed, or ended before there was any feedback
+        elif one.ordinal == wave.ordinal - 1:
+            now = _settled(tx, one, seen, before)
+        else:
+            now = _judged(seen, one.ordinal, before, before.measures, before.missed)
+        if now != before:
+            added.append(wave_feedback.append(tx, wave_id, now))
+    return added
+
+
+def spoken(tx: Tx, wave_id: str, verdict: str, words: str = "", *, by: str = "person") -> Feedback:
+    """A person's verdict on a wave, whenever it comes; a newer one replaces it.
+
+    Raises :class:`FeedbackRefused` and :class:`~cockpit.core.errors.NotFound`.
+    """
+    if verdict not in VERDICTS:
+        raise FeedbackRefused(f"Feedback is {' or '.join(VERDICTS)}, not {verdict[:40]!r}.")
+    if len(words) > MOST_WORDS:
+        raise FeedbackRefused(f"The words are longer than {MOST_WORDS:,} characters.")
+    waves.load(tx.connection, wave_id)
+    known = wave_feedback.latest(tx.connection, wave_id)
+    before = known.judged if known else Judged(None, {})
+    operator = Operator(verdict, mask(words), by)
+    return wave_feedback.append(tx, wave_id, _with(before, operator), actor=by)
+
+
+def _with(before: Judged, operator: Operator) -> Judged:
+    kept = tuple(why for why in before.regrets if why != "operator")
+    why = kept if operator.verdict == "good" else (*kept, "operator")
+    return replace(
+        before,
+        score=decision_quality.score(before.measures, bool(kept), operator),
+        regrets=why,
+        operator=operator,
+    )
+
+
+def _ended(tx: Tx, wave: Wave, seen: Outcomes, before: Judged | None) -> Judged:
+    """What is known of a wave at its own end."""
+    calls = decision_quality.calls(tx.connection, seen, wave)
+    measures = _given(
+        approvals=decision_quality.approvals(seen, wave.ordinal),
+        actions=decision_quality.actions(seen, wave.ordinal),
+        signals=decision_quality.signals(0),
+        calls=calls,
+    )
+    return _judged(seen, wave.ordinal, before or Judged(None, {}), measures, ())
+
+
+def _settled(tx: Tx, wave: Wave, seen: Outcomes, before: Judged) -> Judged:
+    """What is known once the wave after it has read what was granted."""
+    lost = missed(tx.connection, wave)
+    measures = {
+        **before.measures,
+        **_given(
+            approvals=decision_quality.approvals(seen, wave.ordinal),
+            signals=decision_quality.signals(len(lost)),
+        ),
+    }
+    return _judged(seen, wave.ordinal, before, measures, lost)
+
+
+def _judged(
+    seen: Outcomes,
+    ordinal: int,
+    before: Judged,
+    measures: Mapping[str, float],
+    lost: tuple[Missed, ...],
+) -> Judged:
+    tested = _given(tests=decision_quality.tests(seen, ordinal))
+    found = {**measures, **tested}
+    why = regrets(seen, ordinal)
+    now = Judged(decision_quality.score(found, bool(why), None), found, lost, why)
+    return now if before.operator is None else _with(now, before.operator)
+
+
+def _given(**measures: float | None) -> dict[str, float]:
+    return {name: value for name, value in measures.items() if value is not None}

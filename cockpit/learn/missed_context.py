@@ -1,0 +1,129 @@
+"""Missed signals: the agent had to ask for what a fact held that its packet had left out.
+
+What a wave asked for, and was granted, is compared with the facts that its session had then and its
+packet dropped or shortened. Source: RFC-003 §8.7 (``missed_signal_flags``); design of Orient.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+
+from cockpit.store.context.facts import LEVELS
+from cockpit.store.context.wave_feedback import Missed
+from cockpit.store.sessions.waves import Wave
+
+_LEVEL = re.compile(r" @(full|outline|reference)$")
+_LINES = re.compile(r":([0-9]{1,9})-([0-9]{1,9})$")
+_GLOB = re.compile(r" in (\S+|\".*\")$")
+_GLOBBED = ("search", "diff", "pr")
+_DROPPED = len(LEVELS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A scope item taken apart: ``detail`` is 0 full, 1 outline, 2 reference."""
+
+    kind: str
+    ref: str
+    lines: tuple[int, int] | None
+    glob: str
+    detail: int
+
+    def overlaps(self, held: _Place) -> bool:
+        """Whether some of what this asks for is what ``held`` names."""
+        if self.kind != held.kind or not _matches(self.kind, self.ref, held.ref):
+            return False
+        if self.lines and held.lines:
+            return self.lines[0] <= held.lines[1] and held.lines[0] <= self.lines[1]
+        return not (self.glob and held.glob) or _matches("file", self.glob, held.glob)
+
+
+def missed(connection: sqlite3.Connection, wave: Wave) -> tuple[Missed, ...]:
+    """The signals that a wave missed, in the order in which it asked for them.
+
+    Requests that were not granted, and what a task type fetches by itself, do not count.
+    """
+    asked = _granted(connection, wave)
+    if not asked:
+        return ()
+    places = [(item, _place(item)) for item in asked]
+    known = _known(connection, wave, [place.kind for _, place in places])
+    wanted = [
+        (item, place, fact, held)
+        for item, place in places
+        for fact, held in known
+        if place.overlaps(held)
+    ]
+    if not wanted:
+        return ()
+    levels = _levels(connection, wave.wave_id)
+    found: dict[str, Missed] = {}
+    for item, place, (fact_id, source_type, source_ref, band, tokens), held in wanted:
+        had = levels.get(fact_id, _DROPPED)
+        # A fact that was granted as an outline is whole as one.
+        had = had if had == _DROPPED else max(had, held.detail)
+        if had > place.detail >= held.detail:
+            word = "dropped" if had == _DROPPED else LEVELS[had]
+            found.setdefault(
+                fact_id, Missed(item, fact_id, source_type, source_ref, band, word, tokens)
+            )
+    return tuple(found.values())
+
+
+def _granted(connection: sqlite3.Connection, wave: Wave) -> list[str]:
+    rows = connection.execute(
+        "SELECT json_each.value FROM context_requests, json_each(approved_json)"
+        " WHERE session_id=? AND wave_id=? AND call_id<>'' AND status IN ('approved','fetched')"
+        " ORDER BY context_requests.rowid, json_each.key",
+        (wave.session_id, wave.wave_id),
+    )
+    return list(dict.fromkeys(str(item) for (item,) in rows))
+
+
+def _known(
+    connection: sqlite3.Connection, wave: Wave, kinds: Sequence[str]
+) -> list[tuple[tuple[str, str, str, str, int], _Place]]:
+    """The facts of these kinds that were live when the wave was compiled."""
+    named = sorted(set(kinds))
+    rows = connection.execute(
+        "SELECT fact_id, source_type, source_ref, band, tokens_full FROM session_facts"  # noqa: S608 - only question marks
+        f" WHERE session_id=? AND ordinal<=? AND source_type IN ({','.join('?' * len(named))})"
+        " AND (superseded_at IS NULL OR superseded_at>?) ORDER BY ordinal, position",
+        (wave.session_id, wave.ordinal, *named, wave.ordinal),
+    )
+    return [(row, _place(row[2])) for row in rows]
+
+
+def _levels(connection: sqlite3.Connection, wave_id: str) -> dict[str, int]:
+    """The level of every fact in the wave's packet."""
+    row = connection.execute(
+        "SELECT packet_json FROM orientation_packets WHERE wave_id=?", (wave_id,)
+    ).fetchone()
+    body: dict[str, Any] = msgspec.json.decode(row[0]) if row else {"bands": ()}
+    return {entry[0]: entry[1] for band in body["bands"] for entry in band["entries"]}
+
+
+def _place(item: str) -> _Place:
+    kind, _, rest = item.partition(":")
+    detail = 0
+    if level := _LEVEL.search(rest):
+        rest, detail = rest[: level.start()], LEVELS.index(level[1])
+    lines, glob = None, ""
+    if kind == "file" and (found := _LINES.search(rest)):
+        rest, lines = rest[: found.start()], (int(found[1]), int(found[2]))
+    elif kind in _GLOBBED and (inside := _GLOB.search(rest)):
+        rest, glob = rest[: inside.start()], inside[1]
+    return _Place(kind, rest, lines, glob, detail)
+
+
+def _matches(kind: str, asked: str, held: str) -> bool:
+    if asked == held:
+        return True
+    return kind == "file" and (held.startswith(asked.rstrip("/") + "/") or fnmatchcase(held, asked))

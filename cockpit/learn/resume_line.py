@@ -1,0 +1,43 @@
+"""The line that says where a task was left, made of plain values.
+
+Apart from :mod:`cockpit.learn.resume_text`, because hooks say it as well: processes that an agent waits for,
+which import next to nothing. Source: seed 004, solution 2 ("Resume Flow").
+"""
+
+from __future__ import annotations
+
+from cockpit.core.text import plural
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_LONGEST = 200
+
+
+def left_off(task_id: str, status: str, wip: Mapping[str, Any]) -> str:
+    """``Resuming T-42 from: testing phase, next: fix failing test``, always one line."""
+    phase = one_line(wip.get("phase"))
+    start = f"{phase} phase" if phase and not phase.endswith("phase") else phase
+    return f"Resuming {task_id} from: {start or status.replace('_', ' ')}, next: {_next(wip)}"
+
+
+def one_line(value: object) -> str:
+    """Words on one line, within bounds."""
+    words = " ".join(str(value or "").split())
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+
+
+def _next(wip: Mapping[str, Any]) -> str:
+    if said := one_line(wip.get("next_step")):
+        return said
+    results = wip.get("test_results") or {}
+    if failing := one_line(results.get("failing_test")):
+        return f"fix {failing}"
+    if results.get("outcome") == "fail" or results.get("failed"):
+        return "fix the failing tests"
+    if wip.get("uncommitted_changes"):
+        count = len(wip.get("files_modified", ()))
+        return f"finish and commit {plural(count, 'changed file')}"
+    return "see its description" if wip else "begin"

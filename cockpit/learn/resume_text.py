@@ -1,0 +1,48 @@
+"""Where a task was left, in one line and in a paragraph: what a session that takes it up reads first.
+
+Source: seed 004, solution 2 ("Resume Flow").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.secrets import mask
+from cockpit.learn.resume_line import left_off, one_line
+from cockpit.store.backlog.tasks import Task
+from cockpit.store.backlog.wip import newest
+
+_ENTRIES = 20
+"""Decisions and errors that a session is told, the newest."""
+_FILES = 50
+
+
+def resume_line(task: Task) -> str:
+    """``Resuming T-42 from: testing phase, next: fix failing test``, always one line."""
+    return left_off(task.task_id, task.status, task.wip or {})
+
+
+def briefing(task: Task) -> str:
+    """The task as a session is given it: what is to be done, when it is done, and where it was left."""
+    parts = [f"Task {task.task_id} ({task.task_type}): {one_line(task.title)}"]
+    if task.description.strip():
+        parts.append(task.description.strip())
+    if task.acceptance_criteria.strip():
+        parts.append(f"Done when:\n{task.acceptance_criteria.strip()}")
+    if task.context_summary.strip():
+        parts.append(f"Context:\n{task.context_summary.strip()}")
+    if task.handoff_notes.strip():
+        parts.append(f"Notes handed over:\n{task.handoff_notes.strip()}")
+    if task.wip:
+        parts += [resume_line(task), f"Work in progress: {canonical_json(_short(task.wip))}"]
+    return mask("\n\n".join(parts))
+
+
+def _short(wip: Mapping[str, Any]) -> dict[str, Any]:
+    told = newest(wip, _ENTRIES)
+    files = told.get("files_modified", [])
+    if len(files) > _FILES:
+        told["files_modified"] = [*files[:_FILES], f"and {len(files) - _FILES} more"]
+    return told

@@ -1,0 +1,126 @@
+"""Suggestions: a little more weight for sources whose facts were dropped and then asked for, a little
+less for those that held the room meanwhile.
+
+They are proposals like any other: whoever hands one in needs the scope, and the guard judges it.
+Source: RFC-003 §7.1.5 ("informs future adaptation"), §18 phase B3.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from cockpit.learn.band_pressure import crowding
+from cockpit.store.context import wave_feedback
+from cockpit.store.context.profile_model import PRIORITY_MAX, WEIGHT_ONE, Predicate, Profile, Rule
+
+LOOK = 20
+"""How many of a version's newest waves are looked at."""
+OFTEN = 2
+"""In how many of them a source must have been missed, or have held the room: once is chance."""
+MOST = 3
+"""At most so many sources go up at a time, and as many down."""
+STEP_PERCENT = 25
+WAVES = 10
+"""For how many waves a suggestion is to hold; then what was measured decides."""
+
+
+class Bounds(Protocol):
+    """How far the namespace that will propose may go: its envelope."""
+
+    @property
+    def priority_min(self) -> int:
+        """The lowest priority weight, in thousandths."""
+        ...
+
+    @property
+    def priority_max(self) -> int:
+        """The highest priority weight, in thousandths."""
+        ...
+
+    @property
+    def horizon_max(self) -> int:
+        """The most waves that a change may hold."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One source's step: the change of its rule, and in how many waves it showed."""
+
+    source: str
+    waves: int
+    rule: dict[str, Any]
+
+
+def suggestions(
+    connection: sqlite3.Connection, profile: Profile, envelope: Bounds, spared: Collection[str]
+) -> list[dict[str, Any]]:
+    """Changes that would have kept what was missed, as payloads for a proposal; empty for none.
+
+    The first makes every step at once; the others make one each: up, the most missed first, then down.
+    Sources that are ``spared`` (those that are critical) never go down. Only waves of this very version
+    speak: what another one dropped says nothing of it.
+    """
+    found = wave_feedback.of_version(connection, profile.profile_id, profile.version, LOOK)
+    missed = Counter(
+        source for one in found for source in {signal.source_type for signal in one.judged.missed}
+    )
+    up = _steps(profile, missed, envelope, up=True)
+    down = _steps(profile, crowding(connection, found, spared), envelope, up=False)
+    if not up and not down:
+        return []
+    waves = min(WAVES, envelope.horizon_max)
+    each = [_payload(profile, [one], [], len(found), waves) for one in up]
+    each += [_payload(profile, [], [one], len(found), waves) for one in down]
+    return each if len(each) == 1 else [_payload(profile, up, down, len(found), waves), *each]
+
+
+def _steps(profile: Profile, counted: Counter[str], envelope: Bounds, *, up: bool) -> list[_Step]:
+    often = sorted((-count, source) for source, count in counted.items() if count >= OFTEN)[:MOST]
+    found = [(source, -count, _moved(profile, source, envelope, up=up)) for count, source in often]
+    return [_Step(source, count, rule) for source, count, rule in found if rule is not None]
+
+
+def _moved(profile: Profile, source: str, envelope: Bounds, *, up: bool) -> dict[str, Any] | None:
+    """The rule that lets a source through, one step up or down; None where it may go no further."""
+    rules = [rule for rule in profile.rules if rule.source_type == source]
+    if not rules:
+        rule = Rule(source, source, Predicate(), WEIGHT_ONE, 0, 0, 0)
+    else:
+        general = [rule for rule in rules if rule.enabled and rule.predicate == Predicate()]
+        if not general:
+            return None  # somebody restricted it on purpose
+        rule = min(general, key=lambda rule: (-rule.priority_weight, rule.rule_id))
+    now = rule.priority_weight
+    step = now * STEP_PERCENT // 100
+    if up:
+        after = min(now + step, max(envelope.priority_max, now), PRIORITY_MAX)
+    else:
+        after = max(now - step, min(envelope.priority_min, now))
+    if after == now:
+        return None
+    body: dict[str, Any] = {"rule_id": rule.rule_id, "priority_weight": after / WEIGHT_ONE}
+    return body if rules else {**body, "source_type": source}
+
+
+def _payload(
+    profile: Profile, up: Sequence[_Step], down: Sequence[_Step], looked: int, waves: int
+) -> dict[str, Any]:
+    why = [
+        f"{what}: {', '.join(f'{one.source} in {one.waves}' for one in steps)} of the last {looked} waves."
+        for what, steps in (
+            ("Asked for although it had been dropped", up),
+            ("Held the room of what was missed, and served nothing", down),
+        )
+        if steps
+    ]
+    return {
+        "base_profile_version": profile.version,
+        "effective_waves": waves,
+        "reason": " ".join(why),
+        "rules": [one.rule for one in (*up, *down)],
+    }

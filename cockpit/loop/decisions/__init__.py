@@ -1,0 +1,1 @@
+"""Decisions on proposals: who decides, and the effect of each decision."""

@@ -1,0 +1,101 @@
+"""Giving a role its part of a task: an engine session with its words, its tools and its limits.
+
+Unlike a person's words, an assignment names everything itself: nothing in it is read as a command, a
+range or a pull request. Source: design of work, "Doing a task".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cockpit.core.secrets import mask
+from cockpit.loop.intake.roles import Role
+from cockpit.loop.session_loop import SUBMITTED
+from cockpit.loop.wave_context import Engine
+from cockpit.store.backlog.tasks import Task
+from cockpit.store.context import profiles
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import events, messages, sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a session is to do: ``text`` is all that it is told, ``scope`` is read for it first."""
+
+    role: Role
+    task: Task
+    text: str
+    scope: tuple[str, ...]
+    branch: str
+
+
+async def assign(
+    engine: Engine,
+    given: Assignment,
+    *,
+    model: str | None,
+    policy: str,
+    beside: Callable[[Tx, str], object],
+    runner: str = "",
+) -> str:
+    """A new headless session for ``given``; returns its id. Nothing runs yet.
+
+    ``beside`` is called with the id in the transaction that makes it, so that no session is made
+    that nobody knows of. With ``runner`` an agent from outside takes it and no wave ever does.
+    Raises ``ModelError``.
+    """
+    name = f"{sessions.RUNNER}{runner}" if runner else engine.model(model).name
+    role, task = given.role, given.task
+    kind = task.task_type if task.task_type in engine.types else "implement"
+    if not set(role.tools) - {"request_context", "finish"}:
+        kind = "investigate"
+    limits = engine.settings.limits
+    caps = {
+        "max_waves": min(limits.max_waves, role.max_waves),
+        "max_cost": limits.max_cost,
+        "deadline_s": limits.deadline_s,
+        "max_tokens": role.max_tokens,
+    }
+    text = mask(given.text)
+
+    def step(tx: Tx) -> str:
+        profile = profiles.ensure_default(tx, engine.settings.token_budget)
+        session = sessions.create(
+            tx,
+            task_type=kind,
+            title=f"{task.task_id} {role.name.replace('_', ' ')}: {task.title}",
+            words=text,
+            target={},
+            model=name,
+            policy=policy,
+            interactive=False,
+            root=engine.place.root,
+            rev=None,
+            profile_id=profile.profile_id,
+            limits={key: value for key, value in caps.items() if value is not None},
+            project=engine.repo or engine.place.home.name,
+            branch=given.branch,
+            role=role.name,
+            task_id=task.task_id,
+            actor="engine",
+        )
+        messages.complete(
+            tx,
+            session_id=session.session_id,
+            role="person",
+            text=f"{task.task_id}, {role.name.replace('_', ' ')}: {task.title}",
+        )
+        if not runner:
+            events.ingest(
+                tx,
+                source=session.source,
+                source_event_id="task",
+                event_type=SUBMITTED,
+                trace_id=session.trace_id,
+                payload={"text": text, "scope_items": list(given.scope), "included": False},
+            )
+        beside(tx, session.session_id)
+        return session.session_id
+
+    return await engine.store.write(step)

@@ -1,0 +1,82 @@
+"""What every session starts from: who the agent is to be, what it may use, what it was asked.
+
+Identity comes from the user's and the project's own files, capabilities from the tools; none of it
+is fetched by the agent. Source: RFC-09 "Hierarchy"; design of Orient, bands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from cockpit.act.tools import ToolDef
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.secrets import mask
+from cockpit.observe.count_tokens import count_tokens
+from cockpit.store.context.facts import Fact, Level
+
+NON_NEGOTIABLES = "non-negotiables.md"
+PROJECT_FILES = (("AGENTS.md", "AGENTS.md"), ("context", ".cockpit/context.md"))
+FILE_LIMIT = 64 * 1024
+"""Bytes of an identity file that are used; a longer one is cut with a notice."""
+
+
+def baseline(root: Path, user_dir: Path, tools: Sequence[ToolDef]) -> list[Fact]:
+    """The identity and capabilities facts of a session in ``root``, pinned."""
+    preamble = resources.files("cockpit.data").joinpath("preamble.md").read_text("utf-8")
+    facts = [_pinned("preamble", "preamble:cockpit", "identity", preamble.strip())]
+    rules = _text(user_dir / NON_NEGOTIABLES)
+    if rules:
+        facts.append(
+            _pinned("rule", "rule:user", "identity", f"The person's non-negotiables:\n\n{rules}")
+        )
+    for name, path in PROJECT_FILES:
+        text = _text(root / path)
+        if text:
+            facts.append(
+                _pinned(
+                    "project",
+                    f"project:{name}",
+                    "identity",
+                    f"From the project's {path}:\n\n{text}",
+                )
+            )
+    facts.append(_pinned("tools", "tools:all", "capabilities", _described(tools)))
+    return facts
+
+
+def task_fact(opening: str, *, band: str) -> Fact:
+    """The first user message, word for word, pinned."""
+    return _pinned("task", "task:opening", band, opening)
+
+
+def _pinned(source_type: str, source_ref: str, band: str, text: str) -> Fact:
+    safe = mask(text)
+    brief = safe.splitlines()[0][:120]
+    return Fact(
+        source_type=source_type,
+        source_ref=source_ref,
+        band=band,
+        full=Level(safe, count_tokens(safe)),
+        reference=Level(brief, count_tokens(brief)),
+        provenance={"sha256": text_digest(safe)},
+        dedupe_key=source_ref,
+        utility=1_000_000,
+        pinned=True,
+    )
+
+
+def _described(tools: Sequence[ToolDef]) -> str:
+    lines = [f"- `{tool.name}`: {tool.description.split('. ')[0].rstrip('.')}." for tool in tools]
+    return "Your tools:\n" + "\n".join(lines)
+
+
+def _text(path: Path) -> str:
+    """The file's text, or nothing where there is none. A link is not followed: it could lead out."""
+    if path.is_symlink() or not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        data = file.read(FILE_LIMIT + 1)
+    text = data[:FILE_LIMIT].decode("utf-8", "replace").strip()
+    return text + "\n[cut at 64 KiB]" if len(data) > FILE_LIMIT else text

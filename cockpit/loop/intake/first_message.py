@@ -1,0 +1,91 @@
+"""How a task opens: its deterministic context, and the first user message.
+
+Either all of the context is there, or the task does not start and says why in one sentence. Source:
+ADR-10 "Injection mechanism", "Error handling"; RFC-09 "Frame (auto-injected)".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from cockpit.core.secrets import mask
+from cockpit.loop.intake.intent import Task
+from cockpit.loop.intake.review_pull_request import pull_request
+from cockpit.loop.intake.review_range import commit_range
+from cockpit.loop.intake.review_target import IntentUnclear, Repository, resolve_range
+from cockpit.loop.intake.review_template import OpeningFailed, ReviewContext, visible
+from cockpit.loop.intake.task_types import TaskType
+
+__all__ = ["Opening", "OpeningFailed", "opening"]
+
+
+class Place(Protocol):
+    """Where a task happens. ``root`` is the project's directory."""
+
+    @property
+    def root(self) -> Path: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The start of a task.
+
+    ``text`` is the first user message, masked. ``scope_items`` name what the task type declares
+    deterministic; for a review ``text`` already holds it, and they say so in the journal. ``target``
+    has commit ids filled in; ``rev`` is the commit that files are read at, None for the working
+    tree. ``notice`` is one line for the person, often empty.
+    """
+
+    text: str
+    scope_items: tuple[str, ...] = ()
+    target: Mapping[str, Any] = field(default_factory=dict)
+    rev: str | None = None
+    notice: str = ""
+
+
+async def opening(task: Task, task_type: TaskType, ground: Place) -> Opening:
+    """Gather what every task of this type needs. Raises :class:`OpeningFailed`."""
+    target = dict(task.target)
+    said = mask(visible(task.words))
+    values = {"words": said, "title": mask(visible(task.title))}
+    if "pr" in target:
+        number = str(target["pr"])
+        found = await pull_request(target["pr"], target.get("repo"), ground.root)
+        values |= {"subject": f"PR #{number}", "number": number, "target": f"PR #{number}"}
+        if found.rev:
+            target["head"] = found.rev
+        return _reviewed(task_type, values, target, found)
+    if "range" in target:
+        spelled = str(target["range"])
+        if not (target.get("base") and target.get("tip")):
+            try:
+                target = await resolve_range(spelled, Repository(ground.root))
+            except IntentUnclear as error:
+                raise OpeningFailed(str(error)) from error
+        base, tip = str(target["base"]), str(target["tip"])
+        found = await commit_range(spelled, base, tip, ground.root)
+        shown = mask(visible(spelled))
+        values |= {"subject": shown, "range": shown, "target": shown, "base": base, "tip": tip}
+        return _reviewed(task_type, values, target, found)
+    if task_type.needs_target:
+        raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
+    return Opening(
+        text=mask(task_type.message({**values, "subject": values["title"]})),
+        scope_items=task_type.scope_items(values),
+    )
+
+
+def _reviewed(
+    task_type: TaskType, values: dict[str, str], target: dict[str, Any], found: ReviewContext
+) -> Opening:
+    filled = {**values, **found.values()}
+    return Opening(
+        text=mask(task_type.message(filled, local="range" in target)),
+        scope_items=task_type.scope_items(values),
+        target=target,
+        rev=found.rev,
+        notice=found.notice,
+    )

@@ -1,0 +1,150 @@
+"""From a person's words to a task: which type, about what.
+
+Slash commands, pull request numbers and URLs, ranges, branches and plain words all resolve here.
+Words that name no type become ``implement`` when they ask for a change, and ``investigate``, which
+only reads, otherwise. Source: design "Task types"; ADR-10 "/review-pr".
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cockpit.loop.intake.review_target import GitFacts, IntentUnclear, find_target
+from cockpit.loop.intake.task_types import TaskType
+
+TITLE_MAX = 72
+"""Characters of a task's title, the ellipsis included."""
+
+
+class UnknownCommand(IntentUnclear):
+    """A slash command that no task type has."""
+
+    code = "unknown_command"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a session is about. ``target`` is ``{"pr": 24}`` (with ``"repo": "owner/name"`` when a
+    URL gave it), ``{"range": "main..topic", "base": ID, "tip": ID}`` with the range as it was
+    spelled and full commit ids as they stood then, or empty."""
+
+    task_type: str
+    title: str
+    words: str
+    target: Mapping[str, Any] = field(default_factory=dict)
+
+
+_SLASH = re.compile(r"(/[A-Za-z][A-Za-z0-9_-]*)(?:\s+|\Z)")
+_POLITE = re.compile(
+    r"(?:(?:please|pls|now|ok(?:ay)?|hi|hey|hello|just|also|then|and|so|let'?s|let us|"
+    r"(?:can|could|would|will) you(?: please)?|i(?:'d| would) like (?:you )?to|"
+    r"i (?:want|need)(?: you)? to|you (?:should|must)|we (?:should|must|need to|have to))[\s,]+)+",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[.,;:!?\n()]+|\s(?:and|then|but|so)\s", re.IGNORECASE)
+_QUESTION = re.compile(
+    r"(?:why|how|what|where|when|which|who|whose|is|are|does|do|did|was|were|has|have|should)\b",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(
+    r"""(?:re-)?(?:add|adjust|apply|bump|change|clean|convert|correct|create|delete|deprecate|
+    disable|drop|edit|enable|enforce|ensure|extend|extract|fix|format|generate|handle|hide|
+    implement|improve|inline|insert|install|integrate|introduce|limit|make|merge|migrate|modernize|
+    modify|move|optimize|patch|pin|port|prevent|reduce|refactor|remove|rename|reorder|reorganize|
+    repair|replace|resolve|restore|restructure|revert|rewrite|set|simplify|sort|speed|split|start|
+    stop|support|swap|switch|tidy|translate|turn|undo|unify|update|upgrade|use|validate|wire|wrap|
+    write)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> Task:
+    """The task that ``words`` name.
+
+    Raises :class:`UnknownCommand` for an unknown slash command, and :class:`IntentUnclear` for
+    empty words, a command without the target it needs, or a target that does not exist.
+    """
+    said = words.strip()
+    if not said:
+        raise IntentUnclear(
+            "There are no words to start from. Say what you want, or /review-pr 24."
+        )
+    if match := _SLASH.match(said):
+        kind = _commanded(match[1].lower(), types)
+        rest = said[match.end() :].strip()
+        if not kind.needs_target:
+            return _plain(kind, rest or kind.name.replace("_", " "))
+        if not rest:
+            raise IntentUnclear(
+                f"{match[1]} needs to know what: {match[1]} {kind.arguments}, for example "
+                f"{match[1]} 24 or {match[1]} main..HEAD."
+            )
+        if (target := await find_target(rest, git, named=True)) is not None:
+            return Task(kind.name, _target_title(kind, target), said, target)
+    for kind, rest in _opened(said, types):
+        if not kind.needs_target:
+            return _plain(kind, said)
+        if (target := await find_target(rest, git, named=False)) is not None:
+            return Task(kind.name, _target_title(kind, target), said, target)
+    return _plain(types["implement" if asks_for_change(said) else "investigate"], said)
+
+
+def asks_for_change(words: str) -> bool:
+    """True when a clause of ``words`` opens with a verb that asks for a change.
+
+    "How do I add a field?" asks a question; "Why does it fail? Fix it." goes on to ask for a
+    change.
+    """
+    text = words.strip()
+    if _QUESTION.match(text):
+        text = text.partition("?")[2]
+    bare = (_POLITE.sub("", clause.strip(), count=1) for clause in _CLAUSE.split(text))
+    return any(_CHANGE.match(clause) for clause in bare)
+
+
+def _commanded(command: str, types: Mapping[str, TaskType]) -> TaskType:
+    by_command = {
+        word.lower(): kind
+        for kind in types.values()
+        for word in (kind.command, *kind.aliases)
+        if word.startswith("/")
+    }
+    spelled = command.replace("_", "-")
+    if spelled in by_command:
+        return by_command[spelled]
+    near = difflib.get_close_matches(spelled, sorted(by_command), n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    known = ", ".join(sorted(kind.command for kind in types.values()))
+    raise UnknownCommand(f"There is no command {command}.{hint} Task commands: {known}.")
+
+
+def _opened(said: str, types: Mapping[str, TaskType]) -> Iterator[tuple[TaskType, str]]:
+    """Types whose opening words these are, the longest opening first, with what follows it."""
+    start = _POLITE.match(said)
+    bare = said[start.end() :] if start else said
+    found: list[tuple[int, TaskType, str]] = []
+    for kind in types.values():
+        label = re.match(rf"{re.escape(kind.name)}:\s*", bare, re.IGNORECASE)
+        if label:
+            found.append((label.end(), kind, bare[label.end() :]))
+        for alias in kind.aliases:
+            opening = re.match(rf"{re.escape(alias)}(?:\s+|\Z|(?=[#:]))", bare, re.IGNORECASE)
+            if opening and not alias.startswith("/"):
+                found.append((opening.end(), kind, bare[opening.end() :]))
+    for _, kind, rest in sorted(found, key=lambda one: (-one[0], one[1].name)):
+        yield kind, rest.strip(" :\t\n")
+
+
+def _target_title(kind: TaskType, target: Mapping[str, Any]) -> str:
+    verb = kind.name.split("_")[0].capitalize()
+    return f"{verb} PR #{target['pr']}" if "pr" in target else f"{verb} {target['range']}"
+
+
+def _plain(kind: TaskType, words: str) -> Task:
+    line = " ".join(words.split("\n", 1)[0].split())
+    title = line if len(line) <= TITLE_MAX else line[: TITLE_MAX - 1].rstrip() + "…"
+    return Task(kind.name, title, words)

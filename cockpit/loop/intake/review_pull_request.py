@@ -1,0 +1,259 @@
+"""The context of a pull request's review, through ``gh``.
+
+To the letter of ADR-10: metadata, diff with a file summary, and the linked issues' titles and URLs,
+all of it or a clear failure. Source: ADR-10 "What It Fetches", "Error handling".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cockpit.access.run_program import Finished, ProgramMissing, run_gh
+from cockpit.core.secrets import mask
+from cockpit.decide.offline.rules.parse_diff import FileDiff, parse_diff
+from cockpit.loop.intake.review_target import Repository
+from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext, visible
+
+FIELDS = "title,body,state,author,closingIssuesReferences,files"
+
+GH_NEEDED = "2.72.0"
+"""The first gh whose ``pr view`` knows ``closingIssuesReferences`` (April 2025)."""
+
+_ISSUES_AT_ONCE = 4
+
+
+class _Login(msgspec.Struct):
+    login: str = ""
+    name: str | None = None
+
+
+class _Repository(msgspec.Struct):
+    name: str = ""
+    owner: _Login | None = None
+
+
+class _Reference(msgspec.Struct):
+    number: int
+    url: str = ""
+    repository: _Repository | None = None
+
+
+class _File(msgspec.Struct):
+    path: str
+    additions: int = 0
+    deletions: int = 0
+
+
+class _PullRequest(msgspec.Struct):
+    title: str
+    state: str
+    body: str | None = ""
+    author: _Login | None = None
+    closing: list[_Reference | int] | None = msgspec.field(
+        name="closingIssuesReferences", default=None
+    )
+    files: list[_File] | None = None
+
+
+class _Issue(msgspec.Struct):
+    title: str
+    url: str
+
+
+class _Head(msgspec.Struct):
+    oid: str = msgspec.field(name="headRefOid")
+
+
+async def pull_request(number: int, repo: str | None, root: Path) -> ReviewContext:
+    """Pull request ``number`` of ``repo`` (``[host/]owner/name``; None: the project's own).
+
+    Raises :class:`OpeningFailed` for every failure of gh; nothing partial is returned.
+    """
+    ours = frozenset({repo.lower()}) if repo else await Repository(root).repositories()
+    gh = _Gh(number, ("--repo", repo) if repo else (), ours, root)
+    found = await gh.json(_PullRequest, "pr", "view", str(number), "--json", FIELDS)
+    references = [_Reference(one) if isinstance(one, int) else one for one in found.closing or []]
+    try:
+        async with asyncio.TaskGroup() as group:
+            diff = group.create_task(gh.text("pr", "diff", str(number)))
+            head = group.create_task(gh.head())
+            room = asyncio.Semaphore(_ISSUES_AT_ONCE)
+            issues = [group.create_task(gh.issue(one, room)) for one in references]
+    except ExceptionGroup as several:
+        failed = [one for one in several.exceptions if isinstance(one, OpeningFailed)]
+        raise (failed or several.exceptions)[0] from None
+    rev, notice = head.result()
+    return ReviewContext(
+        title=found.title,
+        author=(found.author.login or found.author.name or "") if found.author else "",
+        state=found.state,
+        body=found.body or "",
+        diff=diff.result(),
+        files=_files(parse_diff(diff.result()), found.files or []),
+        linked=tuple(issue.result() for issue in issues),
+        rev=rev,
+        notice=notice,
+    )
+
+
+class _Gh:
+    """gh, asked about one pull request; what goes wrong becomes one sentence."""
+
+    def __init__(
+        self, number: int, repo: tuple[str, ...], ours: frozenset[str], root: Path
+    ) -> None:
+        self._number = number
+        self._repo = repo
+        self._ours = ours
+        self._root = root
+
+    async def text(self, *args: str) -> str:
+        done = await self._run(*args, *self._repo)
+        if done.truncated or done.ok:
+            return done.text
+        raise OpeningFailed(await self._sentence(done))
+
+    async def json(self, kind: Any, *args: str) -> Any:
+        done = await self._run(*args, *self._repo)
+        if not done.ok:
+            raise OpeningFailed(await self._sentence(done))
+        try:
+            return msgspec.json.decode(done.stdout, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise OpeningFailed(
+                f"gh {' '.join(args[:2])} answered something other than the JSON it was asked for: "
+                f"{error}. `gh --version` may be unlike any this was written for."
+            ) from error
+
+    async def issue(self, reference: _Reference, room: asyncio.Semaphore) -> tuple[str, str, str]:
+        # An issue of another repository would be looked up here by its number: ask by URL.
+        named = reference.url if _elsewhere(reference, self._ours) else ""
+        named = named or str(reference.number)
+        async with room:
+            found = await self.json(_Issue, "issue", "view", named, "--json", "title,url")
+        return f"#{reference.number}", found.title, found.url
+
+    async def head(self) -> tuple[str | None, str]:
+        """The head commit if this clone has it: files are then read there. Not having it, or not
+        learning it, is no failure; the working tree is read instead, and the notice says so."""
+        unread = (
+            f"The head of PR #{self._number} is not in this clone, so files are read from your "
+            f"working tree. `gh pr checkout {self._number}` brings it."
+        )
+        done = await self._run("pr", "view", str(self._number), "--json", "headRefOid", *self._repo)
+        try:
+            oid = msgspec.json.decode(done.stdout, type=_Head).oid if done.ok else ""
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None, unread
+        if not re.fullmatch(r"[0-9a-f]{40,64}", oid):
+            return None, unread
+        known = await Repository(self._root).commit(oid)
+        return (known, "") if known else (None, unread)
+
+    async def _run(self, *args: str) -> Finished:
+        try:
+            return await run_gh(args, cwd=self._root)
+        except ProgramMissing as error:
+            raise OpeningFailed(
+                "gh, GitHub's command line, is not installed: install it from "
+                "https://cli.github.com, or review a local range such as /review-pr main..topic."
+            ) from error
+
+    async def _sentence(self, done: Finished) -> str:
+        said = done.error_text or done.text
+        pr = f"pull request {self._number}"
+        if done.timed_out:
+            return f"gh gave no answer about {pr} in time; is the network up?"
+        if "unknown json field" in said.lower() or "unknown flag: --json" in said:
+            field = re.search(r"Unknown JSON field: \"?(\w+)", said, re.IGNORECASE)
+            version = await self._run("--version")
+            installed = re.search(r"\d+\.\d+\.\d+", version.text)
+            return (
+                f"gh {installed[0] if installed else '(unknown version)'} is too old: it does not "
+                f"know {field[1] if field else '--json'}, which needs gh {GH_NEEDED} or newer; "
+                f"update gh, or review a local range such as /review-pr main..topic."
+            )
+        for pattern, sentence in _FAILURES:
+            if re.search(pattern, said, re.IGNORECASE):
+                return sentence.format(pr=pr, number=self._number)
+        if done.code == 4:  # gh's exit status for "authentication required"
+            return _NOT_LOGGED_IN
+        line = next((line for line in said.splitlines() if line.strip()), f"status {done.code}")
+        return f"gh could not fetch {pr}: {mask(visible(line.strip()))[:300]}"
+
+
+_NOT_LOGGED_IN = "gh is not logged in to GitHub: run `gh auth login`, then try again."
+_FAILURES = (
+    (
+        r"HTTP 406|too_large|diff exceeded",
+        "GitHub gives no diff of more than 300 files or 20,000 lines, and {pr} has one: run "
+        "`gh pr checkout {number}` and review it locally, such as /review-pr main...HEAD.",
+    ),
+    (r"rate limit", "GitHub's rate limit is used up: {pr} can be fetched again later."),
+    (r"gh auth login|not logged in|HTTP 401|bad credentials|GH_TOKEN", _NOT_LOGGED_IN),
+    (
+        r"could not resolve to a repository",
+        "gh sees no such repository on GitHub, so {pr} cannot be fetched: check the remote's URL "
+        "and that your account may read it.",
+    ),
+    (
+        r"could not resolve to an issue",
+        "An issue that {pr} closes cannot be read with your account, so its context is not "
+        "complete.",
+    ),
+    (
+        r"could not resolve to a pull ?request|no pull requests? found|HTTP 404|not found",
+        "There is no {pr} in this repository on GitHub.",
+    ),
+    (
+        r"not a git repository|no git remotes|none of the git remotes",
+        "This directory is no checkout of a GitHub repository, so there is no {pr} to fetch.",
+    ),
+    (r"HTTP 403|forbidden|SAML", "GitHub refused {pr} to your account (HTTP 403)."),
+    (
+        r"error connecting|dial tcp|no such host|timeout|timed out|connection re|network is|"
+        r"TLS|certificate|EOF|HTTP 5\d\d|temporary failure",
+        "GitHub could not be reached for {pr}: check the network and try again.",
+    ),
+)
+
+
+def _elsewhere(reference: _Reference, ours: frozenset[str]) -> bool:
+    theirs = reference.repository
+    if theirs is None or theirs.owner is None:
+        return False
+    named = f"{theirs.owner.login}/{theirs.name}".lower()
+    return bool(ours) and not any(own == named or own.endswith(f"/{named}") for own in ours)
+
+
+def _files(parsed: Sequence[FileDiff], listed: Sequence[_File]) -> tuple[ChangedFile, ...]:
+    """The diff tells all files; GitHub's own list ends at 100, but knows those that a diff cut off
+    at the output limit does not."""
+    known = {one.path for one in parsed}
+    counts = {one.path: one for one in listed}
+    found = [_changed(one, counts.get(one.path)) for one in parsed]
+    found += [
+        ChangedFile(one.path, one.additions, one.deletions)
+        for one in listed
+        if one.path not in known
+    ]
+    return tuple(found)
+
+
+def _changed(one: FileDiff, listed: _File | None) -> ChangedFile:
+    notes = ["binary"] if one.binary else []
+    notes += [one.status] if one.status in {"added", "removed"} else []
+    notes += [f"mode {one.mode[0]} → {one.mode[1]}"] if one.mode else []
+    return ChangedFile(
+        path=one.path,
+        insertions=listed.additions if listed else len(one.added),
+        deletions=listed.deletions if listed else len(one.removed),
+        was=one.old_path if one.status == "renamed" else "",
+        note="; ".join(notes),
+    )

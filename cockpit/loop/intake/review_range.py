@@ -1,0 +1,173 @@
+"""The context of a review of commits in this repository, without GitHub.
+
+The same range gives the same bytes in every clone: git runs from inside its own directory, where
+neither the working tree's attributes nor the place of the checkout reach it, ids are full, and
+whatever configuration could change the output is overridden. Source: ADR-10, design "Task types".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cockpit.access.run_program import Finished, ProgramMissing, run_git
+from cockpit.core.secrets import mask
+from cockpit.core.text import plural
+from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext, visible
+
+COMMITS_MAX = 100
+"""Commits whose titles are listed."""
+
+_DIFF = (
+    "diff",
+    "--full-index",
+    "--find-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--diff-algorithm=myers",
+    "--submodule=short",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "-O/dev/null",
+)
+
+
+async def commit_range(spelled: str, base: str, tip: str, root: Path) -> ReviewContext:
+    """The change from commit ``base`` to commit ``tip`` (full ids) as a review starts from it.
+
+    Raises :class:`OpeningFailed` when git cannot say, or nothing changed.
+    """
+    where = await _git_dir(root)
+    raw = await _ask(where, spelled, *_DIFF, "--raw", "-z", base, tip, "--")
+    files = _changed(await _ask(where, spelled, *_DIFF, "--numstat", "-z", base, tip, "--"), raw)
+    if not files:
+        raise OpeningFailed(f"{spelled} changes no files, so there is nothing to review.")
+    diff = await _ask(where, spelled, *_DIFF, "--unified=3", base, tip, "--", whole=False)
+    log = await _ask(
+        where,
+        spelled,
+        "-c",
+        "i18n.logOutputEncoding=UTF-8",
+        "log",
+        "-z",
+        f"--max-count={COMMITS_MAX}",
+        "--format=%an%x00%s%x00%b",
+        f"{base}..{tip}",
+        "--",
+    )
+    title, body, author = _told(spelled, _commits(log), await _count(where, base, tip))
+    if ".." in spelled and "..." not in spelled and (undone := await _count(where, tip, base)):
+        body += (
+            f"\n\nNote: the base holds {plural(undone, 'commit')} that the tip "
+            f"lacks, and this diff shows them undone. Three dots in the range leave them out."
+        )
+    return ReviewContext(
+        title=title, author=author, state="local range", body=body, diff=diff, files=files, rev=tip
+    )
+
+
+async def _git_dir(root: Path) -> Path:
+    found = await _git(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if not found.ok:
+        raise OpeningFailed(
+            "This directory is in no git repository, so there is no range to review."
+        )
+    return Path(found.text.removesuffix("\n"))
+
+
+async def _ask(where: Path, spelled: str, *args: str, whole: bool = True) -> str:
+    done = await _git(where, "--no-replace-objects", *args)
+    if done.timed_out:
+        raise OpeningFailed(f"git took too long over {spelled}; name a smaller range.")
+    if done.truncated:
+        if whole:
+            raise OpeningFailed(f"{spelled} changes too much to list; name a smaller range.")
+        # Far over the 50 KiB that are shown: what came is enough.
+        return done.text
+    if done.code != 0:
+        said = (done.error_text.splitlines() or ["no reason given"])[-1]
+        raise OpeningFailed(f"git cannot tell what {spelled} changes: {mask(visible(said))}")
+    return done.text
+
+
+async def _git(where: Path, *args: str) -> Finished:
+    try:
+        return await run_git(*args, cwd=where)
+    except ProgramMissing as error:
+        raise OpeningFailed(
+            "git is not installed, and a range cannot be reviewed without."
+        ) from error
+
+
+async def _count(where: Path, base: str, tip: str) -> int:
+    done = await _git(where, "--no-replace-objects", "rev-list", "--count", f"{base}..{tip}", "--")
+    return int(done.text) if done.ok else 0
+
+
+def _changed(numstat: str, raw: str) -> tuple[ChangedFile, ...]:
+    """``--numstat -z``: ``IN TAB OUT TAB PATH NUL``, or for renames ``IN TAB OUT TAB NUL A NUL B``."""
+    notes = _notes(raw)
+    fields = iter(numstat.split("\0"))
+    found: list[ChangedFile] = []
+    for field in fields:
+        lines_in, tab, rest = field.partition("\t")
+        if not tab:
+            continue
+        lines_out, _, path = rest.partition("\t")
+        was = ""
+        if not path:
+            was, path = next(fields), next(fields)
+        binary = ["binary"] if lines_in == "-" else []
+        found.append(
+            ChangedFile(
+                path=path,
+                insertions=0 if binary else int(lines_in),
+                deletions=0 if binary else int(lines_out),
+                was=was,
+                note="; ".join(binary + notes.get(path, [])),
+            )
+        )
+    return tuple(found)
+
+
+def _notes(raw: str) -> dict[str, list[str]]:
+    """``--raw -z``: ``:OLDMODE NEWMODE OLD NEW STATUS NUL PATH NUL`` (two paths for renames)."""
+    fields = iter(raw.split("\0"))
+    notes: dict[str, list[str]] = {}
+    for field in fields:
+        if not field.startswith(":"):
+            continue
+        old, new, _, _, status = field[1:].split(" ")
+        path = next(fields)
+        if status[0] in "RC":
+            path = next(fields)
+        said = {"A": ["added"], "D": ["removed"]}.get(status[0], [])
+        if status[0] not in "AD" and old != new:
+            said = [f"mode {old} → {new}"]
+        if "160000" in (old, new):
+            said = [*said, "submodule"]
+        elif "120000" in (old, new):
+            said = [*said, "symlink"]
+        notes[path] = said
+    return notes
+
+
+def _commits(log: str) -> list[tuple[str, str, str]]:
+    """(author, title, body) of each commit, oldest first."""
+    parts = log.removesuffix("\0").split("\0")
+    whole = len(parts) - len(parts) % 3
+    found = [(parts[at], parts[at + 1], parts[at + 2]) for at in range(0, whole, 3)]
+    return found[::-1]
+
+
+def _told(spelled: str, commits: list[tuple[str, str, str]], total: int) -> tuple[str, str, str]:
+    """Title, body and author of a range, as a pull request would have them."""
+    authors = ", ".join(dict.fromkeys(author for author, _, _ in commits))
+    if len(commits) == 1:
+        _, title, body = commits[0]
+        return title, body.strip(), authors
+    lines = [f"- {title}" for _, title, _ in commits]
+    if total > len(commits):
+        lines.insert(0, f"- … {plural(total - len(commits), 'earlier commit')}")
+    listed = "\n".join(lines) or "(no commits: the tip lies behind the base)"
+    return f"{spelled} ({plural(total, 'commit')})", listed, authors

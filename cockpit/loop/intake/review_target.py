@@ -1,0 +1,248 @@
+"""What a review is about: a pull request, or a range of commits in this repository.
+
+Numbers, URLs, ranges, branches and single commits become a target with full commit ids, so that a
+branch that moves on later changes nothing of what was asked. Source: ADR-10; design "Task types".
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Protocol
+
+from cockpit.access.run_program import Finished, ProgramMissing, run_git
+from cockpit.core.errors import CockpitError
+
+
+class IntentUnclear(CockpitError):
+    """The words name something that is not there. The message says what would work."""
+
+    code = "intent_unclear"
+
+
+class GitFacts(Protocol):
+    """What resolving needs to know of the repository."""
+
+    async def commit(self, ref: str) -> str | None:
+        """The full commit id that ``ref`` names, or None."""
+        ...
+
+    async def merge_base(self, one: str, other: str) -> str | None: ...
+
+    async def is_branch(self, name: str) -> bool: ...
+
+    async def default_branch(self) -> str | None: ...
+
+    async def repositories(self) -> frozenset[str]:
+        """``owner/name`` of every remote, in lower case."""
+        ...
+
+
+class Repository:
+    """:class:`GitFacts` of the git repository around ``root``. Where there is none, or no git,
+    every question is answered with None or nothing."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def commit(self, ref: str) -> str | None:
+        if not ref or ref.startswith("-") or "\0" in ref:
+            return None
+        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return await self._line(*asked)
+
+    async def merge_base(self, one: str, other: str) -> str | None:
+        return await self._line("merge-base", one, other)
+
+    async def is_branch(self, name: str) -> bool:
+        if name.startswith("-") or "\0" in name:
+            return False
+        for space in ("heads", "remotes"):
+            ref = f"refs/{space}/{name}"
+            if await self._line("show-ref", "--verify", "--hash", ref) is not None:
+                return True
+        return False
+
+    async def default_branch(self) -> str | None:
+        remote = await self._line("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+        configured = await self._line("config", "--get", "init.defaultBranch")
+        local = remote.removeprefix("origin/") if remote else None
+        for name in (local, remote, "main", "master", "trunk", "develop", configured):
+            if name and await self.is_branch(name):
+                return name
+        return None
+
+    async def repositories(self) -> frozenset[str]:
+        ended = await self._git("config", "--get-regexp", r"^remote\..*\.url$")
+        urls = (line.partition(" ")[2] for line in ended.text.splitlines()) if ended else ()
+        return frozenset(name for url in urls if (name := _owner_and_name(url)))
+
+    async def _line(self, *args: str) -> str | None:
+        ended = await self._git(*args)
+        text = ended.text.strip() if ended else ""
+        return text.splitlines()[0] if text else None
+
+    async def _git(self, *args: str) -> Finished | None:
+        try:
+            ended = await run_git(*args, cwd=self._root)
+        except ProgramMissing:
+            return None
+        return ended if ended.ok else None
+
+
+_NUMBER = re.compile(
+    r"(?:(?:pr|pull(?:\s+request)?)\s*)?#?\s*([1-9]\d{0,8})(?=[\s.,;:!?)]*(?:\s|\Z))",
+    re.IGNORECASE,
+)
+_ID = re.compile(r"[0-9a-f]{7,64}\Z")
+_ANCESTOR = re.compile(r"(.+?)(?:[~^]\d*)+\Z")
+_URL = re.compile(
+    r"https?://(?P<host>[\w.-]+(?::\d+)?)/(?P<repo>[\w.-]+/[\w.-]+)/pull/(?P<pr>[1-9]\d{0,8})"
+    r"(?:[/?#]\S*)?\Z"
+)
+_RANGE = re.compile(r"(?P<base>[^\s.](?:(?!\.\.)\S)*)?(?P<dots>\.\.\.?)(?P<tip>[^\s.]\S*)?\Z")
+_SPACED = re.compile(r"(\S+)\s+(\.\.\.?)\s+(\S+)")
+_REMOTE = re.compile(r"(?:[/:])([\w.-]+/[\w.-]+?)(?:\.git)?/?\Z")
+_OF_TARGET = re.compile(
+    r"(?:the\s+|this\s+|my\s+|our\s+)?(?:branch|range|commits?|changes?(?:\s+(?:in|on|of))?|diff)\s+"
+    r"(?:of\s+|in\s+)?",
+    re.IGNORECASE,
+)
+_HERE = re.compile(
+    r"(?:the|this|my|our|current|these)(?:\s+current)?\s+"
+    r"(?:branch|changes?|work|commits?|diff)[.!?]*\Z",
+    re.IGNORECASE,
+)
+
+
+async def find_target(text: str, git: GitFacts, *, named: bool) -> dict[str, Any] | None:
+    """The target that ``text`` starts with; words may follow it.
+
+    ``named``: the person said that this is one (``/review-pr …``), so what cannot be is
+    :class:`IntentUnclear`; otherwise it is None.
+    """
+    line = text.split("\n", 1)[0].strip()
+    if _HERE.match(line):
+        return await _since_default("HEAD", git)
+    head = _OF_TARGET.sub("", line, count=1)
+    if named and (spaced := _SPACED.match(head)) and await git.commit(spaced[3]):
+        head = "".join(spaced.groups())
+    if match := _NUMBER.match(head):
+        return {"pr": int(match[1])}
+    word, *more = head.split(maxsplit=1) or [""]
+    word = re.sub(r"(?<!\.)\.\Z", "", word.strip("`'\",;:!?()<>"))
+    if match := _URL.match(word):
+        return await _pull_request(match, git)
+    if (match := _RANGE.match(word)) and (
+        named or match["tip"] or await git.commit(match["base"] or "")
+    ):
+        return await _range(word, match, git)
+    if found := await _branch_or_commit(word, git, alone=named or not more):
+        return found
+    if not named:
+        return None
+    raise IntentUnclear(
+        f"{word!r} is no pull request number or URL, branch, commit or range in this repository. "
+        f"Write 24, https://github.com/owner/name/pull/24, topic, or main..topic."
+    )
+
+
+async def _branch_or_commit(word: str, git: GitFacts, *, alone: bool) -> dict[str, Any] | None:
+    # A branch named like a plain word is meant only where nothing follows: "review main for typos".
+    if not alone and not re.search(r"[-/_\d]", word):
+        return None
+    if await git.commit(word) is None:
+        only_remote = f"origin/{word}"
+        return await _since_default(only_remote, git) if await git.is_branch(only_remote) else None
+    if _ID.match(word) and not await git.is_branch(word):
+        return await _one_commit(word, git)
+    return await _since_default(word, git)
+
+
+async def _pull_request(match: re.Match[str], git: GitFacts) -> dict[str, Any]:
+    repo = match["repo"]
+    ours = await git.repositories()
+    if ours and repo.lower() not in ours:
+        raise IntentUnclear(
+            f"Pull request {match['pr']} belongs to {repo}, and this project is "
+            f"{' or '.join(sorted(ours))}. Open cockpit in a checkout of {repo}."
+        )
+    host = "" if match["host"].lower() in {"github.com", "www.github.com"} else match["host"] + "/"
+    return {"pr": int(match["pr"]), "repo": host + repo}
+
+
+async def resolve_range(spelled: str, git: GitFacts) -> dict[str, Any]:
+    """``{"range", "base", "tip"}`` of a range as it is spelled. Raises :class:`IntentUnclear`."""
+    match = _RANGE.match(spelled)
+    if match is None:
+        raise IntentUnclear(f"{spelled!r} is no range of commits such as main..topic.")
+    return await _range(spelled, match, git)
+
+
+async def _range(spelled: str, match: re.Match[str], git: GitFacts) -> dict[str, Any]:
+    base = await _known(match["base"] or "HEAD", git)
+    tip = await _known(match["tip"] or "HEAD", git)
+    if match["dots"] == "...":
+        base = await _common(base, tip, spelled, git)
+    return {"range": spelled, "base": base, "tip": tip}
+
+
+async def _one_commit(commit: str, git: GitFacts) -> dict[str, Any]:
+    tip = await _known(commit, git)
+    base = await git.commit(f"{commit}^")
+    if base is None:
+        raise IntentUnclear(
+            f"Commit {commit} has no parent here, so there is nothing to compare it with. Name a "
+            f"range, such as {commit}..HEAD."
+        )
+    return {"range": f"{commit}^..{commit}", "base": base, "tip": tip}
+
+
+async def _since_default(bare: str, git: GitFacts) -> dict[str, Any]:
+    tip = await _known(bare, git)
+    default = await git.default_branch()
+    if default is None:
+        raise IntentUnclear(
+            f"There is no main or master branch to compare {bare} with. Name a range, such as "
+            f"BASE..{bare}."
+        )
+    spelled = f"{default}...{bare}"
+    base = await _common(await _known(default, git), tip, spelled, git)
+    if base == tip:
+        raise IntentUnclear(
+            f"{bare} holds no commit that {default} lacks, so there is nothing to review. Name a "
+            f"range, such as {bare}~1..{bare}."
+        )
+    return {"range": spelled, "base": base, "tip": tip}
+
+
+async def _known(ref: str, git: GitFacts) -> str:
+    commit = await git.commit(ref)
+    if commit is None:
+        if await git.commit("HEAD") is None:
+            raise IntentUnclear(
+                f"{ref} names no commit: this is no git repository, it has no commits yet, or git is "
+                "not installed (`cockpit doctor` tells)."
+            )
+        if (older := _ANCESTOR.match(ref)) and await git.commit(older[1]):
+            raise IntentUnclear(
+                f"{ref} names no commit: the history of {older[1]} begins after it. In a shallow clone "
+                "`git fetch --unshallow` brings the rest."
+            )
+        raise IntentUnclear(
+            f"{ref} names no commit here. `git fetch` may bring it, in a shallow clone "
+            "`git fetch --unshallow`."
+        )
+    return commit
+
+
+async def _common(base: str, tip: str, spelled: str, git: GitFacts) -> str:
+    common = await git.merge_base(base, tip)
+    if common is None:
+        raise IntentUnclear(f"{spelled}: the two have no common history. Use two dots: a..b.")
+    return common
+
+
+def _owner_and_name(url: str) -> str | None:
+    match = _REMOTE.search(url.strip()) if "://" in url or "@" in url else None
+    return match[1].lower() if match else None

@@ -1,0 +1,122 @@
+"""What a review starts from, whoever tells it: the values of the review template.
+
+Source: ADR-10 "What It Injects", "Large diff handling".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask
+
+DIFF_MAX = 51_200
+"""Bytes of UTF-8 that a diff may take in the first message: 50 KiB."""
+
+DIFF_NOTICE = "[Diff truncated at 50KB. Use 'read <path>' for specific files.]"
+
+FILES_MAX = 500
+"""Paths listed at most: the message is pinned, and must fit the packet."""
+
+# Everything that can steer a terminal or reorder what is read: C0 without tab and newline, DEL, C1,
+# and the bidirectional controls.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class OpeningFailed(CockpitError):
+    """A task cannot start: nothing is injected. The message is one clear sentence, and what to do.
+
+    Source: ADR-10 "Error handling".
+    """
+
+    code = "opening_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """One changed file: ``path`` now, ``was`` before a rename, lines in and out, and what else."""
+
+    path: str
+    insertions: int = 0
+    deletions: int = 0
+    was: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewContext:
+    """The deterministic context of a review. ``linked`` are (reference, title, URL); ``rev`` is the
+    commit that files are read at, or None for the working tree; ``notice`` is for the person."""
+
+    title: str
+    author: str
+    state: str
+    body: str
+    diff: str
+    files: tuple[ChangedFile, ...]
+    linked: tuple[tuple[str, str, str], ...] = ()
+    rev: str | None = None
+    notice: str = ""
+
+    def values(self) -> dict[str, str]:
+        """The placeholders of the review template, made safe to show and masked."""
+        linked = [f"- {ref}: {_line(title)} ({_line(url)})" for ref, title, url in self.linked]
+        return {
+            "title": _line(self.title) or "(no title)",
+            "author": _line(self.author) or "(unknown)",
+            "state": _line(self.state),
+            "body": mask(visible(self.body)).strip("\n") or "(no description)",
+            "linked_issues": "\n".join(linked) or "- None",
+            "files_changed": summary(self.files),
+            "file_list": listing(self.files),
+            "diff": cut(mask(visible(self.diff))).rstrip("\n"),
+        }
+
+
+def visible(text: str) -> str:
+    """``text`` with control characters spelled out (``⟦U+001B⟧``), so that nothing in a change can
+    steer a terminal or hide from a reader. Tab and newline stay; ``\\r`` at a line's end is ``␍``."""
+    ended = re.sub(r"\r(?=\n|\Z)", "␍", _SURROGATE.sub("\ufffd", text))
+    return _CONTROL.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", ended)
+
+
+def cut(diff: str, limit: int = DIFF_MAX) -> str:
+    """``diff`` in at most ``limit`` bytes of UTF-8, whole lines only, and the notice if cut."""
+    raw = diff.encode()
+    if len(raw) <= limit:
+        return diff
+    end = raw.rfind(b"\n", 0, limit)
+    kept = raw[: end + 1].decode()
+    return f"{kept}{DIFF_NOTICE}\n"
+
+
+def summary(files: Sequence[ChangedFile]) -> str:
+    """``3 files changed, 10 insertions, 1 deletion``."""
+    counts = (
+        (len(files), "file", " changed"),
+        (sum(one.insertions for one in files), "insertion", ""),
+        (sum(one.deletions for one in files), "deletion", ""),
+    )
+    # As git writes them, which is what readers of the first message look for.
+    return ", ".join(f"{n} {word}{'' if n == 1 else 's'}{end}" for n, word, end in counts)
+
+
+def listing(files: Sequence[ChangedFile]) -> str:
+    """One path a line, with what a line count does not tell."""
+    lines = []
+    for one in files[:FILES_MAX]:
+        notes = [f"renamed from {_line(one.was)}"] if one.was else []
+        notes += [one.note] if one.note else []
+        lines.append(f"- {_line(one.path)}" + (f" ({'; '.join(notes)})" if notes else ""))
+    if len(files) > FILES_MAX:
+        lines.append(f"- … and {len(files) - FILES_MAX} more")
+    return "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    return mask(visible(text).replace("\n", "⟦U+000A⟧")).strip()

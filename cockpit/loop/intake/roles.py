@@ -1,0 +1,196 @@
+"""Roles: who does which part of a task, as Markdown files that layer built-in → user → project.
+
+A file is TOML front matter between ``+++`` lines, then Markdown: what the session is told. A role says
+which tools its session has, when it ends by itself, and what its first packet holds. A project's file
+may only tighten: fewer tools, lower limits, protection of tests on. Source: design of work, "Doing a
+task"; seed 004, solutions 1 and 8.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import msgspec
+
+from cockpit.act.tools import TOOLS
+from cockpit.core.errors import CockpitError
+from cockpit.loop.intake.task_types import LARGEST_FILE, LAYERS, fill
+
+ROLES = ("coordinator", "implementer", "fixer", "spec_reviewer", "quality_reviewer")
+"""The roles that there are; files change them and add none."""
+
+PLACEHOLDERS = frozenset(
+    {
+        *("task", "title", "type", "description", "acceptance", "notes", "dod", "wip"),
+        *("base", "branch", "diff", "changed_files", "failure", "tests", "findings", "attempt"),
+    }
+)
+
+Context = Literal["task_files", "changed_files", "named_files"]
+"""Files that the first packet holds: those the task names, those changed so far, those that a failure
+names."""
+
+_FENCE = "+++"
+_NAMED = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
+
+
+class RoleInvalid(CockpitError):
+    """A role file cannot be used. The message names the file and the field."""
+
+    code = "task_type_invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One role.
+
+    ``tools`` are the only ones that its session may call; ``max_waves`` and ``max_tokens`` end it;
+    ``context`` is what its first packet holds; ``protects_tests``: it may not touch a test;
+    ``gives_verdict``: its last words are read as one. ``template`` is what it is told, with
+    :data:`PLACEHOLDERS`.
+    """
+
+    name: str
+    tools: tuple[str, ...] = ("request_context", "finish")
+    max_waves: int = 20
+    max_tokens: int = 2_000_000
+    context: tuple[Context, ...] = ()
+    protects_tests: bool = False
+    gives_verdict: bool = False
+    template: str = ""
+    source_layer: str = "built-in"
+
+    def words(self, values: Mapping[str, str]) -> str:
+        """What the session is told. ``values`` may lack placeholders; they become empty."""
+        return fill(self.template, {**dict.fromkeys(PLACEHOLDERS, ""), **values})
+
+
+def load_roles(project_root: Path | None, user_dir: Path | None) -> Mapping[str, Role]:
+    """All roles by name: built-in, then ``user_dir/roles``, then ``project_root/.cockpit/roles``.
+
+    Raises :class:`RoleInvalid`.
+    """
+    places: tuple[Traversable | None, ...] = (
+        files("cockpit") / "data" / "roles",
+        user_dir / "roles" if user_dir else None,
+        project_root / ".cockpit" / "roles" if project_root else None,
+    )
+    found: dict[str, Role] = {}
+    for layer, place in zip(LAYERS, places, strict=True):
+        if place is None or not place.is_dir():
+            continue
+        if layer == "project" and isinstance(place, Path) and place.is_symlink():
+            raise RoleInvalid(f"{place} is a link; a project's roles stand in the project.")
+        for entry in sorted(place.iterdir(), key=lambda item: item.name):
+            if entry.name.endswith(".md"):
+                role = _read(entry, layer, found)
+                found[role.name] = role
+    return MappingProxyType(found)
+
+
+def _read(entry: Traversable, layer: str, below: Mapping[str, Role]) -> Role:
+    where = f"role {entry.name} ({layer} layer)"
+    front, body = _split(_text(entry, layer, where), where)
+    name = front.pop("name", None)
+    if name not in ROLES:
+        raise RoleInvalid(f"{where}: field `name` is {name!r}; it is one of {', '.join(ROLES)}.")
+    start = below.get(name, Role(name))
+    values: dict[str, Any] = {}
+    for field, given in front.items():
+        if field not in _FIELDS:
+            raise RoleInvalid(f"{where}: unknown field `{field}`. Known: {', '.join(_FIELDS)}.")
+        try:
+            values[field] = msgspec.convert(given, type=_FIELDS[field])
+        except msgspec.ValidationError as error:
+            raise RoleInvalid(f"{where}: field `{field}`: {error}") from error
+    role = replace(start, **values, source_layer=layer)
+    if body.strip():
+        role = replace(role, template=body.strip())
+    _check(role, where)
+    if layer == "project":
+        _only_tighter(role, start, where)
+    return role
+
+
+_FIELDS: Mapping[str, Any] = {
+    "tools": tuple[str, ...],
+    "max_waves": int,
+    "max_tokens": int,
+    "context": tuple[Context, ...],
+    "protects_tests": bool,
+    "gives_verdict": bool,
+}
+
+
+def _check(role: Role, where: str) -> None:
+    known = {tool.name for tool in TOOLS}
+    if odd := sorted(set(role.tools) - known):
+        raise RoleInvalid(f"{where}: there is no tool `{odd[0]}`. There are: {', '.join(known)}.")
+    if "finish" not in role.tools:
+        raise RoleInvalid(f"{where}: `tools` needs `finish`, or the role could never end.")
+    if role.max_waves < 1 or role.max_tokens < 1:
+        raise RoleInvalid(f"{where}: `max_waves` and `max_tokens` are 1 or more.")
+    asked = {match[1] for match in _NAMED.finditer(role.template) if match[1]}
+    if odd := sorted(asked - PLACEHOLDERS):
+        raise RoleInvalid(
+            f"{where}: unknown placeholder {{{odd[0]}}}. Known: {', '.join(sorted(PLACEHOLDERS))}. "
+            "Write {{ and }} for literal braces."
+        )
+
+
+def _only_tighter(role: Role, before: Role, where: str) -> None:
+    looser = [
+        name
+        for name, wider in (
+            ("tools", not set(role.tools) <= set(before.tools)),
+            ("max_waves", role.max_waves > before.max_waves),
+            ("max_tokens", role.max_tokens > before.max_tokens),
+            ("protects_tests", before.protects_tests and not role.protects_tests),
+            ("gives_verdict", before.gives_verdict and not role.gives_verdict),
+        )
+        if wider
+    ]
+    if looser:
+        raise RoleInvalid(
+            f"{where}: a project's file may not loosen `{looser[0]}`; set it in your user configuration."
+        )
+
+
+def _text(entry: Traversable, layer: str, where: str) -> str:
+    """The file's words. A repository's link is not followed: it could lead out, or never end."""
+    linked = layer == "project" and isinstance(entry, Path) and entry.is_symlink()
+    if linked or not entry.is_file():
+        raise RoleInvalid(f"{where}: is no plain file.")
+    try:
+        with entry.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            raise RoleInvalid(f"{where}: is larger than {LARGEST_FILE} bytes.")
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RoleInvalid(f"{where}: cannot be read as UTF-8 text: {error}") from error
+
+
+def _split(text: str, where: str) -> tuple[dict[str, Any], str]:
+    lines = text.split("\n")
+    marks = [at for at, line in enumerate(lines) if line.rstrip() == _FENCE][:2]
+    if len(marks) < 2 or marks[0] != 0:
+        raise RoleInvalid(f"{where}: starts with TOML front matter between two `+++` lines.")
+    try:
+        # The empty first line makes TOML's line numbers those of the file.
+        front = tomllib.loads("\n".join(["", *lines[1 : marks[1]], ""]))
+    except tomllib.TOMLDecodeError as error:
+        raise RoleInvalid(f"{where}: the front matter is not TOML: {error}") from error
+    return front, "\n".join(lines[marks[1] + 1 :])
+
+
+NOBODY = Role("", tools=("finish",), max_waves=1)
+"""What a session has whose role is not known here: it can only end."""

@@ -1,0 +1,1 @@
+"""Text projections of the journal: stories, reports, transcripts, metrics."""

@@ -1,0 +1,82 @@
+"""What a session came to: one JSON document, or its story in words, out of the store alone."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from cockpit.loop.views.story import Storyteller
+from cockpit.store.context import packets
+from cockpit.store.journal import journal
+from cockpit.store.sessions import outbox, proposals, sessions, waves
+
+
+def session_document(connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
+    """The document that ``--output-format json`` prints.
+
+    ``bands`` maps each band to its tokens ``used, min, target, max``. ``decided_by`` is None while a
+    proposal waits. ``usage`` counts tokens; ``cost_usd`` is None where no price is known. ``result``
+    is what the session ended with (``status``, ``summary``), empty while it runs. Raises
+    :class:`~cockpit.core.errors.NotFound`.
+    """
+    session = sessions.load(connection, session_id)
+    return {
+        "session_id": session_id,
+        "task_type": session.task_type,
+        "status": session.status,
+        "waves": [
+            {
+                "wave_id": wave.wave_id,
+                "phase": wave.phase,
+                "packet": _packet(connection, wave.wave_id),
+            }
+            for wave in waves.of_session(connection, session_id)
+        ],
+        "proposals": [
+            {
+                "proposal_id": proposal.proposal_id,
+                "kind": proposal.kind,
+                "status": proposal.status,
+                "decided_by": proposal.decided_by,
+            }
+            for proposal in proposals.of_session(connection, session_id)
+        ],
+        "actions": [
+            {"action_id": action.action_id, "type": action.action_type, "phase": action.phase}
+            for action in outbox.of_session(connection, session_id)
+        ],
+        "usage": {
+            "input_tokens": session.input_tokens,
+            "output_tokens": session.output_tokens,
+            "cached_tokens": session.cached_tokens,
+            "cost_usd": session.cost_usd,
+        },
+        "result": dict(session.result),
+    }
+
+
+def session_text(connection: sqlite3.Connection, session_id: str) -> str:
+    """The whole story of a session, from its first row to its last, as one text."""
+    sessions.load(connection, session_id)
+    teller, told, after = Storyteller(hints=False), [], 0
+    while rows := journal.rows(connection, after=after, session_id=session_id):
+        told += [teller.tell(row) for row in rows]
+        after = rows[-1].seq
+    return "".join(told)
+
+
+def _packet(connection: sqlite3.Connection, wave_id: str) -> dict[str, Any] | None:
+    stored = packets.find(connection, wave_id)
+    if stored is None:
+        return None
+    body = json.loads(stored.body_json)
+    return {
+        "digest": stored.digest,
+        "token_used": body["token_used"],
+        "token_budget": body["token_budget"],
+        "bands": {
+            band["band"]: {name: band[name] for name in ("used", "min", "target", "max")}
+            for band in body["bands"]
+        },
+    }

@@ -1,0 +1,189 @@
+"""Finding an expression in the project's files: bounded in time and memory, the same everywhere.
+
+The expression is Python's. Matching runs in a process of its own, because an expression can take
+for ever. In large projects ripgrep, where it is installed, first tells which files can match at all;
+it never changes what is found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.access.run_program import run_program
+from cockpit.core.secrets import mask
+from cockpit.observe.path_globs import matches
+from cockpit.observe.project_files import MAX_FILE_BYTES, Entry, contents, entries
+from cockpit.observe.project_snapshot import Ground, SourceFailed
+
+TIMEOUT_S = 20.0
+MAX_REGEX = 1_000
+
+MANY_FILES = 2_000
+"""From so many files on, ripgrep is asked first."""
+
+_MATCHER = Path(__file__).with_name("search_process.py")
+_ARGV_BYTES = 100_000
+_LINE = 400
+# Expressions of which wider() can tell ripgrep something that matches at least as much.
+_SIMPLE = re.compile(
+    r"(?:[A-Za-z0-9_ /:;,<>=!@%&~`'\"-]|\\[.()\[\]{}*+?^$|\\/bdsw-]|\((?:\?:)?|[)|.^$*+?]"
+    r"|\[[A-Za-z0-9_ .:;,/-]+\]|\{[0-9]{1,3}(?:,[0-9]{1,3})?\})*"
+)
+_ANY = re.compile(r"\\(.)|(\[[^\]]*\])|([.^$])", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Matches by path, in the order of paths: lines as ``(number, text)``, and all counted."""
+
+    lines: dict[str, list[tuple[int, str]]]
+    counts: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+async def find(
+    regex: str,
+    ground: Ground,
+    *,
+    glob: str | None = None,
+    most: int,
+    timeout_s: float = TIMEOUT_S,
+    many: int = MANY_FILES,
+) -> Found:
+    """Search the project's text files line by line. Raises :class:`SourceFailed`."""
+    if len(regex) > MAX_REGEX:
+        raise SourceFailed(f"the expression has {len(regex)} characters; keep it under {MAX_REGEX}")
+    wanted = [entry for entry in await entries(ground) if matches(entry.path, glob)]
+    if not wanted:
+        raise SourceFailed(
+            f"no file of the project matches {glob!r}" if glob else "there are no files"
+        )
+    if ground.rev is None and len(wanted) > many:
+        wanted = await _narrowed(regex, ground, wanted)
+    return await find_in(regex, ground, wanted, most=most, timeout_s=timeout_s)
+
+
+async def find_in(
+    regex: str, ground: Ground, wanted: Sequence[Entry], *, most: int, timeout_s: float = TIMEOUT_S
+) -> Found:
+    """Search these files. Raises :class:`SourceFailed` when the time is over."""
+    found = Found({}, {})
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    async for chunk in contents(ground, wanted):
+        left = most - sum(len(lines) for lines in found.lines.values())
+        seconds = deadline - asyncio.get_running_loop().time()
+        answer = await _ask(regex, ground, chunk, most=left, seconds=max(seconds, 0.1))
+        found.lines.update(answer.lines)
+        found.counts.update(answer.counts)
+    return found
+
+
+async def _ask(
+    regex: str, ground: Ground, chunk: list[tuple[str, bytes]], *, most: int, seconds: float
+) -> Found:
+    asked = {
+        "regex": regex,
+        "files": [[str(at), len(content)] for at, (_, content) in enumerate(chunk)],
+        "most": most,
+    }
+    stdin = b"".join([json.dumps(asked).encode(), b"\n", *(content for _, content in chunk)])
+    done = await run_program(
+        (sys.executable, "-I", "-S", str(_MATCHER)),
+        cwd=ground.root,
+        timeout_s=seconds,
+        max_bytes=64_000_000,
+        stdin=stdin,
+    )
+    if done.timed_out:
+        raise SourceFailed(
+            f"searching for {regex!r} takes too long; make it simpler "
+            "(nested repeats like (a+)+ are slow) or name fewer files with `in GLOB`"
+        )
+    if not done.ok:
+        raise SourceFailed(f"searching for {regex!r} needed too much memory; make it simpler")
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise SourceFailed(
+            f"{regex!r} is not a regular expression ({answer['error']}); put a backslash before "
+            "( ) [ ] { } . * + ? when they are meant as they stand"
+        )
+    lines = {
+        chunk[int(at)][0]: [(number, _shown(text, start)) for number, text, start in hits]
+        for at, hits in answer["found"].items()
+    }
+    return Found(lines, {chunk[int(at)][0]: count for at, count in answer["counts"].items()})
+
+
+def _shown(line: str, start: int) -> str:
+    """The line, or of a very long one what stands around the match. Masked before it is cut: half
+    a secret would not be recognised."""
+    masked = mask(line)
+    if len(masked) <= _LINE:
+        return masked
+    begin = max(0, min(start, len(masked) - _LINE) - _LINE // 4)
+    return f"{'…' if begin else ''}{masked[begin : begin + _LINE]}…"
+
+
+async def _narrowed(regex: str, ground: Ground, wanted: list[Entry]) -> list[Entry]:
+    """The files that ripgrep says may match; all of them when it cannot tell."""
+    program = shutil.which("rg")
+    if program is None or not is_simple(regex):
+        return wanted
+    kept: set[str] = set()
+    for batch in _batches([e for e in wanted if e.size <= MAX_FILE_BYTES]):
+        done = await run_program(
+            (program, "--no-config", "--text", "--files-with-matches", "--null",
+             "--no-messages", "--color=never", "--encoding=none", f"--regexp={wider(regex)}", "--", *batch),
+            cwd=ground.root, timeout_s=TIMEOUT_S, max_bytes=16_000_000,
+        )  # fmt: skip
+        if done.code not in {0, 1} or done.timed_out or done.truncated:
+            return wanted
+        kept.update(os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
+    return [entry for entry in wanted if entry.path in kept]
+
+
+def is_simple(regex: str) -> bool:
+    """Whether :func:`wider` is sure to understand the expression."""
+    return _SIMPLE.fullmatch(regex) is not None
+
+
+def wider(regex: str) -> str:
+    """An expression that matches, in ripgrep, every line that ``regex`` matches in Python.
+
+    The two differ in what is a letter, a digit or a boundary, and in bytes that are not UTF-8: any
+    few bytes stand for those, and boundaries are left out.
+    """
+
+    def widen(match: re.Match[str]) -> str:
+        escaped, group, sign = match.groups()
+        if escaped == "b" or sign in {"^", "$"}:
+            return ""
+        if sign == "." or escaped in {"d", "s", "w"}:
+            return r"(?-u:[^\n]{1,4})"
+        return group or match[0]
+
+    return _ANY.sub(widen, regex)
+
+
+def _batches(wanted: Sequence[Entry]) -> list[list[str]]:
+    batches: list[list[str]] = [[]]
+    size = 0
+    for entry in wanted:
+        length = len(os.fsencode(entry.path)) + 1
+        if batches[-1] and size + length > _ARGV_BYTES:
+            batches.append([])
+            size = 0
+        batches[-1].append(entry.path)
+        size += length
+    return batches

@@ -1,0 +1,120 @@
+"""The orientation compiler: facts and a profile in, one packet out.
+
+Pure: it reads no clock, no store, no environment, and the same facts under the same profile give the
+same bytes in any process, in whatever order they come. Source: RFC-003 §5, §10.2, §13.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from cockpit.core.errors import CockpitError
+from cockpit.orient.fact_arrays import Columns, Ints, from_linked
+from cockpit.orient.select_facts import NO_REASON, Selection, Way, select
+from cockpit.store.context.facts import LEVELS, Linked
+from cockpit.store.context.packets import REASONS, Entry, Packet, PacketBand
+from cockpit.store.context.profile_model import Profile, check
+
+ALGORITHM = "bands/2"
+"""Names what the compiler does, inside every digest. A change of results needs a new name."""
+
+ALGORITHMS = MappingProxyType(
+    {
+        way.name: way
+        for way in (
+            Way("bands/1", weighs=False),
+            Way(ALGORITHM, weighs=True),
+        )
+    }
+)
+"""Every way in which packets were ever made, so that each can be compiled again."""
+
+
+class UnknownAlgorithm(CockpitError):
+    """A packet was compiled by an algorithm that this program does not have."""
+
+    code = "unknown_algorithm"
+
+
+def compile_packet(
+    candidates: Sequence[Linked] | Columns,
+    profile: Profile,
+    ordinal: int,
+    *,
+    algorithm: str = ALGORITHM,
+) -> Packet:
+    """Compile the packet of wave ``ordinal`` (1-based).
+
+    Raises :class:`~cockpit.orient.select_facts.PinnedOverBudget`,
+    :class:`~cockpit.store.context.profile_model.ProfileInvalid`, :class:`UnknownAlgorithm`.
+    """
+    return packet_of(selection(candidates, profile, ordinal, algorithm=algorithm), profile, ordinal)
+
+
+def selection(
+    candidates: Sequence[Linked] | Columns,
+    profile: Profile,
+    ordinal: int,
+    *,
+    algorithm: str = ALGORITHM,
+) -> Selection:
+    """The verdict on every fact that :func:`compile_packet` rests on; raises as it does."""
+    way = ALGORITHMS.get(algorithm)
+    if way is None:
+        raise UnknownAlgorithm(
+            f"The packet was compiled by {algorithm!r}; this cockpit has {', '.join(ALGORITHMS)}."
+            f" Verify it with the version that wrote it."
+        )
+    check(profile)
+    columns = candidates if isinstance(candidates, Columns) else from_linked(candidates)
+    return select(columns, profile, ordinal, way)
+
+
+def packet_of(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
+    """The packet that a selection makes."""
+    columns = chosen.columns
+    dropped = chosen.dropped_for != NO_REASON
+    lost = np.bincount(columns.band[dropped], minlength=len(profile.bands)).tolist()
+    reasons = np.bincount(chosen.dropped_for[dropped], minlength=len(REASONS)).tolist()
+    return Packet(
+        chosen.algorithm,
+        ordinal,
+        profile.profile_id,
+        profile.version,
+        profile.digest,
+        profile.ranking,
+        profile.total_token_budget,
+        sum(chosen.used),
+        tuple(
+            PacketBand(
+                band.name,
+                band.min_tokens,
+                band.target_tokens,
+                band.max_tokens,
+                chosen.used[code],
+                lost[code],
+                _entries(chosen, np.flatnonzero((columns.band == code) & ~dropped)),
+            )
+            for code, band in enumerate(profile.bands)
+        ),
+        tuple((reason, count) for reason, count in zip(REASONS, reasons, strict=True) if count),
+        chosen.quality_ppm,
+    )
+
+
+def _entries(chosen: Selection, at: Ints) -> tuple[Entry, ...]:
+    """The entries at ``at``. Indices run in order of time: a later wave appends."""
+    columns = chosen.columns
+    return tuple(
+        map(
+            Entry,
+            [columns.fact_ids[i] for i in at.tolist()],
+            [LEVELS[level] for level in chosen.level[at].tolist()],
+            chosen.tokens[at].tolist(),
+            columns.pinned[at].tolist(),
+            columns.ordinal[at].tolist(),
+        )
+    )

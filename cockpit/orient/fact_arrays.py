@@ -1,0 +1,270 @@
+"""Facts as columns of numbers: what the compiler counts and sorts.
+
+Rows come in any order and leave in one: by wave, place in the wave, fact id. Strings become numbers
+that only say which are equal, so that no order of arrival shows in a packet.
+Source: RFC-003 §10.2 (determinism), design of Orient.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cockpit.store.context.candidates import (
+    BAND_SHIFT,
+    FLAG_PINNED,
+    FLAG_SUPERSEDED,
+    PLACE_BITS,
+    candidates,
+)
+from cockpit.store.context.facts import UTILITY_MAX, Linked
+from cockpit.store.context.profiles import BANDS
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+NEVER = np.int64(1) << 40
+"""Tokens of a detail level that a fact does not have: it fits nowhere."""
+
+_PART = 16_384
+"""Letters, or strings, that are worked on in one go."""
+
+_NONE = np.empty(0, np.int64)
+_BAND_CODES = {name: code for code, name in enumerate(BANDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """``n`` facts in order of (ordinal, position, fact_id); every array has ``n`` items.
+
+    ``band`` indexes ``BANDS``. ``outline`` and ``reference`` are tokens, or :data:`NEVER` where that
+    level is missing or no shorter than the fuller one. ``source_type``, ``source_ref`` and
+    ``dedupe_key`` are equality codes; ``types`` names the codes of the first, and ``no_key`` is the
+    code of the empty dedupe key (-1: there is none). ``cluster`` is equal for near-duplicates: facts
+    of one sketched cluster, or where nothing was sketched of one dedupe key (-1: none).
+    ``repeated`` marks a live fact whose id a later
+    live fact has too, which no store holds.
+    """
+
+    fact_ids: Sequence[str]
+    refs: Sequence[str]
+    types: tuple[str, ...]
+    no_key: int
+    band: Ints
+    ordinal: Ints
+    position: Ints
+    pinned: Flags
+    superseded: Flags
+    repeated: Flags
+    utility: Ints
+    full: Ints
+    outline: Ints
+    reference: Ints
+    source_type: Ints
+    source_ref: Ints
+    dedupe_key: Ints
+    cluster: Ints
+
+    def __len__(self) -> int:
+        return len(self.fact_ids)
+
+
+def from_linked(facts: Sequence[Linked]) -> Columns:
+    """Columns of facts in hand. Raises ``ValueError`` where one names an unknown band."""
+    unknown = {fact.band for fact in facts} - _BAND_CODES.keys()
+    if unknown:
+        raise ValueError(f"not a band: {', '.join(sorted(map(repr, unknown)))}")
+    n = len(facts)
+    levels = np.array([fact.level_tokens for fact in facts], np.int64).reshape(n, 3)
+    columns = _columns(
+        [fact.fact_id for fact in facts],
+        [fact.source_type for fact in facts],
+        [fact.source_ref for fact in facts],
+        [fact.dedupe_key for fact in facts],
+        band=np.fromiter((_BAND_CODES[fact.band] for fact in facts), np.int64, n),
+        ordinal=np.fromiter((fact.ordinal for fact in facts), np.int64, n),
+        position=np.fromiter((fact.position for fact in facts), np.int64, n),
+        pinned=np.fromiter((fact.pinned for fact in facts), np.bool_, n),
+        superseded=np.fromiter((fact.superseded for fact in facts), np.bool_, n),
+        utility=np.fromiter((fact.utility for fact in facts), np.int64, n),
+        full=levels[:, 0],
+        outline=levels[:, 1],
+        reference=levels[:, 2],
+        cluster=np.fromiter((fact.cluster for fact in facts), np.int64, n),
+    )
+    return replace(columns, repeated=_repeated(columns))
+
+
+def _repeated(columns: Columns) -> Flags:
+    repeated = np.zeros(len(columns), np.bool_)
+    if len(set(columns.fact_ids)) < len(columns):
+        latest: dict[str, int] = {}
+        for i in np.flatnonzero(~columns.superseded).tolist():
+            identity = columns.fact_ids[i]
+            if identity in latest:
+                # The one that stays is pinned if either is: a pin is never lost to a repetition.
+                if columns.pinned[latest[identity]] and not columns.pinned[i]:
+                    repeated[i] = True
+                    continue
+                repeated[latest[identity]] = True
+            latest[identity] = i
+    return repeated
+
+
+def read(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Columns:
+    """Columns of every fact that a session has at wave ``ordinal``, straight from the store.
+
+    Equal to ``from_linked(facts.linked(...))``, without a record for each of 50,000 facts.
+    """
+    found = candidates(connection, session_id, ordinal)
+    place, flags = _numbers(found.place), _numbers(found.flags)
+    return _columns(
+        found.fact_ids,
+        found.source_types,
+        found.source_refs,
+        found.dedupe_keys,
+        band=flags >> BAND_SHIFT,
+        ordinal=place >> PLACE_BITS,
+        position=place & ((1 << PLACE_BITS) - 1),
+        pinned=(flags & FLAG_PINNED) != 0,
+        superseded=(flags & FLAG_SUPERSEDED) != 0,
+        utility=_numbers(found.utility),
+        full=_numbers(found.full),
+        outline=_numbers(found.outline),
+        reference=_numbers(found.reference),
+        cluster=_numbers(found.cluster),
+    )
+
+
+def _numbers(text: str) -> Ints:
+    # Between two parts another thread may run: whoever types does not wait for 50,000 numbers.
+    parts, begin = [_NONE], 0
+    while begin < len(text):
+        end = text.find(",", begin + _PART)
+        end = len(text) if end < 0 else end
+        parts.append(np.fromstring(text[begin:end], np.int64, sep=","))
+        begin = end + 1
+    return np.concatenate(parts)
+
+
+def _columns(
+    fact_ids: list[str],
+    types: list[str],
+    refs: list[str],
+    keys: list[str],
+    *,
+    band: Ints,
+    ordinal: Ints,
+    position: Ints,
+    pinned: Flags,
+    superseded: Flags,
+    utility: Ints,
+    full: Ints,
+    outline: Ints,
+    reference: Ints,
+    cluster: Ints,
+) -> Columns:
+    type_names, type_codes = _coded(types)
+    key_names, key_codes = _coded(keys)
+    _, ref_codes = _coded(refs)
+    full = np.maximum(full, 0)
+    outline = _shorter(outline, full)
+    return _in_order(
+        Columns(
+            fact_ids,
+            refs,
+            tuple(type_names),
+            key_names.get("", -1),
+            band,
+            ordinal,
+            position,
+            pinned,
+            superseded,
+            np.zeros(len(fact_ids), np.bool_),
+            np.clip(utility, 0, UTILITY_MAX),
+            full,
+            outline,
+            _shorter(reference, np.minimum(full, outline)),
+            type_codes,
+            ref_codes,
+            key_codes,
+            _clusters(cluster, key_codes, key_names.get("", -1)),
+        )
+    )
+
+
+def _clusters(sketched: Ints, key_codes: Ints, no_key: int) -> Ints:
+    """Cluster codes, -1 for none: those of sketches begin behind those of dedupe keys."""
+    codes = np.where(key_codes == no_key, -1, key_codes)
+    at = np.flatnonzero(sketched)
+    if len(at):
+        _, found = np.unique(sketched[at], return_inverse=True)
+        codes[at] = found + key_codes.max() + 1
+    return codes
+
+
+def _shorter(tokens: Ints, fuller: Ints) -> Ints:
+    return np.where((tokens > 0) & (tokens < fuller), tokens, NEVER)
+
+
+def _coded(values: list[str]) -> tuple[dict[str, int], Ints]:
+    names = {name: code for code, name in enumerate(dict.fromkeys(values))}
+    parts = [_NONE]
+    for begin in range(0, len(values), _PART):
+        part = values[begin : begin + _PART]
+        parts.append(np.fromiter(map(names.__getitem__, part), np.int64, len(part)))
+    return names, np.concatenate(parts)
+
+
+def _in_order(columns: Columns) -> Columns:
+    ordinal, position = columns.ordinal, columns.position
+    later = (ordinal[1:] > ordinal[:-1]) | (
+        (ordinal[1:] == ordinal[:-1]) & (position[1:] > position[:-1])
+    )
+    if later.all():
+        return columns
+    order = np.lexsort((position, ordinal))
+    seen, place = ordinal[order], position[order]
+    if ((seen[1:] == seen[:-1]) & (place[1:] == place[:-1])).any():
+        # No stored session has two facts in one place. Whoever makes facts by hand may: then every
+        # column decides, so that equal sets still compile alike.
+        order = np.array(sorted(range(len(columns)), key=lambda i: _whole(columns, i)))
+    return _taken(columns, order)
+
+
+def _whole(columns: Columns, i: int) -> tuple[Any, ...]:
+    numbers = (
+        columns.utility,
+        columns.pinned,
+        columns.superseded,
+        columns.band,
+        columns.full,
+        columns.outline,
+        columns.reference,
+    )
+    return (
+        int(columns.ordinal[i]),
+        int(columns.position[i]),
+        columns.fact_ids[i],
+        columns.types[columns.source_type[i]],
+        columns.refs[i],
+        *(int(column[i]) for column in numbers),
+    )
+
+
+def _taken(columns: Columns, order: NDArray[np.intp]) -> Columns:
+    places = order.tolist()
+    changed: dict[str, Any] = {
+        "fact_ids": [columns.fact_ids[i] for i in places],
+        "refs": [columns.refs[i] for i in places],
+    }
+    for field in fields(Columns):
+        value = getattr(columns, field.name)
+        if isinstance(value, np.ndarray):
+            changed[field.name] = value[order]
+    return replace(columns, **changed)

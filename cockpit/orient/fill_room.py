@@ -1,0 +1,101 @@
+"""Whole facts into given room: the fullest detail level that fits, best fact first.
+
+Facts are looked at in chunks: where a whole chunk fits, it is taken at once, and where no level of
+any fact fits, it is passed over, so that the exact work is done near the edge of the room alone.
+Source: RFC-003 §10.2; design of Orient ("the best detail level that fits").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cockpit.orient.allocate_bands import Limits
+from cockpit.orient.fact_arrays import NEVER, Ints
+
+FULL = 0
+DROPPED = -1
+_CHUNK = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Tokens of ``n`` facts, best first: 3 × n by level, and the smallest of each fact."""
+
+    tokens: Ints
+    smallest: Ints
+
+    @classmethod
+    def of(cls, full: Ints, outline: Ints, reference: Ints) -> Levels:
+        smallest = np.minimum(np.minimum(full, outline), reference)
+        return cls(np.stack((full, outline, reference)), smallest)
+
+    def at(self, places: Ints, chosen: Ints) -> Ints:
+        """Tokens of the chosen level of the facts at ``places``; 0 for a dropped one."""
+        return np.where(chosen == DROPPED, 0, self.tokens[np.maximum(chosen, FULL), places])
+
+
+def fill(levels: Levels, places: Ints, room: int) -> Ints:
+    """The level (0, 1, 2 or -1) of the facts at ``places`` (best first) within ``room`` tokens."""
+    chosen = np.full(len(places), DROPPED, np.int64)
+    smallest = levels.smallest[places]
+    least = np.minimum.accumulate(smallest[::-1])[::-1]
+    for start in range(0, len(places), _CHUNK):
+        if room < least[start]:
+            break
+        near = start + np.flatnonzero(smallest[start : start + _CHUNK] <= room)
+        sizes = levels.tokens[:, places[near]]
+        level = (sizes <= room).argmax(axis=0)
+        tokens = sizes[level, np.arange(len(near))]
+        running = np.cumsum(tokens)
+        run = int(np.searchsorted(running, room, side="right"))
+        chosen[near[:run]] = level[:run]
+        room -= int(running[run - 1]) if run else 0
+        rest = run + np.flatnonzero(smallest[near[run:]] <= room)
+        for place, fuller in zip(near[rest].tolist(), sizes[:, rest].T.tolist(), strict=True):
+            for level_of, size in enumerate(fuller):
+                if size <= room:
+                    chosen[place] = level_of
+                    room -= size
+                    break
+    return chosen
+
+
+def top_up(band: Ints, levels: Levels, chosen: Ints, used: list[int], limits: Limits) -> None:
+    """Spend what whole facts left over: add what was dropped, lengthen what was shortened.
+
+    ``chosen`` and ``used`` (tokens by band, pinned included) are changed in place. A band may use
+    its own floor, its ceiling, and what no other band's floor needs.
+    """
+    floor, ceiling = limits.floor.tolist(), limits.ceiling.tolist()
+    spare = limits.total - sum(max(now, low) for now, low in zip(used, floor, strict=True))
+
+    def free(code: int) -> int:
+        own = max(floor[code] - used[code], 0) + spare
+        return int(min(own, ceiling[code] - used[code]))
+
+    step = levels.smallest.copy()
+    short = np.flatnonzero(chosen > FULL)
+    # From reference the next is outline, or full where there is none; from outline it is full.
+    held = levels.tokens[chosen[short], short]
+    outline = levels.tokens[1, short]
+    following = np.where((chosen[short] == 2) & (outline < NEVER), outline, levels.tokens[0, short])
+    step[short] = following - held
+    for start in range(0, len(chosen), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        room_now = np.array([free(code) for code in range(len(floor))], np.int64)
+        near = (chosen[part] != FULL) & (step[part] <= room_now[band[part]])
+        for place in (start + np.flatnonzero(near)).tolist():
+            code = int(band[place])
+            before = int(chosen[place])
+            tokens = levels.tokens[:, place].tolist()
+            holds = tokens[before] if before != DROPPED else 0
+            room = free(code) + holds
+            for level in range(before if before != DROPPED else len(tokens)):
+                if tokens[level] <= room:
+                    now = used[code] + tokens[level] - holds
+                    spare -= max(now, floor[code]) - max(used[code], floor[code])
+                    used[code] = now
+                    chosen[place] = level
+                    break

@@ -1,0 +1,22 @@
+"""Sorting by whole numbers, stably, in time linear in their count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cockpit.orient.fact_arrays import Ints
+
+_DIGIT_BITS = 16
+
+
+def stable_order(keys: Ints) -> Ints:
+    """Indices that sort ``keys`` (none negative) ascending; equal keys keep their order.
+
+    Digit by digit: numpy sorts 16-bit numbers by counting, three times as fast as it compares.
+    """
+    order = np.arange(len(keys))
+    for shift in range(0, int(keys.max(initial=0)).bit_length(), _DIGIT_BITS):
+        digit = ((keys >> shift) & ((1 << _DIGIT_BITS) - 1)).astype(np.uint16)
+        if digit.min() < digit.max():
+            order = order[np.argsort(digit[order], kind="stable")]
+    return order

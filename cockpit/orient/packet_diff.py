@@ -1,0 +1,50 @@
+"""What changed between two packets: the answer to "what does it know now that it did not before?"
+
+Source: design of the screen (``packet diff`` between two waves).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cockpit.store.context.packets import Entry, Packet
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A fact that both packets hold, otherwise: band, level or pin differ."""
+
+    band_before: str
+    before: Entry
+    band_after: str
+    after: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class PacketDiff:
+    """``added`` and ``removed`` are (band, entry), each in the order of the packet they are in."""
+
+    added: tuple[tuple[str, Entry], ...]
+    removed: tuple[tuple[str, Entry], ...]
+    changed: tuple[Changed, ...]
+
+    @property
+    def same(self) -> bool:
+        return not (self.added or self.removed or self.changed)
+
+
+def diff(before: Packet, after: Packet) -> PacketDiff:
+    """Compare two packets fact by fact."""
+    old = {entry.fact_id: (band, entry) for band, entry in before.rendered()}
+    new = {entry.fact_id: (band, entry) for band, entry in after.rendered()}
+    both = [(old[identity], held) for identity, held in new.items() if identity in old]
+    return PacketDiff(
+        tuple(held for identity, held in new.items() if identity not in old),
+        tuple(held for identity, held in old.items() if identity not in new),
+        tuple(
+            Changed(band_before, entry_before, band_after, entry_after)
+            for (band_before, entry_before), (band_after, entry_after) in both
+            if (band_before, entry_before.level, entry_before.pinned)
+            != (band_after, entry_after.level, entry_after.pinned)
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Profile changes: parsed, guarded, previewed and applied."""

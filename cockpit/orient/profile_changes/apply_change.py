@@ -1,0 +1,150 @@
+"""A change applied to a profile, and what becomes of it when its horizon ends. Pure.
+
+Source: RFC-003 §10.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from cockpit.orient.profile_changes.change_record import (
+    BandChange,
+    ChangeRefused,
+    ProfileChange,
+    RuleChange,
+)
+from cockpit.store.context.profile_model import WEIGHT_ONE, Band, Predicate, Profile, Rule
+
+AtHorizon = Literal["revert", "promote_if_better"]
+
+
+def applied(change: ProfileChange, base: Profile) -> Profile:
+    """``base`` with the change made: a candidate for the next version, not yet judged.
+
+    Raises :class:`ChangeRefused` for a rule that is none.
+    """
+    asked = {band.name: band for band in change.bands}
+    total = change.total_token_budget
+    return replace(
+        base,
+        version=base.version + 1,
+        horizon_waves=change.effective_waves,
+        status="active",
+        total_token_budget=base.total_token_budget if total is None else total,
+        ranking=change.ranking or base.ranking,
+        bands=tuple(_band(band, asked.get(band.name)) for band in base.bands),
+        rules=_rules(change, base),
+    )
+
+
+def _band(band: Band, asked: BandChange | None) -> Band:
+    if asked is None:
+        return band
+    rooms = ("min_tokens", "target_tokens", "max_tokens")
+    given = {name: value for name in rooms if (value := getattr(asked, name)) is not None}
+    return replace(band, **given)
+
+
+def _rules(change: ProfileChange, base: Profile) -> tuple[Rule, ...]:
+    rules = {rule.rule_id: rule for rule in base.rules}
+    for name in change.removed_rules:
+        if rules.pop(name, None) is None:
+            raise ChangeRefused(f"There is no rule {name!r} to remove.")
+    for asked in change.rules:
+        rules[asked.rule_id] = _rule(rules.get(asked.rule_id), asked)
+    return tuple(sorted(rules.values(), key=lambda rule: rule.rule_id))
+
+
+def _rule(old: Rule | None, asked: RuleChange) -> Rule:
+    if old is None:
+        if asked.source_type is None:
+            raise ChangeRefused(
+                f"There is no rule {asked.rule_id!r}; to add it, name its source_type."
+            )
+        old = Rule(asked.rule_id, asked.source_type, Predicate(), WEIGHT_ONE, 0, 0, 0)
+    elif asked.source_type not in (None, old.source_type):
+        raise ChangeRefused(
+            f"Rule {asked.rule_id!r} is about {old.source_type!r}; add a rule for another source."
+        )
+    names = (
+        "predicate",
+        "priority_weight",
+        "novelty_weight",
+        "risk_weight",
+        "recency_half_life",
+        "enabled",
+    )
+    return replace(
+        old, **{name: value for name in names if (value := getattr(asked, name)) is not None}
+    )
+
+
+def between(base: Profile, wanted: Profile, *, waves: int, reason: str) -> ProfileChange:
+    """The change that makes ``base`` into ``wanted``: what an import asks for."""
+    old = {rule.rule_id: rule for rule in base.rules}
+    new = {rule.rule_id: rule for rule in wanted.rules}
+    other = [name for name in old if name in new and old[name].source_type != new[name].source_type]
+    if other:
+        raise ChangeRefused(
+            f"Rule {other[0]!r} is about another source here; give it another name."
+        )
+    budget = wanted.total_token_budget
+    return ProfileChange(
+        base.version,
+        waves,
+        tuple(
+            BandChange(band.name, band.min_tokens, band.target_tokens, band.max_tokens)
+            for band, before in zip(wanted.bands, base.bands, strict=True)
+            if band != before
+        ),
+        tuple(
+            RuleChange(
+                rule.rule_id,
+                rule.source_type,
+                rule.predicate,
+                rule.priority_weight,
+                rule.novelty_weight,
+                rule.risk_weight,
+                rule.recency_half_life,
+                rule.enabled,
+            )
+            for rule in wanted.rules
+            if rule != old.get(rule.rule_id)
+        ),
+        None if budget == base.total_token_budget else budget,
+        reason,
+        (),
+        None if wanted.ranking == base.ranking else wanted.ranking,
+        tuple(sorted(old.keys() - new.keys())),
+    )
+
+
+def weights_only(base: Profile, after: Profile) -> bool:
+    """Whether nothing but the weights of rules that were there differs."""
+    if (base.bands, base.total_token_budget, base.ranking) != (
+        after.bands,
+        after.total_token_budget,
+        after.ranking,
+    ):
+        return False
+    return {_identity(rule) for rule in base.rules} == {_identity(rule) for rule in after.rules}
+
+
+def _identity(rule: Rule) -> tuple[str, str, Predicate, bool]:
+    return (rule.rule_id, rule.source_type, rule.predicate, rule.enabled)
+
+
+def promotes(policy: AtHorizon, quality: float | None, base_quality: float | None) -> bool:
+    """Whether a horizon's end keeps the version: policy says so, both were measured, and it was
+    better. A tie goes back."""
+    if policy == "revert" or quality is None or base_quality is None:
+        return False
+    return quality > base_quality
+
+
+def again(content: Profile, newest: int, *, updated_by: str) -> Profile:
+    """The next version with the content of another: versions never go back (RFC-003 §13.3)."""
+    return replace(
+        content, version=newest + 1, horizon_waves=0, status="active", updated_by=updated_by
+    )

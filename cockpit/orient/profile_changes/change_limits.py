@@ -1,0 +1,86 @@
+"""How far each namespace may shift a profile: the envelope that its proposals must stay in.
+
+The person in command has none but the administrator's own bounds. Everybody else moves weights and
+bands within limits, and never switches anything off. Source: RFC-003 §11.2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cockpit.store.context.profile_model import PRIORITY_MAX, WEIGHT_ONE, Profile, Rule
+
+MAIN = "main"
+"""The namespace of the person in command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Weights in thousandths, ``band_percent`` of a band's own numbers, horizon in waves.
+
+    ``open`` lifts everything but the administrator's bounds.
+    """
+
+    open: bool = False
+    priority_min: int = WEIGHT_ONE // 4
+    priority_max: int = 3 * WEIGHT_ONE
+    band_percent: int = 50
+    horizon_max: int = 20
+
+
+OPEN = Envelope(open=True, priority_min=0, priority_max=PRIORITY_MAX)
+AGENTS = Envelope()
+"""For every namespace but ``main``."""
+
+
+def envelope_of(namespace: str) -> Envelope:
+    """The envelope of a namespace."""
+    return OPEN if namespace == MAIN else AGENTS
+
+
+def beyond(base: Profile, after: Profile, envelope: Envelope) -> Iterator[str]:
+    """What of ``after`` lies outside, in words for whoever proposed it."""
+    if envelope.open:
+        return
+    if after.horizon_waves > envelope.horizon_max or after.horizon_waves == 0:
+        yield f"the horizon may be 1 to {envelope.horizon_max} waves"
+    if after.total_token_budget != base.total_token_budget:
+        yield "the total budget is not yours to change"
+    if after.ranking != base.ranking:
+        yield "the ranking is not yours to change"
+    yield from _bands(base, after, envelope.band_percent)
+    known = {rule.rule_id: rule for rule in base.rules}
+    kept = {rule.rule_id for rule in after.rules}
+    for name in sorted(known.keys() - kept):
+        yield f"rule {name} may not be removed"
+    for rule in after.rules:
+        if rule != known.get(rule.rule_id):
+            yield from _rule(known.get(rule.rule_id), rule, envelope)
+
+
+def _bands(base: Profile, after: Profile, percent: int) -> Iterator[str]:
+    for old, new in zip(base.bands, after.bands, strict=True):
+        for what, before, now in (
+            ("floor", old.min_tokens, new.min_tokens),
+            ("target", old.target_tokens, new.target_tokens),
+            ("ceiling", old.max_tokens, new.max_tokens),
+        ):
+            if abs(now - before) * 100 > before * percent:
+                yield (
+                    f"the {what} of {old.name} may move by {percent}% of {before:,}, not to {now:,}"
+                )
+
+
+def _rule(old: Rule | None, new: Rule, envelope: Envelope) -> Iterator[str]:
+    before = old.priority_weight if old else WEIGHT_ONE
+    least, most = min(envelope.priority_min, before), max(envelope.priority_max, before)
+    if not least <= new.priority_weight <= most:
+        yield (
+            f"the priority of {new.rule_id} may be {least / WEIGHT_ONE:g} to {most / WEIGHT_ONE:g},"
+            f" not {new.priority_weight / WEIGHT_ONE:g}"
+        )
+    if not new.enabled and (old is None or old.enabled):
+        yield f"rule {new.rule_id} may not be switched off"
+    if old is not None and new.predicate != old.predicate:
+        yield f"which facts rule {new.rule_id} is about may not change"

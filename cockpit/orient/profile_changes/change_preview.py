@@ -1,0 +1,110 @@
+"""A profile change as a person is shown it before they decide: before, after, and the verdict.
+
+Source: ``docs/journal.md``, "Bodies of proposals"; design of the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cockpit.orient.profile_changes.apply_change import weights_only
+from cockpit.orient.profile_changes.change_record import ProfileChange
+from cockpit.orient.profile_changes.guard import passed
+from cockpit.store.context.profile_model import WEIGHT_ONE, Band, Profile, Rule, predicate_body
+
+
+def title(change: ProfileChange) -> str:
+    """A few words for lists."""
+    names = [rule.rule_id for rule in change.rules] + [band.name for band in change.bands]
+    if change.total_token_budget is not None:
+        names.append("the budget")
+    what = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"shift attention {horizon(change.effective_waves)}: {what}"
+
+
+def horizon(waves: int) -> str:
+    """How long a change holds, in words."""
+    if waves == 0:
+        return "for good"
+    return "for the next wave" if waves == 1 else f"for the next {waves} waves"
+
+
+def proposal_body(change: ProfileChange, base: Profile, after: Profile) -> dict[str, Any]:
+    """The body of a profile proposal. Bands are listed whole, rules where they change."""
+    old = {rule.rule_id: rule for rule in base.rules}
+    new = {rule.rule_id: rule for rule in after.rules}
+    changed = [name for name in sorted(old | new) if old.get(name) != new.get(name)]
+    return {
+        "type": "profile",
+        "reason": change.reason,
+        "profile_id": base.profile_id,
+        "base_version": base.version,
+        "effective_waves": change.effective_waves,
+        "total_before": base.total_token_budget,
+        "total_after": after.total_token_budget,
+        "bands_before": [band_body(band) for band in base.bands],
+        "bands_after": [band_body(band) for band in after.bands],
+        "rules_before": [rule_body(old[name]) for name in changed if name in old],
+        "rules_after": [rule_body(new[name]) for name in changed if name in new],
+        "fields": [list(pair) for pair in _differences(change, base, after)],
+        "verdict": passed(),
+        "widening": not weights_only(base, after),
+        "payload": change.body(),
+    }
+
+
+def band_body(band: Band) -> dict[str, Any]:
+    """A band as people and programs are shown it."""
+    return {
+        "band": band.name,
+        "min_tokens": band.min_tokens,
+        "target_tokens": band.target_tokens,
+        "max_tokens": band.max_tokens,
+    }
+
+
+def rule_body(rule: Rule) -> dict[str, Any]:
+    """A rule as people and programs are shown it: weights as numbers of 0 to 4."""
+    return {
+        "rule_id": rule.rule_id,
+        "source_type": rule.source_type,
+        "predicate": predicate_body(rule.predicate),
+        "priority_weight": rule.priority_weight / WEIGHT_ONE,
+        "novelty_weight": rule.novelty_weight / WEIGHT_ONE,
+        "risk_weight": rule.risk_weight / WEIGHT_ONE,
+        "recency_half_life": rule.recency_half_life,
+        "enabled": rule.enabled,
+    }
+
+
+def _differences(change: ProfileChange, base: Profile, after: Profile) -> Iterator[tuple[str, str]]:
+    yield "holds", horizon(change.effective_waves)
+    if base.total_token_budget != after.total_token_budget:
+        yield "budget", f"{base.total_token_budget:,} → {after.total_token_budget:,} tokens"
+    for before, now in zip(base.bands, after.bands, strict=True):
+        if before != now:
+            yield now.name, f"{_room(before)} → {_room(now)}"
+    old = {rule.rule_id: rule for rule in base.rules}
+    new = {rule.rule_id: rule for rule in after.rules}
+    for name in sorted(old | new):
+        if old.get(name) != new.get(name):
+            yield name, f"{_rule(old.get(name))} → {_rule(new.get(name))}"
+
+
+def _room(band: Band) -> str:
+    return f"{band.min_tokens:,} / {band.target_tokens:,} / {band.max_tokens:,}"
+
+
+def _rule(rule: Rule | None) -> str:
+    if rule is None:
+        return "none"
+    parts = [f"priority {rule.priority_weight / WEIGHT_ONE:g}"]
+    if rule.risk_weight:
+        parts.append(f"risk {rule.risk_weight / WEIGHT_ONE:g}")
+    if rule.novelty_weight:
+        parts.append(f"novelty {rule.novelty_weight / WEIGHT_ONE:g}")
+    if rule.recency_half_life:
+        parts.append(f"half-life {rule.recency_half_life}")
+    parts += [f"{name} {value}" for name, value in predicate_body(rule.predicate).items()]
+    return ", ".join(parts) if rule.enabled else "off"

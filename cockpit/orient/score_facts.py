@@ -1,0 +1,130 @@
+"""What a fact is worth to a profile: whole numbers in, whole numbers out.
+
+``score = utility × priority × (1 + risk) × novelty × recency``, the factors in thousandths and the
+product rounded down once, so that a score is the same on every machine and no float is compared.
+Source: RFC-003 §8.3, §10.2 (pure scoring).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cockpit.orient.fact_arrays import Columns, Flags, Ints
+from cockpit.orient.integer_sort import stable_order
+from cockpit.store.context.facts import UTILITY_MAX
+from cockpit.store.context.profile_model import (
+    BANDS,
+    PRIORITY_MAX,
+    WEIGHT_ONE,
+    Predicate,
+    Profile,
+    Rule,
+)
+
+SCORE_MAX = UTILITY_MAX * (PRIORITY_MAX // WEIGHT_ONE) * 2
+
+_DECAY = np.array(
+    [1000, 958, 917, 878, 841, 805, 771, 738, 707, 677, 648, 621, 595, 569, 545, 522], np.int64
+)
+"""``1000 × 2^(-i/16)``: written down, because a library's power function may differ by a bit."""
+
+_UNRULED = Rule("", "", Predicate(), WEIGHT_ONE, 0, 0, 0)
+"""What weighs a fact whose source type no rule names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """``score`` is 0 to :data:`SCORE_MAX` a fact. ``admitted`` is False where the profile's rules
+    for its source type are all disabled or restricted to other facts, or where the score is 0."""
+
+    score: Ints
+    admitted: Flags
+
+
+def scores(columns: Columns, profile: Profile, ordinal: int) -> Scores:
+    """Score every fact as of wave ``ordinal``. Pure."""
+    rules, index = _matched(columns, profile, ordinal)
+    admitted = index >= 0
+    row = np.where(admitted, index, 0)
+    age = np.maximum(ordinal - columns.ordinal, 0)
+    aged = np.array([_by_age(rule, int(age.max(initial=0))) for rule in rules])
+    novelty = _novelty(columns, np.array([rule.novelty_weight for rule in rules])[row])
+    score = columns.utility * aged[row, age] * novelty // WEIGHT_ONE**4
+    return Scores(score, admitted & (score > 0))
+
+
+def _by_age(rule: Rule, oldest: int) -> Ints:
+    """Priority × risk × recency of a rule's facts, by their age in waves, 0 to ``oldest``.
+
+    Recency is 1000, halved for every ``recency_half_life`` waves; 1000 throughout where that is 0.
+    """
+    weight = rule.priority_weight * (WEIGHT_ONE + rule.risk_weight)
+    age = np.arange(oldest + 1, dtype=np.int64)
+    span = rule.recency_half_life
+    if span == 0:
+        return np.full(len(age), weight * WEIGHT_ONE)
+    steps = age % span * len(_DECAY) // span
+    return weight * (_DECAY[steps] >> np.minimum(age // span, 63))
+
+
+def _matched(columns: Columns, profile: Profile, ordinal: int) -> tuple[list[Rule], Ints]:
+    """The rules in play, and for each fact the index of its rule or -1.
+
+    Of the rules that fit a fact, the one of the highest priority counts (ties: first by id).
+    """
+    rules = [_UNRULED]
+    named = {rule.source_type for rule in profile.rules}
+    for_rest = np.array([-1 if name in named else 0 for name in columns.types], np.int64)
+    index = np.full(len(columns), -1, np.int64)
+    codes = {name: code for code, name in enumerate(columns.types)}
+    for rule in sorted(profile.rules, key=lambda rule: (-rule.priority_weight, rule.rule_id)):
+        code = codes.get(rule.source_type)
+        if code is None or not rule.enabled or for_rest[code] >= 0:
+            continue
+        if rule.predicate == Predicate():
+            for_rest[code] = len(rules)
+        else:
+            fits = _restricted(columns, rule, (columns.source_type == code) & (index < 0), ordinal)
+            index = np.where(fits, len(rules), index)
+        rules.append(rule)
+    if not columns.types:
+        return rules, index
+    return rules, np.where(index < 0, for_rest[columns.source_type], index)
+
+
+def _restricted(columns: Columns, rule: Rule, fits: Flags, ordinal: int) -> Flags:
+    when = rule.predicate
+    if when.band:
+        fits = fits & (columns.band == BANDS.index(when.band))
+    if when.min_utility:
+        fits = fits & (columns.utility >= when.min_utility)
+    if when.max_age_waves is not None:
+        fits = fits & (ordinal - columns.ordinal <= when.max_age_waves)
+    if when.ref_prefix:
+        places = np.flatnonzero(fits)
+        named = [columns.refs[i].startswith(when.ref_prefix) for i in places.tolist()]
+        fits[places] = np.array(named, np.bool_)
+    return fits
+
+
+def _novelty(columns: Columns, weight: Ints) -> Ints:
+    """Thousandths: 1000 for the newest fact of a near-duplicate cluster, less for each older one.
+
+    A cluster is live facts alone, fixed before anything is selected, so that no order of selection
+    enters a score.
+    """
+    keyed = ~columns.superseded & (columns.cluster >= 0)
+    sizes = np.bincount(columns.cluster[keyed], minlength=1)
+    factor = np.full(len(columns), WEIGHT_ONE, np.int64)
+    if sizes.max() < 2:
+        return factor
+    shared = np.flatnonzero(keyed)
+    shared = shared[sizes[columns.cluster[shared]] > 1]
+    grouped = shared[stable_order(columns.cluster[shared])]
+    sizes[sizes < 2] = 0
+    newer = np.repeat(np.cumsum(sizes)[sizes > 0], sizes[sizes > 0]) - 1 - np.arange(len(grouped))
+    novelty = WEIGHT_ONE // (newer + 1)
+    factor[grouped] = WEIGHT_ONE - weight[grouped] * (WEIGHT_ONE - novelty) // WEIGHT_ONE
+    return factor

@@ -1,0 +1,244 @@
+"""Which facts a packet holds, and at which level of detail.
+
+Pinned facts come first. Room is then split between the bands as if facts could be cut anywhere:
+every band to its floor, then to its target, then up to its ceiling, by worth per token. Within that
+room each band takes whole facts in order of worth, each at the fullest level that fits; where the
+room ends they are weighed against each other, and what is left over goes to whatever still fits. The
+split cannot be bettered by whole facts under the same rules, so it is also the bound that a packet's
+quality is measured by.
+Source: RFC-003 §9.3, §10.2; design of Orient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cockpit.core.errors import CockpitError
+from cockpit.orient.allocate_bands import Allotment, Limits, allot
+from cockpit.orient.fact_arrays import Columns, Flags, Ints
+from cockpit.orient.fill_room import DROPPED, FULL, Levels, fill, top_up
+from cockpit.orient.integer_sort import stable_order
+from cockpit.orient.knapsack import Ranked, fill_edge
+from cockpit.orient.score_facts import SCORE_MAX, scores
+from cockpit.orient.source_diversity import repeated, tiers
+from cockpit.orient.source_shares import Shares, shares, type_caps
+from cockpit.store.context.packets import REASONS
+from cockpit.store.context.profile_model import BANDS, Profile
+
+_WORTH_BITS = 16
+_LOOK = 8_192
+
+KEPT = ("pinned", "floor", "target", "utility")
+"""Why a fact is kept: pinned, in the band's floor, up to its target, or above by worth alone."""
+NO_REASON = -1
+
+
+class PinnedOverBudget(CockpitError):
+    """The pinned facts alone do not fit beside the floors of the other bands."""
+
+    code = "pinned_over_budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What an algorithm does that another does not; its ``name`` stands in every packet it makes.
+
+    ``weighs``: a source's best fact is never held back by a cap, and the facts at the edge of a
+    source's share or a band's room are chosen together.
+    """
+
+    name: str
+    weighs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The verdict on every fact; arrays have one item a fact, in the order of ``columns``.
+
+    ``level`` is 0 full, 1 outline, 2 reference, -1 dropped. ``kept_for`` indexes :data:`KEPT`,
+    ``dropped_for`` the store's ``REASONS``; :data:`NO_REASON` where it does not apply. ``used`` is
+    tokens by band. ``value`` and ``bound`` are worth × tokens: what was selected, and the bound.
+    ``algorithm`` is the name of the way it was selected in.
+    """
+
+    algorithm: str
+    columns: Columns
+    score: Ints
+    level: Ints
+    tokens: Ints
+    kept_for: Ints
+    dropped_for: Ints
+    used: tuple[int, ...]
+    value: int
+    bound: int
+
+    @property
+    def quality_ppm(self) -> int:
+        """``value / bound`` in millionths, 1,000,000 where there was nothing to choose."""
+        return min(self.value * 1_000_000 // self.bound, 1_000_000) if self.bound else 1_000_000
+
+
+_BUDGET, _CEILING, _SOURCE_CAP, _DUPLICATE, _SUPERSEDED, _LOW = range(len(REASONS))
+
+
+def select(columns: Columns, profile: Profile, ordinal: int, way: Way) -> Selection:
+    """Choose facts and levels for wave ``ordinal`` under a sound profile. Pure and deterministic.
+
+    What is superseded is out even when pinned: its newer version stands for it. Raises
+    :class:`PinnedOverBudget` naming the pinned facts.
+    """
+    scored = scores(columns, profile, ordinal)
+    dropped_for = np.full(len(columns), NO_REASON, np.int64)
+    pinned = columns.pinned & ~columns.superseded & ~columns.repeated
+    # The reserve is room for the answer: nothing that could be left out is put there.
+    dropped_for[columns.band == BANDS.index("reserve")] = _CEILING
+    dropped_for[~scored.admitted] = _LOW
+    dropped_for[repeated(columns)] = _DUPLICATE
+    dropped_for[columns.superseded] = _SUPERSEDED
+    dropped_for[pinned] = NO_REASON
+    limits = _limits(columns, profile, pinned)
+
+    worth = scored.score << _WORTH_BITS
+    if profile.ranking == "density":
+        worth = worth // np.maximum(columns.full, 1)
+    everything = _by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
+    held = _looked_at(columns, everything, limits, way)
+    near = everything[: len(held.tier)]
+    # Each fact stands three times: as far as no cap holds it back, and behind all others the rest.
+    allotted = allot(
+        np.tile(columns.band[near], len(held.parts)),
+        held.parts.ravel(),
+        np.tile(worth[near], len(held.parts)),
+        limits,
+    )
+    by_tier = stable_order(held.tier)
+    ranked, tier = near[by_tier], held.tier[by_tier]
+    band = columns.band[ranked]
+    levels = Levels.of(columns.full[ranked], columns.outline[ranked], columns.reference[ranked])
+
+    facts = Ranked(levels, tier, by_tier, worth[ranked], columns.source_type[ranked])
+    chosen, used = _filled(facts, band, allotted, limits, way)
+    top_up(band, levels, chosen, used, limits)
+
+    taken = levels.at(np.arange(len(ranked)), chosen)
+    level = np.where(pinned, FULL, DROPPED)
+    level[ranked] = chosen
+    tokens = np.where(pinned, columns.full, 0)
+    tokens[ranked] = taken
+    begins = limits.pinned[band]
+    for code in range(len(BANDS)):
+        at = np.flatnonzero(band == code)
+        begins[at] += np.cumsum(taken[at]) - taken[at]
+    stage = 1 + (begins >= limits.floor[band]) + (begins >= limits.target[band])
+    kept_for = np.where(pinned, 0, NO_REASON)
+    kept_for[ranked] = np.where(chosen == DROPPED, NO_REASON, stage)
+    left = limits.ceiling - np.array(used, np.int64)
+    unseen = everything[len(ranked) :]
+    dropped_for[unseen] = np.where(
+        columns.full[unseen] > left[columns.band[unseen]], _CEILING, _BUDGET
+    )
+    why = np.where(levels.smallest > left[band], _CEILING, _BUDGET)
+    why[_passed_over(band, worth[ranked], chosen, int((tier > 0).sum()))] = _SOURCE_CAP
+    dropped_for[ranked] = np.where(chosen == DROPPED, why, NO_REASON)
+    return Selection(
+        way.name,
+        columns,
+        scored.score,
+        level,
+        tokens,
+        kept_for,
+        dropped_for,
+        tuple(used),
+        int((worth[ranked] * taken).sum()),
+        int(allotted.bound.sum()),
+    )
+
+
+def _filled(
+    facts: Ranked, band: Ints, allotted: Allotment, limits: Limits, way: Way
+) -> tuple[Ints, list[int]]:
+    """The level of each fact, and the tokens of each band, pinned included."""
+    chosen = np.full(len(band), DROPPED, np.int64)
+    used = limits.pinned.tolist()
+    caps = type_caps(limits.target).tolist()
+    spare = 0
+    for code, room in enumerate(allotted.room.tolist()):
+        at = np.flatnonzero(band == code)
+        if way.weighs:
+            # What whole facts left over in the bands before is here to be used.
+            free = max(used[code] + room, int(limits.floor[code])) + spare
+            room = max(min(free, int(limits.ceiling[code])) - used[code], room)
+            chosen[at] = fill_edge(facts, at, room, int(allotted.bound[code]), caps[code])
+            used[code] += int(facts.levels.at(at, chosen[at]).sum())
+            spare = free - max(used[code], int(limits.floor[code]))
+        else:
+            chosen[at] = fill(facts.levels, at, room)
+            used[code] += int(facts.levels.at(at, chosen[at]).sum())
+    return chosen, used
+
+
+def _limits(columns: Columns, profile: Profile, pinned: Flags) -> Limits:
+    held = [int(columns.full[pinned & (columns.band == code)].sum()) for code in range(len(BANDS))]
+    floor = np.array([band.min_tokens for band in profile.bands], np.int64)
+    target = np.array([band.target_tokens for band in profile.bands], np.int64)
+    ceiling = np.array([band.max_tokens for band in profile.bands], np.int64)
+    limits = Limits(profile.total_token_budget, floor, target, ceiling, np.array(held, np.int64))
+    if limits.shared < 0:
+        raise PinnedOverBudget(_over_budget(columns, pinned, limits))
+    return limits
+
+
+def _over_budget(columns: Columns, pinned: Flags, limits: Limits) -> str:
+    at = np.flatnonzero(pinned).tolist()
+    at.sort(key=lambda i: (-int(columns.full[i]), i))
+    named = ", ".join(f"{columns.refs[i]} ({int(columns.full[i]):,})" for i in at)
+    return (
+        f"The pinned facts need {int(limits.pinned.sum()):,} tokens; beside the floors of the other"
+        f" bands the budget of {limits.total:,} is {-limits.shared:,} short. Pinned facts are never"
+        f" dropped: unpin some, or raise the budget. Largest first: {named}."
+    )
+
+
+def _by_worth(at: Ints, worth: Ints) -> Ints:
+    """Indices by worth, best first; equal worth by index, which is the order of time and id."""
+    return at[stable_order((SCORE_MAX << _WORTH_BITS) - worth[at])]
+
+
+def _looked_at(columns: Columns, ranked: Ints, limits: Limits, way: Way) -> Shares:
+    """The shares of the best facts: all that can matter, of ``ranked`` as many as the answer has.
+
+    Up to :data:`_LOOK` facts are all looked at. Of more, those are that come before the point where
+    what no cap holds back would fill every band's ceiling and a quarter more.
+    """
+    count = _LOOK
+    while True:
+        near, rest = ranked[:count], ranked[count:]
+        found = _shares(columns, near, limits.target, way)
+        if not len(rest):
+            return found
+        bands = len(limits.ceiling)
+        held = np.bincount(columns.band[near], weights=found.parts[0], minlength=bands)
+        waiting = np.bincount(columns.band[rest], minlength=bands) > 0
+        if not (waiting & (held * 4 < limits.ceiling * 5)).any():
+            return found
+        count *= 2
+
+
+def _shares(columns: Columns, near: Ints, targets: Ints, way: Way) -> Shares:
+    if way.weighs:
+        return shares(columns, near, targets)
+    tier = tiers(columns, near, targets)
+    tokens = columns.full[near]
+    return Shares(np.stack([np.where(tier == waits, tokens, 0) for waits in range(3)]), tier)
+
+
+def _passed_over(band: Ints, worth: Ints, chosen: Ints, behind: int) -> Ints:
+    """Of the last ``behind`` facts, those dropped while a band took something worth less."""
+    cut = len(band) - behind
+    places = cut + np.flatnonzero(chosen[cut:] == DROPPED)
+    kept = chosen != DROPPED
+    least = np.full(len(BANDS), np.iinfo(np.int64).max)
+    np.minimum.at(least, band[kept], worth[kept])
+    return places[worth[places] > least[band[places]]]

@@ -1,0 +1,279 @@
+"""Handoffs: how a task ended, in a few sentences for who goes on, with everything behind them.
+
+What comes back to a coordinator is status and summary; the details stay here until the story is
+complete, the summary until the epic is. What failed or was blocked never decays. Source: seed 004,
+solution 1.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import CockpitError, NotFound
+from cockpit.core.secrets import mask, mask_value
+from cockpit.store.backlog import work_queue
+from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown
+from cockpit.store.journal.event_types import Action
+
+if TYPE_CHECKING:
+    from cockpit.store.db.transaction import Tx
+
+STATUSES = ("PASS", "FAIL", "BLOCKED")
+MOST_SUMMARY = 4_000
+"""Characters: two or three sentences, and room for long names."""
+MOST_DETAILS = 1_000_000
+MOST_FILES = 5_000
+_MOST_DECISIONS = 50
+"""Of a task, the newest: what the journal keeps when its handoff is compacted."""
+
+# Of a blocked task nothing decays, nor of what failed: somebody will ask why.
+_DECAYS = (
+    "SELECT h.task_id, t.work_in_progress, h.status, h.summary, h.files_changed, h.created_at,"
+    " h.compacted_at, t.story_id FROM task_handoffs h JOIN tasks t USING(task_id)"
+    " LEFT JOIN stories s USING(story_id) WHERE h.status='PASS' AND t.status<>'blocked'"
+)
+
+
+class HandoffInvalid(CockpitError):
+    """What was handed over is no handoff; nothing was stored."""
+
+    code = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """One row of ``task_handoffs``, or (``archived_at`` set) what the journal keeps of one.
+
+    ``full_details`` is None once it was compacted or archived.
+    """
+
+    task_id: str
+    status: str
+    summary: str
+    files_changed: tuple[str, ...]
+    full_details: str | None
+    created_at: str
+    compacted_at: str | None = None
+    archived_at: str | None = None
+
+    def brief(self) -> dict[str, str]:
+        """All that a coordinator is given."""
+        return {"status": self.status, "summary": self.summary}
+
+    def body(self, *, details: bool = False) -> dict[str, Any]:
+        """As commands and tools give it out; ``details`` adds the whole output."""
+        told: dict[str, Any] = {
+            "task_id": self.task_id,
+            "status": self.status,
+            "summary": self.summary,
+            "files_changed": list(self.files_changed),
+            "created_at": self.created_at,
+            "compacted_at": self.compacted_at,
+            "archived_at": self.archived_at,
+        }
+        return {**told, "full_details": self.full_details} if details else told
+
+
+_SELECT = (
+    "SELECT h.task_id, h.status, h.summary, h.files_changed, h.full_details, h.created_at,"
+    " h.compacted_at FROM task_handoffs h"
+)
+
+
+def set_handoff(
+    tx: Tx,
+    task_id: str,
+    status: str,
+    summary: str,
+    files_changed: Sequence[str] = (),
+    full_details: str | None = None,
+    *,
+    by: str,
+    session_id: str = "",
+) -> Handoff:
+    """Store how the task ended, in place of an earlier handoff, and journal ``handoff.set``.
+
+    Raises :class:`HandoffInvalid`, and :class:`NotFound` for a task that there is not. Secrets are
+    masked.
+    """
+    task_id = read_id(TASK, task_id)
+    if tx.execute("SELECT 1 FROM tasks WHERE task_id=?", (task_id,)).fetchone() is None:
+        raise unknown(TASK, task_id)
+    _check(status, summary, files_changed, full_details)
+    files = sorted({str(path) for path in mask_value(list(files_changed))})
+    told = mask(summary.strip())
+    tx.execute(
+        "INSERT INTO task_handoffs(task_id, status, summary, files_changed, full_details, created_at)"
+        " VALUES (?,?,?,?,?,?) ON CONFLICT(task_id) DO UPDATE SET status=excluded.status,"
+        " summary=excluded.summary, files_changed=excluded.files_changed,"
+        " full_details=excluded.full_details, created_at=excluded.created_at, compacted_at=NULL",
+        (
+            task_id,
+            status,
+            told,
+            canonical_json(files),
+            None if full_details is None else mask(full_details),
+            tx.now(),
+        ),
+    )
+    tx.journal(
+        Action.HANDOFF_SET,
+        actor=by,
+        session_id=session_id,
+        detail={
+            "task_id": task_id,
+            "status": status,
+            "summary": told,
+            "files": files,
+            "details": bool(full_details),
+        },
+    )
+    # What a task changed is what another must not change beside it.
+    work_queue.refresh(tx, [task_id])
+    return load(tx.connection, task_id)
+
+
+def load(connection: sqlite3.Connection, task_id: str) -> Handoff:
+    """The task's handoff; of one that was archived what the journal keeps.
+
+    Raises :class:`NotFound` for a task without one.
+    """
+    found = find(connection, task_id)
+    if found is not None:
+        return found
+    task_id = read_id(TASK, task_id)
+    if connection.execute("SELECT 1 FROM tasks WHERE task_id=?", (task_id,)).fetchone() is None:
+        raise unknown(TASK, task_id)
+    raise NotFound(
+        f"{task_id} has no handoff yet; `cockpit handoff set {task_id} PASS 'what was done'` gives it one."
+    )
+
+
+def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
+    """As :func:`load`, None for a task without one."""
+    task_id = read_id(TASK, task_id)
+    row = connection.execute(f"{_SELECT} WHERE h.task_id=?", (task_id,)).fetchone()
+    if row is not None:
+        return _read(row)
+    kept = connection.execute(
+        "SELECT at, detail_json FROM journal WHERE action=?"
+        " AND json_extract(detail_json,'$.task_id')=? ORDER BY seq DESC LIMIT 1",
+        (str(Action.HANDOFF_ARCHIVED), task_id),
+    ).fetchone()
+    if kept is None:
+        return None
+    at, detail = kept[0], json.loads(kept[1])
+    return Handoff(
+        task_id=task_id,
+        status=detail["status"],
+        summary=detail["summary"],
+        files_changed=tuple(detail["files"]),
+        full_details=None,
+        created_at=detail["created_at"],
+        compacted_at=detail["compacted_at"],
+        archived_at=at,
+    )
+
+
+def of_story(connection: sqlite3.Connection, story_id: str) -> list[Handoff]:
+    """The handoffs of a story's tasks that are not archived, in the order of the tasks."""
+    found = connection.execute(
+        f"{_SELECT} JOIN tasks t USING(task_id) WHERE t.story_id=? ORDER BY t.number",
+        (story_id,),
+    )
+    return [_read(row) for row in found]
+
+
+def recent(connection: sqlite3.Connection, limit: int = 20) -> list[Handoff]:
+    """The newest handoffs first."""
+    found = connection.execute(f"{_SELECT} ORDER BY h.created_at DESC, h.task_id LIMIT ?", (limit,))
+    return [_read(row) for row in found]
+
+
+def compact_story(tx: Tx, story_id: str, *, by: str = "engine") -> list[str]:
+    """Let go of the details of the story's handoffs; the summaries stay. Returns the tasks' ids.
+
+    The decisions that their work in progress holds go into the journal with it
+    (``handoff.compacted``): they are what a later reader asks for.
+    """
+    found = tx.execute(
+        f"{_DECAYS} AND t.story_id=? AND h.compacted_at IS NULL ORDER BY t.number", (story_id,)
+    ).fetchall()
+    if not found:
+        return []
+    task_ids = [row[0] for row in found]
+    tx.connection.executemany(
+        "UPDATE task_handoffs SET full_details=NULL, compacted_at=? WHERE task_id=?",
+        [(tx.now(), task_id) for task_id in task_ids],
+    )
+    decisions = {task_id: _decisions(wip) for task_id, wip, *_ in found}
+    tx.journal(
+        Action.HANDOFF_COMPACTED,
+        actor=by,
+        detail={
+            "story_id": story_id,
+            "task_ids": task_ids,
+            "decisions": {task_id: made for task_id, made in decisions.items() if made},
+        },
+    )
+    return task_ids
+
+
+def archive_epic(tx: Tx, epic_id: str, *, by: str = "engine") -> list[str]:
+    """Put what is left of the epic's handoffs into the journal (``handoff.archived``, a row each) and
+    delete them. Returns the tasks' ids."""
+    found = tx.execute(f"{_DECAYS} AND s.epic_id=? ORDER BY t.number", (epic_id,)).fetchall()
+    for task_id, _, status, summary, files, created_at, compacted_at, story_id in found:
+        tx.journal(
+            Action.HANDOFF_ARCHIVED,
+            actor=by,
+            detail={
+                "task_id": task_id,
+                "story_id": story_id,
+                "epic_id": epic_id,
+                "status": status,
+                "summary": summary,
+                "files": json.loads(files),
+                "created_at": created_at,
+                "compacted_at": compacted_at,
+            },
+        )
+        tx.execute("DELETE FROM task_handoffs WHERE task_id=?", (task_id,))
+    return [row[0] for row in found]
+
+
+def _check(
+    status: str, summary: str, files_changed: Sequence[str], full_details: str | None
+) -> None:
+    if status not in STATUSES:
+        raise HandoffInvalid(
+            f"A handoff is PASS, FAIL or BLOCKED, not {str(status)[:40]!r}. PASS: it is done and works."
+        )
+    if not summary.strip():
+        raise HandoffInvalid("A handoff needs a summary: what was done, in two or three sentences.")
+    if len(summary) > MOST_SUMMARY:
+        raise HandoffInvalid(
+            f"The summary is {len(summary):,} characters long and may be {MOST_SUMMARY:,}:"
+            " put the rest into full_details."
+        )
+    if full_details is not None and len(full_details) > MOST_DETAILS:
+        raise HandoffInvalid(
+            f"The details are {len(full_details):,} characters long and may be {MOST_DETAILS:,}."
+        )
+    if isinstance(files_changed, str) or len(files_changed) > MOST_FILES:
+        raise HandoffInvalid(f"files_changed is a list of at most {MOST_FILES:,} paths.")
+
+
+def _decisions(wip: str | None) -> list[Any]:
+    made: list[Any] = json.loads(wip).get("decisions", []) if wip else []
+    return made[-_MOST_DECISIONS:]
+
+
+def _read(row: tuple[Any, ...]) -> Handoff:
+    task_id, status, summary, files, *rest = row
+    return Handoff(task_id, status, summary, tuple(json.loads(files)), *rest)

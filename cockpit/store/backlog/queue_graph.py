@@ -1,0 +1,126 @@
+"""The dependencies of the queue as a graph: who waits for whom, and what that unblocks.
+
+Read as far as it is walked, or whole when most of it will be. Source: seed 004, solution 4.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from cockpit.store.backlog.epics import SETTLED
+
+MOST_UNBLOCKED: Final = 99
+"""Beyond so many it makes no difference how much a task unblocks, and nobody counts on."""
+
+_PREREQUISITES = (
+    "SELECT t.task_id, status FROM task_dependencies d JOIN tasks t ON t.task_id=d.depends_on_task_id"
+    " WHERE d.task_id=? AND dependency_type <> 'relates_to'"
+)
+_DEPENDENTS = (
+    "SELECT t.task_id, status FROM task_dependencies d JOIN tasks t ON t.task_id=d.task_id"
+    " WHERE d.depends_on_task_id=? AND dependency_type <> 'relates_to'"
+)
+
+
+class Graph:
+    """The tasks as they are in this transaction. Only dependencies that make somebody wait count."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._settled: dict[str, bool] = {}
+        self._prerequisites: dict[str, list[str]] = {}
+        self._dependents: dict[str, list[str]] = {}
+        self._whole = False
+
+    def read_whole(self) -> None:
+        """Read everything at once: for many tasks that is sooner than one by one."""
+        if self._whole:
+            return
+        self._whole = True
+        for task_id, status in self._connection.execute("SELECT task_id, status FROM tasks"):
+            self._settled[task_id] = status in SETTLED
+        self._prerequisites = {task_id: [] for task_id in self._settled}
+        self._dependents = {task_id: [] for task_id in self._settled}
+        for task_id, other in self._connection.execute(
+            "SELECT task_id, depends_on_task_id FROM task_dependencies"
+            " WHERE dependency_type <> 'relates_to'"
+        ):
+            self._prerequisites[task_id].append(other)
+            self._dependents[other].append(task_id)
+
+    def settled(self, task_id: str) -> bool:
+        """Whether nothing is left to do of a task that a walk came by."""
+        return self._settled[task_id]
+
+    def prerequisites(self, task_id: str) -> list[str]:
+        """What the task depends on."""
+        return self._ends(self._prerequisites, _PREREQUISITES, task_id)
+
+    def dependents(self, task_id: str) -> list[str]:
+        """What depends on the task."""
+        return self._ends(self._dependents, _DEPENDENTS, task_id)
+
+    def waiting_for(self, task_id: str) -> int:
+        """How many open tasks wait for this one, directly or behind others that wait; at most
+        :data:`MOST_UNBLOCKED`."""
+        seen = {task_id}
+        level = [task_id]
+        while level and len(seen) <= MOST_UNBLOCKED:
+            following = []
+            for one in level:
+                for other in self.dependents(one):
+                    if other not in seen and not self._settled[other]:
+                        seen.add(other)
+                        following.append(other)
+            level = following
+        return min(len(seen) - 1, MOST_UNBLOCKED)
+
+    def counting_on(self, task_ids: Iterable[str]) -> set[str]:
+        """The open tasks whose :meth:`waiting_for` may change when these do.
+
+        One further away than :data:`MOST_UNBLOCKED` steps has so many tasks in between that its
+        number stays at the most.
+        """
+        seen = set(task_ids)
+        level, found = list(seen), set[str]()
+        for _ in range(MOST_UNBLOCKED + 1):
+            following = []
+            for one in level:
+                for other in self.prerequisites(one):
+                    if other not in seen and not self._settled[other]:
+                        seen.add(other)
+                        found.add(other)
+                        following.append(other)
+            level = following
+            if not level:
+                break
+        return found
+
+    def behind(self, task_id: str) -> set[str]:
+        """The task and everything that depends on it, through whatever."""
+        return _reached(task_id, self.dependents)
+
+    def before(self, task_id: str) -> set[str]:
+        """The task and everything that it depends on, through whatever."""
+        return _reached(task_id, self.prerequisites)
+
+    def _ends(self, known: dict[str, list[str]], sql: str, task_id: str) -> list[str]:
+        ends = known.get(task_id)
+        if ends is None:
+            ends = known[task_id] = []
+            for other, status in self._connection.execute(sql, (task_id,)):
+                ends.append(other)
+                self._settled[other] = status in SETTLED
+        return ends
+
+
+def _reached(start: str, following: Callable[[str], list[str]]) -> set[str]:
+    seen, stack = {start}, [start]
+    while stack:
+        for other in following(stack.pop()):
+            if other not in seen:
+                seen.add(other)
+                stack.append(other)
+    return seen

@@ -1,0 +1,107 @@
+"""The part of the queue that a chain works on: an epic, a story, or everything.
+
+Its next batch is chosen among its own tasks alone: one outside that nobody is about to begin keeps
+none of them waiting. Source: design of work, "Chains" (``--epic``, ``--story``, ``--all``).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from cockpit.store.backlog import work_queue
+from cockpit.store.backlog.path_conflicts import Ground
+from cockpit.store.backlog.work_queue import GROUPED, Queued
+
+_FIRST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """``kind`` is ``epic``, ``story`` or ``all``; ``scope_id`` is then ``E-1``, ``S-1`` or empty."""
+
+    kind: str = "all"
+    scope_id: str = ""
+
+
+def next_batch(
+    connection: sqlite3.Connection, scope: Scope, limit: int, held: Collection[str] = ()
+) -> list[Queued]:
+    """The tasks of the scope to begin now, the best first: all can run at once, beside what runs.
+
+    ``held`` are tasks that somebody is about to begin: they are not chosen, and nothing that would
+    meet them is.
+    """
+    marks = ",".join("?" * len(held))
+    at_work = connection.execute(
+        "SELECT task_id, claims FROM work_queue WHERE running=1 UNION"  # noqa: S608 - marks
+        f" SELECT task_id, claims FROM work_queue WHERE task_id IN ({marks})",
+        tuple(held),
+    ).fetchall()
+    busy = work_queue.with_claims(at_work)
+    ground = Ground()
+    for _, claims in busy:
+        ground.occupy(claims, 1)
+    beside = {task_id for task_id, _ in busy}
+    chosen: list[str] = []
+    # Mostly the first few will do; reading the others costs more than all the rest.
+    for offset, most in ((0, _FIRST), (_FIRST, GROUPED - _FIRST)):
+        rows = _ready(connection, scope, most, offset)
+        ready = work_queue.with_claims([row for row in rows if row[0] not in held])
+        against = work_queue.paths_between(connection, {task_id for task_id, _ in ready}, busy)
+        for task_id, claims in ready:
+            if len(chosen) >= limit:
+                break
+            if ground.taken(claims) or _apart(task_id, beside, against):
+                continue
+            ground.occupy(claims, 1)
+            beside.add(task_id)
+            busy.append((task_id, claims))
+            chosen.append(task_id)
+        if len(chosen) >= limit or len(rows) < most:
+            break
+    return work_queue.of_ids(connection, chosen)
+
+
+def ready_count(connection: sqlite3.Connection, scope: Scope) -> int:
+    """How many tasks of the scope could be begun, were there enough hands."""
+    where, values = _where(scope)
+    (count,) = connection.execute(
+        f"SELECT count(*) FROM work_queue WHERE ready=1{where}",  # noqa: S608 - fixed columns
+        values,
+    ).fetchone()
+    return int(count)
+
+
+def holders(connection: sqlite3.Connection, scope: Scope) -> list[str]:
+    """What runs and keeps tasks of the scope that are ready from being begun."""
+    rows = _ready(connection, scope, GROUPED, 0)
+    ground = Ground()
+    for _, claims in work_queue.with_claims(rows):
+        ground.occupy(claims, 1)
+    return [one.task_id for one in work_queue.running(connection) if ground.taken(one.claims)]
+
+
+def _ready(
+    connection: sqlite3.Connection, scope: Scope, limit: int, offset: int
+) -> list[tuple[str, str]]:
+    where, values = _where(scope)
+    return connection.execute(
+        f"SELECT task_id, claims FROM work_queue WHERE ready=1{where}"  # noqa: S608 - fixed columns
+        " ORDER BY priority_score DESC, number LIMIT ? OFFSET ?",
+        (*values, limit, offset),
+    ).fetchall()
+
+
+def _where(scope: Scope) -> tuple[str, tuple[str, ...]]:
+    if scope.kind == "all":
+        return "", ()
+    return f" AND {scope.kind}_id=?", (scope.scope_id,)
+
+
+def _apart(task_id: str, beside: set[str], against: dict[str, set[str]]) -> bool:
+    """Whether the task depends through others on one of ``beside``, or one of these on it."""
+    return bool(against.get(task_id, set()) & beside) or any(
+        task_id in against.get(other, ()) for other in beside
+    )

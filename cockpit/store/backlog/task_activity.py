@@ -1,0 +1,128 @@
+"""What happened on a task: activity in words, and failures with their attempt."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from cockpit.core.secrets import mask
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+ACTIVITY_TYPES = ("note", "file_change", "decision", "progress")
+"""What somebody may report; ``summary`` is what :func:`fold` leaves."""
+FAILURE_TYPES = ("spec", "quality", "implementation")
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """One row of ``task_activity``."""
+
+    activity_id: int
+    task_id: str
+    activity_type: str
+    description: str
+    actor: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One row of ``task_failures``; ``attempt`` counts from 1."""
+
+    failure_id: int
+    task_id: str
+    failure_type: str
+    reason: str
+    attempt: int
+    actor: str
+    created_at: str
+
+
+def add(tx: Tx, task_id: str, activity_type: str, description: str, *, by: str) -> Activity:
+    """Note what happened on an existing task; journals ``task.activity``."""
+    made = tx.execute(
+        "INSERT INTO task_activity(task_id, activity_type, description, actor, created_at)"
+        " VALUES (?,?,?,?,?)"
+        " RETURNING activity_id, task_id, activity_type, description, actor, created_at",
+        (task_id, activity_type, mask(description), by, tx.now()),
+    ).fetchone()
+    activity = Activity(*made)
+    tx.journal(
+        Action.TASK_ACTIVITY,
+        actor=by,
+        detail={
+            "task_id": task_id,
+            "activity_type": activity_type,
+            "description": activity.description,
+        },
+    )
+    return activity
+
+
+def of_task(connection: sqlite3.Connection, task_id: str, limit: int = 50) -> list[Activity]:
+    """What happened on the task, the newest first."""
+    found = connection.execute(
+        "SELECT activity_id, task_id, activity_type, description, actor, created_at"
+        " FROM task_activity WHERE task_id=? ORDER BY activity_id DESC LIMIT ?",
+        (task_id, limit),
+    )
+    return [Activity(*row) for row in found]
+
+
+def count(connection: sqlite3.Connection, task_id: str) -> int:
+    """How many rows of activity the task has."""
+    (rows,) = connection.execute(
+        "SELECT count(*) FROM task_activity WHERE task_id=?", (task_id,)
+    ).fetchone()
+    return int(rows)
+
+
+def fold(tx: Tx, task_id: str, summary: str, *, by: str) -> int:
+    """Replace the task's activity by one row of the type ``summary``; returns how many went.
+
+    The journal keeps every one of them.
+    """
+    gone = tx.execute("DELETE FROM task_activity WHERE task_id=?", (task_id,)).rowcount
+    add(tx, task_id, "summary", summary, by=by)
+    return int(gone)
+
+
+def record_failure(
+    tx: Tx, task_id: str, failure_type: str, reason: str, attempt: int | None = None, *, by: str
+) -> Failure:
+    """Note that an attempt at the task failed; journals ``task.failed``.
+
+    Without ``attempt`` it is the one after the last.
+    """
+    (last,) = tx.execute(
+        "SELECT coalesce(max(attempt), 0) FROM task_failures WHERE task_id=?", (task_id,)
+    ).fetchone()
+    made = tx.execute(
+        "INSERT INTO task_failures(task_id, failure_type, reason, attempt, actor, created_at)"
+        " VALUES (?,?,?,?,?,?)"
+        " RETURNING failure_id, task_id, failure_type, reason, attempt, actor, created_at",
+        (task_id, failure_type, mask(reason), attempt or last + 1, by, tx.now()),
+    ).fetchone()
+    failure = Failure(*made)
+    tx.journal(
+        Action.TASK_FAILED,
+        actor=by,
+        detail={
+            "task_id": task_id,
+            "failure_type": failure_type,
+            "reason": failure.reason,
+            "attempt": failure.attempt,
+        },
+    )
+    return failure
+
+
+def failures(connection: sqlite3.Connection, task_id: str) -> list[Failure]:
+    """The failures of a task, the newest first."""
+    found = connection.execute(
+        "SELECT failure_id, task_id, failure_type, reason, attempt, actor, created_at"
+        " FROM task_failures WHERE task_id=? ORDER BY failure_id DESC",
+        (task_id,),
+    )
+    return [Failure(*row) for row in found]

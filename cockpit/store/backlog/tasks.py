@@ -1,0 +1,266 @@
+"""Tasks: what is to be done, how it stands, and what is known of it.
+
+Source: seed 004, solutions 2 and 3; design of work.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.secrets import mask, mask_value
+from cockpit.store.backlog.backlog_ids import TASK, next_number, read_id, unknown, written
+from cockpit.store.backlog.epics import DEFAULT_PRIORITY
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+_WORDS = (
+    "title",
+    "description",
+    "acceptance_criteria",
+    "context_summary",
+    "handoff_notes",
+    "blocker",
+)
+"""Free text: secrets in it are masked before it is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One row of ``tasks``, with its story's epic and that one's priority (none: ``P2``).
+
+    ``packages`` and ``files`` are what it says it will touch; ``wip`` is the seed's JSON, None until
+    something is known; ``source`` says who or what wrote it.
+    """
+
+    task_id: str
+    number: int
+    story_id: str | None
+    epic_id: str | None
+    priority: str
+    title: str
+    description: str
+    acceptance_criteria: str
+    task_type: str
+    status: str
+    estimate_hours: float | None
+    progress_percent: int
+    context_summary: str
+    handoff_notes: str
+    blocker: str
+    needs_rework: bool
+    source: str
+    packages: tuple[str, ...]
+    files: tuple[str, ...]
+    wip: Mapping[str, Any] | None
+    wip_updated_at: str | None
+    session_id: str
+    created_at: str
+    updated_at: str
+    started_at: str | None
+    done_at: str | None
+
+
+_FROM = " FROM tasks t LEFT JOIN stories s USING(story_id) LEFT JOIN epics e USING(epic_id)"
+_SELECT = (
+    "SELECT task_id, t.number, t.story_id, s.epic_id, coalesce(e.priority, 'P2'),"
+    " t.title, t.description, acceptance_criteria, task_type, t.status,"
+    " estimate_hours, progress_percent, context_summary, handoff_notes, blocker, needs_rework,"
+    " t.source, packages_json, files_json, work_in_progress, wip_updated_at, session_id,"
+    " t.created_at, t.updated_at, started_at, t.done_at"
+    f"{_FROM}"
+)
+WORDS = (
+    "title",
+    "description",
+    "acceptance_criteria",
+    "task_type",
+    "status",
+    "estimate_hours",
+    "progress_percent",
+    "context_summary",
+    "handoff_notes",
+    "blocker",
+    "needs_rework",
+    "source",
+    "session_id",
+)
+"""What is said of a task, apart from where it belongs, its two lists and its times."""
+_KEPT = ("story_id", *WORDS, "updated_at", "started_at", "done_at")
+"""The columns that :func:`change` writes, with the two lists beside them."""
+
+
+def load(connection: sqlite3.Connection, task_id: str) -> Task:
+    """The task of that id. Raises :class:`~cockpit.core.errors.NotFound`."""
+    named = read_id(TASK, task_id)
+    row = connection.execute(f"{_SELECT} WHERE task_id=?", (named,)).fetchone()
+    if row is None:
+        raise unknown(TASK, named)
+    return _read(row)
+
+
+def of_ids(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Task]:
+    """The tasks of these ids, in that order; unknown ones are left out."""
+    marks = ",".join("?" * len(task_ids))
+    found = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
+    by_id = {row[0]: _read(row) for row in found}
+    return [by_id[task_id] for task_id in task_ids if task_id in by_id]
+
+
+def listed(
+    connection: sqlite3.Connection, *, limit: int = 50, offset: int = 0, **terms: Any
+) -> list[Task]:
+    """Tasks, the oldest first; archived ones only when asked for. ``terms`` are :func:`count`'s."""
+    where, values = _where(**terms)
+    found = connection.execute(
+        f"{_SELECT}{where} ORDER BY t.number LIMIT ? OFFSET ?", (*values, limit, offset)
+    )
+    return [_read(row) for row in found]
+
+
+def count(connection: sqlite3.Connection, **terms: Any) -> int:
+    """How many tasks there are of that ``status``, ``priority``, ``story_status``, ``epic_status``,
+    ``story_id`` or ``epic_id``; ``with_wip`` counts those with work in progress alone."""
+    where, values = _where(**terms)
+    (found,) = connection.execute(f"SELECT count(*){_FROM}{where}", values).fetchone()
+    return int(found)
+
+
+def _where(
+    *,
+    status: str | None = None,
+    priority: str | None = None,
+    story_status: str | None = None,
+    epic_status: str | None = None,
+    story_id: str | None = None,
+    epic_id: str | None = None,
+    with_wip: bool = False,
+) -> tuple[str, tuple[str, ...]]:
+    wanted = {
+        "t.status": status,
+        "coalesce(e.priority, 'P2')": priority,
+        "s.status": story_status,
+        "e.status": epic_status,
+        "t.story_id": story_id,
+        "s.epic_id": epic_id,
+    }
+    asked = {column: value for column, value in wanted.items() if value is not None}
+    terms = [f"{column}=?" for column in asked]
+    if status is None:
+        terms.append("t.status <> 'archived'")
+    if with_wip:
+        terms.append("work_in_progress IS NOT NULL")
+    return f" WHERE {' AND '.join(terms)}" if terms else "", tuple(asked.values())
+
+
+def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
+    """Store ``draft`` under the next number (``number`` is for an import that keeps ids).
+
+    Its id, times and what belongs to its epic are made here. Journalled as ``task.created``.
+    """
+    own = number or next_number(tx, TASK)
+    now = tx.now()
+    made = replace(draft, **_masked(draft), task_id=written(TASK, own), number=own, created_at=now)
+    made = replace(made, updated_at=now)
+    columns = ("task_id", "number", "created_at", *_KEPT, "packages_json", "files_json")
+    marks = ",".join("?" * len(columns))
+    tx.execute(
+        f"INSERT INTO tasks({','.join(columns)}) VALUES ({marks})",  # noqa: S608
+        (made.task_id, own, now, *_values(made)),
+    )
+    stored = load(tx.connection, made.task_id)
+    tx.journal(Action.TASK_CREATED, actor=by, session_id=made.session_id, detail=detail(stored))
+    return stored
+
+
+def change(tx: Tx, task: Task, changes: Mapping[str, Any]) -> Task:
+    """``task`` with these fields changed; the caller journals what that means."""
+    made = replace(task, **changes)
+    made = replace(made, **_masked(made), updated_at=tx.now())
+    columns = (*_KEPT, "packages_json", "files_json")
+    tx.execute(
+        f"UPDATE tasks SET {', '.join(f'{name}=?' for name in columns)} WHERE task_id=?",  # noqa: S608
+        (*_values(made), made.task_id),
+    )
+    return load(tx.connection, made.task_id)
+
+
+def changed(tx: Tx, task: Task, *, by: str, session_id: str = "") -> None:
+    """Journal ``task.changed``: how the task is now."""
+    tx.journal(Action.TASK_CHANGED, actor=by, session_id=session_id, detail=detail(task))
+
+
+def detail(task: Task) -> dict[str, Any]:
+    """What the journal says of a task, and what a view of it is drawn from."""
+    return {
+        "task_id": task.task_id,
+        "story_id": task.story_id,
+        "epic_id": task.epic_id,
+        "title": task.title,
+        "status": task.status,
+        "description": task.description,
+        "acceptance_criteria": task.acceptance_criteria,
+        "type": task.task_type,
+        "priority": task.priority,
+        "progress_percent": task.progress_percent,
+        "needs_rework": task.needs_rework,
+        "blocker": task.blocker,
+    }
+
+
+def blank(title: str) -> Task:
+    """A draft of a task for :func:`insert`: what is not said stands at its default."""
+    return Task(
+        task_id="",
+        number=0,
+        story_id=None,
+        epic_id=None,
+        priority=DEFAULT_PRIORITY,
+        title=title,
+        description="",
+        acceptance_criteria="",
+        task_type="feature",
+        status="todo",
+        estimate_hours=None,
+        progress_percent=0,
+        context_summary="",
+        handoff_notes="",
+        blocker="",
+        needs_rework=False,
+        source="",
+        packages=(),
+        files=(),
+        wip=None,
+        wip_updated_at=None,
+        session_id="",
+        created_at="",
+        updated_at="",
+        started_at=None,
+        done_at=None,
+    )
+
+
+def _masked(task: Task) -> dict[str, Any]:
+    return {name: mask(getattr(task, name)) for name in _WORDS}
+
+
+def _values(task: Task) -> tuple[Any, ...]:
+    lists = (mask_value(list(task.packages)), mask_value(list(task.files)))
+    return (*(getattr(task, name) for name in _KEPT), *(canonical_json(one) for one in lists))
+
+
+def _read(row: tuple[Any, ...]) -> Task:
+    columns = list(row)
+    needs_rework, source, packages, files, wip = columns[15:20]
+    columns[15:20] = (
+        bool(needs_rework),
+        source,
+        tuple(json.loads(packages)),
+        tuple(json.loads(files)),
+        None if wip is None else json.loads(wip),
+    )
+    return Task(*columns)

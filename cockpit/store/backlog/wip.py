@@ -1,0 +1,230 @@
+"""Work in progress: what is under way on a task, kept as it changes so that anybody can go on.
+
+Patches are merged, never written over: objects merge by key, ``files_modified`` is a set,
+``decisions`` and ``errors`` append, scalars replace, null says nothing. Merging twice is merging
+once, and patches for different keys may be grouped in any way. Source: seed 004, solution 2.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask_value, safe_text
+from cockpit.store.backlog import work_queue
+from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown
+from cockpit.store.journal.event_types import Action
+
+if TYPE_CHECKING:
+    from cockpit.store.db.transaction import Tx
+
+MOST_DECISIONS = 5_000
+"""The newest that are kept: more than any one task makes, so that none is lost in practice."""
+MOST_ERRORS = 200
+"""The newest that are kept; older ones are history and stand in the journal."""
+MOST_BYTES = 256_000
+"""The longest patch, as JSON."""
+SHOWN_FILES = 50
+
+_Text = Annotated[str, msgspec.Meta(max_length=8_000)]
+_Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4_096)]
+_Scalar = str | bool | int | float | None
+
+
+class WipInvalid(CockpitError):
+    """A patch that is none; nothing was merged."""
+
+    code = "usage"
+
+
+class _Patch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    phase: _Text | None = None
+    files_modified: list[_Path] | None = None
+    uncommitted_changes: bool | None = None
+    last_commit: _Text | None = None
+    decisions: list[_Text | dict[str, _Scalar]] | None = None
+    test_results: dict[str, _Scalar] | None = None
+    errors: list[_Text | dict[str, _Scalar]] | None = None
+    context: _Text | None = None
+    next_step: _Text | None = None
+
+
+KEYS = _Patch.__struct_fields__
+"""The keys of work in progress, in the seed's order."""
+_LISTS = {"decisions": ("decision", MOST_DECISIONS), "errors": ("message", MOST_ERRORS)}
+"""What appends: the word that an entry must have, and how many are kept."""
+
+
+def validate(wip_data: Any) -> dict[str, Any]:
+    """``wip_data`` as a patch: known keys alone, plain words in ``decisions`` and ``errors`` made
+    entries, nulls gone. Raises :class:`WipInvalid`, which names what may stand there."""
+    if not isinstance(wip_data, Mapping):
+        raise WipInvalid(f"Work in progress is a JSON object with the keys {', '.join(KEYS)}.")
+    unknown = [str(key) for key in wip_data if key not in KEYS]
+    if unknown:
+        raise WipInvalid(
+            f"Work in progress has no {', '.join(sorted(unknown))}; it has {', '.join(KEYS)}."
+            " What fits nowhere belongs in context."
+        )
+    try:
+        read = msgspec.convert(dict(wip_data), _Patch)
+    except msgspec.ValidationError as error:
+        raise WipInvalid(f"That is no work in progress: {error}.") from error
+    patch: dict[str, Any] = {
+        name: getattr(read, name) for name in KEYS if getattr(read, name) is not None
+    }
+    for name, (word, _) in _LISTS.items():
+        if name in patch:
+            patch[name] = [_entry(name, word, one) for one in patch[name]]
+    if "files_modified" in patch:
+        patch["files_modified"] = sorted({_path(path) for path in patch["files_modified"]})
+    if "test_results" in patch:
+        patch["test_results"] = {
+            key: value for key, value in patch["test_results"].items() if value is not None
+        }
+    patch = _sound(patch)
+    try:
+        size = len(canonical_json(patch).encode())
+    except ValueError as error:
+        raise WipInvalid("Numbers in work in progress are finite; JSON has no others.") from error
+    if size > MOST_BYTES:
+        raise WipInvalid(
+            f"This patch is {size:,} bytes long and may be {MOST_BYTES:,}: send what changed, not all."
+        )
+    return patch
+
+
+def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
+    """``old`` with the patch ``new`` (of :func:`validate`) merged in; neither is changed.
+
+    An entry of ``decisions`` or ``errors`` that is there already moves to the end: it is the newest
+    again, and stands once.
+    """
+    merged = dict(old or {})
+    for name, value in new.items():
+        if value is None:
+            continue
+        known = merged.get(name)
+        if name in _LISTS:
+            merged[name] = _appended(known or [], value, _LISTS[name][1])
+        elif name == "files_modified":
+            merged[name] = sorted({*(known or []), *value})
+        elif isinstance(value, Mapping):
+            said = {key: member for key, member in value.items() if member is not None}
+            merged[name] = {**known, **said} if isinstance(known, Mapping) else said
+        else:
+            merged[name] = value
+    return merged
+
+
+def update(
+    tx: Tx, task_id: str, wip_data: Mapping[str, Any], *, by: str, session_id: str = ""
+) -> dict[str, Any]:
+    """Merge ``wip_data`` into the task's work in progress and journal ``wip.updated``; returns all
+    of it. What changes nothing is not journalled. Secrets are masked before anything is stored.
+
+    Raises :class:`WipInvalid`, and :class:`~cockpit.core.errors.NotFound` for a task there is not.
+    """
+    task_id = read_id(TASK, task_id)
+    patch: dict[str, Any] = mask_value(validate(wip_data))
+    before = _stored(tx.connection, task_id)
+    after = merge(before, patch)
+    if after == (before or {}):
+        return after
+    tx.execute(
+        "UPDATE tasks SET work_in_progress=?, wip_updated_at=? WHERE task_id=?",
+        (canonical_json(after), tx.now(), task_id),
+    )
+    files = after.get("files_modified", [])
+    if len(files) != len((before or {}).get("files_modified", [])):
+        # What two tasks both touch cannot be done beside each other.
+        work_queue.refresh(tx, [task_id])
+    tx.journal(
+        Action.WIP_UPDATED,
+        actor=by,
+        session_id=session_id,
+        detail={
+            "task_id": task_id,
+            "patch": patch,
+            "phase": after.get("phase", ""),
+            "next_step": after.get("next_step", ""),
+            "test_results": after.get("test_results", {}),
+            "uncommitted_changes": after.get("uncommitted_changes", False),
+            "files": files[:SHOWN_FILES],
+            "files_count": len(files),
+        },
+    )
+    return after
+
+
+def load(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | None:
+    """The task's work in progress; None while it has none.
+
+    Raises :class:`~cockpit.core.errors.NotFound`.
+    """
+    return _stored(connection, read_id(TASK, task_id))
+
+
+def newest(wip: Mapping[str, Any], entries: int) -> dict[str, Any]:
+    """``wip`` with only the newest ``entries`` of each list, and how many were left out under
+    ``decisions_left_out`` and ``errors_left_out``: what fits on a page or into a prompt."""
+    told = dict(wip)
+    for name in _LISTS:
+        held: Sequence[Any] = told.get(name, ())
+        if len(held) > entries:
+            told[name] = list(held[len(held) - entries :])
+            told[f"{name}_left_out"] = len(held) - entries
+    return told
+
+
+def _stored(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | None:
+    row = connection.execute(
+        "SELECT work_in_progress FROM tasks WHERE task_id=?", (task_id,)
+    ).fetchone()
+    if row is None:
+        raise unknown(TASK, task_id)
+    if row[0] is None:
+        return None
+    kept: dict[str, Any] = json.loads(row[0])
+    return kept
+
+
+def _entry(name: str, word: str, entry: str | dict[str, Any]) -> dict[str, Any]:
+    made = {word: entry} if isinstance(entry, str) else entry
+    kept = {key: value for key, value in made.items() if value is not None}
+    if not isinstance(kept.get(word), str):
+        raise WipInvalid(f"Each of {name} needs {word!r}, in words.")
+    return kept
+
+
+def _path(path: str) -> str:
+    while path.startswith("./") and len(path) > 2:
+        path = path[2:].lstrip("/") or "."
+    return path
+
+
+def _appended(
+    known: Sequence[Mapping[str, Any]], more: Sequence[Mapping[str, Any]], most: int
+) -> list[Mapping[str, Any]]:
+    # Whatever comes again stands where it came last: then the order is the same however the patches
+    # are grouped.
+    kept: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for entry in (*known, *more):
+        key = tuple(sorted(entry.items()))
+        kept.pop(key, None)
+        kept[key] = entry
+    return list(kept.values())[-most:]
+
+
+def _sound(value: Any) -> Any:
+    if isinstance(value, str):
+        return safe_text(value)
+    if isinstance(value, dict):
+        return {safe_text(key): _sound(member) for key, member in value.items()}
+    return [_sound(member) for member in value] if isinstance(value, list) else value

@@ -1,0 +1,318 @@
+"""The work queue: every open task with its score, its group and what it waits for, always current.
+
+Whatever changes a task calls :func:`refresh` in the same transaction, so that taking the next batch
+is one indexed read and nobody analyses anything. The score is an integer whose digits can be read:
+priority of the epic (P0: 3 … P3: 0), then two digits for how many open tasks wait for this one, then
+seven for its age, the older the higher. It does not move with the clock. Source: seed 004, solution 4.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.store.backlog.backlog_ids import MOST, number_of
+from cockpit.store.backlog.epics import PRIORITIES
+from cockpit.store.backlog.path_conflicts import claims_of, grouped
+from cockpit.store.backlog.queue_graph import Graph
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+RUNNING = ("in_progress", "review")
+GROUPED = 500
+"""Groups are made among so many ready tasks from the top; the others are in group 0 until they rise."""
+
+_PRIORITY_STEP = 1_000_000_000
+_UNBLOCKS_STEP = 10_000_000
+_READ_WHOLE_FROM = 300
+_OVERTAKEN = (
+    "(SELECT t.status IN ('done','archived') AND o.status NOT IN ('done','archived')"
+    " FROM tasks t, tasks o WHERE t.task_id=task_dependencies.task_id"
+    " AND o.task_id=task_dependencies.depends_on_task_id) * (dependency_type <> 'relates_to')"
+)
+"""In SQL: whether a dependency was finished before what it depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A row of the queue with its task's title, status and priority.
+
+    ``batch_group`` 1 can be begun now beside whatever runs; 0 is not ready or not grouped yet.
+    """
+
+    task_id: str
+    number: int
+    title: str
+    status: str
+    priority: str
+    priority_score: int
+    unblocks: int
+    batch_group: int
+    blocked_by: tuple[str, ...]
+    claims: tuple[str, ...]
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    task_id: str
+    number: int
+    priority_score: int
+    unblocks: int
+    blocked_by: str
+    claims: str
+    ready: bool
+    running: bool
+    story_id: str
+    epic_id: str
+
+
+_SELECT = (
+    "SELECT task_id, q.number, t.title, t.status, coalesce(e.priority, 'P2'), priority_score,"
+    " unblocks, batch_group, blocked_by, claims, ready FROM work_queue q JOIN tasks t USING(task_id)"
+    " LEFT JOIN stories s USING(story_id) LEFT JOIN epics e USING(epic_id)"
+)
+
+
+def score(priority: str, unblocks: int, number: int) -> int:
+    """The score of a task of that priority and number that ``unblocks`` so many others."""
+    rank = len(PRIORITIES) - 1 - PRIORITIES.index(priority)
+    return rank * _PRIORITY_STEP + unblocks * _UNBLOCKS_STEP + (MOST - number)
+
+
+def next_batch(connection: sqlite3.Connection, limit: int = 3) -> list[Queued]:
+    """The tasks to begin now, the best first: all of them can run at once, beside what runs."""
+    # The second term is what tells SQLite that its partial index will do.
+    found = connection.execute(
+        f"{_SELECT} WHERE batch_group=1 AND batch_group>0"
+        " ORDER BY priority_score DESC, q.number LIMIT ?",
+        (limit,),
+    )
+    return [_read(row) for row in found]
+
+
+def ready_count(connection: sqlite3.Connection) -> int:
+    """How many tasks could be begun, were there enough hands."""
+    (count,) = connection.execute("SELECT count(*) FROM work_queue WHERE ready=1").fetchone()
+    return int(count)
+
+
+def of_ids(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Queued]:
+    """The rows of these tasks, in that order; what is not in the queue is left out."""
+    marks = ",".join("?" * len(task_ids))
+    rows = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
+    found = {one.task_id: one for one in map(_read, rows)}
+    return [found[task_id] for task_id in task_ids if task_id in found]
+
+
+def why(
+    connection: sqlite3.Connection,
+    *,
+    ready: bool | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> list[Queued]:
+    """The queue in its order, ready ones first, with what each place is made of."""
+    where = "" if ready is None else f" WHERE ready={int(ready)}"
+    found = connection.execute(
+        f"{_SELECT}{where} ORDER BY ready DESC, priority_score DESC, q.number LIMIT ? OFFSET ?",
+        (limit, offset),
+    )
+    return [_read(row) for row in found]
+
+
+def running(connection: sqlite3.Connection) -> list[Queued]:
+    """What is being worked on: it holds its claims against the next batch."""
+    return [
+        _read(row) for row in connection.execute(f"{_SELECT} WHERE running=1 ORDER BY q.number")
+    ]
+
+
+def refresh(tx: Tx, task_ids: Iterable[str]) -> None:
+    """Bring the rows of these tasks, and of all that depend on how they stand, up to date.
+
+    To be called in the transaction that changed them: their status, story, priority, dependencies
+    (both ends) or claims.
+    """
+    changed = set(task_ids)
+    graph = Graph(tx.connection)
+    if len(changed) >= _READ_WHOLE_FROM:
+        graph.read_whole()
+    _mark_overtaken(tx, changed)
+    touched = changed | graph.counting_on(changed)
+    for task_id in changed:
+        touched.update(graph.dependents(task_id))
+    if len(touched) >= _READ_WHOLE_FROM:
+        graph.read_whole()
+    moved = _write_rows(tx, touched, graph)
+    _write_groups(tx, graph)
+    if moved:
+        _tell(tx)
+
+
+def rebuild(tx: Tx) -> None:
+    """Make the whole queue anew: after an import, where most of it changed anyway."""
+    graph = Graph(tx.connection)
+    graph.read_whole()
+    everything = [row[0] for row in tx.execute("SELECT task_id FROM tasks")]
+    tx.execute("DELETE FROM work_queue")
+    _mark_overtaken(tx, everything)
+    _write_rows(tx, everything, graph)
+    _write_groups(tx, graph)
+    _tell(tx)
+
+
+def _write_rows(tx: Tx, task_ids: Collection[str], graph: Graph) -> bool:
+    """Write the rows that differ; whether a task came, went, or became ready or not."""
+    now, moved = tx.now(), False
+    for task_id in sorted(task_ids, key=number_of):
+        before = tx.execute(
+            "SELECT task_id, number, priority_score, unblocks, blocked_by, claims, ready, running,"
+            " story_id, epic_id FROM work_queue WHERE task_id=?",
+            (task_id,),
+        ).fetchone()
+        after = _row(tx.connection, task_id, graph)
+        if after is None:
+            if before is not None:
+                tx.execute("DELETE FROM work_queue WHERE task_id=?", (task_id,))
+                moved = True
+            continue
+        values = (
+            task_id,
+            after.number,
+            after.priority_score,
+            after.unblocks,
+            after.blocked_by,
+            after.claims,
+            int(after.ready),
+            int(after.running),
+            after.story_id,
+            after.epic_id,
+        )
+        if before == values:
+            continue
+        moved = moved or before is None or before[6] != values[6]
+        tx.execute(
+            "INSERT INTO work_queue(task_id, number, priority_score, unblocks, blocked_by, claims,"
+            " ready, running, story_id, epic_id, computed_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+            " ON CONFLICT(task_id) DO UPDATE"
+            " SET priority_score=excluded.priority_score, unblocks=excluded.unblocks,"
+            " blocked_by=excluded.blocked_by, claims=excluded.claims, ready=excluded.ready,"
+            " running=excluded.running, story_id=excluded.story_id, epic_id=excluded.epic_id,"
+            " computed_at=excluded.computed_at",
+            (*values, now),
+        )
+    return moved
+
+
+def _row(connection: sqlite3.Connection, task_id: str, graph: Graph) -> _Row | None:
+    """The row as it has to be; None for a task of which nothing is left to do."""
+    found = connection.execute(
+        "SELECT t.number, t.status, coalesce(e.priority, 'P2'), coalesce(t.story_id, ''),"
+        " coalesce(s.epic_id, ''), packages_json, files_json,"
+        " json_extract(work_in_progress, '$.files_modified'), h.files_changed"
+        " FROM tasks t LEFT JOIN stories s USING(story_id) LEFT JOIN epics e USING(epic_id)"
+        " LEFT JOIN task_handoffs h USING(task_id)"
+        " WHERE task_id=? AND t.status NOT IN ('done','archived')",
+        (task_id,),
+    ).fetchone()
+    if found is None:
+        return None
+    number, status, priority, story_id, epic_id, *paths = found
+    waits_for = [other for other in graph.prerequisites(task_id) if not graph.settled(other)]
+    unblocks = graph.waiting_for(task_id)
+    return _Row(
+        task_id,
+        number,
+        score(priority, unblocks, number),
+        unblocks,
+        canonical_json(sorted(waits_for, key=number_of)),
+        canonical_json(claims_of(*(json.loads(path) for path in paths if path))),
+        status == "todo" and not waits_for,
+        status in RUNNING,
+        story_id,
+        epic_id,
+    )
+
+
+def _write_groups(tx: Tx, graph: Graph) -> None:
+    """Group the top of the queue anew; only rows whose group differs are written."""
+    top = tx.execute(
+        "SELECT task_id, claims, batch_group FROM work_queue WHERE ready=1"
+        " ORDER BY priority_score DESC, number LIMIT ?",
+        (GROUPED,),
+    ).fetchall()
+    at_work = tx.execute("SELECT task_id, claims FROM work_queue WHERE running=1").fetchall()
+    ready = with_claims([(task_id, claims) for task_id, claims, _ in top])
+    busy = with_claims(at_work)
+    paths = paths_between(tx.connection, {task_id for task_id, _, _ in top}, busy, graph)
+    groups = grouped(ready, busy, paths)
+    known = {task_id: group for task_id, _, group in top}
+    stale = tx.execute("SELECT task_id, batch_group FROM work_queue WHERE batch_group>0").fetchall()
+    known.update(stale)
+    differing = [
+        (groups.get(task_id, 0), task_id)
+        for task_id, group in known.items()
+        if group != groups.get(task_id, 0)
+    ]
+    tx.connection.executemany("UPDATE work_queue SET batch_group=? WHERE task_id=?", differing)
+
+
+def with_claims(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """These pairs of a task's id and its claims as they are stored, with the claims read."""
+    # Parsed at once: that is several times sooner than one by one.
+    claims = json.loads(f"[{','.join(text for _, text in rows)}]")
+    return [(task_id, held) for (task_id, _), held in zip(rows, claims, strict=True)]
+
+
+def paths_between(
+    connection: sqlite3.Connection,
+    ready: set[str],
+    busy: list[tuple[str, list[str]]],
+    graph: Graph | None = None,
+) -> dict[str, set[str]]:
+    """For a ready task the ready and running ones that it depends on through others.
+
+    What it depends on directly is done: the way leads through a task that was finished before what
+    it depends on was.
+    """
+    found: dict[str, set[str]] = {}
+    here = ready | {task_id for task_id, _ in busy}
+    graph = graph or Graph(connection)
+    for task_id, other in connection.execute(
+        "SELECT task_id, depends_on_task_id FROM task_dependencies WHERE overtaken=1"
+    ).fetchall():
+        ahead = graph.before(other) & here
+        if ahead:
+            for behind in graph.behind(task_id) & ready:
+                found.setdefault(behind, set()).update(ahead)
+    return found
+
+
+def _mark_overtaken(tx: Tx, task_ids: Collection[str]) -> None:
+    """Keep ``overtaken`` of the dependencies at both ends of these tasks."""
+    for task_id in task_ids:
+        tx.execute(
+            f"UPDATE task_dependencies SET overtaken={_OVERTAKEN}"  # noqa: S608
+            f" WHERE (task_id=:id OR depends_on_task_id=:id) AND overtaken <> {_OVERTAKEN}",
+            {"id": task_id},
+        )
+
+
+def _tell(tx: Tx) -> None:
+    (waiting,) = tx.execute("SELECT count(*) FROM work_queue WHERE ready=0").fetchone()
+    tx.journal(
+        Action.QUEUE_RECOMPUTED,
+        detail={"ready": ready_count(tx.connection), "waiting": waiting},
+    )
+
+
+def _read(row: tuple[Any, ...]) -> Queued:
+    columns = list(row)
+    blocked_by, claims, ready = columns[-3:]
+    columns[-3:] = (tuple(json.loads(blocked_by)), tuple(json.loads(claims)), bool(ready))
+    return Queued(*columns)

@@ -1,0 +1,1 @@
+"""Chains, their workers, task runs, leases and worktrees."""

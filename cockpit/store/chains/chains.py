@@ -1,0 +1,344 @@
+"""Chains: work on a scope of the backlog, over as many sessions as it takes.
+
+running → draining → completed | stopped | failed | limited, and from any of these but ``completed``
+back to running. Source: design of work, "Chains"; seed 004, solution 7.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.core.secrets import mask_value
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions.sessions import process_alive, this_process
+
+OPEN = ("running", "draining")
+ENDED = ("completed", "stopped", "failed", "limited")
+_ID = re.compile(r"(?:ch-?)?0*([1-9][0-9]{0,6})", re.ASCII | re.IGNORECASE)
+_AT_END = {
+    "completed": Action.CHAIN_COMPLETED,
+    "stopped": Action.CHAIN_STOPPED,
+    "failed": Action.CHAIN_STOPPED,
+    "limited": Action.CHAIN_STOPPED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One row of ``chains``. ``batch`` is ``auto`` or a number; ``max_chains`` counts sessions,
+    ``max_cost`` is in US dollars, ``max_wall_s`` in seconds that sessions ran. ``branch`` is what
+    tasks are merged into, from ``base_commit`` on; ``began_at`` when it was begun or last gone on
+    with."""
+
+    chain_id: str
+    number: int
+    scope_kind: str
+    scope_id: str
+    status: str
+    reason: str
+    stop_now: bool
+    headless: bool
+    batch: str
+    approve: str
+    model: str | None
+    runner: str | None
+    max_chains: int
+    max_cost: float | None
+    max_wall_s: float | None
+    base_branch: str
+    base_commit: str
+    branch: str
+    report_path: str | None
+    summary: Mapping[str, Any]
+    owner: str | None
+    created_at: str
+    updated_at: str
+    began_at: str
+    ended_at: str | None
+
+    @property
+    def scope(self) -> str:
+        """In words: ``epic E-1``, ``story S-2`` or ``the backlog``."""
+        return "the backlog" if self.scope_kind == "all" else f"{self.scope_kind} {self.scope_id}"
+
+    def body(self) -> dict[str, Any]:
+        """As the journal and commands give it out."""
+        return {
+            "chain_id": self.chain_id,
+            "scope": {"kind": self.scope_kind, "id": self.scope_id},
+            "status": self.status,
+            "reason": self.reason,
+            "headless": self.headless,
+            "batch": self.batch,
+            "approve": self.approve,
+            "model": self.model,
+            "runner": self.runner,
+            "max_chains": self.max_chains,
+            "max_cost": self.max_cost,
+            "max_wall_s": self.max_wall_s,
+            "base_branch": self.base_branch,
+            "base_commit": self.base_commit,
+            "branch": self.branch,
+            "report_path": self.report_path,
+            "created_at": self.created_at,
+            "ended_at": self.ended_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How the tasks in a chain's scope stand, archived ones aside. ``ready`` ones wait for nobody."""
+
+    total: int
+    done: int
+    blocked: int
+    under_way: int
+    ready: int
+
+    def body(self) -> dict[str, int]:
+        """As the journal gives it out."""
+        return {
+            "total": self.total,
+            "done": self.done,
+            "blocked": self.blocked,
+            "under_way": self.under_way,
+            "ready": self.ready,
+        }
+
+
+_COLUMNS = (
+    "chain_id, number, scope_kind, scope_id, status, reason, stop_now, headless, batch, approve,"
+    " model, runner, max_chains, max_cost, max_wall_s, base_branch, base_commit, branch,"
+    " report_path, summary_json, owner, created_at, updated_at, began_at, ended_at"
+)
+_SELECT = f"SELECT {_COLUMNS} FROM chains"  # noqa: S608 - fixed columns
+
+
+def create(
+    tx: Tx,
+    *,
+    scope_kind: str,
+    scope_id: str = "",
+    headless: bool,
+    batch: str,
+    approve: str,
+    model: str | None,
+    runner: str | None,
+    max_chains: int,
+    max_cost: float | None,
+    max_wall_s: float | None,
+    base_branch: str,
+    base_commit: str,
+    taken: Collection[str] = (),
+) -> Chain:
+    """A new chain, running and owned by this process. Its branch is ``cockpit/ch-N``, with a number
+    behind it where that name is ``taken``."""
+    (highest,) = tx.execute("SELECT max(number) FROM chains").fetchone()
+    number, now = (highest or 0) + 1, tx.now()
+    chain_id = f"ch-{number}"
+    branch, more = f"cockpit/{chain_id}", count(2)
+    while branch in taken:
+        branch = f"cockpit/{chain_id}-{next(more)}"
+    tx.execute(
+        "INSERT INTO chains(chain_id, number, scope_kind, scope_id, headless, batch, approve, model,"
+        " runner, max_chains, max_cost, max_wall_s, base_branch, base_commit, branch, owner,"
+        " created_at, updated_at, began_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            chain_id,
+            number,
+            scope_kind,
+            scope_id,
+            int(headless),
+            batch,
+            approve,
+            model,
+            runner,
+            max_chains,
+            max_cost,
+            max_wall_s,
+            base_branch,
+            base_commit,
+            branch,
+            this_process(),
+            now,
+            now,
+            now,
+        ),
+    )
+    made = load(tx.connection, chain_id)
+    _told(tx, Action.CHAIN_CREATED, made, actor="person")
+    return made
+
+
+def own(tx: Tx, chain_id: str) -> Chain:
+    """This process watches over the chain from now on.
+
+    Raises :class:`Stale` while another one does.
+    """
+    found = load(tx.connection, chain_id)
+    if found.owner != this_process() and is_watched(found):
+        pid = (found.owner or "").partition("/")[0]
+        raise Stale(
+            f"{chain_id} is run by process {pid} of this machine. Watch it: `cockpit chain watch "
+            f"{chain_id}`; stop it: `cockpit chain stop {chain_id}`."
+        )
+    return _change(tx, chain_id, owner=this_process())
+
+
+def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
+    """Go on with a chain: it runs again. ``limits`` replace its own (``max_chains, max_cost,
+    max_wall_s, approve, model, runner, batch``). Its report says no more how it stands.
+
+    Raises :class:`IllegalTransition` for one that is complete.
+    """
+    found = load(tx.connection, chain_id)
+    if found.status == "completed":
+        raise IllegalTransition(f"{chain_id} is complete; begin another one with `cockpit work`.")
+    made = _change(
+        tx,
+        chain_id,
+        status="running",
+        reason="",
+        stop_now=0,
+        began_at=tx.now(),
+        ended_at=None,
+        report_path=None,
+        **limits,
+    )
+    if found.status != "running":
+        _told(tx, Action.CHAIN_RESUMED, made, actor="person")
+    return made
+
+
+def is_watched(chain: Chain) -> bool:
+    """Whether a process that is there watches over the chain."""
+    return chain.owner is not None and process_alive(chain.owner)
+
+
+def drain(tx: Tx, chain_id: str, *, now: bool = False, by: str = "person") -> Chain:
+    """Let the chain come to rest: nothing new is begun. ``now``: nor is what runs waited for.
+
+    Doing it twice is doing it once. Raises :class:`IllegalTransition` for a chain that has ended.
+    """
+    found = load(tx.connection, chain_id)
+    if found.status not in OPEN:
+        raise IllegalTransition(f"{chain_id} is {found.status} already.")
+    if found.status == "draining" and (found.stop_now or not now):
+        return found
+    made = _change(tx, chain_id, status="draining", stop_now=int(now or found.stop_now))
+    _told(tx, Action.CHAIN_DRAINING, made, actor=by, now=bool(made.stop_now))
+    return made
+
+
+def end(tx: Tx, chain_id: str, status: str, reason: str) -> Chain:
+    """The chain has ended, in one of :data:`ENDED`; nobody owns it any more.
+
+    Raises :class:`IllegalTransition` for one that has ended before.
+    """
+    found = load(tx.connection, chain_id)
+    if found.status not in OPEN or status not in ENDED:
+        raise IllegalTransition(f"{chain_id} is {found.status} and cannot end as {status}.")
+    made = _change(tx, chain_id, status=status, reason=reason, owner=None, ended_at=tx.now())
+    _told(tx, _AT_END[status], made)
+    return made
+
+
+def reported(tx: Tx, chain_id: str, path: str) -> Chain:
+    """The chain's report was written to ``path``."""
+    made = _change(tx, chain_id, report_path=path)
+    tx.journal(Action.CHAIN_REPORTED, detail={"chain_id": chain_id, "path": path})
+    return made
+
+
+def keep(tx: Tx, chain_id: str, summary: Mapping[str, Any]) -> Chain:
+    """Keep ``summary`` in place of what was kept for the report before."""
+    return _change(tx, chain_id, summary_json=canonical_json(mask_value(dict(summary))))
+
+
+def progress(connection: sqlite3.Connection, chain: Chain) -> Progress:
+    """How the tasks in the chain's scope stand."""
+    where, values = in_scope(chain)
+    row = connection.execute(
+        "SELECT count(*), coalesce(sum(t.status='done'),0), coalesce(sum(t.status='blocked'),0),"  # noqa: S608
+        " coalesce(sum(t.status IN ('in_progress','review')),0), coalesce(sum(q.ready),0)"
+        " FROM tasks t LEFT JOIN work_queue q USING(task_id)"
+        f" WHERE t.status<>'archived' AND {where}",
+        values,
+    ).fetchone()
+    return Progress(*(int(value) for value in row))
+
+
+def in_scope(chain: Chain) -> tuple[str, tuple[str, ...]]:
+    """The condition on ``tasks t`` that holds in the chain's scope, and its values."""
+    if chain.scope_kind == "story":
+        return "t.story_id=?", (chain.scope_id,)
+    if chain.scope_kind == "epic":
+        return "t.story_id IN (SELECT story_id FROM stories WHERE epic_id=?)", (chain.scope_id,)
+    return "1", ()
+
+
+def read_id(given: str) -> str:
+    """The id that a person means: ``ch-3``, ``CH3`` and ``3`` are ``ch-3``. Raises :class:`NotFound`."""
+    match = _ID.fullmatch(given.strip())
+    if match is None:
+        raise NotFound(
+            f"{given[:40]!r} is no id of a chain: write one like ch-3; `cockpit chain list` names them."
+        )
+    return f"ch-{int(match[1])}"
+
+
+def load(connection: sqlite3.Connection, chain_id: str) -> Chain:
+    """The chain of that id. Raises :class:`NotFound`."""
+    row = connection.execute(f"{_SELECT} WHERE chain_id=?", (chain_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no chain {chain_id}; `cockpit chain list` names them.")
+    return _read(row)
+
+
+def listed(connection: sqlite3.Connection, limit: int = 50) -> list[Chain]:
+    """The newest chains first."""
+    found = connection.execute(f"{_SELECT} ORDER BY number DESC LIMIT ?", (limit,))
+    return [_read(row) for row in found]
+
+
+def unfinished(connection: sqlite3.Connection) -> Chain | None:
+    """The newest chain that is not complete."""
+    row = connection.execute(
+        f"{_SELECT} WHERE status<>'completed' ORDER BY number DESC LIMIT 1"
+    ).fetchone()
+    return None if row is None else _read(row)
+
+
+def _change(tx: Tx, chain_id: str, **columns: Any) -> Chain:
+    named = ", ".join(f"{name}=?" for name in columns)
+    tx.execute(
+        f"UPDATE chains SET {named}, updated_at=? WHERE chain_id=?",  # noqa: S608 - names of ours
+        (*columns.values(), tx.now(), chain_id),
+    )
+    return load(tx.connection, chain_id)
+
+
+def _told(tx: Tx, action: Action, chain: Chain, *, actor: str = "engine", **more: Any) -> None:
+    known = progress(tx.connection, chain)
+    failed = chain.status in ("failed", "limited")
+    tx.journal(
+        action,
+        actor=actor,
+        result="error" if failed else "ok",
+        detail={**chain.body(), "progress": known.body(), **more},
+    )
+
+
+def _read(row: tuple[Any, ...]) -> Chain:
+    values = list(row)
+    values[6], values[7], values[19] = bool(values[6]), bool(values[7]), json.loads(values[19])
+    return Chain(*values)

@@ -1,0 +1,166 @@
+"""What each session of a chain got done, batch by batch.
+
+Source: seed 004, solution 6 ("Tracking") and phase 4.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cockpit.store.chains.chains import Chain, progress
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+BatchOutcome = Literal["completed", "interrupted", "failed"]
+"""As the worst of its tasks ended: a blocked one has come to its end; ``failed``: one broke off for a
+reason of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMetrics:
+    """One row of ``session_metrics``. ``interrupted`` counts tasks that were put down under way,
+    ``review_failures`` verdicts that were not PASS."""
+
+    session_id: str
+    chain_id: str
+    ordinal: int
+    batches_completed: int
+    batches_interrupted: int
+    batches_failed: int
+    last_batch_size: int
+    last_batch_outcome: str
+    tasks_done: int
+    tasks_blocked: int
+    review_failures: int
+    interrupted: int
+    tokens: int
+    created_at: str
+    updated_at: str
+
+
+_COLUMNS = (
+    "session_id, chain_id, ordinal, batches_completed, batches_interrupted, batches_failed,"
+    " last_batch_size, last_batch_outcome, tasks_done, tasks_blocked, review_failures, interrupted,"
+    " tokens, created_at, updated_at"
+)
+
+
+def batch_started(
+    tx: Tx, chain: Chain, ordinal: int, *, batch: int, size: int, task_ids: Sequence[str]
+) -> None:
+    """Say that the session's ``batch``-th batch (from 1) was begun; ``size`` was the room for it."""
+    tx.journal(
+        Action.BATCH_STARTED,
+        detail={
+            "chain_id": chain.chain_id,
+            "ordinal": ordinal,
+            "batch": batch,
+            "size": size,
+            "task_ids": list(task_ids),
+            "progress": progress(tx.connection, chain).body(),
+        },
+    )
+
+
+def batch_ended(
+    tx: Tx,
+    chain: Chain,
+    ordinal: int,
+    *,
+    batch: int,
+    size: int,
+    outcome: BatchOutcome,
+    done: Sequence[str] = (),
+    blocked: Sequence[str] = (),
+    interrupted: Sequence[str] = (),
+    review_failures: int = 0,
+    tokens: int = 0,
+    next_size: int,
+) -> None:
+    """Count the batch and journal it, with the session's context pressure as it was last told.
+
+    ``tokens`` were spent in it alone; ``next_size`` is the room for the next one.
+    """
+    now = tx.now()
+    tx.execute(
+        f"INSERT INTO session_metrics({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
+        " ON CONFLICT(session_id) DO UPDATE SET"
+        " batches_completed=batches_completed+excluded.batches_completed,"
+        " batches_interrupted=batches_interrupted+excluded.batches_interrupted,"
+        " batches_failed=batches_failed+excluded.batches_failed,"
+        " last_batch_size=excluded.last_batch_size,"
+        " last_batch_outcome=excluded.last_batch_outcome,"
+        " tasks_done=tasks_done+excluded.tasks_done,"
+        " tasks_blocked=tasks_blocked+excluded.tasks_blocked,"
+        " review_failures=review_failures+excluded.review_failures,"
+        " interrupted=interrupted+excluded.interrupted,"
+        " tokens=tokens+excluded.tokens, updated_at=excluded.updated_at",
+        (
+            f"{chain.chain_id}/s{ordinal}",
+            chain.chain_id,
+            ordinal,
+            int(outcome == "completed"),
+            int(outcome == "interrupted"),
+            int(outcome == "failed"),
+            size,
+            outcome,
+            len(done),
+            len(blocked),
+            review_failures,
+            len(interrupted),
+            tokens,
+            now,
+            now,
+        ),
+    )
+    tx.journal(
+        Action.BATCH_COMPLETED,
+        detail={
+            "chain_id": chain.chain_id,
+            "ordinal": ordinal,
+            "batch": batch,
+            "size": size,
+            "outcome": outcome,
+            "done": list(done),
+            "blocked": list(blocked),
+            "interrupted": list(interrupted),
+            "review_failures": review_failures,
+            "tokens": tokens,
+            "next_size": next_size,
+            "pressure": _pressure(tx, chain.chain_id, ordinal),
+            "progress": progress(tx.connection, chain).body(),
+        },
+    )
+
+
+def _pressure(tx: Tx, chain_id: str, ordinal: int) -> dict[str, int | float]:
+    row = tx.execute(
+        "SELECT tokens, token_limit, dropped_share FROM chain_sessions"
+        " WHERE chain_id=? AND ordinal=?",
+        (chain_id, ordinal),
+    ).fetchone()
+    return dict(zip(("tokens", "token_limit", "dropped_share"), row or (), strict=False))
+
+
+def of_chain(connection: sqlite3.Connection, chain_id: str) -> list[SessionMetrics]:
+    """Of each session of the chain that ended a batch, in order."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS} FROM session_metrics WHERE chain_id=? ORDER BY ordinal",  # noqa: S608
+        (chain_id,),
+    )
+    return [SessionMetrics(*row) for row in found]
+
+
+def between(
+    connection: sqlite3.Connection, since: str = "", before: str = "9999"
+) -> list[SessionMetrics]:
+    """Those begun from ``since`` on and before ``before`` (as moments are stored), in order."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS} FROM session_metrics WHERE created_at>=? AND created_at<?"  # noqa: S608
+        " ORDER BY created_at, session_id",
+        (since, before),
+    )
+    return [SessionMetrics(*row) for row in found]

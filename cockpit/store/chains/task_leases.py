@@ -1,0 +1,96 @@
+"""Who does a task now: one lease a task at a time, whatever process asks.
+
+A lease ends when it is released, when its time is over, or when its process is gone. Source: records
+page of the design (at most one active lease per task); design of work, "Chains".
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cockpit.core.clock import stamp
+from cockpit.core.errors import Stale
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions.sessions import process_alive, this_process
+
+LEASE_S = 60.0
+"""How long a lease holds that is not renewed, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLease:
+    """One row of ``task_leases``. ``owner`` is a session of a chain (``ch-3/s2``), or another name
+    that says who works on the task; ``process`` is where."""
+
+    task_id: str
+    owner: str
+    process: str
+    token: str
+    expires_at: str
+
+
+_SELECT = "SELECT task_id, owner, process, token, expires_at FROM task_leases"
+
+
+def take(tx: Tx, task_id: str, owner: str) -> str:
+    """Take the task for ``owner`` in this process; returns the lease's token.
+
+    Raises :class:`Stale` when another one has it.
+    """
+    held = holder(tx.connection, task_id, tx.now())
+    if held is not None and (held.owner, held.process) != (owner, this_process()):
+        raise Stale(
+            f"{task_id} is being done by {held.owner} in process {held.process.split('/')[0]} of this "
+            "machine. `cockpit chain list` shows what runs."
+        )
+    token = tx.ids.new("lease")
+    tx.execute(
+        "INSERT INTO task_leases(task_id, owner, process, token, expires_at) VALUES (?,?,?,?,?)"
+        " ON CONFLICT(task_id) DO UPDATE SET owner=excluded.owner, process=excluded.process,"
+        " token=excluded.token, expires_at=excluded.expires_at",
+        (task_id, owner, this_process(), token, _expiry(tx)),
+    )
+    return token
+
+
+def renew(tx: Tx, task_id: str, token: str) -> None:
+    """Keep the lease. Raises :class:`Stale` when it was lost."""
+    kept = tx.execute(
+        "UPDATE task_leases SET expires_at=? WHERE task_id=? AND token=?",
+        (_expiry(tx), task_id, token),
+    )
+    if kept.rowcount != 1:
+        raise Stale(f"{task_id} was taken over by another process; this one leaves it.")
+
+
+def release(tx: Tx, task_id: str, token: str) -> None:
+    """Give the task up; a lease that was lost already is left alone."""
+    tx.execute("DELETE FROM task_leases WHERE task_id=? AND token=?", (task_id, token))
+
+
+def release_all(tx: Tx, owner: str) -> tuple[str, ...]:
+    """Give up all that ``owner`` holds; returns the tasks."""
+    found = tx.execute("SELECT task_id FROM task_leases WHERE owner=? ORDER BY task_id", (owner,))
+    tasks = tuple(str(task_id) for (task_id,) in found)
+    tx.execute("DELETE FROM task_leases WHERE owner=?", (owner,))
+    return tasks
+
+
+def holder(connection: sqlite3.Connection, task_id: str, now: str) -> TaskLease | None:
+    """Who has the task at ``now``; None when nobody does, or a process that is gone did."""
+    row = connection.execute(f"{_SELECT} WHERE task_id=?", (task_id,)).fetchone()
+    held = None if row is None else TaskLease(*row)
+    alive = held is not None and held.expires_at > now and process_alive(held.process)
+    return held if alive else None
+
+
+def held(connection: sqlite3.Connection, now: str) -> list[TaskLease]:
+    """Every lease that holds at ``now``, by task."""
+    found = [TaskLease(*row) for row in connection.execute(f"{_SELECT} ORDER BY task_id")]
+    return [one for one in found if one.expires_at > now and process_alive(one.process)]
+
+
+def _expiry(tx: Tx) -> str:
+    return stamp(tx.clock.now() + timedelta(seconds=LEASE_S))

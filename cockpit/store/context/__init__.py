@@ -1,0 +1,1 @@
+"""What a wave may know: facts, packets, profiles, pins and feedback."""

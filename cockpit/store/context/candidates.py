@@ -1,0 +1,70 @@
+"""What a session knows at a wave, column by column: the compiler's way into the store.
+
+The same rows as :func:`cockpit.store.context.facts.linked`. SQLite joins each column into one text, so that
+50,000 facts cost a dozen Python objects and not a million; quoting is JSON's, whatever a file is
+called. Source: RFC-003 §17; design of Orient.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+import msgspec
+
+from cockpit.store.context.profile_model import BANDS
+
+FLAG_SUPERSEDED = 1
+FLAG_PINNED = 2
+BAND_SHIFT = 2
+PLACE_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """``n`` facts. The lists have ``n`` strings; the texts are ``n`` integers with commas between.
+
+    ``place`` is ``ordinal << PLACE_BITS | position``; ``flags`` is the band's index in ``BANDS``
+    shifted by ``BAND_SHIFT``, with ``FLAG_PINNED`` and ``FLAG_SUPERSEDED``. Token counts are of the
+    full, outline (0: none) and reference level. ``cluster`` is equal for near-duplicates (0: none).
+    """
+
+    fact_ids: list[str]
+    source_types: list[str]
+    source_refs: list[str]
+    dedupe_keys: list[str]
+    place: str
+    flags: str
+    utility: str
+    full: str
+    outline: str
+    reference: str
+    cluster: str
+
+
+_CODES = " ".join(f"WHEN '{name}' THEN {code << BAND_SHIFT}" for code, name in enumerate(BANDS))
+_SELECT = (
+    "SELECT json_group_array(fact_id), json_group_array(source_type),"  # noqa: S608 - fixed words
+    " json_group_array(source_ref), json_group_array(dedupe_key),"
+    f" group_concat((ordinal << {PLACE_BITS}) | position),"
+    f" group_concat(CASE band {_CODES} END"
+    f" + {FLAG_PINNED} * (pinned_from IS NOT NULL AND pinned_from<=:ordinal"
+    " AND (pinned_until IS NULL OR pinned_until>:ordinal))"
+    f" + {FLAG_SUPERSEDED} * (superseded_at IS NOT NULL AND superseded_at<=:ordinal)),"
+    " group_concat(utility), group_concat(tokens_full), group_concat(tokens_outline),"
+    " group_concat(tokens_reference), group_concat(CASE cluster WHEN 0 THEN sketch ELSE cluster END)"
+    " FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"
+)
+_strings = msgspec.json.Decoder(list[str]).decode
+
+
+def candidates(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Candidates:
+    """Every fact that the session has at wave ``ordinal``, in no particular order.
+
+    Later facts, pins and supersessions do not show: the answer for a past wave never changes.
+    """
+    texts = connection.execute(_SELECT, {"session": session_id, "ordinal": ordinal}).fetchone()
+    fact_ids, source_types, source_refs, dedupe_keys = map(_strings, texts[:4])
+    return Candidates(
+        fact_ids, source_types, source_refs, dedupe_keys, *(text or "" for text in texts[4:])
+    )

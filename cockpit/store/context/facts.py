@@ -1,0 +1,349 @@
+"""Observed facts: content stored once, linked to every session that saw it.
+
+A fact's id is derived from its content and provenance alone (:func:`fact_id`), so that the same
+lines of the same content have the same id in every session, process and directory. What belongs to
+a session (when it was seen, in which order, pinned or superseded) stands in ``session_facts``.
+Source: RFC-003 §8.4, §10.1; records page of the design.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.secrets import safe_text
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from cockpit.store.db.transaction import Tx
+
+LEVELS = ("full", "outline", "reference")
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+UTILITY_MAX = 1_000_000
+"""Utility and quality are fixed-point integers, 0 to this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One detail level of a fact: its text and that text's tokens."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that was observed, ready to be stored.
+
+    ``source_ref`` is the scope item that yields it again (``file:src/a.py:10-40``). ``band`` is one
+    of the six. ``provenance`` holds JSON values only (path, rev, lines, content sha256, …) and nothing
+    of the moment or the machine. ``outline`` is None where a source has none; ``reference`` is one
+    line. ``dedupe_key`` names what a newer fact supersedes (same key, other content). ``utility`` and
+    ``quality`` are integers, 0 to :data:`UTILITY_MAX`. ``sketch`` tells near-duplicates
+    (:mod:`.clusters`; 0: not to be compared).
+    """
+
+    source_type: str
+    source_ref: str
+    band: str
+    full: Level
+    reference: Level
+    outline: Level | None = None
+    provenance: Mapping[str, Any] | None = None
+    dedupe_key: str = ""
+    utility: int = 500_000
+    quality: int = UTILITY_MAX
+    pinned: bool = False
+    sketch: int = 0
+    fact_id: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Here, and not where it is stored: the writer is one thread, and holds the lock.
+        identity = fact_id(self.source_type, self.source_ref, self.full.text, self.provenance or {})
+        object.__setattr__(self, "fact_id", identity)
+
+
+def fact_id(source_type: str, source_ref: str, text: str, provenance: Mapping[str, Any]) -> str:
+    """``f-`` and 24 hex characters of the digest over source, reference, content and provenance."""
+    body = [source_type, source_ref, text_digest(text), dict(provenance)]
+    try:
+        # The bytes of canonical_json, at a fifth of its time: 50,000 facts pass here.
+        canonical = _encode(body)
+    except UnicodeEncodeError:
+        canonical = canonical_json(body).encode("utf-8", "surrogatepass")
+    return f"f-{sha256(canonical).hexdigest()[:24]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The wave that looks, at its pinned time. ``whole`` are the facts that stood in full in the packet
+    from which it was asked; what is found again and is not one of them is lifted (None: nothing is)."""
+
+    session_id: str
+    wave_id: str
+    ordinal: int
+    pinned_now: str
+    whole: frozenset[str] | None = None
+
+
+Placed = tuple[int, str, Fact]
+"""A fact, its place in the wave that looks, and the name of what it was looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A stored fact as one session sees it (one row of ``session_facts`` joined with its fact).
+
+    ``ordinal`` is the wave that first saw it, ``position`` its place in that wave, ``level_tokens``
+    the tokens at full, outline and reference (outline 0: none). Facts of one ``cluster`` (not 0) are
+    near-duplicates.
+    """
+
+    fact_id: str
+    source_type: str
+    source_ref: str
+    band: str
+    ordinal: int
+    position: int
+    pinned: bool
+    superseded: bool
+    utility: int
+    level_tokens: tuple[int, int, int]
+    dedupe_key: str
+    cluster: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FactText:
+    """The words of one fact, all levels."""
+
+    fact_id: str
+    source_type: str
+    source_ref: str
+    full: str
+    outline: str | None
+    reference: str
+    provenance: Mapping[str, Any]
+
+
+def record(
+    tx: Tx,
+    *,
+    session_id: str,
+    wave_id: str,
+    ordinal: int,
+    pinned_now: str,
+    facts: Sequence[Fact],
+    job: str = "",
+) -> int:
+    """Store facts and link them to the session; returns how many were new to the session.
+
+    Content is stored once for all sessions. A fact that the session already has (and that is not
+    superseded) is left as it is. ``job`` names what they came from; what observation jobs find is
+    stored by :mod:`.ingest`. Texts are masked by who makes the facts: a fact's id is that of its
+    masked words.
+
+    One call is one look. What shares a ``dedupe_key`` in it are parts of one thing (the two patches
+    of a file that became a link) and all live. Together they supersede, from this wave on, whatever
+    an earlier look left under their key and this one did not find again.
+    """
+    if not facts:
+        return 0
+    look = Look(session_id, wave_id, ordinal, pinned_now)
+    (last,) = tx.execute(
+        "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",
+        (session_id, ordinal),
+    ).fetchone()
+    places = {fact.fact_id: (last + at, job, fact) for at, fact in enumerate(facts, 1)}
+    try:
+        new = link(tx, look, places)
+    except UnicodeEncodeError:
+        clean = map(cleaned, facts)
+        places = {fact.fact_id: (last + at, job, fact) for at, fact in enumerate(clean, 1)}
+        new = link(tx, look, places)
+    _supersede(tx, session_id, ordinal, places)
+    return new
+
+
+def link(tx: Tx, look: Look, places: Mapping[str, Placed]) -> int:
+    """Store the content of facts, by id, and link them; returns how many were new to the session.
+
+    One that the session has live stays as it is. Raises ``UnicodeEncodeError``, before anything is
+    linked, where a text has no UTF-8: link what :func:`cleaned` gives then.
+    """
+    session_id, ordinal, wave_id, now = look.session_id, look.ordinal, look.wave_id, look.pinned_now
+    # Rows are made as they are written: 50,000 at once are more memory than a processor's cache.
+    tx.connection.executemany(
+        "INSERT INTO observed_facts VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(fact_id) DO NOTHING",
+        (_content_row(identity, fact, wave_id, now) for identity, (_, _, fact) in places.items()),
+    )
+    linked = tx.connection.executemany(
+        "INSERT INTO session_facts(session_id, ordinal, position, fact_id, wave_id, job, source_type,"
+        " source_ref, band, utility, tokens_full, tokens_outline, tokens_reference, dedupe_key,"
+        " pinned_from, sketch) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+        " ON CONFLICT(session_id, fact_id) WHERE superseded_at IS NULL DO NOTHING",
+        (
+            (
+                session_id,
+                ordinal,
+                position,
+                identity,
+                wave_id,
+                job,
+                fact.source_type,
+                fact.source_ref,
+                fact.band,
+                fact.utility,
+                fact.full.tokens,
+                fact.outline.tokens if fact.outline else 0,
+                fact.reference.tokens,
+                fact.dedupe_key,
+                ordinal if fact.pinned else None,
+                fact.sketch,
+            )
+            for identity, (position, job, fact) in places.items()
+        ),
+    )
+    return linked.rowcount
+
+
+_CHUNK = 500
+"""Question marks in one statement."""
+
+
+def chunks(values: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """(question marks, values), a few hundred at a time: for ``IN (…)``."""
+    for start in range(0, len(values), _CHUNK):
+        chunk = values[start : start + _CHUNK]
+        yield ",".join("?" * len(chunk)), chunk
+
+
+def cleaned(fact: Fact) -> Fact:
+    """The fact with every lone surrogate replaced; its id is that of the cleaned words."""
+    return replace(
+        fact,
+        source_type=safe_text(fact.source_type),
+        source_ref=safe_text(fact.source_ref),
+        dedupe_key=safe_text(fact.dedupe_key),
+        full=replace(fact.full, text=safe_text(fact.full.text)),
+        reference=replace(fact.reference, text=safe_text(fact.reference.text)),
+        outline=fact.outline and replace(fact.outline, text=safe_text(fact.outline.text)),
+        provenance=json.loads(safe_text(canonical_json(dict(fact.provenance or {})))),
+    )
+
+
+def _supersede(tx: Tx, session_id: str, ordinal: int, named: Mapping[str, Placed]) -> None:
+    keys = list({fact.dedupe_key: None for _, _, fact in named.values() if fact.dedupe_key})
+    gone: list[tuple[int, str, int, int]] = []
+    for marks, chunk in chunks(keys):
+        gone.extend(
+            (ordinal, session_id, seen, place)
+            for seen, place, identity in tx.execute(
+                "SELECT ordinal, position, fact_id FROM session_facts WHERE session_id=?"  # noqa: S608 - only question marks
+                f" AND dedupe_key<>'' AND superseded_at IS NULL AND dedupe_key IN ({marks})",
+                (session_id, *chunk),
+            )
+            if identity not in named
+        )
+    tx.connection.executemany(
+        "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND ordinal=? AND position=?",
+        gone,
+    )
+
+
+def _content_row(identity: str, fact: Fact, wave_id: str, pinned_now: str) -> tuple[Any, ...]:
+    """A row of ``observed_facts``. Raises ``UnicodeEncodeError`` for text that has no UTF-8."""
+    words = {"full": fact.full.text, "reference": fact.reference.text}
+    outline = fact.outline.text if fact.outline else None
+    row = (
+        identity,
+        wave_id,
+        fact.source_type,
+        fact.source_ref,
+        _encode(dict(fact.provenance or {})).decode(),
+        _encode({**words, "outline": outline, "quality": fact.quality}).decode(),
+        fact.dedupe_key or None,
+        fact.utility,
+        fact.full.tokens,
+        pinned_now,
+    )
+    f"{row[2]}{row[3]}{row[6]}".encode()
+    return row
+
+
+LINKED_COLUMNS = (
+    "fact_id, source_type, source_ref, band, ordinal, position,"
+    " (pinned_from IS NOT NULL AND pinned_from<=:ordinal AND"
+    " (pinned_until IS NULL OR pinned_until>:ordinal)),"
+    " (superseded_at IS NOT NULL AND superseded_at<=:ordinal),"
+    " utility, tokens_full, tokens_outline, tokens_reference, dedupe_key,"
+    " CASE cluster WHEN 0 THEN sketch ELSE cluster END"
+)
+
+
+def linked(connection: sqlite3.Connection, session_id: str, ordinal: int) -> list[Linked]:
+    """Every fact that the session has at wave ``ordinal``, in order of (ordinal, position).
+
+    Later facts, pins and supersessions do not show: the answer for a past wave never changes.
+    """
+    found = connection.execute(
+        f"SELECT {LINKED_COLUMNS} FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"  # noqa: S608 - fixed columns
+        " ORDER BY ordinal, position",
+        {"session": session_id, "ordinal": ordinal},
+    )
+    return [_linked(row) for row in found]
+
+
+def _linked(row: tuple[Any, ...]) -> Linked:
+    identity, source, ref, band, seen, position, pinned, superseded, utility, *rest = row
+    tokens = (rest[0], rest[1], rest[2])
+    flags = (bool(pinned), bool(superseded))
+    return Linked(
+        identity, source, ref, band, seen, position, *flags, utility, tokens, rest[3], rest[4]
+    )
+
+
+def texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:
+    """The words of facts by id; ids that are not stored are left out."""
+    found: dict[str, FactText] = {}
+    for marks, chunk in chunks(identities):
+        for identity, source_type, source_ref, provenance, normalized in connection.execute(
+            "SELECT fact_id, source_type, source_ref, provenance_json, normalized_json"  # noqa: S608 - only question marks
+            f" FROM observed_facts WHERE fact_id IN ({marks})",
+            tuple(chunk),
+        ):
+            levels = msgspec.json.decode(normalized)
+            found[identity] = FactText(
+                identity,
+                source_type,
+                source_ref,
+                levels["full"],
+                levels["outline"],
+                levels["reference"],
+                msgspec.json.decode(provenance),
+            )
+    return found
+
+
+def provenances(
+    connection: sqlite3.Connection, source_type: str, identities: Sequence[str]
+) -> dict[str, Mapping[str, Any]]:
+    """Where facts come from, by id: those of ``identities`` that are of ``source_type``."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for marks, chunk in chunks(identities):
+        for identity, provenance in connection.execute(
+            "SELECT fact_id, provenance_json FROM observed_facts"  # noqa: S608 - only question marks
+            f" WHERE source_type=? AND fact_id IN ({marks})",
+            (source_type, *chunk),
+        ):
+            found[identity] = msgspec.json.decode(provenance)
+    return found

@@ -1,0 +1,121 @@
+"""What observation jobs found: stored in batches as they end, in an order that they do not decide.
+
+A fact's place follows from its job's place in the plan, never from when the job ended, so that a
+packet is the same whatever was slow and wherever a crash fell. A fact that two jobs find stands where
+the first of them has it; one that the session has already is marked as seen again. What newer content
+replaces is settled once, when all jobs of the wave have ended. Source: RFC-003 §10.1, §17.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from cockpit.store.context import near_duplicates
+from cockpit.store.context.facts import Fact, Look, Placed, chunks, cleaned, link
+from cockpit.store.context.regranted_facts import lift, put_back
+from cockpit.store.db.transaction import Tx
+
+JOB_PLACES = 1 << 16
+"""Places of a wave that one job has; those before the first job's are for what is not fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one job found: ``place`` is the job's in the plan, ``job`` what it is for."""
+
+    place: int
+    job: str
+    facts: Sequence[Fact]
+
+
+def take_in(tx: Tx, look: Look, found: Sequence[Found]) -> None:
+    """Store and link a batch. What a job before it found already stays or comes to stand there."""
+    places: dict[str, Placed] = {}
+    for one in sorted(found, key=attrgetter("place")):
+        first, job = one.place * JOB_PLACES, one.job
+        for position, fact in enumerate(one.facts[:JOB_PLACES], first):
+            places.setdefault(fact.fact_id, (position, job, fact))
+    try:
+        new = link(tx, look, places)
+    except UnicodeEncodeError:
+        take_in(tx, look, [replace(one, facts=list(map(cleaned, one.facts))) for one in found])
+        return
+    if new < len(places):
+        _see_again(tx, look, places)
+
+
+def within(tx: Tx, look: Look, most: int) -> dict[int, int]:
+    """Keep the first ``most`` facts of the wave's jobs, by their places.
+
+    Returns how many were left out, by their job's place.
+    """
+    place = (look.session_id, look.ordinal)
+    over = tx.execute(
+        "SELECT fact_id, position FROM session_facts WHERE session_id=? AND ordinal=?"
+        " AND position>=? ORDER BY position LIMIT -1 OFFSET ?",
+        (*place, JOB_PLACES, most),
+    ).fetchall()
+    if not over:
+        return {}
+    put_back(tx, look, over[0][1])
+    tx.execute(
+        "DELETE FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?",
+        (*place, over[0][1]),
+    )
+    tx.connection.executemany(
+        "DELETE FROM observed_facts WHERE fact_id=? AND wave_id=?"
+        " AND NOT EXISTS (SELECT 1 FROM session_facts AS s WHERE s.fact_id=observed_facts.fact_id)",
+        [(identity, look.wave_id) for identity, _ in over],
+    )
+    return dict(Counter(position // JOB_PLACES for _, position in over))
+
+
+def settle(tx: Tx, look: Look) -> None:
+    """All jobs have ended: newer content supersedes older, near-duplicates are told.
+
+    Under a key that this wave looked at, what an earlier wave left and this one did not find again is
+    superseded from this wave on: changed and vanished parts go, unchanged ones stay.
+    """
+    tx.execute(
+        "UPDATE session_facts SET superseded_at=:ordinal WHERE session_id=:session"
+        " AND superseded_at IS NULL AND dedupe_key<>'' AND ordinal<:ordinal AND seen_at<:ordinal"
+        " AND dedupe_key IN (SELECT dedupe_key FROM session_facts WHERE session_id=:session"
+        " AND ordinal=:ordinal AND position>=:first UNION SELECT dedupe_key FROM session_facts"
+        " WHERE session_id=:session AND seen_at=:ordinal)",
+        {"session": look.session_id, "ordinal": look.ordinal, "first": JOB_PLACES},
+    )
+    near_duplicates.assign(tx, look.session_id, look.ordinal)
+
+
+def _see_again(tx: Tx, look: Look, places: dict[str, Placed]) -> None:
+    """Mark what an earlier wave saw, and lift what was granted again; what a later job of this wave
+    had comes to the earlier place."""
+    again: list[tuple[int, str, int, int]] = []
+    moved: list[tuple[int, str, str, int, int]] = []
+    lifted: dict[str, Placed] = {}
+    for marks, chunk in chunks(list(places)):
+        for identity, ordinal, position in tx.execute(
+            "SELECT fact_id, ordinal, position FROM session_facts WHERE session_id=?"  # noqa: S608 - only question marks
+            f" AND superseded_at IS NULL AND fact_id IN ({marks})",
+            (look.session_id, *chunk),
+        ):
+            first, job, _ = places[identity]
+            if ordinal == look.ordinal:
+                if first < position:
+                    moved.append((first, job, look.session_id, ordinal, position))
+            elif look.whole is None or identity in look.whole:
+                again.append((look.ordinal, look.session_id, ordinal, position))
+            else:
+                lifted[identity] = places[identity]
+    tx.connection.executemany(
+        "UPDATE session_facts SET seen_at=? WHERE session_id=? AND ordinal=? AND position=?", again
+    )
+    tx.connection.executemany(
+        "UPDATE session_facts SET position=?, job=? WHERE session_id=? AND ordinal=? AND position=?",
+        moved,
+    )
+    if lifted:
+        lift(tx, look, lifted)

@@ -1,0 +1,83 @@
+"""Near-duplicates among a session's facts, told by their sketches.
+
+A sketch is sixteen digits of four bits, packed into a signed 64-bit number (0: none). Two facts are
+near-duplicates when thirteen digits or more agree, which is about nine lines of ten in common. A fact
+joins the first such fact before it, which stays what it was: what a past wave knew never changes.
+Source: RFC-003 §10.1 step 4, §10.2 (novelty).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cockpit.store.db.transaction import Tx
+
+AGREE = 13
+"""Digits of sixteen that near-duplicates share."""
+
+_LOW_BITS = 0x1111111111111111
+_WHOLE = (1 << 64) - 1
+_BANDS = (0, 16, 32, 48)
+_CROWD = 8
+
+
+def near(one: int, other: int) -> bool:
+    """Whether two sketches are of near-duplicates."""
+    differ = (one ^ other) & _WHOLE
+    differ |= differ >> 1
+    differ |= differ >> 2
+    return (differ & _LOW_BITS).bit_count() <= 16 - AGREE
+
+
+def joined(known: Iterable[int], new: Sequence[int]) -> list[int]:
+    """For each of the ``new`` sketches, in order, the sketch of the first near-duplicate before it,
+    among ``known`` and new ones; 0 where it is the first.
+
+    Three digits may differ, so one of four groups of four digits agrees whole: looking these up finds
+    every pair (as far as a group is not shared by more than a few unlike texts).
+    """
+    tables: tuple[dict[int, list[int]], ...] = ({}, {}, {}, {})
+    firsts: set[int] = set()
+
+    def first_of(sketch: int) -> int:
+        if sketch in firsts:
+            return sketch
+        for table, shift in zip(tables, _BANDS, strict=True):
+            for other in table.get((sketch >> shift) & 0xFFFF, ()):
+                if near(sketch, other):
+                    return other
+        firsts.add(sketch)
+        for table, shift in zip(tables, _BANDS, strict=True):
+            crowd = table.setdefault((sketch >> shift) & 0xFFFF, [])
+            if len(crowd) < _CROWD:
+                crowd.append(sketch)
+        return 0
+
+    for sketch in known:
+        first_of(sketch)
+    return [first_of(sketch) if sketch else 0 for sketch in new]
+
+
+def assign(tx: Tx, session_id: str, ordinal: int) -> None:
+    """Tell the clusters of the facts that are new in a wave, in the order of their places."""
+    new = tx.execute(
+        "SELECT position, sketch FROM session_facts WHERE session_id=? AND ordinal=?"
+        " AND sketch<>0 ORDER BY position",
+        (session_id, ordinal),
+    ).fetchall()
+    if not new:
+        return
+    known = tx.execute(
+        "SELECT sketch FROM session_facts WHERE session_id=? AND ordinal<? AND sketch<>0"
+        " AND cluster=0 ORDER BY ordinal, position",
+        (session_id, ordinal),
+    )
+    first = joined((sketch for (sketch,) in known), [sketch for _, sketch in new])
+    tx.connection.executemany(
+        "UPDATE session_facts SET cluster=? WHERE session_id=? AND ordinal=? AND position=?",
+        [
+            (leader, session_id, ordinal, position)
+            for (position, sketch), leader in zip(new, first, strict=True)
+            if leader not in (0, sketch)
+        ],
+    )

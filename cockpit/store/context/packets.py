@@ -1,0 +1,317 @@
+"""Orientation packets: what one wave knows, compiled, immutable, named by its digest.
+
+The record that Orient makes and Decide renders, its JSON body and its rows. A body names facts and
+holds none of their words; neither session nor moment nor machine is in it, so that the same facts
+give the same digest anywhere. Source: RFC-003 §8.5, §13.1–13.2, §14.3, §15.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.errors import NotFound, StoreError
+from cockpit.store.context.facts import LEVELS
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+RENDER_ORDER = (
+    "identity",
+    "capabilities",
+    "objectives",
+    "situational",
+    "exploration",
+    "reserve",
+)
+"""Bands as a model reads them: those that change least come first, for providers' prompt caches."""
+
+REASONS = ("budget", "band_ceiling", "source_cap", "duplicate", "superseded", "low_utility")
+"""Why a fact can be missing from a packet."""
+
+
+class PacketExists(StoreError):
+    """The wave has another packet already: packets are never replaced."""
+
+    code = "packet_exists"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One fact as the packet holds it. ``ordinal`` is the wave that first saw it."""
+
+    fact_id: str
+    level: str
+    tokens: int
+    pinned: bool
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
+class PacketBand:
+    """One band: its room and its use in tokens, its facts in order of time, its drops."""
+
+    name: str
+    min_tokens: int
+    target_tokens: int
+    max_tokens: int
+    used: int
+    dropped: int
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A compiled packet (RFC-003 §10.2).
+
+    ``profile_digest`` covers what the profile's version said. ``drops`` counts the facts that are
+    not in it by reason. ``quality_ppm`` is its value in millionths of the best that facts cut at any
+    point could reach under the same budget.
+    """
+
+    algorithm: str
+    ordinal: int
+    profile_id: str
+    profile_version: int
+    profile_digest: str
+    ranking: str
+    token_budget: int
+    token_used: int
+    bands: tuple[PacketBand, ...]
+    drops: tuple[tuple[str, int], ...]
+    quality_ppm: int
+
+    @property
+    def facts(self) -> int:
+        """How many facts are in it."""
+        return sum(len(band.entries) for band in self.bands)
+
+    @property
+    def dropped(self) -> int:
+        """How many facts are not in it."""
+        return sum(count for _, count in self.drops)
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the canonical JSON of :meth:`body`."""
+        return text_digest(canonical_json(self.body()))
+
+    def rendered(self) -> Iterator[tuple[str, Entry]]:
+        """(band, entry) in the order in which a model reads them."""
+        bands = {band.name: band for band in self.bands}
+        for name in RENDER_ORDER:
+            for entry in bands[name].entries:
+                yield name, entry
+
+    def body(self) -> dict[str, Any]:
+        """The packet as a JSON value; :func:`packet_from_body` is the way back.
+
+        An entry is ``[fact_id, level, tokens, pinned, ordinal]``, the level 0 full, 1 outline, 2
+        reference.
+        """
+        return {
+            "algorithm": self.algorithm,
+            "ordinal": self.ordinal,
+            "profile": [self.profile_id, self.profile_version, self.profile_digest],
+            "ranking": self.ranking,
+            "token_budget": self.token_budget,
+            "token_used": self.token_used,
+            "bands": [
+                {
+                    "band": band.name,
+                    "min": band.min_tokens,
+                    "target": band.target_tokens,
+                    "max": band.max_tokens,
+                    "used": band.used,
+                    "dropped": band.dropped,
+                    "entries": [
+                        [
+                            entry.fact_id,
+                            LEVELS.index(entry.level),
+                            entry.tokens,
+                            int(entry.pinned),
+                            entry.ordinal,
+                        ]
+                        for entry in band.entries
+                    ],
+                }
+                for band in self.bands
+            ],
+            "drops": dict(self.drops),
+            "quality_ppm": self.quality_ppm,
+        }
+
+
+def packet_from_body(body: Mapping[str, Any]) -> Packet:
+    """The packet that a body says. Raises :class:`StoreError` where it is not one."""
+    try:
+        profile_id, profile_version, profile_digest = body["profile"]
+        return Packet(
+            body["algorithm"],
+            body["ordinal"],
+            profile_id,
+            profile_version,
+            profile_digest,
+            body["ranking"],
+            body["token_budget"],
+            body["token_used"],
+            tuple(
+                PacketBand(
+                    band["band"],
+                    band["min"],
+                    band["target"],
+                    band["max"],
+                    band["used"],
+                    band["dropped"],
+                    tuple(
+                        Entry(fact_id, LEVELS[level], tokens, bool(pinned), ordinal)
+                        for fact_id, level, tokens, pinned, ordinal in band["entries"]
+                    ),
+                )
+                for band in body["bands"]
+            ),
+            tuple((reason, body["drops"][reason]) for reason in REASONS if reason in body["drops"]),
+            body["quality_ppm"],
+        )
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise StoreError(f"This is not the body of an orientation packet: {error!r}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A packet's row. ``digest`` is the one that was written, whatever the body says today."""
+
+    packet_id: str
+    wave_id: str
+    digest: str
+    created_at: str
+    body_json: str
+
+    @property
+    def packet(self) -> Packet:
+        return packet_from_body(msgspec.json.decode(self.body_json))
+
+
+def packet_id(digest: str, wave_id: str) -> str:
+    """``k-``, 16 characters of the digest, and the wave: the same wave and facts name the same."""
+    return f"k-{digest[:16]}-{wave_id}"
+
+
+def insert(
+    tx: Tx,
+    wave_id: str,
+    packet: Packet,
+    *,
+    pinned_now: str,
+    session_id: str,
+    trace_id: str = "",
+    latency_ms: int | None = None,
+) -> str:
+    """Store a wave's packet and journal ``orientation.packet.compiled``; returns its id.
+
+    ``pinned_now`` is the wave's pinned moment. A wave has one packet (RFC-003 §13.2): the same one
+    again changes nothing, another raises :class:`PacketExists`.
+    """
+    body = canonical_json(packet.body())
+    digest = text_digest(body)
+    identity = packet_id(digest, wave_id)
+    row = tx.execute(
+        "SELECT packet_id FROM orientation_packets WHERE wave_id=?", (wave_id,)
+    ).fetchone()
+    if row is not None:
+        if row[0] == identity:
+            return identity
+        raise PacketExists(
+            f"Wave {wave_id} has packet {row[0]}; {identity} cannot replace it. A packet is final:"
+            f" go on with the one that is stored."
+        )
+    tx.execute(
+        "INSERT INTO orientation_packets(packet_id, wave_id, profile_id, profile_version,"
+        " token_budget, token_used, packet_json, digest_sha256, created_at)"
+        " VALUES (?,?,?,?,?,?,?,?,?)",
+        (
+            identity,
+            wave_id,
+            packet.profile_id,
+            packet.profile_version,
+            packet.token_budget,
+            packet.token_used,
+            body,
+            digest,
+            pinned_now,
+        ),
+    )
+    tx.journal(
+        Action.PACKET_COMPILED,
+        session_id=session_id,
+        wave_id=wave_id,
+        trace_id=trace_id,
+        packet_id=identity,
+        profile_id=packet.profile_id,
+        profile_version=packet.profile_version,
+        latency_ms=latency_ms,
+        detail={
+            "digest": digest,
+            "ordinal": packet.ordinal,
+            "token_used": packet.token_used,
+            "token_budget": packet.token_budget,
+            "facts": packet.facts,
+            "dropped": packet.dropped,
+            "drops": dict(packet.drops),
+            "bands": [
+                {
+                    "band": band.name,
+                    "used": band.used,
+                    "min": band.min_tokens,
+                    "target": band.target_tokens,
+                    "max": band.max_tokens,
+                    "facts": len(band.entries),
+                    "dropped": band.dropped,
+                }
+                for band in packet.bands
+            ],
+        },
+    )
+    return identity
+
+
+_SELECT = (
+    "SELECT packet_id, orientation_packets.wave_id, digest_sha256, orientation_packets.created_at,"
+    " packet_json FROM orientation_packets"
+)
+
+
+def find(connection: sqlite3.Connection, wave_id: str) -> Stored | None:
+    """A wave's packet, or None while it has none."""
+    row = connection.execute(f"{_SELECT} WHERE wave_id=?", (wave_id,)).fetchone()
+    return None if row is None else Stored(*row)
+
+
+def load(connection: sqlite3.Connection, wave_id: str) -> Stored:
+    """A wave's packet. Raises :class:`~cockpit.core.errors.NotFound`."""
+    stored = find(connection, wave_id)
+    if stored is None:
+        raise NotFound(f"Wave {wave_id} has no packet: it did not come as far as Orient.")
+    return stored
+
+
+def for_session(connection: sqlite3.Connection, session_id: str) -> list[Stored]:
+    """The packets of a session in order of its waves."""
+    found = connection.execute(
+        f"{_SELECT} JOIN wave_runs USING (wave_id) WHERE session_id=? ORDER BY ordinal",
+        (session_id,),
+    )
+    return [Stored(*row) for row in found]
+
+
+def all_waves(connection: sqlite3.Connection) -> list[str]:
+    """The ids of every wave that has a packet, in order of its session and its place there."""
+    found = connection.execute(
+        "SELECT wave_id FROM orientation_packets JOIN wave_runs USING (wave_id)"
+        " JOIN sessions s USING (session_id) ORDER BY s.created_at, session_id, ordinal"
+    )
+    return [wave_id for (wave_id,) in found]

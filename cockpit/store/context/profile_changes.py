@@ -1,0 +1,263 @@
+"""Profile changes that were proposed, and the adaptations that run.
+
+A change is decided once; an approved one becomes a version that holds for a number of waves, one at
+a time for each profile. What is safe is judged above (:mod:`cockpit.orient.profile_changes.guard`): here is
+only what
+is kept. Source: RFC-003 §8.6, §10.3, §13.3, §13.4, §15.4.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cockpit.core.errors import AlreadyDecided, NotFound
+from cockpit.store.db.transaction import Tx
+
+ChangeStatus = Literal["pending", "approved", "rejected", "expired"]
+Ended = Literal["reverted", "promoted", "rolled_back"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeProposal:
+    """One row of ``profile_change_proposals``. ``payload`` is the canonical JSON of the change;
+    ``effective_waves`` 0 means for good. ``applied_version`` is set once it was approved."""
+
+    proposal_id: str
+    requested_by: str
+    profile_id: str
+    base_version: int
+    effective_waves: int
+    payload: str
+    status: ChangeStatus
+    rejection_code: str | None
+    rejection_reason: str | None
+    approved_by: str | None
+    applied_version: int | None
+    created_at: str
+    decided_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """A version that holds for ``horizon_waves`` waves, of which ``waves_begun`` have begun."""
+
+    profile_id: str
+    version: int
+    base_version: int
+    proposal_id: str
+    horizon_waves: int
+    waves_begun: int
+    ended: Ended | None
+    started_at: str
+    ended_at: str | None
+
+    @property
+    def waves_left(self) -> int:
+        """Waves that may still begin under it."""
+        return max(0, self.horizon_waves - self.waves_begun)
+
+
+_CHANGE = (
+    "SELECT proposal_id, requested_by, base_profile_id, base_profile_version, effective_waves,"
+    " proposal_json, status, rejection_code, rejection_reason, approved_by, applied_version,"
+    " created_at, decided_at FROM profile_change_proposals"
+)
+_ADAPTATION = (
+    "SELECT profile_id, version, base_version, proposal_id, horizon_waves, waves_begun, ended,"
+    " started_at, ended_at FROM adaptations"
+)
+
+
+def propose(
+    tx: Tx,
+    *,
+    proposal_id: str,
+    requested_by: str,
+    profile_id: str,
+    base_version: int,
+    effective_waves: int,
+    payload: str,
+) -> ChangeProposal:
+    """A pending change. Idempotent by ``proposal_id``: the row that is there is the answer."""
+    tx.execute(
+        "INSERT INTO profile_change_proposals(proposal_id, requested_by, base_profile_id,"
+        " base_profile_version, effective_waves, proposal_json, status, created_at)"
+        " VALUES (?,?,?,?,?,?,'pending',?) ON CONFLICT(proposal_id) DO NOTHING",
+        (
+            proposal_id,
+            requested_by,
+            profile_id,
+            base_version,
+            effective_waves,
+            payload,
+            tx.now(),
+        ),
+    )
+    return load(tx.connection, proposal_id)
+
+
+def decide(
+    tx: Tx,
+    proposal_id: str,
+    status: Literal["approved", "rejected", "expired"],
+    *,
+    by: str = "",
+    code: str = "",
+    reason: str = "",
+    applied_version: int | None = None,
+) -> ChangeProposal:
+    """End a pending change: a compare-and-set on ``pending``.
+
+    ``by`` is the approving namespace, ``code`` and ``reason`` say why it was rejected. Raises
+    :class:`AlreadyDecided`, :class:`NotFound`.
+    """
+    changed = tx.execute(
+        "UPDATE profile_change_proposals SET status=?, rejection_code=?, rejection_reason=?,"
+        " approved_by=?, applied_version=?, decided_at=? WHERE proposal_id=? AND status='pending'",
+        (
+            status,
+            code if status == "rejected" else None,
+            reason if status == "rejected" else None,
+            by if status == "approved" else None,
+            applied_version,
+            tx.now(),
+            proposal_id,
+        ),
+    )
+    found = load(tx.connection, proposal_id)
+    if changed.rowcount != 1:
+        raise AlreadyDecided(f"The profile change {proposal_id} is {found.status} already.")
+    return found
+
+
+def find(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal | None:
+    """The change of that id, or None."""
+    row = connection.execute(f"{_CHANGE} WHERE proposal_id=?", (proposal_id,)).fetchone()
+    return ChangeProposal(*row) if row else None
+
+
+def load(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal:
+    """The change of that id. Raises :class:`NotFound`."""
+    found = find(connection, proposal_id)
+    if found is None:
+        raise NotFound(
+            f"There is no profile change {proposal_id}; `cockpit profile changes` names them."
+        )
+    return found
+
+
+def changes(connection: sqlite3.Connection, limit: int = 200) -> list[ChangeProposal]:
+    """Changes of every status, newest first."""
+    found = connection.execute(f"{_CHANGE} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
+    return [ChangeProposal(*row) for row in found]
+
+
+def unsettled(connection: sqlite3.Connection, now: str) -> list[tuple[str, str]]:
+    """(id, status of its proposal) of pending changes whose proposal was decided elsewhere, or is
+    pending past its deadline at ``now`` (then ``expired``); oldest first."""
+    found = connection.execute(
+        "SELECT c.proposal_id, CASE p.status WHEN 'pending' THEN 'expired' ELSE p.status END"
+        " FROM profile_change_proposals c JOIN proposals p USING(proposal_id)"
+        " WHERE c.status='pending' AND (p.status<>'pending' OR p.expires_at<=?)"
+        " ORDER BY c.created_at, c.rowid",
+        (now,),
+    )
+    return [(str(identity), str(status)) for identity, status in found]
+
+
+def start(tx: Tx, proposal: ChangeProposal, version: int) -> Adaptation:
+    """The adaptation of an approved change, stored as ``version``.
+
+    A second one for a profile fails on the index that allows one.
+    """
+    tx.execute(
+        "INSERT INTO adaptations(profile_id, version, base_version, proposal_id, horizon_waves,"
+        " started_at) VALUES (?,?,?,?,?,?)",
+        (
+            proposal.profile_id,
+            version,
+            proposal.base_version,
+            proposal.proposal_id,
+            proposal.effective_waves,
+            tx.now(),
+        ),
+    )
+    return of_version(tx.connection, proposal.profile_id, version)
+
+
+def running(connection: sqlite3.Connection, profile_id: str) -> Adaptation | None:
+    """The adaptation of a profile that has not ended, or None."""
+    row = connection.execute(
+        f"{_ADAPTATION} WHERE profile_id=? AND ended IS NULL", (profile_id,)
+    ).fetchone()
+    return Adaptation(*row) if row else None
+
+
+def progress(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] | None:
+    """The adaptation that runs for a profile as a JSON value, or None."""
+    found = running(connection, profile_id)
+    if found is None:
+        return None
+    return {
+        "proposal_id": found.proposal_id,
+        "base_version": found.base_version,
+        "horizon_waves": found.horizon_waves,
+        "waves_begun": found.waves_begun,
+        "waves_left": found.waves_left,
+    }
+
+
+def of_version(connection: sqlite3.Connection, profile_id: str, version: int) -> Adaptation:
+    """The adaptation that ``version`` is. Raises :class:`NotFound`."""
+    row = connection.execute(
+        f"{_ADAPTATION} WHERE profile_id=? AND version=?", (profile_id, version)
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"Version {version} of profile {profile_id!r} is no adaptation.")
+    return Adaptation(*row)
+
+
+def count_wave(tx: Tx, adaptation: Adaptation) -> Adaptation:
+    """One more wave begins under it."""
+    key = (adaptation.profile_id, adaptation.version)
+    tx.execute(
+        "UPDATE adaptations SET waves_begun=waves_begun+1"
+        " WHERE profile_id=? AND version=? AND ended IS NULL",
+        key,
+    )
+    return of_version(tx.connection, *key)
+
+
+def end(tx: Tx, adaptation: Adaptation, how: Ended) -> Adaptation:
+    """End a running adaptation. Raises :class:`AlreadyDecided` when it has ended."""
+    key = (adaptation.profile_id, adaptation.version)
+    changed = tx.execute(
+        "UPDATE adaptations SET ended=?, ended_at=?"
+        " WHERE profile_id=? AND version=? AND ended IS NULL",
+        (how, tx.now(), *key),
+    )
+    found = of_version(tx.connection, *key)
+    if changed.rowcount != 1:
+        raise AlreadyDecided(f"The adaptation {key[0]} version {key[1]} is {found.ended} already.")
+    return found
+
+
+def link_base(tx: Tx, profile_id: str, version: int, base_version: int) -> None:
+    """Record which version another one was made from."""
+    tx.execute(
+        "UPDATE orientation_profiles SET base_version=? WHERE profile_id=? AND version=?",
+        (base_version, profile_id, version),
+    )
+
+
+def detail(proposal: ChangeProposal) -> dict[str, Any]:
+    """What every journal row about a change says of it."""
+    return {
+        "proposal_id": proposal.proposal_id,
+        "profile_id": proposal.profile_id,
+        "base_version": proposal.base_version,
+        "effective_waves": proposal.effective_waves,
+        "requested_by": proposal.requested_by,
+    }

@@ -1,0 +1,301 @@
+"""What a profile says: how the token budget is split, and what weighs how much.
+
+The records, what makes one sound, and the one that comes with the program; :mod:`.profiles` keeps
+their versions. Weights are fixed-point thousandths (1000 is 1.0), so that no float enters a
+comparison. Source: RFC-003 §8.1–8.3, §9.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from importlib import resources
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from cockpit.core.canonical_json import digest
+from cockpit.core.errors import CockpitError
+
+BANDS = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")
+"""The six bands of RFC-003 §9.2, in the order in which screens and packets list them."""
+
+Ranking = Literal["utility", "density"]
+WEIGHT_ONE = 1000
+PRIORITY_MAX = 4 * WEIGHT_ONE
+BUDGET_MAX = 10_000_000
+SHIPPED = "cockpit"
+"""``updated_by`` of a version that came with the program; a newer program may follow it up."""
+
+
+class ProfileInvalid(CockpitError):
+    """A profile that must not be used. The message names the numbers that do not fit."""
+
+    code = "profile_invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Room for one kind of context, in tokens: reserved floor, target, ceiling."""
+
+    name: str
+    min_tokens: int
+    target_tokens: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """Which facts of its source type a rule is about; what is left out does not restrict.
+
+    ``min_utility`` is 0 to 1,000,000; ``max_age_waves`` counts from the wave that first saw the fact.
+    """
+
+    band: str = ""
+    ref_prefix: str = ""
+    min_utility: int = 0
+    max_age_waves: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One attention rule. Weights are thousandths.
+
+    ``priority_weight`` (0–4000) multiplies a fact's utility, ``risk_weight`` (0–1000) adds to it what
+    missing the fact would cost, ``novelty_weight`` (0–1000) is how far an older near-duplicate falls,
+    ``recency_half_life`` the waves after which a fact counts half (0: it does not age).
+    """
+
+    rule_id: str
+    source_type: str
+    predicate: Predicate
+    priority_weight: int
+    novelty_weight: int
+    risk_weight: int
+    recency_half_life: int
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One version of a profile. ``horizon_waves`` 0 means that it has no end."""
+
+    profile_id: str
+    version: int
+    total_token_budget: int
+    horizon_waves: int
+    status: Literal["active", "candidate", "retired"]
+    ranking: Ranking
+    bands: tuple[Band, ...]
+    rules: tuple[Rule, ...]
+    updated_by: str = SHIPPED
+    updated_at: str = ""
+
+    def digest_body(self) -> dict[str, Any]:
+        """What decides a packet, as a JSON value: no who, no when, no status."""
+        return {
+            "total_token_budget": self.total_token_budget,
+            "ranking": self.ranking,
+            "bands": [
+                [band.name, band.min_tokens, band.target_tokens, band.max_tokens]
+                for band in self.bands
+            ],
+            "rules": [
+                [
+                    rule.rule_id,
+                    rule.source_type,
+                    predicate_body(rule.predicate),
+                    rule.priority_weight,
+                    rule.novelty_weight,
+                    rule.risk_weight,
+                    rule.recency_half_life,
+                    rule.enabled,
+                ]
+                for rule in sorted(self.rules, key=lambda rule: rule.rule_id)
+            ],
+        }
+
+    @property
+    def digest(self) -> str:
+        """sha256 of :meth:`digest_body`: two profiles with it equal compile alike."""
+        return _digest(self)
+
+
+@lru_cache(maxsize=16)
+def _digest(profile: Profile) -> str:
+    return digest(profile.digest_body())
+
+
+def check(profile: Profile) -> Profile:
+    """The profile itself if it is sound, else :class:`ProfileInvalid` naming what is not.
+
+    RFC-003 §9.3: all six bands, floor ≤ target ≤ ceiling, the floors together within the budget;
+    weights within their ranges; no two rules of one id.
+    """
+    name = f"Profile {profile.profile_id!r} version {profile.version}"
+    total = profile.total_token_budget
+    if not 1 <= total <= BUDGET_MAX:
+        raise ProfileInvalid(
+            f"{name}: the token budget {total:,} is not between 1 and {BUDGET_MAX:,}."
+        )
+    if profile.ranking not in ("utility", "density"):
+        raise ProfileInvalid(
+            f"{name}: ranking {profile.ranking!r} is neither 'utility' nor 'density'."
+        )
+    if tuple(band.name for band in profile.bands) != BANDS:
+        raise ProfileInvalid(f"{name}: the bands must be {', '.join(BANDS)}, once each, in order.")
+    for band in profile.bands:
+        if not 0 <= band.min_tokens <= band.target_tokens <= band.max_tokens:
+            raise ProfileInvalid(
+                f"{name}: band {band.name} needs 0 ≤ floor ≤ target ≤ ceiling, but has"
+                f" {band.min_tokens:,}, {band.target_tokens:,}, {band.max_tokens:,}."
+            )
+    floors = sum(band.min_tokens for band in profile.bands)
+    if floors > total:
+        raise ProfileInvalid(
+            f"{name}: the floors add up to {floors:,} tokens, more than the budget of {total:,}"
+            f" ({', '.join(f'{band.name} {band.min_tokens:,}' for band in profile.bands)})."
+            f" Raise the budget or lower the floors."
+        )
+    seen: set[str] = set()
+    for rule in profile.rules:
+        if rule.rule_id in seen:
+            raise ProfileInvalid(f"{name}: rule {rule.rule_id!r} is there twice.")
+        seen.add(rule.rule_id)
+        if rule.predicate.band not in ("", *BANDS):
+            raise ProfileInvalid(
+                f"{name}: rule {rule.rule_id!r} is about {rule.predicate.band!r}, which is no band."
+            )
+        for field, value, most in (
+            ("priority_weight", rule.priority_weight, PRIORITY_MAX),
+            ("novelty_weight", rule.novelty_weight, WEIGHT_ONE),
+            ("risk_weight", rule.risk_weight, WEIGHT_ONE),
+            ("recency_half_life", rule.recency_half_life, WEIGHT_ONE),
+        ):
+            if not 0 <= value <= most:
+                raise ProfileInvalid(
+                    f"{name}: rule {rule.rule_id!r} has {field} {value}, outside 0 to {most}."
+                )
+    return profile
+
+
+def scaled(profile: Profile, total_budget: int) -> Profile:
+    """The same profile with its bands scaled to another budget, in whole tokens rounded down.
+
+    Rounding down keeps floor ≤ target ≤ ceiling, and the floors within the budget.
+    """
+    old = profile.total_token_budget
+    bands = tuple(
+        Band(
+            band.name,
+            band.min_tokens * total_budget // old,
+            band.target_tokens * total_budget // old,
+            band.max_tokens * total_budget // old,
+        )
+        for band in profile.bands
+    )
+    return check(replace(profile, total_token_budget=total_budget, bands=bands))
+
+
+def predicate_body(predicate: Predicate) -> dict[str, Any]:
+    """A predicate as a JSON value; what does not restrict is left out."""
+    return {
+        field.name: value
+        for field in fields(Predicate)
+        if (value := getattr(predicate, field.name)) != field.default
+    }
+
+
+def read_predicate(value: Any) -> Predicate:
+    """The inverse of :func:`predicate_body`; a key that is none raises ``msgspec.ValidationError``."""
+    known = {field.name for field in fields(Predicate)}
+    if isinstance(value, dict) and (unknown := sorted(map(str, value.keys() - known))):
+        raise msgspec.ValidationError(
+            f"a predicate has no {', '.join(unknown)} (but {', '.join(sorted(known))})"
+        )
+    return msgspec.convert(value, Predicate)
+
+
+class _BandRow(msgspec.Struct, forbid_unknown_fields=True):
+    floor: Annotated[int, msgspec.Meta(ge=0)]
+    target: Annotated[int, msgspec.Meta(ge=0)]
+    ceiling: Annotated[int, msgspec.Meta(ge=0)]
+
+
+_Weight = Annotated[float, msgspec.Meta(ge=0, le=4)]
+
+
+class _RuleRow(msgspec.Struct, forbid_unknown_fields=True):
+    source: str
+    priority: _Weight = 1.0
+    novelty: _Weight = 0.0
+    risk: _Weight = 0.0
+    half_life: Annotated[int, msgspec.Meta(ge=0)] = 0
+    id: str = ""
+    when: dict[str, Any] = {}
+    enabled: bool = True
+
+
+class _ProfileFile(msgspec.Struct, forbid_unknown_fields=True):
+    budget: int
+    bands: dict[str, _BandRow]
+    rules: tuple[_RuleRow, ...]
+    ranking: Ranking = "utility"
+    horizon: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+
+def parse(text: str, profile_id: str) -> Profile:
+    """A profile from the words of a TOML file, as version 1.
+
+    Raises :class:`ProfileInvalid` with the place of what is wrong.
+    """
+    try:
+        file = msgspec.convert(tomllib.loads(text), _ProfileFile)
+        predicates = [read_predicate(row.when) for row in file.rules]
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ProfileInvalid(f"Profile {profile_id!r} cannot be read: {error}.") from error
+    missing = [name for name in BANDS if name not in file.bands]
+    unknown = [name for name in file.bands if name not in BANDS]
+    if missing or unknown:
+        raise ProfileInvalid(
+            f"Profile {profile_id!r}: bands missing: {', '.join(missing) or 'none'};"
+            f" not a band: {', '.join(unknown) or 'none'}."
+        )
+    rows = {name: file.bands[name] for name in BANDS}
+    return check(
+        Profile(
+            profile_id,
+            1,
+            file.budget,
+            file.horizon,
+            "active",
+            file.ranking,
+            tuple(Band(name, row.floor, row.target, row.ceiling) for name, row in rows.items()),
+            tuple(
+                Rule(
+                    row.id or row.source,
+                    row.source,
+                    when,
+                    thousandths(row.priority),
+                    thousandths(row.novelty),
+                    thousandths(row.risk),
+                    row.half_life,
+                    row.enabled,
+                )
+                for row, when in zip(file.rules, predicates, strict=True)
+            ),
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Profile:
+    """The default profile that comes with the program (RFC-003 §9.2's numbers)."""
+    file = resources.files("cockpit") / "data" / "profiles" / "default.toml"
+    return parse(file.read_text("utf-8"), "default")
+
+
+def thousandths(weight: float) -> int:
+    """A weight as a fixed-point integer: the inverse of dividing by :data:`WEIGHT_ONE`."""
+    return round(weight * WEIGHT_ONE)

@@ -1,0 +1,242 @@
+"""The versions of every profile, in their tables.
+
+A profile is immutable: a change is a new version of the same ``profile_id``, and a wave pins the
+version that it is compiled with. Weights are REAL in the tables, as RFC-003 §8.3 has them, and
+thousandths in memory. Source: RFC-003 §8.1–8.3, §13.3, §16.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import NotFound
+from cockpit.store.context.profile_model import (
+    BANDS,
+    SHIPPED,
+    WEIGHT_ONE,
+    Band,
+    Predicate,
+    Profile,
+    ProfileInvalid,
+    Ranking,
+    Rule,
+    check,
+    predicate_body,
+    read_predicate,
+    scaled,
+    shipped,
+    thousandths,
+)
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+__all__ = [
+    "BANDS",
+    "Band",
+    "Predicate",
+    "Profile",
+    "ProfileInvalid",
+    "Ranking",
+    "Rule",
+    "current",
+    "ensure_default",
+    "first",
+    "history",
+    "insert_version",
+    "load",
+    "scaled",
+    "shipped",
+]
+
+
+def first(total_budget: int) -> Profile:
+    """The shipped profile for a budget: what a first session there would get."""
+    profile = shipped()
+    if total_budget == profile.total_token_budget:
+        return profile
+    return replace(scaled(profile, total_budget), profile_id=f"default-{total_budget}")
+
+
+def ensure_default(tx: Tx, total_budget: int) -> Profile:
+    """The current default profile for a budget; made from the shipped one where there is none.
+
+    Each budget has its own profile id (``default``, ``default-60000``), so that processes with
+    different settings do not turn out each other's version. A shipped version that nobody changed is
+    followed up when the program brings another.
+    """
+    profile = first(total_budget)
+    known = _newest(tx.connection, profile.profile_id)
+    if known is not None and (known.updated_by != SHIPPED or known.digest == profile.digest):
+        return current(tx.connection, profile.profile_id)
+    return insert_version(tx, replace(profile, version=known.version + 1 if known else 1))
+
+
+def insert_version(tx: Tx, profile: Profile) -> Profile:
+    """Store the next version; an active one retires the version that was active before.
+
+    Versions of a profile are 1, 2, 3, … without gaps (RFC-003 §13.3): any other number raises
+    :class:`ProfileInvalid`, as does an unsound profile. Returns it as stored: rules by id, with its
+    moment.
+    """
+    check(profile)
+    newest = _newest(tx.connection, profile.profile_id)
+    expected = newest.version + 1 if newest else 1
+    if profile.version != expected:
+        raise ProfileInvalid(
+            f"Profile {profile.profile_id!r}: the next version is {expected}, not"
+            f" {profile.version}. Somebody changed it meanwhile; start from the current version."
+        )
+    rules = tuple(sorted(profile.rules, key=lambda rule: rule.rule_id))
+    stored = replace(profile, rules=rules, updated_at=tx.now())
+    if stored.status == "active":
+        tx.execute(
+            "UPDATE orientation_profiles SET status='retired'"
+            " WHERE profile_id=? AND status='active'",
+            (stored.profile_id,),
+        )
+    key = (stored.profile_id, stored.version)
+    tx.execute(
+        "INSERT INTO orientation_profiles(profile_id, version, total_token_budget, horizon_waves,"
+        " status, ranking, updated_by, updated_at) VALUES (?,?,?,?,?,?,?,?)",
+        (
+            *key,
+            stored.total_token_budget,
+            stored.horizon_waves,
+            stored.status,
+            stored.ranking,
+            stored.updated_by,
+            stored.updated_at,
+        ),
+    )
+    tx.connection.executemany(
+        "INSERT INTO orientation_budget_bands VALUES (?,?,?,?,?,?)",
+        [
+            (*key, band.name, band.min_tokens, band.target_tokens, band.max_tokens)
+            for band in stored.bands
+        ],
+    )
+    tx.connection.executemany(
+        "INSERT INTO attention_rules VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        [
+            (
+                rule.rule_id,
+                *key,
+                rule.source_type,
+                canonical_json(predicate_body(rule.predicate)),
+                rule.priority_weight / WEIGHT_ONE,
+                rule.novelty_weight / WEIGHT_ONE,
+                rule.risk_weight / WEIGHT_ONE,
+                rule.recency_half_life,
+                int(rule.enabled),
+                stored.updated_at,
+            )
+            for rule in stored.rules
+        ],
+    )
+    tx.journal(
+        Action.PROFILE_CREATED,
+        profile_id=stored.profile_id,
+        profile_version=stored.version,
+        detail={"profile_id": stored.profile_id, "version": stored.version},
+    )
+    return stored
+
+
+def current(connection: sqlite3.Connection, profile_id: str) -> Profile:
+    """The active version. Raises :class:`~cockpit.core.errors.NotFound`."""
+    row = connection.execute(
+        "SELECT version FROM orientation_profiles WHERE profile_id=? AND status='active'",
+        (profile_id,),
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"No profile {profile_id!r} is active.")
+    return load(connection, profile_id, row[0])
+
+
+def load(connection: sqlite3.Connection, profile_id: str, version: int) -> Profile:
+    """One version, whatever its status. Raises :class:`~cockpit.core.errors.NotFound`."""
+    row = connection.execute(
+        "SELECT total_token_budget, horizon_waves, status, ranking, updated_by, updated_at"
+        " FROM orientation_profiles WHERE profile_id=? AND version=?",
+        (profile_id, version),
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"There is no profile {profile_id!r} version {version}.")
+    rooms = connection.execute(
+        "SELECT band, min_tokens, target_tokens, max_tokens FROM orientation_budget_bands"
+        " WHERE profile_id=? AND profile_version=?",
+        (profile_id, version),
+    )
+    rules = connection.execute(
+        "SELECT rule_id, source_type, predicate_json, priority_weight, novelty_weight, risk_weight,"
+        " recency_half_life, enabled FROM attention_rules"
+        " WHERE profile_id=? AND profile_version=? ORDER BY rule_id",
+        (profile_id, version),
+    )
+    return _profile(profile_id, version, row, tuple(rooms), tuple(rules))
+
+
+@lru_cache(maxsize=16)
+def _profile(
+    profile_id: str,
+    version: int,
+    row: tuple[Any, ...],
+    rooms: tuple[tuple[str, int, int, int], ...],
+    rules: tuple[tuple[str, str, str, float, float, float, int, int], ...],
+) -> Profile:
+    """The checked profile of these rows; the same object for the same rows."""
+    budget, horizon, status, ranking, updated_by, updated_at = row
+    bands = {name: Band(name, *room) for name, *room in rooms}
+    return check(
+        Profile(
+            profile_id,
+            version,
+            budget,
+            horizon,
+            status,
+            ranking,
+            tuple(bands[name] for name in BANDS if name in bands),
+            tuple(_rule(rule) for rule in rules),
+            updated_by,
+            updated_at,
+        )
+    )
+
+
+def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
+    rule_id, source_type, predicate, priority, novelty, risk, half_life, enabled = row
+    try:
+        return Rule(
+            rule_id,
+            source_type,
+            read_predicate(msgspec.json.decode(predicate)),
+            thousandths(priority),
+            thousandths(novelty),
+            thousandths(risk),
+            half_life,
+            bool(enabled),
+        )
+    except (ValueError, OverflowError) as error:
+        raise ProfileInvalid(f"Rule {rule_id!r} cannot be read: {error}.") from error
+
+
+def history(connection: sqlite3.Connection, profile_id: str) -> tuple[Profile, ...]:
+    """Every version, oldest first; empty where the profile is unknown."""
+    found = connection.execute(
+        "SELECT version FROM orientation_profiles WHERE profile_id=? ORDER BY version",
+        (profile_id,),
+    ).fetchall()
+    return tuple(load(connection, profile_id, version) for (version,) in found)
+
+
+def _newest(connection: sqlite3.Connection, profile_id: str) -> Profile | None:
+    (version,) = connection.execute(
+        "SELECT max(version) FROM orientation_profiles WHERE profile_id=?", (profile_id,)
+    ).fetchone()
+    return None if version is None else load(connection, profile_id, version)

@@ -1,0 +1,249 @@
+"""Pruning: facts and packets of sessions that ended long ago, archived before they are deleted.
+
+The archive is a compressed file of JSON lines, whole and on disk before the first row goes. The journal
+is left as it is and stays verifiable; the record of a pruned wave keeps its packet's id and digest there.
+What a session needs that may still go on is never touched: a fact goes only when no session has it any
+more. Source: RFC-003 §17.5; records page of the design.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import StoreError, StoreUnwritable
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+ENDED = ("completed", "failed", "stopped")
+TABLES = ("orientation_packets", "session_facts", "observed_facts")
+"""What is archived and deleted, in the order in which it goes."""
+
+BATCH = 10_000
+"""Facts that go in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What went: sessions by id, rows by table. ``archive`` is None when there was nothing to do."""
+
+    sessions: tuple[str, ...]
+    packets: int
+    links: int
+    facts: int
+    archive: Path | None
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "sessions": list(self.sessions),
+            "packets": self.packets,
+            "links": self.links,
+            "facts": self.facts,
+            "archive": self.archive.name if self.archive else "",
+        }
+
+
+def due(connection: sqlite3.Connection, before: str) -> list[str]:
+    """Sessions that ended, did not change since ``before`` (a stamp) and still have facts.
+
+    One whose last wave is open (it was stopped, or failed and may be tried again) has not ended.
+    """
+    found = connection.execute(
+        "SELECT session_id FROM sessions WHERE status IN (?,?,?) AND updated_at<?"
+        " AND lease_owner IS NULL AND NOT EXISTS (SELECT 1 FROM wave_runs o"
+        " WHERE o.session_id=sessions.session_id AND o.phase NOT IN ('completed','failed_terminal'))"
+        " AND (EXISTS (SELECT 1 FROM session_facts f"
+        " WHERE f.session_id=sessions.session_id) OR EXISTS (SELECT 1 FROM wave_runs w"
+        " JOIN orientation_packets p USING (wave_id) WHERE w.session_id=sessions.session_id))"
+        " ORDER BY updated_at, session_id",
+        (*ENDED, before),
+    )
+    return [str(session_id) for (session_id,) in found]
+
+
+def prune(store: Store, before: str, *, dry_run: bool = False) -> Pruned:
+    """Archive and delete what sessions that ended before ``before`` leave behind.
+
+    A crash at any point loses nothing: either the archive is not whole yet and nothing was deleted,
+    or running it again deletes the rest. Raises :class:`StoreUnwritable` when the archive cannot be
+    written; then nothing was deleted.
+    """
+    sessions = store.read_now(lambda connection: due(connection, before))
+    counts = store.read_now(lambda connection: _counts(connection, sessions))
+    if dry_run or not sessions:
+        return Pruned(tuple(sessions), *counts, archive=None)
+    archive, kept = store.read_now(lambda connection: _archived(connection, store, sessions))
+    gone = store.write_now(lambda tx: _forget(tx, sessions, before))
+    facts = 0
+    for start in range(0, len(kept), BATCH):
+        facts += store.write_now(partial(_forget_facts, archived=kept[start : start + BATCH]))
+    done = Pruned(gone, counts[0], counts[1], facts, archive)
+    store.write_now(lambda tx: tx.journal(Action.STORE_PRUNED, actor="person", detail=done.body()))
+    return done
+
+
+def restore(store: Store, archive: Path) -> int:
+    """Put an archive's rows back where they are missing; returns how many were."""
+    try:
+        with gzip.open(archive, "rt", encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+    except (OSError, ValueError, EOFError) as error:
+        raise StoreError(f"{archive} is no archive of cockpit's, or not whole: {error}.") from error
+
+    def step(tx: Tx) -> int:
+        back = 0
+        # Facts first: links refer to them.
+        for table in reversed(TABLES):
+            for row in (row for row in rows if row["table"] == table):
+                back += _put_back(tx, table, row["row"])
+        tx.journal(
+            Action.STORE_RESTORED, actor="person", detail={"archive": archive.name, "rows": back}
+        )
+        return back
+
+    return store.write_now(step)
+
+
+def was_pruned(connection: sqlite3.Connection, session_id: str) -> bool:
+    """Whether the session has waves but no facts left: it cannot go on before they are restored."""
+    (facts, waves) = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM session_facts WHERE session_id=:s),"
+        " EXISTS (SELECT 1 FROM wave_runs WHERE session_id=:s AND phase='completed')",
+        {"s": session_id},
+    ).fetchone()
+    return bool(waves and not facts)
+
+
+def _put_back(tx: Tx, table: str, row: dict[str, Any]) -> int:
+    known = [str(column[1]) for column in tx.execute(f"PRAGMA table_info({table})")]
+    if set(row) - set(known):
+        raise StoreError(f"The archive's {table} has columns that this cockpit does not know.")
+    columns, marks = ", ".join(row), ",".join("?" * len(row))
+    done = tx.execute(
+        f"INSERT INTO {table}({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING",  # noqa: S608 - our tables, columns checked above
+        tuple(row.values()),
+    )
+    return done.rowcount
+
+
+def _counts(connection: sqlite3.Connection, sessions: Sequence[str]) -> tuple[int, int, int]:
+    packets = links = 0
+    for session_id in sessions:
+        (some,) = connection.execute(
+            "SELECT count(*) FROM orientation_packets JOIN wave_runs USING (wave_id)"
+            " WHERE session_id=?",
+            (session_id,),
+        ).fetchone()
+        packets += int(some)
+        (some,) = connection.execute(
+            "SELECT count(*) FROM session_facts WHERE session_id=?", (session_id,)
+        ).fetchone()
+        links += int(some)
+    return packets, links, len(_only_theirs(connection, sessions))
+
+
+def _only_theirs(connection: sqlite3.Connection, sessions: Sequence[str]) -> list[str]:
+    """Facts that no other session has, and those that no session has any more."""
+    inside = set(sessions)
+    outside = {
+        fact_id
+        for fact_id, session_id in connection.execute(
+            "SELECT fact_id, session_id FROM session_facts"
+        )
+        if session_id not in inside
+    }
+    found = connection.execute("SELECT fact_id FROM observed_facts ORDER BY fact_id")
+    return [fact_id for (fact_id,) in found if fact_id not in outside]
+
+
+def _archived(
+    connection: sqlite3.Connection, store: Store, sessions: Sequence[str]
+) -> tuple[Path, list[str]]:
+    """Write the archive whole: a private file under a name of its own, synced with its folder.
+
+    Returns it with the facts that are in it: only those may go.
+    """
+    kept = _only_theirs(connection, sessions)
+    folder = store.path.parent / "archive"
+    moment = store.clock.now().strftime("%Y%m%dT%H%M%S%f")
+    target = folder / f"prune-{moment}.jsonl.gz"
+    part = target.with_suffix(".part")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as raw:
+            with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as file:
+                for table, row in _rows(connection, sessions, kept):
+                    file.write(f"{canonical_json({'table': table, 'row': row})}\n".encode())
+            raw.flush()
+            os.fsync(raw.fileno())
+        part.rename(target)
+        entry = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(entry)
+        finally:
+            os.close(entry)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise StoreUnwritable(
+            f"The archive {target} cannot be written: {error.strerror or error}. Nothing was deleted."
+        ) from error
+    return target, kept
+
+
+def _rows(
+    connection: sqlite3.Connection, sessions: Sequence[str], kept: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    for session_id in sessions:
+        yield from _table(
+            connection,
+            "orientation_packets",
+            "wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)",
+            session_id,
+        )
+        yield from _table(connection, "session_facts", "session_id=?", session_id)
+    for fact_id in kept:
+        yield from _table(connection, "observed_facts", "fact_id=?", fact_id)
+
+
+def _table(
+    connection: sqlite3.Connection, table: str, where: str, value: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    found = connection.execute(f"SELECT * FROM {table} WHERE {where}", (value,))  # noqa: S608 - ours
+    names = [column[0] for column in found.description]
+    for row in found:
+        yield table, dict(zip(names, row, strict=True))
+
+
+def _forget(tx: Tx, sessions: Sequence[str], before: str) -> tuple[str, ...]:
+    """Delete packets and links of the sessions that are still due: one may have gone on meanwhile."""
+    still = set(due(tx.connection, before))
+    gone = tuple(session_id for session_id in sessions if session_id in still)
+    tx.execute("INSERT INTO pruning VALUES (1)")
+    for session_id in gone:
+        tx.execute(
+            "DELETE FROM orientation_packets WHERE wave_id IN"
+            " (SELECT wave_id FROM wave_runs WHERE session_id=?)",
+            (session_id,),
+        )
+        tx.execute("DELETE FROM session_facts WHERE session_id=?", (session_id,))
+    tx.execute("DELETE FROM pruning")
+    return gone
+
+
+def _forget_facts(tx: Tx, archived: Sequence[str]) -> int:
+    """Delete archived facts that no session has now."""
+    # One look at the links for the whole batch: they have no index by fact, which every ingest would pay.
+    linked = {fact_id for (fact_id,) in tx.execute("SELECT DISTINCT fact_id FROM session_facts")}
+    free = [fact_id for fact_id in archived if fact_id not in linked]
+    tx.connection.executemany("DELETE FROM observed_facts WHERE fact_id=?", [(f,) for f in free])
+    return len(free)

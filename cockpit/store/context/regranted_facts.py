@@ -1,0 +1,105 @@
+"""Facts that were granted again: what a packet had left out or shortened, and was asked for anew.
+
+To look again at what the session has already finds the same fact, which would be left out again. So
+it is linked anew, as fresh as what this wave found first and at the highest utility, and held in full
+in the packet of this wave as far as there is room; from the next wave on it competes like any other.
+What past waves knew stays as it was. Source: RFC-003 §8.7 (missed signals); design of Orient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from cockpit.store.context.facts import UTILITY_MAX, Look, Placed, chunks, link
+from cockpit.store.context.profile_model import Profile
+from cockpit.store.db.transaction import Tx
+
+
+def lift(tx: Tx, look: Look, places: Mapping[str, Placed]) -> None:
+    """Link facts anew, by id, that the session has from an earlier wave. ``seen_at`` marks them."""
+    pins: list[tuple[int | None, int | None, str, int, int]] = []
+    for marks, chunk in chunks(list(places)):
+        live = "session_id=? AND superseded_at IS NULL AND fact_id IN"
+        for identity, since, until in tx.execute(
+            f"SELECT fact_id, pinned_from, pinned_until FROM session_facts WHERE {live} ({marks})",  # noqa: S608 - only question marks
+            (look.session_id, *chunk),
+        ):
+            pins.append((since, until, look.session_id, look.ordinal, places[identity][0]))
+        tx.execute(
+            f"UPDATE session_facts SET superseded_at=? WHERE {live} ({marks})",  # noqa: S608 - only question marks
+            (look.ordinal, look.session_id, *chunk),
+        )
+    link(
+        tx,
+        look,
+        {
+            identity: (position, job, replace(fact, utility=UTILITY_MAX))
+            for identity, (position, job, fact) in places.items()
+        },
+    )
+    tx.connection.executemany(
+        f"UPDATE session_facts SET pinned_from=?, pinned_until=?, seen_at={look.ordinal}"  # noqa: S608 - a whole number
+        " WHERE session_id=? AND ordinal=? AND position=?",
+        pins,
+    )
+
+
+def put_back(tx: Tx, look: Look, first: int) -> None:
+    """Before what stands from the place ``first`` on is unlinked: what was lifted there is again as
+    an earlier wave left it, and seen."""
+    found = tx.execute(
+        "SELECT fact_id FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?"
+        " AND seen_at=ordinal",
+        (look.session_id, look.ordinal, first),
+    ).fetchall()
+    for (identity,) in found:
+        place = (look.session_id, look.ordinal, identity)
+        tx.execute(
+            "DELETE FROM session_facts WHERE session_id=? AND ordinal=? AND fact_id=?", place
+        )
+        tx.execute(
+            "UPDATE session_facts SET superseded_at=NULL, seen_at=:ordinal WHERE session_id=:session"
+            " AND fact_id=:fact AND superseded_at=:ordinal",
+            {"session": look.session_id, "ordinal": look.ordinal, "fact": identity},
+        )
+
+
+def hold(tx: Tx, look: Look, pinned_profile: Callable[[], Profile]) -> int:
+    """Pin what was granted again for this one wave, in the order of its places, each that fits into
+    its band's ceiling and beside the floors of the other bands; returns how many.
+
+    Call it when all that the wave pins is stored. The profile is read where it is needed.
+    """
+    lifted = tx.execute(
+        "SELECT position, band, tokens_full FROM session_facts WHERE session_id=? AND ordinal=?"
+        " AND seen_at=ordinal AND superseded_at IS NULL AND pinned_from IS NULL ORDER BY position",
+        (look.session_id, look.ordinal),
+    ).fetchall()
+    if not lifted:
+        return 0
+    profile = pinned_profile()
+    held = dict(
+        tx.execute(
+            "SELECT band, sum(tokens_full) FROM session_facts WHERE session_id=:session"
+            " AND superseded_at IS NULL AND pinned_from<=:ordinal"
+            " AND (pinned_until IS NULL OR pinned_until>:ordinal) GROUP BY band",
+            {"session": look.session_id, "ordinal": look.ordinal},
+        ).fetchall()
+    )
+    bands = {band.name: band for band in profile.bands}
+    reserved = sum(max(band.min_tokens, held.get(band.name, 0)) for band in profile.bands)
+    kept: list[tuple[int, int, str, int, int]] = []
+    for position, name, tokens in lifted:
+        band, now = bands[name], held.get(name, 0)
+        more = max(band.min_tokens, now + tokens) - max(band.min_tokens, now)
+        if now + tokens <= band.max_tokens and reserved + more <= profile.total_token_budget:
+            held[name] = now + tokens
+            reserved += more
+            kept.append((look.ordinal, look.ordinal + 1, look.session_id, look.ordinal, position))
+    tx.connection.executemany(
+        "UPDATE session_facts SET pinned_from=?, pinned_until=?"
+        " WHERE session_id=? AND ordinal=? AND position=?",
+        kept,
+    )
+    return len(kept)

@@ -1,0 +1,263 @@
+"""Feedback: how good a wave's decision was, as far as is known by now.
+
+Rows are appended: when a later outcome changes the picture, a new row of the same wave says so, and
+the newest counts. Source: RFC-003 §8.7, §6.5; design of Learn.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import NotFound
+from cockpit.core.secrets import mask_value
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+VERDICTS = ("good", "bad")
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A fact that the agent had to ask for although the session had it.
+
+    ``item`` is what was asked, ``held`` how the packet had the fact: ``dropped``, or the lower level
+    it was shortened to. ``tokens`` is the whole fact's.
+    """
+
+    item: str
+    fact_id: str
+    source_type: str
+    source_ref: str
+    band: str
+    held: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A person's own verdict on a wave: ``good`` or ``bad``, with their words."""
+
+    verdict: str
+    words: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What is known of a wave's decision.
+
+    ``score`` is 0 to 1, or None where nothing can be told. ``measures`` are its parts by name, each 0
+    to 1. ``regrets`` says why the decision turned out wrong; empty when it did not.
+    """
+
+    score: float | None
+    measures: Mapping[str, float]
+    missed: tuple[Missed, ...] = ()
+    regrets: tuple[str, ...] = ()
+    operator: Operator | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """One row of ``orientation_feedback``, with the wave that it is about."""
+
+    feedback_id: str
+    session_id: str
+    wave_id: str
+    ordinal: int
+    packet_id: str
+    profile_id: str
+    profile_version: int | None
+    judged: Judged
+    created_at: str
+
+
+_SELECT = (
+    "SELECT feedback_id, session_id, f.wave_id, ordinal, packet_id, profile_id,"
+    " orientation_profile_version, decision_quality_score, measures_json, missed_signal_flags,"
+    " regret_flags, operator_feedback, f.created_at"
+    " FROM orientation_feedback f JOIN wave_runs w USING(wave_id) JOIN sessions USING(session_id)"
+)
+_NEWEST = " f.rowid=(SELECT max(g.rowid) FROM orientation_feedback g WHERE g.wave_id=f.wave_id)"
+
+
+def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Feedback:
+    """Store what is known of a wave now, and journal ``feedback.recorded``.
+
+    Raises :class:`NotFound` for a wave that has no packet: it oriented on nothing that could be judged.
+    """
+    row = tx.execute(
+        "SELECT session_id, ordinal, orientation_packet_id, profile_id, orientation_profile_version,"
+        " w.trace_id, (SELECT count(*) FROM orientation_feedback f WHERE f.wave_id=w.wave_id)"
+        " FROM wave_runs w JOIN sessions USING(session_id) WHERE wave_id=?",
+        (wave_id,),
+    ).fetchone()
+    if row is None or row[2] is None:
+        raise NotFound(
+            f"Wave {wave_id} has no packet: it did not come as far as Orient, and there is nothing"
+            " to judge yet."
+        )
+    session_id, ordinal, packet_id, profile_id, version, trace_id, before = row
+    known = latest(tx.connection, wave_id) if judged.regrets else None
+    operator = judged.operator and _operator_body(judged.operator)
+    missed = [_missed_body(signal) for signal in judged.missed]
+    feedback_id, now = f"fb-{wave_id}-{before + 1}", tx.now()
+    tx.execute(
+        "INSERT INTO orientation_feedback(feedback_id, wave_id, packet_id, decision_quality_score,"
+        " missed_signal_flags, operator_feedback, created_at, regret_flags, measures_json)"
+        " VALUES (?,?,?,?,?,?,?,?,?)",
+        (
+            feedback_id,
+            wave_id,
+            packet_id,
+            judged.score,
+            canonical_json(missed),
+            None if operator is None else canonical_json(mask_value(operator)),
+            now,
+            canonical_json(list(judged.regrets)),
+            canonical_json(dict(judged.measures)),
+        ),
+    )
+    tx.journal(
+        Action.FEEDBACK_RECORDED,
+        actor=actor,
+        session_id=session_id,
+        wave_id=wave_id,
+        trace_id=trace_id,
+        packet_id=packet_id,
+        profile_id=profile_id,
+        profile_version=version,
+        detail={
+            "wave_id": wave_id,
+            "ordinal": ordinal,
+            "decision_quality_score": judged.score,
+            "measures": dict(judged.measures),
+            "missed_signals": missed,
+            # Once for a decision, however often it is judged: what counts regrets adds this up.
+            "regret": bool(judged.regrets) and not (known and known.judged.regrets),
+            "regrets": list(judged.regrets),
+            "operator": operator,
+        },
+    )
+    return Feedback(
+        feedback_id, session_id, wave_id, ordinal, packet_id, profile_id, version, judged, now
+    )
+
+
+def load(connection: sqlite3.Connection, feedback_id: str) -> Feedback:
+    """The row of that id. Raises :class:`NotFound`."""
+    row = connection.execute(f"{_SELECT} WHERE feedback_id=?", (feedback_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no feedback {feedback_id}; `cockpit feedback list` names it.")
+    return _read(row)
+
+
+def latest(connection: sqlite3.Connection, wave_id: str) -> Feedback | None:
+    """What counts for a wave: its newest row, or None while there is none."""
+    found = of_waves(connection, [wave_id])
+    return found.get(wave_id)
+
+
+def of_waves(connection: sqlite3.Connection, wave_ids: Sequence[str]) -> dict[str, Feedback]:
+    """The newest row of each of these waves, by wave."""
+    marks = ",".join("?" * len(wave_ids))
+    found = connection.execute(
+        f"{_SELECT} WHERE f.wave_id IN ({marks}) AND{_NEWEST}",
+        tuple(wave_ids),
+    )
+    return {row[2]: _read(row) for row in found}
+
+
+def history(connection: sqlite3.Connection, wave_id: str) -> list[Feedback]:
+    """Every row of a wave, oldest first: how the picture changed."""
+    found = connection.execute(f"{_SELECT} WHERE f.wave_id=? ORDER BY f.rowid", (wave_id,))
+    return [_read(row) for row in found]
+
+
+def of_version(
+    connection: sqlite3.Connection, profile_id: str, version: int, limit: int = 1000
+) -> list[Feedback]:
+    """The newest row of each wave that ran under a profile's version, newest wave first."""
+    found = connection.execute(
+        f"{_SELECT} WHERE profile_id=? AND orientation_profile_version=? AND{_NEWEST}"
+        " ORDER BY w.created_at DESC, w.rowid DESC LIMIT ?",
+        (profile_id, version, limit),
+    )
+    return [_read(row) for row in found]
+
+
+def recent(
+    connection: sqlite3.Connection, session_id: str | None = None, limit: int = 50
+) -> list[Feedback]:
+    """The newest row of each wave (of a session), newest wave first."""
+    where, values = ("", ()) if session_id is None else (" session_id=? AND", (session_id,))
+    found = connection.execute(
+        f"{_SELECT} WHERE{where}{_NEWEST} ORDER BY w.created_at DESC, w.rowid DESC LIMIT ?",
+        (*values, limit),
+    )
+    return [_read(row) for row in found]
+
+
+def body(found: Feedback) -> dict[str, Any]:
+    """The row as a JSON value, as commands and interfaces give it out."""
+    judged = found.judged
+    return {
+        "feedback_id": found.feedback_id,
+        "session_id": found.session_id,
+        "wave_id": found.wave_id,
+        "ordinal": found.ordinal,
+        "packet_id": found.packet_id,
+        "profile_id": found.profile_id,
+        "profile_version": found.profile_version,
+        "decision_quality_score": judged.score,
+        "measures": dict(judged.measures),
+        "missed_signals": [_missed_body(signal) for signal in judged.missed],
+        "regret": bool(judged.regrets),
+        "regrets": list(judged.regrets),
+        "operator": judged.operator and _operator_body(judged.operator),
+        "created_at": found.created_at,
+    }
+
+
+def _missed_body(signal: Missed) -> dict[str, Any]:
+    return {
+        "item": signal.item,
+        "fact_id": signal.fact_id,
+        "source_type": signal.source_type,
+        "source_ref": signal.source_ref,
+        "band": signal.band,
+        "held": signal.held,
+        "tokens": signal.tokens,
+    }
+
+
+def _operator_body(operator: Operator) -> dict[str, Any]:
+    return {"verdict": operator.verdict, "words": operator.words, "by": operator.by}
+
+
+def _read(row: tuple[Any, ...]) -> Feedback:
+    feedback_id, session_id, wave_id, ordinal, packet_id, profile_id, version = row[:7]
+    score, measures, missed, regrets, operator, created_at = row[7:]
+    judged = Judged(
+        score,
+        json.loads(measures),
+        tuple(Missed(**signal) for signal in json.loads(missed or "[]")),
+        tuple(json.loads(regrets)),
+        Operator(**json.loads(operator)) if operator else None,
+    )
+    return Feedback(
+        feedback_id,
+        session_id,
+        wave_id,
+        ordinal,
+        packet_id,
+        profile_id,
+        version,
+        judged,
+        created_at,
+    )

@@ -1,0 +1,1 @@
+"""The SQLite file: connections, the writer thread, transactions, migrations."""

@@ -1,0 +1,194 @@
+"""Opening the file: pragmas, modes, and SQLite's errors turned into ours."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cockpit.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreUnwritable
+
+BUSY_TIMEOUT_MS = 10_000
+_WAL_ATTEMPTS = 50
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+_UNWRITABLE = {
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+}
+_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DOOMING = _BUSY | _FULL | _UNWRITABLE | _CORRUPT
+
+
+def connect(
+    path: Path,
+    *,
+    durable: bool = True,
+    read_only: bool = False,
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+    factory: type[sqlite3.Connection] = sqlite3.Connection,
+) -> sqlite3.Connection:
+    """A connection in autocommit mode with our pragmas; transactions are begun explicitly.
+
+    ``durable`` False is for streamed text alone: ``synchronous=NORMAL``. ``factory`` is the class of
+    the connection. Raises the typed errors of :mod:`cockpit.core.errors`; a file that is a link, or
+    has one beside it where SQLite would write, is refused.
+    """
+    with translated(path):
+        _check(path)
+        if not read_only:
+            _make_private(path)
+        uri = f"{path.as_uri()}{'?mode=ro' if read_only else ''}"
+        connection = sqlite3.connect(
+            uri,
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            timeout=busy_timeout_ms / 1000,
+            factory=factory,
+        )
+        try:
+            connection.execute(f"PRAGMA busy_timeout={busy_timeout_ms}")
+            if not read_only:
+                _into_wal(connection)
+            connection.execute("PRAGMA foreign_keys=ON")
+            # So that what REPLACE removes meets the triggers that keep it.
+            connection.execute("PRAGMA recursive_triggers=ON")
+            connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            connection.execute("PRAGMA temp_store=MEMORY")
+            connection.execute("PRAGMA cache_size=-16000")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _into_wal(connection: sqlite3.Connection) -> None:
+    """Set WAL, also while other processes do it to the same fresh file."""
+    for _ in range(_WAL_ATTEMPTS):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _BUSY:
+                raise
+        # SQLite does not wait for the lock that the change takes; for a transaction's it does.
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _check(path: Path) -> None:
+    for place in _files(path):
+        try:
+            mode = place.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(mode):
+            kind = "a link" if stat.S_ISLNK(mode) else "no plain file"
+            raise StoreUnwritable(
+                f"{place} is {kind}; cockpit keeps its state in files of its own, inside the project."
+                " Move it away and start again."
+            )
+
+
+def _make_private(path: Path) -> None:
+    """The file, made where it is missing, and what SQLite wrote beside it: for the owner only."""
+    try:
+        # Never opened where it exists: closing it would drop this process's locks on it.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        for place in _files(path):
+            _narrow(place)
+
+
+def _narrow(place: Path) -> None:
+    try:
+        found = place.stat()
+    except FileNotFoundError:
+        return
+    if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+        place.chmod(0o600)
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    return (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")))
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's and the system's errors into typed ones that tell a person what to do."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeEncodeError) as error:
+        ours = typed(path, error)
+        if ours is error:
+            raise
+        raise ours from error
+    except OSError as error:
+        raise StoreUnwritable(
+            f"{path} cannot be used: {error.strerror or error}. Check its folder's permissions."
+        ) from error
+
+
+def dooms(error: BaseException) -> bool:
+    """Whether an error says that the file, the disk or the lock is at fault and not the statement:
+    then nothing of the transaction can be kept."""
+    return _code(error) in _DOOMING
+
+
+def typed(path: Path, error: BaseException) -> BaseException:
+    """The error for a person behind one of SQLite's; any other error is given back as it is."""
+    if isinstance(error, UnicodeEncodeError):
+        made: StoreError = StoreError(
+            f"{path}: this text is not Unicode and is not stored: {error}."
+        )
+    elif isinstance(error, sqlite3.Error):
+        found = _about(path, error)
+        if found is None:
+            return error
+        made = found
+    else:
+        return error
+    made.__cause__ = error
+    return made
+
+
+def _about(path: Path, error: sqlite3.Error) -> StoreError | None:
+    words, code = str(error), _code(error)
+    if code in _BUSY:
+        return StoreBusy(
+            f"{path} is locked by another process, and stayed so. Nothing was changed; try again, "
+            "and close a program that keeps the file open."
+        )
+    if code in _FULL:
+        return StoreUnwritable(
+            f"{path} could not be written: {words}. Nothing of this step was stored; "
+            "free some disk space and try again."
+        )
+    if code in _UNWRITABLE:
+        return StoreUnwritable(
+            f"{path} cannot be opened for writing: {words}. Check the permissions of the file and "
+            "of its folder."
+        )
+    if code in _CORRUPT:
+        return StoreCorrupt(
+            f"{path} is damaged or not a cockpit database ({words}). Move it away and start again, or "
+            "put back a copy from the backups beside it."
+        )
+    if isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError)):
+        return None
+    return StoreError(f"{path}: {words}")
+
+
+def _code(error: BaseException) -> int | None:
+    """SQLite's primary result code, where the error has one."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else None

@@ -1,0 +1,157 @@
+"""Migrations: numbered SQL files, each applied in one transaction and recorded by checksum."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.clock import Clock, stamp
+from cockpit.core.errors import StoreCorrupt, StoreTooNew, StoreUnwritable
+
+KEPT_BACKUPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One file: ``name`` is ``0001_spine``, ``checksum`` the sha256 of its text."""
+
+    name: str
+    sql: str
+    checksum: str
+
+
+@cache
+def shipped() -> tuple[Migration, ...]:
+    """The migrations of this version, in order."""
+    # By path: importlib.resources costs a start more than all the rest of opening a store.
+    files = sorted(Path(__file__).with_name("migrations").glob("*.sql"))
+    texts = [(file.stem, file.read_text("utf-8")) for file in files]
+    return tuple(Migration(name, sql, text_digest(sql)) for name, sql in texts)
+
+
+def migrate(
+    connection: sqlite3.Connection,
+    path: Path,
+    clock: Clock,
+    migrations: tuple[Migration, ...] | None = None,
+    *,
+    record: Callable[[sqlite3.Connection, tuple[str, ...]], None] | None = None,
+) -> tuple[str, ...]:
+    """Bring the file up to this version; returns the names applied (none: it was current).
+
+    A copy of a file that has content is kept beside it first. ``record`` is called with the names in
+    the same transaction. Raises :class:`StoreTooNew` for a file
+    of a newer cockpit and :class:`StoreCorrupt` when a recorded migration differs from ours.
+    """
+    known = shipped() if migrations is None else migrations
+    if not _missing(connection, known):
+        return ()
+    if _applied(connection):
+        _backup(connection, path, clock)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have migrated while we waited for the lock: look again inside.
+        todo = _missing(connection, known)
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS migrations("
+            "name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at TEXT NOT NULL)"
+        )
+        for migration in todo:
+            for statement in _statements(migration.sql):
+                connection.execute(statement)
+            connection.execute(
+                "INSERT INTO migrations VALUES (?,?,?)",
+                (migration.name, migration.checksum, stamp(clock.now())),
+            )
+        names = tuple(migration.name for migration in todo)
+        if names and record is not None:
+            record(connection, names)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return names
+
+
+def _applied(connection: sqlite3.Connection) -> dict[str, str]:
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
+    names = {name for (name,) in tables}
+    if "migrations" not in names:
+        if names:
+            raise StoreCorrupt(
+                "The database has tables but no record of migrations: it is not cockpit's. "
+                "Move it away and start again."
+            )
+        return {}
+    columns = {name for (_, name, *_) in connection.execute("PRAGMA table_info(migrations)")}
+    if not {"name", "checksum"} <= columns:
+        raise StoreCorrupt(
+            "The database's record of migrations is another program's: it is not cockpit's. "
+            "Move it away and start again."
+        )
+    return dict(connection.execute("SELECT name, checksum FROM migrations").fetchall())
+
+
+def _missing(connection: sqlite3.Connection, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
+    applied = _applied(connection)
+    names = {migration.name for migration in known}
+    newer = sorted(set(applied) - names)
+    if newer:
+        raise StoreTooNew(
+            f"The project's database was written by a newer cockpit (it has {', '.join(newer)}). "
+            "Nothing was changed; update cockpit to open it."
+        )
+    for migration in known:
+        if applied.get(migration.name, migration.checksum) != migration.checksum:
+            raise StoreCorrupt(
+                f"Migration {migration.name} is recorded with another checksum than this cockpit's. "
+                "The database comes from a changed build; put back a backup or use that build."
+            )
+    return tuple(migration for migration in known if migration.name not in applied)
+
+
+def _backup(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
+    folder = path.parent / "backups"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink():
+        raise StoreUnwritable(
+            f"{folder} is a link; cockpit keeps its backups inside the project. Remove the link and "
+            "start again."
+        )
+    folder.chmod(0o700)
+    name = stamp(clock.now()).replace(":", "").replace(".", "-")
+    # A name of its own until it is whole: half a copy is not a backup.
+    partial, target = folder / f"{path.stem}-{name}.partial", folder / f"{path.stem}-{name}.db"
+    partial.unlink(missing_ok=True)
+    partial.touch(mode=0o600, exist_ok=False)
+    copy = sqlite3.connect(partial)
+    try:
+        connection.backup(copy)
+        copy.close()
+        partial.rename(target)
+    except BaseException:
+        copy.close()
+        partial.unlink(missing_ok=True)
+        raise
+    for old in sorted(folder.glob(f"{path.stem}-*.db"))[:-KEPT_BACKUPS]:
+        old.unlink(missing_ok=True)
+
+
+def _statements(sql: str) -> list[str]:
+    statements: list[str] = []
+    pending = ""
+    for line in sql.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            statements.append(pending.strip())
+            pending = ""
+    if pending.strip() and not all(
+        line.strip().startswith("--") or not line.strip() for line in pending.splitlines()
+    ):
+        raise StoreCorrupt(f"A migration ends in an incomplete statement: {pending.strip()[:80]!r}")
+    return statements

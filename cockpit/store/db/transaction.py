@@ -1,0 +1,90 @@
+"""One write transaction: its statements, its clock and ids, and the journal rows it appends."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.clock import Clock, Ids, stamp
+from cockpit.core.secrets import mask_value, safe_text, unsuspicious
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.trace_ids import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Tx:
+    """One write transaction: the connection, the clock and the ids, and the journal's tail."""
+
+    connection: sqlite3.Connection
+    clock: Clock
+    ids: Ids
+    tail: journal.Tail
+
+    def now(self) -> str:
+        """This moment, as it is stored."""
+        return stamp(self.clock.now())
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
+        """Run a statement. Lone surrogates (from names and words that are not UTF-8) become U+FFFD."""
+        try:
+            return self.connection.execute(sql, values)
+        except UnicodeEncodeError:
+            # Raised while binding, before anything ran.
+            if isinstance(values, Mapping):
+                return self.connection.execute(sql, {k: _sound(v) for k, v in values.items()})
+            return self.connection.execute(sql, [_sound(value) for value in values])
+
+    def journal(
+        self,
+        action: Action,
+        *,
+        actor: str = "engine",
+        session_id: str = "",
+        wave_id: str = "",
+        trace_id: str = "",
+        packet_id: str = "",
+        profile_id: str = "",
+        profile_version: int | None = None,
+        result: str = "ok",
+        latency_ms: int | None = None,
+        error_code: str = "",
+        detail: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Append a row in this transaction; secrets in ``detail`` are masked. Returns its seq.
+
+        The trace, packet and profile are those of the wave where they are not given.
+        """
+        provisional = action is Action.MESSAGE_DELTA
+        about = Trace(trace_id, packet_id, profile_id, profile_version)
+        if not provisional:
+            about = about.filled(self.connection, session_id, wave_id)
+        write = self.tail.append_provisional if provisional else self.tail.append
+        body = dict(detail or {})
+        told = canonical_json(body)
+        if not unsuspicious(told):
+            told = canonical_json(mask_value(body))
+        return write(
+            (
+                self.now(),
+                safe_text(about.trace_id),
+                safe_text(session_id),
+                safe_text(wave_id),
+                safe_text(about.packet_id),
+                safe_text(about.profile_id),
+                about.profile_version,
+                safe_text(actor),
+                str(action),
+                result,
+                latency_ms,
+                safe_text(error_code),
+                told,
+            ),
+        )
+
+
+def _sound(value: Any) -> Any:
+    return safe_text(value) if isinstance(value, str) else value

@@ -1,0 +1,1 @@
+"""Hook events of external agents, kept until they are ingested."""

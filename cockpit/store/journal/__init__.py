@@ -1,0 +1,1 @@
+"""The journal: event types, rows chained by digest, following them live."""

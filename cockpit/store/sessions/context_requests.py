@@ -1,0 +1,178 @@
+"""Context requests: everything that was asked through the gateway, and what became of it.
+
+Source: RFC-09 (request shape; OODA before fetch; logged).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import NotFound
+from cockpit.core.secrets import mask, mask_value
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One row of ``context_requests``. ``items`` are the scope's previews as shown; ``approved``
+    the scope items that may be read, ``outcomes`` what reading them gave."""
+
+    request_id: str
+    session_id: str
+    wave_id: str
+    call_id: str
+    proposal_id: str | None
+    purpose: str
+    question: str
+    escalation: str
+    items: tuple[Mapping[str, Any], ...]
+    status: str
+    approved: tuple[str, ...]
+    outcomes: tuple[Mapping[str, Any], ...]
+    decided_by: str
+
+
+_SELECT = (
+    "SELECT request_id, session_id, wave_id, call_id, proposal_id, purpose, question, escalation,"
+    " scope_json, status, approved_json, outcome_json, decided_by FROM context_requests"
+)
+
+
+def create(
+    tx: Tx,
+    *,
+    request_id: str,
+    session_id: str,
+    wave_id: str,
+    call_id: str,
+    purpose: str,
+    question: str,
+    escalation: str,
+    items: Sequence[Mapping[str, Any]],
+    proposal_id: str | None,
+    auto: bool = False,
+    decided_by: str = "",
+) -> Request:
+    """A request: pending with its proposal, or (``auto``) approved by ``decided_by`` as declared
+    deterministic. Idempotent by ``request_id``."""
+    known = tx.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
+    if known is not None:
+        return _read(known)
+    items = mask_value([dict(item) for item in items])
+    approved = [item["item"] for item in items if not item.get("refused")] if auto else []
+    purpose, question, escalation = mask(purpose), mask(question), mask(escalation)
+    tx.execute(
+        "INSERT INTO context_requests(request_id, session_id, wave_id, call_id, proposal_id, purpose,"
+        " question, scope_json, escalation, status, approved_json, decided_by, created_at, decided_at)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            request_id,
+            session_id,
+            wave_id,
+            call_id,
+            proposal_id,
+            purpose,
+            question,
+            canonical_json(items),
+            escalation,
+            "approved" if auto else "pending",
+            canonical_json(approved),
+            decided_by,
+            tx.now(),
+            tx.now() if auto else None,
+        ),
+    )
+    tx.journal(
+        Action.CONTEXT_REQUESTED,
+        actor=decided_by if auto else "agent",
+        session_id=session_id,
+        wave_id=wave_id,
+        detail={
+            "request_id": request_id,
+            "proposal_id": proposal_id or "",
+            "purpose": purpose,
+            "question": question,
+            "escalation": escalation,
+            "items": items,
+            "auto": auto,
+        },
+    )
+    return load(tx.connection, request_id)
+
+
+def settle(
+    tx: Tx, request_id: str, status: str, *, approved: Sequence[str], decided_by: str
+) -> Request:
+    """Carry the decision of the request's proposal over to the request."""
+    tx.execute(
+        "UPDATE context_requests SET status=?, approved_json=?, decided_by=?, decided_at=?"
+        " WHERE request_id=? AND status='pending'",
+        (status, canonical_json(mask_value(list(approved))), decided_by, tx.now(), request_id),
+    )
+    return load(tx.connection, request_id)
+
+
+def fetched(
+    tx: Tx,
+    request_id: str,
+    *,
+    wave_id: str,
+    outcomes: Sequence[Mapping[str, Any]],
+    latency_ms: int | None = None,
+) -> None:
+    """The approved items were read in ``wave_id``."""
+    request = load(tx.connection, request_id)
+    safe = mask_value([dict(outcome) for outcome in outcomes])
+    tx.execute(
+        "UPDATE context_requests SET status='fetched', outcome_json=?, fetched_at=?"
+        " WHERE request_id=?",
+        (canonical_json(safe), tx.now(), request_id),
+    )
+    tx.journal(
+        Action.CONTEXT_FETCHED,
+        session_id=request.session_id,
+        wave_id=wave_id,
+        latency_ms=latency_ms,
+        detail={
+            "request_id": request_id,
+            "items": safe,
+            "facts": sum(int(outcome.get("facts", 0)) for outcome in outcomes),
+            "new": sum(int(outcome.get("new", 0)) for outcome in outcomes),
+            "tokens": sum(int(outcome.get("tokens", 0)) for outcome in outcomes),
+        },
+    )
+
+
+def load(connection: sqlite3.Connection, request_id: str) -> Request:
+    row = connection.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no context request {request_id}.")
+    return _read(row)
+
+
+def in_status(connection: sqlite3.Connection, session_id: str, status: str) -> list[Request]:
+    """A session's requests of one status, oldest first."""
+    found = connection.execute(
+        f"{_SELECT} WHERE session_id=? AND status=? ORDER BY created_at, rowid",
+        (session_id, status),
+    )
+    return [_read(row) for row in found]
+
+
+def of_proposal(connection: sqlite3.Connection, proposal_id: str) -> Request | None:
+    row = connection.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
+    return _read(row) if row else None
+
+
+def _read(row: tuple[Any, ...]) -> Request:
+    values = list(row)
+    values[8] = tuple(json.loads(values[8]))
+    values[10] = tuple(json.loads(values[10]))
+    values[11] = tuple(json.loads(values[11]))
+    return Request(*values)

@@ -1,0 +1,128 @@
+"""Messages: what the person, the agent and cockpit itself said."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from cockpit.core.secrets import mask
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One whole message. ``role`` is person, agent or notice."""
+
+    message_id: str
+    session_id: str
+    wave_id: str | None
+    role: str
+    text: str
+    interrupted: bool
+    created_at: str
+
+
+def start(tx: Tx, *, session_id: str, wave_id: str, message_id: str) -> None:
+    """The agent begins to speak; its words follow as deltas. A second start of the same message (a
+    wave re-entered after a crash) drops what the first had streamed."""
+    journal.fold(tx.connection, session_id, message_id)
+    tx.journal(
+        Action.MESSAGE_STARTED,
+        actor="agent",
+        session_id=session_id,
+        wave_id=wave_id,
+        detail={"message_id": message_id, "role": "agent"},
+    )
+
+
+def delta(
+    tx: Tx, *, session_id: str, wave_id: str, message_id: str, text: str, number: int
+) -> None:
+    """A fragment of a message that is still streaming: provisional.
+
+    A secret that comes in pieces is masked when its last piece makes it one: what was stored of it is
+    cut, so that the fragments together never give it.
+    """
+    text = _joined(tx, session_id, message_id, mask(text))
+    tx.journal(
+        Action.MESSAGE_DELTA,
+        actor="agent",
+        session_id=session_id,
+        wave_id=wave_id,
+        detail={"message_id": message_id, "text": text, "n": number},
+    )
+
+
+_LOOK_BACK = 64
+"""Fragments that a secret may be spread over; they come at most ten times a second."""
+
+
+def _joined(tx: Tx, session_id: str, message_id: str, text: str) -> str:
+    """What to store of a fragment so that the line it goes on with is masked as a whole."""
+    before = journal.fragments(tx.connection, session_id, message_id, _LOOK_BACK)
+    line = "".join(stored for _, stored in before).rpartition("\n")[2]
+    safe = mask(line + text)
+    if safe == line + text:
+        return text
+    kept = next((n for n, (a, b) in enumerate(zip(line, safe, strict=False)) if a != b), len(safe))
+    kept = min(kept, len(line))
+    surplus = len(line) - kept
+    for seq, stored in reversed(before):
+        if surplus <= 0:
+            break
+        journal.cut_fragment(tx.connection, seq, stored[: max(0, len(stored) - surplus)])
+        surplus -= len(stored)
+    return safe[kept:]
+
+
+def complete(
+    tx: Tx,
+    *,
+    session_id: str,
+    role: str,
+    text: str,
+    wave_id: str = "",
+    message_id: str = "",
+    interrupted: bool = False,
+) -> str:
+    """Store a whole message and fold its deltas away; returns its id. Idempotent by message id."""
+    identity = message_id or tx.ids.new("m")
+    known = tx.execute("SELECT 1 FROM messages WHERE message_id=?", (identity,)).fetchone()
+    if known is not None:
+        return identity
+    text = mask(text)
+    tx.execute(
+        "INSERT INTO messages VALUES (?,?,?,?,?,?,?)",
+        (identity, session_id, wave_id or None, role, text, int(interrupted), tx.now()),
+    )
+    tx.journal(
+        Action.MESSAGE_COMPLETED,
+        actor={"person": "person", "agent": "agent"}.get(role, "engine"),
+        session_id=session_id,
+        wave_id=wave_id,
+        detail={
+            "message_id": identity,
+            "role": role,
+            "text": text,
+            "interrupted": interrupted,
+        },
+    )
+    journal.fold(tx.connection, session_id, identity)
+    return identity
+
+
+def of_session(
+    connection: sqlite3.Connection, session_id: str, limit: int = 10_000, role: str | None = None
+) -> list[Message]:
+    """A session's messages (those of ``role``), oldest first."""
+    found = connection.execute(
+        "SELECT message_id, session_id, wave_id, role, text, interrupted, created_at FROM messages"
+        " WHERE session_id=? AND role=coalesce(?, role) ORDER BY created_at, rowid LIMIT ?",
+        (session_id, role, limit),
+    )
+    return [
+        Message(identity, session, wave, role, text, bool(cut), at)
+        for identity, session, wave, role, text, cut, at in found
+    ]

@@ -1,0 +1,298 @@
+"""The outbox: what was planned, what may run, what ran, and its receipts.
+
+planned → queued → dispatched → confirmed | failed_retryable → dispatched … | failed_terminal |
+uncertain. ``dispatched`` is durable before the effect; the receipt and the final phase are one
+transaction. Source: RFC-003 §6.4, §7.2; design of Act.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.clock import stamp
+from cockpit.core.errors import IllegalTransition, NotFound
+from cockpit.core.secrets import mask, mask_value
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One row of ``outbox_actions``. ``key`` is the idempotency key."""
+
+    action_id: str
+    wave_id: str
+    session_id: str
+    proposal_id: str | None
+    position: int
+    key: str
+    action_type: str
+    title: str
+    payload: Mapping[str, Any]
+    phase: str
+    attempts: int
+    max_attempts: int
+    next_retry_at: str | None
+    lease_owner: str | None
+    last_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One immutable receipt of an attempt."""
+
+    receipt_id: str
+    action_id: str
+    attempt: int
+    status: str
+    terminal: bool
+    summary: str
+    detail: Mapping[str, Any]
+
+
+_SELECT = (
+    "SELECT action_id, wave_id, session_id, proposal_id, position, idempotency_key, action_type, title,"
+    " payload_json, phase, attempts, max_attempts, next_retry_at, lease_owner, last_error"
+    " FROM outbox_actions"
+)
+
+
+def plan(
+    tx: Tx,
+    *,
+    wave_id: str,
+    session_id: str,
+    position: int,
+    key: str,
+    action_type: str,
+    title: str,
+    payload: Mapping[str, Any],
+    max_attempts: int = 3,
+) -> Outgoing:
+    """Record an intended action in phase ``planned``. Idempotent by ``key``."""
+    known = tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone()
+    if known is not None:
+        return _read(known)
+    action_id, now = tx.ids.new("a"), tx.now()
+    tx.execute(
+        "INSERT INTO outbox_actions(action_id, wave_id, session_id, position, idempotency_key,"
+        " action_type, target_adapter, title, payload_json, phase, max_attempts, created_at, updated_at)"
+        " VALUES (?,?,?,?,?,?,?,?,?,'planned',?,?,?)",
+        (
+            action_id,
+            wave_id,
+            session_id,
+            position,
+            key,
+            action_type,
+            action_type,
+            mask(title),
+            canonical_json(mask_value(dict(payload))),
+            max_attempts,
+            now,
+            now,
+        ),
+    )
+    return load(tx.connection, action_id)
+
+
+def enqueue(
+    tx: Tx, action_id: str, *, proposal_id: str | None, payload: Mapping[str, Any]
+) -> Outgoing:
+    """An approved action may run now, with exactly the ``payload`` that was shown."""
+    action = _from(tx, action_id, ("planned",))
+    tx.execute(
+        "UPDATE outbox_actions SET phase='queued', proposal_id=?, payload_json=?, updated_at=?"
+        " WHERE action_id=?",
+        (proposal_id, canonical_json(mask_value(dict(payload))), tx.now(), action_id),
+    )
+    detail = {"proposal_id": proposal_id or "", "key": action.key}
+    return _journal(tx, action_id, Action.ACTION_QUEUED, detail)
+
+
+def drop(tx: Tx, action_id: str, reason: str) -> Outgoing:
+    """A planned action will not run (refused, rejected, discussed, expired)."""
+    _from(tx, action_id, ("planned",))
+    tx.execute(
+        "UPDATE outbox_actions SET phase='failed_terminal', last_error=?, updated_at=?"
+        " WHERE action_id=?",
+        (mask(reason), tx.now(), action_id),
+    )
+    return load(tx.connection, action_id)
+
+
+def dispatch(tx: Tx, action_id: str, owner: str) -> Outgoing | None:
+    """Claim a queued (or due retryable) action: durable before its effect. None if somebody else
+    has it or it is not due."""
+    changed = tx.execute(
+        "UPDATE outbox_actions SET phase='dispatched', attempts=attempts+1, lease_owner=?,"
+        " next_retry_at=NULL, updated_at=? WHERE action_id=? AND (phase='queued' OR"
+        " (phase='failed_retryable' AND (next_retry_at IS NULL OR next_retry_at<=?)))",
+        (owner, tx.now(), action_id, tx.now()),
+    )
+    if changed.rowcount != 1:
+        return None
+    attempt = load(tx.connection, action_id).attempts
+    return _journal(tx, action_id, Action.ACTION_DISPATCHED, {"attempt": attempt})
+
+
+def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) -> Outgoing:
+    """The effect happened: terminal receipt and phase in one transaction."""
+    action = _from(tx, action_id, ("dispatched", "uncertain"))
+    receipt = _receipt(tx, action, "success", True, summary, detail)
+    _settle(tx, action_id, "confirmed", "")
+    body = {"summary": summary, "receipt": receipt}
+    return _journal(tx, action_id, Action.ACTION_CONFIRMED, body)
+
+
+def fail(
+    tx: Tx,
+    action_id: str,
+    *,
+    status: str,
+    summary: str,
+    detail: Mapping[str, Any],
+    retry_in_s: float | None = None,
+    error_code: str = "",
+) -> Outgoing:
+    """The attempt failed. ``status`` is failure or timeout; with ``retry_in_s`` (and attempts left)
+    it is tried again, else it is final."""
+    action = _from(tx, action_id, ("dispatched", "uncertain"))
+    again = retry_in_s is not None and action.attempts < action.max_attempts
+    receipt = _receipt(tx, action, status, not again, summary, detail)
+    if again and retry_in_s is not None:
+        retry_at = stamp(tx.clock.now() + timedelta(seconds=retry_in_s))
+        _settle(tx, action_id, "failed_retryable", summary, retry_at)
+        body = {"message": summary, "wait_s": retry_in_s}
+        return _journal(tx, action_id, Action.ACTION_RETRIED, body, "error", error_code)
+    _settle(tx, action_id, "failed_terminal", summary)
+    body = {"message": summary, "receipt": receipt}
+    return _journal(tx, action_id, Action.ACTION_FAILED, body, "error", error_code)
+
+
+def doubt(tx: Tx, action_id: str, message: str) -> Outgoing:
+    """Nobody can tell whether the effect happened: the person is asked."""
+    _from(tx, action_id, ("dispatched",))
+    _settle(tx, action_id, "uncertain", message)
+    return _journal(tx, action_id, Action.ACTION_UNCERTAIN, {"message": message}, "error")
+
+
+def probed(tx: Tx, action_id: str, found: str) -> Outgoing:
+    """Journal what a probe found: done, not_done or unknown."""
+    return _journal(tx, action_id, Action.ACTION_PROBED, {"found": found})
+
+
+def requeue(tx: Tx, action_id: str) -> Outgoing:
+    """A probe (or the person) says that the effect did not happen: it may run."""
+    action = _from(tx, action_id, ("dispatched", "uncertain"))
+    _settle(tx, action_id, "queued", "")
+    detail = {"proposal_id": action.proposal_id or "", "key": action.key}
+    return _journal(tx, action_id, Action.ACTION_QUEUED, detail)
+
+
+def load(connection: sqlite3.Connection, action_id: str) -> Outgoing:
+    row = connection.execute(f"{_SELECT} WHERE action_id=?", (action_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no action {action_id}.")
+    return _read(row)
+
+
+def of_wave(connection: sqlite3.Connection, wave_id: str) -> list[Outgoing]:
+    """A wave's actions, in the order in which they were planned."""
+    found = connection.execute(f"{_SELECT} WHERE wave_id=? ORDER BY position", (wave_id,))
+    return [_read(row) for row in found]
+
+
+def of_session(connection: sqlite3.Connection, session_id: str) -> list[Outgoing]:
+    """A session's actions, in the order in which they were planned; found by its waves, so that
+    other sessions' payloads are not read."""
+    found = connection.execute(
+        f"{_SELECT} WHERE wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)"  # noqa: S608 - fixed columns
+        " ORDER BY created_at, position",
+        (session_id,),
+    )
+    return [_read(row) for row in found]
+
+
+def receipts(connection: sqlite3.Connection, action_id: str) -> list[Receipt]:
+    """The receipts of an action, oldest first."""
+    found = connection.execute(
+        "SELECT receipt_id, action_id, attempt, status, terminal, summary, detail_json"
+        " FROM action_receipts WHERE action_id=? ORDER BY rowid",
+        (action_id,),
+    )
+    return [
+        Receipt(identity, action, attempt, status, bool(terminal), summary, json.loads(detail))
+        for identity, action, attempt, status, terminal, summary, detail in found
+    ]
+
+
+def _from(tx: Tx, action_id: str, phases: tuple[str, ...]) -> Outgoing:
+    action = load(tx.connection, action_id)
+    if action.phase not in phases:
+        raise IllegalTransition(
+            f"Action {action_id} is {action.phase}; this needs it {' or '.join(phases)}."
+        )
+    return action
+
+
+def _settle(tx: Tx, action_id: str, phase: str, error: str, retry_at: str | None = None) -> None:
+    tx.execute(
+        "UPDATE outbox_actions SET phase=?, last_error=?, next_retry_at=?, lease_owner=NULL,"
+        " updated_at=? WHERE action_id=?",
+        (phase, mask(error), retry_at, tx.now(), action_id),
+    )
+
+
+def _receipt(
+    tx: Tx, action: Outgoing, status: str, terminal: bool, summary: str, detail: Mapping[str, Any]
+) -> dict[str, Any]:
+    safe = mask_value(dict(detail))
+    tx.execute(
+        "INSERT INTO action_receipts VALUES (?,?,?,?,?,?,?,?,?)",
+        (
+            tx.ids.new("r"),
+            action.action_id,
+            action.key,
+            action.attempts,
+            status,
+            int(terminal),
+            mask(summary),
+            canonical_json(safe),
+            tx.now(),
+        ),
+    )
+    return dict(safe)
+
+
+def _journal(
+    tx: Tx,
+    action_id: str,
+    action: Action,
+    detail: Mapping[str, Any],
+    result: str = "ok",
+    error_code: str = "",
+) -> Outgoing:
+    row = load(tx.connection, action_id)
+    head = {"action_id": action_id, "type": row.action_type, "title": row.title}
+    tx.journal(
+        action,
+        session_id=row.session_id,
+        wave_id=row.wave_id,
+        result=result,
+        error_code=error_code,
+        detail={**head, **detail},
+    )
+    return row
+
+
+def _read(row: tuple[Any, ...]) -> Outgoing:
+    values = list(row)
+    values[8] = json.loads(values[8])
+    return Outgoing(*values)

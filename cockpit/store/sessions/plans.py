@@ -1,0 +1,70 @@
+"""Plans: what one model call decided, committed before anything runs (RFC-003 §6.3)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.secrets import mask, mask_value
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``calls`` are the call's tool calls in order: ``{call_id, name, arguments, key, title,
+    error}`` (``error`` non-empty for a malformed one). ``stop`` is the model's stop reason."""
+
+    plan_id: str
+    wave_id: str
+    text: str
+    calls: tuple[Mapping[str, Any], ...]
+    stop: str
+
+
+def commit(
+    tx: Tx,
+    *,
+    wave_id: str,
+    session_id: str,
+    text: str,
+    calls: Sequence[Mapping[str, Any]],
+    stop: str,
+) -> Plan:
+    """Store the wave's plan; a second commit for the same wave returns the first."""
+    known = load(tx.connection, wave_id)
+    if known is not None:
+        return known
+    plan_id = f"plan-{wave_id}"
+    safe = mask_value([dict(call) for call in calls])
+    tx.execute(
+        "INSERT INTO plans VALUES (?,?,?,?,?,?,?)",
+        (plan_id, wave_id, session_id, mask(text), canonical_json(safe), stop, tx.now()),
+    )
+    shown = [
+        {"kind": call["name"], "title": call.get("title", ""), "key": call.get("key", "")}
+        for call in safe
+    ]
+    tx.journal(
+        Action.PLAN_COMMITTED,
+        actor="agent",
+        session_id=session_id,
+        wave_id=wave_id,
+        detail={"plan_id": plan_id, "calls": shown},
+    )
+    return Plan(plan_id, wave_id, mask(text), tuple(safe), stop)
+
+
+def load(connection: sqlite3.Connection, wave_id: str) -> Plan | None:
+    """The plan of a wave, or None before it decided."""
+    row = connection.execute(
+        "SELECT plan_id, wave_id, text, calls_json, stop FROM plans WHERE wave_id=?", (wave_id,)
+    ).fetchone()
+    if row is None:
+        return None
+    plan_id, wave, text, calls, stop = row
+    return Plan(plan_id, wave, text, tuple(json.loads(calls)), stop)

@@ -1,0 +1,283 @@
+"""Proposals: what the agent asks for, decided once by whoever is first.
+
+The decision is a compare-and-set on ``pending`` and names the digest of what was shown. Source:
+RFC-003 §13.4; RFC-09 (both alignment moments); design of Act, approval semantics.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json, digest
+from cockpit.core.clock import stamp
+from cockpit.core.errors import AlreadyDecided, NotFound, Stale
+from cockpit.core.secrets import mask, mask_value
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+VERDICTS = {
+    "approved": Action.PROPOSAL_APPROVED,
+    "rejected": Action.PROPOSAL_REJECTED,
+    "discussed": Action.PROPOSAL_DISCUSSED,
+    "expired": Action.PROPOSAL_EXPIRED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One row of ``proposals``. ``narrowed`` are the items kept of a context request, or None;
+    ``session_id`` is empty for a profile change that was proposed outside any session."""
+
+    proposal_id: str
+    kind: str
+    session_id: str
+    wave_id: str
+    task_id: str | None
+    revises: str | None
+    title: str
+    body: Mapping[str, Any]
+    shown_digest: str
+    risk: str
+    status: str
+    narrowed: tuple[str, ...] | None
+    decided_by: str | None
+    decided_at: str | None
+    reason: str
+    expires_at: str | None
+    created_at: str
+
+
+_SELECT = (
+    "SELECT proposal_id, kind, coalesce(session_id, ''), wave_id, task_id, revises, title, body_json,"
+    " shown_digest, risk, status, narrowed_json, decided_by, decided_at, reason, expires_at, created_at"
+    " FROM proposals"
+)
+
+
+def create(
+    tx: Tx,
+    *,
+    proposal_id: str,
+    kind: str,
+    session_id: str,
+    wave_id: str,
+    title: str,
+    body: Mapping[str, Any],
+    risk: str,
+    revises: str | None = None,
+    task_id: str | None = None,
+    deadline_s: float | None = None,
+    actor: str = "agent",
+) -> Proposal:
+    """A pending proposal. Idempotent by ``proposal_id`` (RFC-003 §15.4)."""
+    known = tx.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
+    if known is not None:
+        return _read(known)
+    body, title = mask_value(dict(body)), mask(title)
+    expires = None if deadline_s is None else stamp(tx.clock.now() + timedelta(seconds=deadline_s))
+    shown = digest(body)
+    tx.execute(
+        "INSERT INTO proposals(proposal_id, kind, session_id, wave_id, task_id, revises, title,"
+        " body_json, shown_digest, risk, status, expires_at, created_at)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,'pending',?,?)",
+        (
+            proposal_id,
+            kind,
+            session_id or None,
+            wave_id,
+            task_id,
+            revises,
+            title,
+            canonical_json(body),
+            shown,
+            risk,
+            expires,
+            tx.now(),
+        ),
+    )
+    tx.journal(
+        Action.PROPOSAL_CREATED,
+        actor=actor,
+        session_id=session_id,
+        wave_id=wave_id,
+        detail={
+            "proposal_id": proposal_id,
+            "kind": kind,
+            "title": title,
+            "risk": risk,
+            "revises": revises or "",
+            "expires_at": expires,
+            "shown_digest": shown,
+            "body": body,
+            "task_id": task_id or "",
+        },
+    )
+    return load(tx.connection, proposal_id)
+
+
+def decide(
+    tx: Tx,
+    proposal_id: str,
+    verdict: str,
+    *,
+    by: str,
+    shown_digest: str | None = None,
+    narrowed: Sequence[str] | None = None,
+    reason: str = "",
+) -> Proposal:
+    """Decide a pending proposal, once.
+
+    ``by`` is the authoritative name of who decides (``person``, ``policy:all``, …). ``narrowed``
+    (approval of a context request only) names the items kept. Raises :class:`AlreadyDecided`,
+    :class:`Stale` (another digest was shown, or the deadline passed) and :class:`NotFound`; then
+    nothing changed.
+    """
+    proposal = load(tx.connection, proposal_id)
+    if proposal.status != "pending":
+        who = f" by {proposal.decided_by}" if proposal.decided_by else ""
+        raise AlreadyDecided(f"Proposal {proposal_id} was {proposal.status}{who} already.")
+    if shown_digest is not None and shown_digest != proposal.shown_digest:
+        raise Stale(f"Proposal {proposal_id} is not what was shown; look at it again.")
+    late = proposal.expires_at is not None and proposal.expires_at <= tx.now()
+    if late and verdict != "expired":
+        raise Stale(f"The deadline of proposal {proposal_id} has passed; it was not decided.")
+    kept = _narrowed(proposal, verdict, narrowed)
+    reason = mask(reason)
+    changed = tx.execute(
+        "UPDATE proposals SET status=?, decided_by=?, decided_at=?, reason=?, narrowed_json=?"
+        " WHERE proposal_id=? AND status='pending'",
+        (
+            verdict,
+            by,
+            tx.now(),
+            reason,
+            None if kept is None else canonical_json(list(kept)),
+            proposal_id,
+        ),
+    )
+    if changed.rowcount != 1:
+        raise AlreadyDecided(f"Proposal {proposal_id} was decided already.")
+    words = "words" if verdict == "discussed" else "reason"
+    detail: dict[str, Any] = {
+        "proposal_id": proposal_id,
+        "kind": proposal.kind,
+        "title": proposal.title,
+        "decided_by": by,
+        "shown_digest": proposal.shown_digest,
+        words: reason,
+    }
+    if verdict == "approved":
+        detail |= {"narrowed": list(kept or ())}
+    tx.journal(
+        VERDICTS[verdict],
+        actor=by,
+        session_id=proposal.session_id,
+        wave_id=proposal.wave_id,
+        result="ok" if verdict == "approved" else "refused",
+        detail=detail,
+    )
+    return load(tx.connection, proposal_id)
+
+
+def put_deadline(tx: Tx, session_id: str, deadline_s: float) -> None:
+    """Give the session's pending proposals that have no deadline one: nobody sits before it now."""
+    tx.execute(
+        "UPDATE proposals SET expires_at=? WHERE session_id=? AND status='pending'"
+        " AND expires_at IS NULL",
+        (stamp(tx.clock.now() + timedelta(seconds=deadline_s)), session_id),
+    )
+
+
+def expire_due(tx: Tx, session_id: str) -> list[Proposal]:
+    """Expire the session's pending proposals whose deadline has passed."""
+    due = tx.execute(
+        "SELECT proposal_id FROM proposals WHERE session_id=? AND status='pending'"
+        " AND expires_at IS NOT NULL AND expires_at<=?",
+        (session_id, tx.now()),
+    ).fetchall()
+    return [decide(tx, identity, "expired", by="deadline") for (identity,) in due]
+
+
+def load(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
+    """The proposal of that id. Raises :class:`NotFound`."""
+    row = connection.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
+    if row is None:
+        raise NotFound(
+            f"There is no proposal {proposal_id}; `cockpit proposals list --all` names them."
+        )
+    return _read(row)
+
+
+def pending(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
+    """Pending proposals of every session, oldest first."""
+    found = connection.execute(
+        f"{_SELECT} WHERE status='pending' ORDER BY created_at, rowid LIMIT ?", (limit,)
+    )
+    return [_read(row) for row in found]
+
+
+def of_session(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
+    """A session's proposals, oldest first."""
+    found = connection.execute(
+        f"{_SELECT} WHERE session_id=? ORDER BY created_at, rowid", (session_id,)
+    )
+    return [_read(row) for row in found]
+
+
+def last_of_kind(
+    connection: sqlite3.Connection, session_id: str, kind: str, *, but: str
+) -> Proposal | None:
+    """The session's newest proposal of ``kind``, the one with the id ``but`` left aside."""
+    row = connection.execute(
+        f"{_SELECT} WHERE session_id=? AND kind=? AND proposal_id<>?"
+        " ORDER BY created_at DESC, rowid DESC LIMIT 1",
+        (session_id, kind, but),
+    ).fetchone()
+    return _read(row) if row else None
+
+
+def of_action(connection: sqlite3.Connection, wave_id: str, key: str) -> list[Proposal]:
+    """The proposals that a wave made of one action, by its idempotency key, oldest first."""
+    found = connection.execute(
+        f"{_SELECT} WHERE session_id=(SELECT session_id FROM wave_runs WHERE wave_id=?1)"  # noqa: S608 - fixed columns
+        " AND wave_id=?1 AND json_extract(body_json, '$.key')=?2 ORDER BY created_at, rowid",
+        (wave_id, key),
+    )
+    return [_read(row) for row in found]
+
+
+def recent(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
+    """Proposals of every status, newest first."""
+    found = connection.execute(f"{_SELECT} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
+    return [_read(row) for row in found]
+
+
+def _narrowed(
+    proposal: Proposal, verdict: str, narrowed: Sequence[str] | None
+) -> tuple[str, ...] | None:
+    if narrowed is None:
+        return None
+    if verdict != "approved" or proposal.kind != "context":
+        raise Stale("Only the approval of a context request can be narrowed.")
+    offered = [item["item"] for item in proposal.body.get("items", ())]
+    unknown = [item for item in narrowed if item not in offered]
+    if unknown:
+        raise Stale(
+            f"{unknown[0]!r} is not in proposal {proposal.proposal_id}: narrowing only takes away. "
+            f"It offers: {', '.join(offered)}."
+        )
+    if not narrowed:
+        raise Stale("Nothing is left of the request; reject it or discuss it instead.")
+    return tuple(item for item in offered if item in set(narrowed))
+
+
+def _read(row: tuple[Any, ...]) -> Proposal:
+    values = list(row)
+    values[7] = json.loads(values[7])
+    values[11] = None if values[11] is None else tuple(json.loads(values[11]))
+    return Proposal(*values)

@@ -1,0 +1,350 @@
+"""Sessions: one run of the engine for one task, owned by one process at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.clock import stamp
+from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.core.secrets import mask, mask_value
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+STATUSES = ("running", "waiting", "completed", "failed", "stopped")
+POLICIES = ("ask", "trusted", "reads", "all")
+LEASE_S = 60.0
+OUTSIDE = "outside"
+"""The task type of a session whose agent cockpit does not drive: it goes on when that agent calls."""
+RUNNER = "runner:"
+"""How the model of a session begins that an outside runner takes; the runner's name follows."""
+CHANGEABLE = ("policy", "model", "task_type", "title", "target", "limits", "rev", "interactive")
+
+_ENTERED = {
+    "running": Action.SESSION_RUNNING,
+    "waiting": Action.SESSION_WAITING,
+    "completed": Action.SESSION_COMPLETED,
+    "failed": Action.SESSION_FAILED,
+    "stopped": Action.SESSION_STOPPED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One row of ``sessions``. ``cost_usd`` is None until a priced call was made."""
+
+    session_id: str
+    trace_id: str
+    task_type: str
+    title: str
+    words: str
+    target: Mapping[str, Any]
+    model: str
+    policy: str
+    interactive: bool
+    status: str
+    root: str
+    rev: str | None
+    role: str
+    task_id: str | None
+    profile_id: str
+    limits: Mapping[str, Any]
+    result: Mapping[str, Any]
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost_usd: float | None
+    lease_owner: str | None
+    created_at: str
+    updated_at: str
+
+    @property
+    def source(self) -> str:
+        """The name under which events for this session are ingested."""
+        return f"session/{self.session_id}"
+
+
+_COLUMNS = (
+    "session_id, trace_id, task_type, title, words, target_json, model, policy, interactive, status,"
+    " root, rev, role, task_id, profile_id, limits_json, result_json, input_tokens, output_tokens,"
+    " cached_tokens, cost_usd, lease_owner, created_at, updated_at"
+)
+_SELECT = f"SELECT {_COLUMNS} FROM sessions"  # noqa: S608 - fixed columns
+
+
+def create(
+    tx: Tx,
+    *,
+    task_type: str,
+    title: str,
+    words: str,
+    target: Mapping[str, Any],
+    model: str,
+    policy: str,
+    interactive: bool,
+    root: Path,
+    rev: str | None,
+    profile_id: str,
+    limits: Mapping[str, Any],
+    project: str,
+    branch: str,
+    role: str = "",
+    task_id: str | None = None,
+    actor: str = "person",
+) -> Session:
+    """A new session, running and without an owner. ``actor`` is who began it."""
+    session_id, trace_id, now = tx.ids.new("s"), tx.ids.new("t"), tx.now()
+    title, words, target = mask(title), mask(words), mask_value(dict(target))
+    tx.execute(
+        f"INSERT INTO sessions({_COLUMNS}) VALUES ({','.join('?' * 24)})",  # noqa: S608 - fixed columns
+        (
+            session_id,
+            trace_id,
+            task_type,
+            title,
+            words,
+            canonical_json(target),
+            model,
+            policy,
+            int(interactive),
+            "running",
+            str(root),
+            rev,
+            role,
+            task_id,
+            profile_id,
+            canonical_json(mask_value(dict(limits))),
+            "{}",
+            0,
+            0,
+            0,
+            None,
+            None,
+            now,
+            now,
+        ),
+    )
+    detail = {
+        "task_type": task_type,
+        "title": title,
+        "words": words,
+        "target": target,
+        "model": model,
+        "policy": policy,
+        "project": project,
+        "branch": branch,
+        "interactive": interactive,
+        "role": role,
+        "task_id": task_id,
+    }
+    tx.journal(
+        Action.SESSION_CREATED,
+        actor=actor,
+        session_id=session_id,
+        trace_id=trace_id,
+        detail=detail,
+    )
+    return load(tx.connection, session_id)
+
+
+def enter(
+    tx: Tx,
+    session_id: str,
+    status: str,
+    *,
+    actor: str = "engine",
+    error_code: str = "",
+    detail: Mapping[str, Any] | None = None,
+    result: Mapping[str, Any] | None = None,
+) -> Session:
+    """Put the session into ``status``. Entering the status it has already is not journalled again.
+
+    A session that ended (completed, failed, stopped) may run again: a follow-up continues it.
+    """
+    session = load(tx.connection, session_id)
+    if status not in STATUSES:
+        raise IllegalTransition(f"A session cannot be {status!r}.")
+    if session.status == status and status in ("running", "stopped"):
+        return session
+    body = mask_value(dict(result)) if result is not None else dict(session.result)
+    tx.execute(
+        "UPDATE sessions SET status=?, result_json=?, updated_at=? WHERE session_id=?",
+        (status, canonical_json(body), tx.now(), session_id),
+    )
+    tx.journal(
+        _ENTERED[status],
+        actor=actor,
+        session_id=session_id,
+        trace_id=session.trace_id,
+        result="error" if status == "failed" else "ok",
+        error_code=error_code,
+        detail=detail,
+    )
+    return load(tx.connection, session_id)
+
+
+def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> Session:
+    """Change fields (of :data:`CHANGEABLE`) of an open session."""
+    session = load(tx.connection, session_id)
+    for name, value in fields.items():
+        if name not in CHANGEABLE:
+            raise IllegalTransition(f"{name} of a session cannot be changed.")
+        column = f"{name}_json" if name in ("target", "limits") else name
+        stored = mask_value(dict(value) if name in ("target", "limits") else value)
+        tx.execute(
+            f"UPDATE sessions SET {column}=?, updated_at=? WHERE session_id=?",  # noqa: S608 - checked above
+            (canonical_json(stored) if column != name else stored, tx.now(), session_id),
+        )
+    tx.journal(
+        Action.SESSION_CHANGED,
+        actor=actor,
+        session_id=session_id,
+        trace_id=session.trace_id,
+        detail=fields,
+    )
+    return load(tx.connection, session_id)
+
+
+def spend(
+    tx: Tx,
+    session_id: str,
+    *,
+    input_tokens: int,
+    output_tokens: int,
+    cached_tokens: int,
+    cost_usd: float | None,
+) -> None:
+    """Add one call's usage to the session's totals."""
+    tx.execute(
+        "UPDATE sessions SET input_tokens=input_tokens+?, output_tokens=output_tokens+?,"
+        " cached_tokens=cached_tokens+?, cost_usd=CASE WHEN ? IS NULL THEN cost_usd"
+        " ELSE coalesce(cost_usd,0)+? END, updated_at=? WHERE session_id=?",
+        (input_tokens, output_tokens, cached_tokens, cost_usd, cost_usd, tx.now(), session_id),
+    )
+
+
+def load(connection: sqlite3.Connection, session_id: str) -> Session:
+    """The session of that id. Raises :class:`NotFound`."""
+    row = connection.execute(f"{_SELECT} WHERE session_id=?", (session_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no session {session_id}; `cockpit -r` lists those there are.")
+    return _read(row)
+
+
+def recent(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
+    """The newest sessions first, by their last change."""
+    found = connection.execute(f"{_SELECT} ORDER BY updated_at DESC LIMIT ?", (limit,))
+    return [_read(row) for row in found]
+
+
+def last(connection: sqlite3.Connection) -> Session | None:
+    """The session that changed last, of those that cockpit drives itself."""
+    row = connection.execute(
+        f"{_SELECT} WHERE task_type<>? AND model NOT LIKE ? ORDER BY updated_at DESC LIMIT 1",
+        (OUTSIDE, f"{RUNNER}%"),
+    ).fetchone()
+    return None if row is None else _read(row)
+
+
+def own(tx: Tx, session_id: str) -> str:
+    """Take the session for this process; returns the lease token.
+
+    A lease is free when it expired or when its process is gone. Raises :class:`Stale` when another
+    live process runs the session.
+    """
+    row = tx.execute(
+        "SELECT lease_owner, lease_expires_at FROM sessions WHERE session_id=?", (session_id,)
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"There is no session {session_id}.")
+    owner, expires = row
+    if owner is not None and expires > tx.now() and process_alive(owner):
+        raise Stale(
+            f"Session {session_id} is running in process {owner.split('/')[0]} of this machine. "
+            "Stop it there, or watch it with `cockpit journal tail --follow`."
+        )
+    token = tx.ids.new("lease")
+    tx.execute(
+        "UPDATE sessions SET lease_owner=?, lease_token=?, lease_expires_at=? WHERE session_id=?",
+        (this_process(), token, _expiry(tx), session_id),
+    )
+    tx.journal(Action.SESSION_RESUMED, session_id=session_id, detail={"process": this_process()})
+    return token
+
+
+def renew(tx: Tx, session_id: str, token: str) -> None:
+    """Keep the lease. Raises :class:`Stale` when it was lost."""
+    changed = tx.execute(
+        "UPDATE sessions SET lease_expires_at=? WHERE session_id=? AND lease_token=?",
+        (_expiry(tx), session_id, token),
+    )
+    if changed.rowcount != 1:
+        raise Stale(f"Session {session_id} was taken over by another process; this one stops.")
+
+
+def release(tx: Tx, session_id: str, token: str) -> None:
+    """Give the session up; a lease that was lost already is left alone."""
+    tx.execute(
+        "UPDATE sessions SET lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL"
+        " WHERE session_id=? AND lease_token=?",
+        (session_id, token),
+    )
+
+
+def this_process() -> str:
+    """This process as ``pid/start time``: a pid alone comes back."""
+    return _named(os.getpid())
+
+
+def named_process(pid: int) -> str:
+    """A process as :func:`this_process` names itself in it."""
+    return f"{pid}/{_known(pid)[1]}"
+
+
+_named = cache(named_process)
+
+
+def process_alive(owner: str) -> bool:
+    """Whether the process named by :func:`this_process` in another process is still there."""
+    pid, _, started = owner.partition("/")
+    if not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    state, since = _known(int(pid))
+    # One that nobody has waited for is listed for as long, and does nothing any more.
+    return state not in ("Z", "X") and (not started or since == started)
+
+
+def _known(pid: int) -> tuple[str, str]:
+    """The state of a process and when it was started, in the system's own terms."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "", ""  # no procfs here: the pid alone has to do
+    fields = stat.rpartition(")")[2].split()
+    return fields[0], fields[19]
+
+
+def _expiry(tx: Tx) -> str:
+    return stamp(tx.clock.now() + timedelta(seconds=LEASE_S))
+
+
+def _read(row: tuple[Any, ...]) -> Session:
+    values = list(row)
+    for place in (5, 15, 16):
+        values[place] = json.loads(values[place])
+    values[8] = bool(values[8])
+    return Session(*values)

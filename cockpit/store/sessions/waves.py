@@ -1,0 +1,200 @@
+"""Waves: the state machine of one pass through the loop.
+
+created → observing → orienting → deciding → acting → learning → completed, or failed_retryable |
+failed_terminal. No phase may be skipped; a failed_retryable wave may be re-entered in the phase it
+failed in, never a terminal one. Source: RFC-003 §7.2, §12.2, §15.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cockpit.core.errors import IllegalTransition, NotFound
+from cockpit.core.secrets import mask
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.event_types import Action
+
+PHASES = ("created", "observing", "orienting", "deciding", "acting", "learning", "completed")
+FAILED = ("failed_retryable", "failed_terminal")
+
+_ENTERED = {
+    "observing": Action.WAVE_STARTED,
+    "orienting": Action.WAVE_OBSERVED,
+    "deciding": Action.WAVE_ORIENTED,
+    "acting": Action.WAVE_DECIDED,
+    "learning": Action.WAVE_ACTED,
+    "completed": Action.WAVE_COMPLETED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """One row of ``wave_runs``."""
+
+    wave_id: str
+    session_id: str
+    ordinal: int
+    phase: str
+    trace_id: str
+    pinned_now: str
+    packet_id: str
+    profile_version: int | None
+    reentry_phase: str | None
+    event_id: str | None
+
+
+_SELECT = (
+    "SELECT wave_id, session_id, ordinal, phase, trace_id, pinned_now,"
+    " coalesce(orientation_packet_id,''), orientation_profile_version, reentry_phase, event_id"
+    " FROM wave_runs"
+)
+
+
+def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = None) -> Wave:
+    """The session's next wave, in phase ``created``, with its time pinned.
+
+    Raises :class:`IllegalTransition` while an earlier wave of the session is still open.
+    """
+    last = latest(tx.connection, session_id)
+    if last is not None and last.phase not in ("completed", "failed_terminal"):
+        raise IllegalTransition(
+            f"Wave {last.ordinal} of session {session_id} is {last.phase}; finish it before the next."
+        )
+    ordinal = last.ordinal + 1 if last else 1
+    wave_id = f"{session_id}-w{ordinal}"
+    now = tx.now()
+    tx.execute(
+        "INSERT INTO wave_runs(wave_id, session_id, event_id, ordinal, phase, trace_id, pinned_now,"
+        " created_at) VALUES (?,?,?,?,'created',?,?,?)",
+        (wave_id, session_id, event_id, ordinal, trace_id, now, now),
+    )
+    wave = Wave(wave_id, session_id, ordinal, "created", trace_id, now, "", None, None, event_id)
+    _journal(tx, wave, Action.WAVE_CREATED, {"ordinal": ordinal, "event_id": event_id})
+    return wave
+
+
+def advance(
+    tx: Tx,
+    wave_id: str,
+    phase: str,
+    *,
+    detail: Mapping[str, Any] | None = None,
+    packet_id: str | None = None,
+    profile_version: int | None = None,
+    latency_ms: int | None = None,
+) -> Wave:
+    """Enter the next phase. Raises :class:`IllegalTransition` for any other, changing nothing."""
+    wave = load(tx.connection, wave_id)
+    if wave.phase not in PHASES[:-1] or phase != PHASES[PHASES.index(wave.phase) + 1]:
+        raise IllegalTransition(
+            f"Wave {wave.ordinal} of session {wave.session_id} cannot go from {wave.phase} to {phase}."
+        )
+    column = "ended_at" if phase == "completed" else f"{phase}_at"
+    tx.execute(
+        f"UPDATE wave_runs SET phase=?, {column}=?,"  # noqa: S608 - one of our phases
+        " orientation_packet_id=coalesce(?, orientation_packet_id),"
+        " orientation_profile_version=coalesce(?, orientation_profile_version) WHERE wave_id=?",
+        (phase, tx.now(), packet_id, profile_version, wave_id),
+    )
+    moved = replace(
+        wave,
+        phase=phase,
+        packet_id=packet_id or wave.packet_id,
+        profile_version=wave.profile_version if profile_version is None else profile_version,
+    )
+    body = {"ordinal": wave.ordinal, "phase": phase, **(detail or {})}
+    _journal(tx, moved, _ENTERED[phase], body, latency_ms=latency_ms)
+    return moved
+
+
+def fail(tx: Tx, wave_id: str, *, retryable: bool, error_class: str, message: str) -> Wave:
+    """End the wave as failed; a retryable one remembers the phase to re-enter."""
+    wave = load(tx.connection, wave_id)
+    if wave.phase in FAILED or wave.phase == "completed":
+        raise IllegalTransition(f"Wave {wave.ordinal} is {wave.phase} already; it cannot fail.")
+    phase, message = FAILED[0] if retryable else FAILED[1], mask(message)
+    tx.execute(
+        "UPDATE wave_runs SET phase=?, reentry_phase=?, error_class=?, error_detail=?, ended_at=?"
+        " WHERE wave_id=?",
+        (phase, wave.phase if retryable else None, error_class, message, tx.now(), wave_id),
+    )
+    failed = load(tx.connection, wave_id)
+    detail = {"ordinal": wave.ordinal, "phase": phase, "message": message}
+    tx.journal(
+        Action.WAVE_FAILED,
+        session_id=wave.session_id,
+        wave_id=wave_id,
+        trace_id=wave.trace_id,
+        result="error",
+        error_code=error_class,
+        detail=detail,
+    )
+    return failed
+
+
+def reenter(tx: Tx, wave_id: str) -> Wave:
+    """Take a failed_retryable wave up again in the phase it failed in."""
+    wave = load(tx.connection, wave_id)
+    if wave.phase != "failed_retryable" or wave.reentry_phase is None:
+        raise IllegalTransition(
+            f"Wave {wave.ordinal} of session {wave.session_id} is {wave.phase}; only a "
+            "failed_retryable wave is taken up again."
+        )
+    tx.execute(
+        "UPDATE wave_runs SET phase=?, reentry_phase=NULL, ended_at=NULL WHERE wave_id=?",
+        (wave.reentry_phase, wave_id),
+    )
+    again = load(tx.connection, wave_id)
+    _journal(tx, again, Action.WAVE_REENTERED, {"ordinal": again.ordinal, "phase": again.phase})
+    return again
+
+
+def load(connection: sqlite3.Connection, wave_id: str) -> Wave:
+    """The wave of that id. Raises :class:`NotFound`."""
+    row = connection.execute(f"{_SELECT} WHERE wave_id=?", (wave_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no wave {wave_id}; `cockpit packet show` lists those there are.")
+    return Wave(*row)
+
+
+def latest(connection: sqlite3.Connection, session_id: str) -> Wave | None:
+    """The session's newest wave, or None before the first."""
+    row = connection.execute(
+        f"{_SELECT} WHERE session_id=? ORDER BY ordinal DESC LIMIT 1", (session_id,)
+    ).fetchone()
+    return Wave(*row) if row else None
+
+
+def of_session(
+    connection: sqlite3.Connection, session_id: str, first: int = 1, last: int | None = None
+) -> list[Wave]:
+    """The waves of a session from ordinal ``first`` to ``last`` (all), in order."""
+    found = connection.execute(
+        f"{_SELECT} WHERE session_id=? AND ordinal>=? AND ordinal<=coalesce(?, ordinal)"
+        " ORDER BY ordinal",
+        (session_id, first, last),
+    )
+    return [Wave(*row) for row in found]
+
+
+def _journal(
+    tx: Tx,
+    wave: Wave,
+    action: Action,
+    detail: Mapping[str, Any],
+    *,
+    latency_ms: int | None = None,
+) -> None:
+    tx.journal(
+        action,
+        session_id=wave.session_id,
+        wave_id=wave.wave_id,
+        trace_id=wave.trace_id,
+        packet_id=wave.packet_id,
+        profile_version=wave.profile_version,
+        latency_ms=latency_ms,
+        detail=detail,
+    )

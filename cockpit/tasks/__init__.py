@@ -1,0 +1,1 @@
+"""One task, done by roles in a worktree of its own."""

@@ -1,0 +1,197 @@
+"""Git as working trees need it: nobody's hooks, nobody's signature, one at a time.
+
+What is done here is the engine's own book-keeping in trees of its own. Source: design of work,
+"Doing a task".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from cockpit.access.run_program import Finished, run_git
+from cockpit.core.errors import CockpitError
+from cockpit.core.project_paths import Place
+
+_QUIET = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "gc.auto=0"),
+    *("-c", "merge.verifySignatures=false", "-c", "maintenance.auto=false"),
+    *("-c", "submodule.recurse=false", "-c", "checkout.defaultRemote="),
+)
+_NOBODY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "cockpit"), ("EMAIL", "cockpit@localhost"))
+}
+_NO_IDENTITY = ("tell me who you are", "unable to auto-detect email", "empty ident name")
+_LEFT_BEHIND = frozenset(
+    [
+        *("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage"),
+        *("node_modules", ".venv", "venv", ".tox", ".nox", ".DS_Store", ".gradle", ".idea"),
+    ]
+)
+"""What programs leave behind and nobody means to keep, where nothing ignores it."""
+_LOCK_POLL_S = 0.05
+_TIMEOUT_S = 300.0
+
+
+class WorktreeTrouble(CockpitError):
+    """A working tree cannot be made, merged or removed; the message says which, why and what to do."""
+
+    code = "worktree"
+
+
+def folder(place: Place) -> Path:
+    """Where working trees stand; the state directory is ignored by git."""
+    return place.state / "worktrees"
+
+
+async def tried(cwd: Path, *args: str, stdin: bytes | None = None) -> Finished:
+    """``git ARGS`` in ``cwd``, with an identity of cockpit's where the person has none."""
+    ended = await run_git(*_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, stdin=stdin)
+    if not ended.ok and any(words in ended.error_text for words in _NO_IDENTITY):
+        return await run_git(
+            *_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, stdin=stdin, env=_NOBODY
+        )
+    return ended
+
+
+async def git(cwd: Path, *args: str, stdin: bytes | None = None) -> str:
+    """As :func:`tried`: its output. Raises :class:`WorktreeTrouble` with git's own last words."""
+    ended = await tried(cwd, *args, stdin=stdin)
+    if not ended.ok:
+        raise WorktreeTrouble(f"git {args[0]} in {cwd} failed: {last_words(ended)}")
+    return ended.text
+
+
+def last_words(ended: Finished) -> str:
+    """Why git failed, in its own words and in one line."""
+    if ended.timed_out:
+        return f"it took longer than {_TIMEOUT_S:.0f} s"
+    said = (ended.error_text or ended.text).strip().splitlines()
+    told = [line for line in said if line.startswith(("fatal:", "error:"))] or said
+    return told[-1][:300] if told else f"exit {ended.code}"
+
+
+async def commit_of(cwd: Path, revision: str) -> str | None:
+    """The id of the commit that ``revision`` names, or None."""
+    ended = await tried(cwd, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    return ended.text.strip() or None if ended.ok else None
+
+
+async def is_ancestor(cwd: Path, older: str, newer: str) -> bool:
+    """Whether ``older`` is ``newer`` or lies behind it."""
+    return (await tried(cwd, "merge-base", "--is-ancestor", older, newer)).ok
+
+
+async def changed_files(cwd: Path, base: str, tip: str = "HEAD") -> tuple[str, ...]:
+    """The files that differ between two commits; under both names where one was renamed."""
+    listed = await git(cwd, "diff", "--name-only", "--no-renames", "-z", base, tip)
+    return tuple(sorted(path for path in listed.split("\0") if path))
+
+
+async def uncommitted(cwd: Path) -> tuple[str, ...]:
+    """The files in ``cwd`` that no commit holds as they are; what programs leave behind is not one."""
+    return tuple(sorted(path for _, path in await _standing_open(cwd)))
+
+
+async def _standing_open(cwd: Path) -> list[tuple[str, str]]:
+    """As :func:`uncommitted`, each with git's two letters for how it stands."""
+    listed = await git(
+        cwd, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"
+    )
+    found = []
+    for entry in listed.split("\0"):
+        state, path = entry[:2], entry[3:]
+        left = state == "??" and (
+            path.endswith(("/", ".pyc")) or not _LEFT_BEHIND.isdisjoint(path.split("/"))
+        )
+        if path and not left:
+            found.append((state, path))
+    return found
+
+
+async def look_anew(cwd: Path) -> None:
+    """Let git look at every file of a tree of cockpit's own: what ran there can have told it not to."""
+    listed = (await git(cwd, "ls-files", "-v", "-z")).split("\0")
+    assumed = [entry[2:] for entry in listed if entry[:1].islower()]
+    skipped = [entry[2:] for entry in listed if entry[:1] in ("s", "S")]
+    if (
+        skipped
+        and (await tried(cwd, "config", "--type=bool", "core.sparseCheckout")).text == "true\n"
+    ):
+        skipped = []  # those that the person does not want on the disk
+    for flag, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+        if paths:
+            named = "\0".join(paths).encode("utf-8", "surrogateescape")
+            await git(cwd, "update-index", flag, "-z", "--stdin", stdin=named)
+
+
+async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
+    """Commit what is not; returns the files (none: there was nothing)."""
+    await look_anew(cwd)
+    found = await _standing_open(cwd)
+    if not found:
+        return ()
+    paths = tuple(sorted(path for _, path in found))
+    # What is staged as a whole is there already, and git knows no more of a file that is to go.
+    unstaged = [path for state, path in found if state[1] != " "]
+    if unstaged:
+        listed = "\0".join(sorted(unstaged)).encode("utf-8", "surrogateescape")
+        await git(
+            cwd, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed
+        )
+    staged = await tried(cwd, "diff", "--cached", "--quiet")
+    if staged.code == 0:
+        return ()
+    told = printable(message).encode()
+    await git(cwd, "commit", "--quiet", "--cleanup=verbatim", "--file=-", stdin=told)
+    return paths
+
+
+def printable(message: str) -> str:
+    """A commit's message without what a terminal would obey: a model wrote parts of it."""
+    return "".join(one for one in message if one == "\n" or one.isprintable())
+
+
+async def put_back(cwd: Path) -> None:
+    """Let the tree be what its last commit says; what git ignores stays."""
+    if await uncommitted(cwd):
+        await git(cwd, "reset", "--quiet", "--hard")
+        await git(cwd, "clean", "--quiet", "--force", "-d")
+
+
+async def put_files_back(cwd: Path, commit: str, paths: Sequence[str]) -> None:
+    """Let these files be what they were in ``commit``; those that it does not have are removed."""
+    for path in paths:
+        if (await tried(cwd, "cat-file", "-e", f"{commit}:{path}")).ok:
+            await git(cwd, "checkout", "--quiet", commit, "--", path)
+        else:
+            await git(cwd, "rm", "--quiet", "--force", "--ignore-unmatch", "--", path)
+            gone = cwd / path
+            if gone.is_file() or gone.is_symlink():
+                gone.unlink()
+
+
+@asynccontextmanager
+async def one_at_a_time(place: Place) -> AsyncIterator[None]:
+    """Nobody else, in this process or another, makes or merges working trees meanwhile.
+
+    The lock is the kernel's: it ends with its process, however that ends.
+    """
+    folder(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(folder(place) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await asyncio.sleep(_LOCK_POLL_S)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,34 @@
+"""Where a task is done: in its own tree, on what it builds on, from the last commit that is known of it.
+
+Source: design of work, "Doing a task".
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from cockpit.store.chains import task_runs
+from cockpit.store.chains.worktrees import Worktree
+from cockpit.tasks.prerequisites import stand_on
+from cockpit.tasks.task_context import Desk
+from cockpit.tasks.worktree import chain_tree, task_tree
+
+
+async def tree_of(desk: Desk, task_id: str) -> Worktree:
+    """The task's tree, made where it is not there. Raises ``WorktreeTrouble``."""
+    chain = await chain_tree(desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id)
+    await stand_on(desk.store, desk.place, chain, task_id)
+    return await task_tree(
+        desk.store,
+        desk.place,
+        task_id,
+        chain_id=desk.chain_id,
+        chain_branch=desk.chain_branch,
+        tip=desk.store.read_now(lambda found: _tip(found, task_id)),
+    )
+
+
+def _tip(connection: sqlite3.Connection, task_id: str) -> str:
+    """The commit that the task's last finished step left; empty where none did."""
+    steps = reversed(task_runs.steps(connection, task_id))
+    return next((str(step.detail["tip"]) for step in steps if step.detail.get("tip")), "")

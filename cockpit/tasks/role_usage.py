@@ -1,0 +1,54 @@
+"""What the roles of a task spent, and how much of what they knew had no room.
+
+Source: design of work, "Chains" (context pressure: tokens, share of utility dropped).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from cockpit.store.context.packets import packet_from_body
+
+
+def spent(connection: sqlite3.Connection, task_id: str) -> tuple[int, float]:
+    """Tokens and US dollars of all sessions that took steps of the task."""
+    (tokens, cost) = connection.execute(
+        "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
+        " FROM sessions WHERE session_id IN"
+        " (SELECT session_id FROM task_runs WHERE task_id=? AND session_id IS NOT NULL)",
+        (task_id,),
+    ).fetchone()
+    return int(tokens), float(cost)
+
+
+def dropped_share(connection: sqlite3.Connection, session_ids: Sequence[str]) -> float:
+    """The largest share of utility (0 to 1) that the newest packet of any of these left out.
+
+    A fact that was shortened counts by the part of its tokens that is there.
+    """
+    return max((_share(connection, session_id) for session_id in session_ids), default=0.0)
+
+
+def _share(connection: sqlite3.Connection, session_id: str) -> float:
+    row = connection.execute(
+        "SELECT p.packet_json, w.ordinal FROM orientation_packets p JOIN wave_runs w USING(wave_id)"
+        " WHERE w.session_id=? ORDER BY w.ordinal DESC LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        return 0.0
+    kept = {
+        entry.fact_id: entry.tokens for _, entry in packet_from_body(json.loads(row[0])).rendered()
+    }
+    known = connection.execute(
+        "SELECT fact_id, utility, tokens_full FROM session_facts WHERE session_id=? AND ordinal<=?"
+        " AND (superseded_at IS NULL OR superseded_at>?)",
+        (session_id, row[1], row[1]),
+    ).fetchall()
+    total = sum(utility for _, utility, _ in known)
+    held = sum(
+        utility * min(1.0, kept.get(fact_id, 0) / max(1, full)) for fact_id, utility, full in known
+    )
+    return round(1.0 - held / total, 6) if total else 0.0

@@ -1,0 +1,322 @@
+"""A branch and a working tree for each task, and one for the chain that they are merged into.
+
+The person's checkout, index, branch and uncommitted work are never touched: everything stands under
+``.cockpit/state/worktrees``. Whatever a crash left is taken up or moved aside, never thrown away.
+Source: design of work, "Doing a task"; seed 004, solutions 6 to 8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from cockpit.core.errors import NotFound
+from cockpit.core.project_paths import Place
+from cockpit.core.text import plural
+from cockpit.store.chains import chains, worktrees
+from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.db.database import Store
+from cockpit.tasks.git import (
+    WorktreeTrouble,
+    commit_of,
+    folder,
+    git,
+    is_ancestor,
+    one_at_a_time,
+    tried,
+    uncommitted,
+)
+
+PREFIX = "cockpit/"
+"""What the branches that cockpit makes begin with."""
+_MOST_NAMES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What :func:`clean` did: names removed, and those kept with the reason."""
+
+    removed: tuple[str, ...]
+    kept: tuple[tuple[str, str], ...]
+
+
+async def task_tree(
+    store: Store, place: Place, task_id: str, *, chain_id: str, chain_branch: str, tip: str = ""
+) -> Worktree:
+    """The task's own tree: the one that it has, or a new one from the tip of ``chain_branch``.
+
+    ``tip`` is the last commit that is known of its branch: one that was deleted begins there again.
+
+    Raises :class:`WorktreeTrouble`.
+    """
+    async with one_at_a_time(place):
+        known = store.read_now(lambda found: worktrees.find(found, task_id))
+        if known is not None and known.status in ("active", "conflict", "kept"):
+            await _stand(place, known, tip)
+            return await store.write(lambda tx: worktrees.enter(tx, task_id, "active"))
+        base = await commit_of(place.home, f"refs/heads/{chain_branch}")
+        if base is None:
+            raise WorktreeTrouble(f"There is no branch {chain_branch} to begin {task_id} from.")
+        branch = await _free(place, f"{PREFIX}{task_id}")
+        path = str(folder(place) / task_id)
+        made = await store.write(
+            lambda tx: worktrees.put(
+                tx,
+                task_id,
+                task_id=task_id,
+                chain_id=chain_id,
+                path=path,
+                branch=branch,
+                base_commit=base,
+            )
+        )
+        await _stand(place, made)
+        return made
+
+
+async def chain_tree(store: Store, place: Place, branch: str, *, chain_id: str = "") -> Worktree:
+    """The tree in which ``branch`` is checked out and tasks are merged.
+
+    The branch begins at the commit that the person's checkout stands on; their uncommitted work is
+    not in it, and ``unseen_changes`` of ``worktree.created`` counts it. One that is no chain's goes on
+    from where the person's branch now is, if that holds all of it. Raises :class:`WorktreeTrouble`.
+    """
+    name = branch.removeprefix(PREFIX).replace("/", "-")
+    async with one_at_a_time(place):
+        known = store.read_now(lambda found: worktrees.find(found, name))
+        if known is not None and known.status == "active":
+            await _stand(place, known)
+            await _follow(place, known, chain_id)
+            return known
+        base = await commit_of(place.home, f"refs/heads/{branch}") or await head_of(place)
+        unseen = len(await uncommitted(place.root))
+        made = await store.write(
+            lambda tx: worktrees.put(
+                tx,
+                name,
+                task_id=None,
+                chain_id=chain_id,
+                path=str(folder(place) / name),
+                branch=branch,
+                base_commit=base,
+                unseen=unseen,
+            )
+        )
+        await _stand(place, made)
+        await _follow(place, made, chain_id)
+        return made
+
+
+async def _follow(place: Place, tree: Worktree, chain_id: str) -> None:
+    """Let a branch that belongs to no chain move on to the person's commit, where that holds all of it.
+
+    A chain stays on what it began with, whatever the person turns to while it runs.
+    """
+    if chain_id:
+        return
+    head = await head_of(place)
+    if await is_ancestor(place.home, f"refs/heads/{tree.branch}", head):
+        await tried(Path(tree.path), "merge", "--ff-only", "--quiet", head)
+
+
+async def head_of(place: Place) -> str:
+    """The commit that the person's checkout stands on, on a branch or off any.
+
+    Raises :class:`WorktreeTrouble` without git or without a commit.
+    """
+    if not place.git:
+        raise WorktreeTrouble(
+            f"{place.root} is no git repository: tasks are done on branches of one. Make it one with "
+            "`git init`, and commit what there is."
+        )
+    found = await commit_of(place.root, "HEAD")
+    if found is None:
+        raise WorktreeTrouble(
+            "This repository has no commit yet, and tasks begin from one; make the first one."
+        )
+    return found
+
+
+async def untaken(store: Store, place: Place) -> tuple[str, ...]:
+    """The branches that tasks were merged into and whose work is not in the person's branch.
+
+    Raises :class:`WorktreeTrouble` as :func:`head_of`.
+    """
+    await head_of(place)
+    left = await git(
+        place.root,
+        "for-each-ref",
+        "--no-merged=HEAD",
+        "--format=%(refname) %(objectname)",
+        f"refs/heads/{PREFIX}",
+    )
+    tips = dict(line.split(" ") for line in left.splitlines())
+    return tuple(
+        tree.branch
+        for tree in store.read_now(worktrees.listed)
+        if tree.task_id is None
+        and tips.get(f"refs/heads/{tree.branch}", tree.base_commit) != tree.base_commit
+    )
+
+
+async def take_down(store: Store, place: Place, name: str) -> None:
+    """Remove the tree of ``name`` from the disk; its branch stays. Doing it twice is doing it once."""
+    known = store.read_now(lambda found: worktrees.load(found, name))
+    async with one_at_a_time(place):
+        await _remove_tree(place, Path(known.path))
+
+
+async def clean(store: Store, place: Place, *, everything: bool = False) -> Cleaned:
+    """Remove trees and branches whose work is merged, and what is left of removed ones.
+
+    ``everything`` removes the trees of blocked tasks and of chains as well, even with uncommitted
+    work. A branch whose commits are merged nowhere stays in any case, and a task in progress and a
+    chain that runs keep their trees.
+    """
+    removed, kept = [], []
+    async with one_at_a_time(place):
+        for tree in store.read_now(lambda found: worktrees.listed(found)):
+            why = "" if everything else await _why_kept(place, tree)
+            if tree.status == "active" and tree.task_id is not None:
+                why = f"{tree.task_id} is in progress in it"
+            elif tree.task_id is None and store.read_now(partial(_runs, tree)):
+                why = f"{tree.chain_id} is running; `cockpit chain stop {tree.chain_id}` ends it"
+            if why:
+                kept.append((tree.name, why))
+                continue
+            await _remove_tree(place, Path(tree.path))
+            if await _merged_somewhere(place, tree):
+                await tried(place.home, "branch", "--quiet", "-D", tree.branch)
+            await store.write(lambda tx, name=tree.name: worktrees.enter(tx, name, "removed"))  # type: ignore[misc]  # a default keeps the loop's value
+            removed.append(tree.name)
+    return Cleaned(tuple(removed), tuple(kept))
+
+
+def _runs(tree: Worktree, connection: sqlite3.Connection) -> bool:
+    """Whether the chain whose tree this is may merge into it at any time."""
+    try:
+        return chains.load(connection, tree.chain_id).status in chains.OPEN
+    except NotFound:
+        return False  # the tree of tasks that are done one by one
+
+
+async def _why_kept(place: Place, tree: Worktree) -> str:
+    """Why this tree is not removed without force; '' when nothing would be lost."""
+    path = Path(tree.path)
+    if (path / ".git").exists():
+        dirty = await uncommitted(path)
+        if dirty:
+            return f"it has uncommitted work ({plural(len(dirty), 'file')}: {', '.join(dirty[:3])})"
+    tip = await commit_of(place.home, f"refs/heads/{tree.branch}")
+    if tree.task_id is None:
+        if tip is None or await is_ancestor(place.home, tip, await head_of(place)):
+            return ""
+        return (
+            f"{tree.branch} is not merged into your branch; take it with `git merge {tree.branch}`"
+        )
+    if tree.status in ("conflict", "kept"):
+        return "its work is merged nowhere"
+    return ""
+
+
+async def _merged_somewhere(place: Place, tree: Worktree) -> bool:
+    """Whether no commit is lost with the tree's branch."""
+    named = f"refs/heads/{tree.branch}"
+    listed = await tried(
+        place.home, "for-each-ref", "--format=%(refname)", "--contains", named, "refs/heads"
+    )
+    others = [name for name in listed.text.split() if name != named]
+    return listed.ok and (bool(others) or await is_ancestor(place.home, named, "HEAD"))
+
+
+async def _stand(place: Place, tree: Worktree, tip: str = "") -> None:
+    """See that the tree is on the disk, on its branch; one that is gone is made again at ``tip``."""
+    path = Path(tree.path)
+    if await _stands(path, tree.branch):
+        return
+    elsewhere = await _checked_out(place, tree.branch)
+    if elsewhere is not None and not _same(elsewhere, path):
+        raise WorktreeTrouble(
+            f"The branch {tree.branch} of {tree.name} is checked out in {elsewhere}. Switch that "
+            f"checkout to another branch (`git switch -`), then go on."
+        )
+    await asyncio.to_thread(_move_aside, path)
+    exists = await commit_of(place.home, f"refs/heads/{tree.branch}") is not None
+    new = [] if exists else ["--no-track", "-b", tree.branch]
+    if tip and not exists and await commit_of(place.home, tip) is None:
+        raise WorktreeTrouble(
+            f"The branch {tree.branch} of {tree.name} was deleted, and its last commit {tip[:10]} with "
+            f"it. `git branch {tree.branch} COMMIT` brings it back; then unblock the task."
+        )
+    start = tree.branch if exists else tip or tree.base_commit
+    # Forced: git still lists the tree that a crash or a person took away from this very path.
+    await git(place.home, "worktree", "add", "--quiet", "--force", *new, str(path), start)
+
+
+async def _stands(path: Path, branch: str) -> bool:
+    if not (path / ".git").is_file():
+        return False
+    ended = await tried(path, "rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
+    if not ended.ok:
+        return False
+    top, _, head = ended.text.rstrip("\n").rpartition("\n")
+    return _same(Path(top), path) and head == f"refs/heads/{branch}"
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
+
+
+async def _checked_out(place: Place, branch: str) -> Path | None:
+    """Where ``branch`` is checked out now, if anywhere."""
+    listed = await git(place.home, "worktree", "list", "--porcelain")
+    for block in listed.split("\n\n"):
+        lines = block.splitlines()
+        if f"branch refs/heads/{branch}" in lines:
+            path = Path(lines[0].removeprefix("worktree "))
+            return path if await asyncio.to_thread(path.exists) else None
+    return None
+
+
+async def _free(place: Place, branch: str) -> str:
+    """``branch``, or the first of its names with a number behind it that nobody has."""
+    for name in (branch, *(f"{branch}-{number}" for number in range(2, _MOST_NAMES))):
+        if (await tried(place.home, "show-ref", "--verify", "--quiet", f"refs/heads/{name}")).code:
+            return name
+    raise WorktreeTrouble(
+        f"All names from {branch} on are taken; remove old ones: `cockpit worktrees clean`."
+    )
+
+
+def _move_aside(path: Path) -> None:
+    """Make room at ``path``. What stands there without being a tree may be somebody's work."""
+    if path.is_symlink() or not path.exists():
+        path.unlink(missing_ok=True)
+        return
+    if path.is_dir() and all(entry.name == ".git" for entry in path.iterdir()):
+        shutil.rmtree(path)
+        return
+    number = 1
+    while (aside := path.with_name(f"{path.name}.left-{number}")).exists():
+        number += 1
+    path.rename(aside)
+
+
+async def _remove_tree(place: Place, path: Path) -> None:
+    if path.parent != folder(place):
+        raise WorktreeTrouble(f"{path} is no place for a tree of cockpit's; it was left alone.")
+    await tried(place.home, "worktree", "remove", "--force", str(path))
+    if await asyncio.to_thread(_rubbed_out, path):
+        await tried(place.home, "worktree", "remove", "--force", str(path))
+
+
+def _rubbed_out(path: Path) -> bool:
+    """Remove what git left or did not know; whether there was anything."""
+    if not path.exists():
+        return False
+    shutil.rmtree(path)
+    return True

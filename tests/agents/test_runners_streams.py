@@ -1,0 +1,257 @@
+"""Streams read line by line: real shapes, and any other shape."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from agents.runner_world import Runs, assistant, init, result, text, tool, tool_result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.agents.bounded_lines import Lines
+from cockpit.agents.claude_stream import ClaudeStream
+from cockpit.agents.codex_stream import CodexStream
+from cockpit.agents.final_status import read_status
+from cockpit.agents.stream_events import (
+    Began,
+    Finish,
+    Fragment,
+    Odd,
+    Said,
+    Spent,
+    ToolBegan,
+    ToolEnded,
+    Using,
+)
+from cockpit.agents.stream_formats import AnyStream, TextStream, stream_of
+from cockpit.app.projection.fold import State
+
+
+def line(body: Any) -> str:
+    return json.dumps(body)
+
+
+def test_claude_codes_lines() -> None:
+    stream = ClaudeStream()
+    began = {"type": "system", "subtype": "init", "session_id": "s", "model": "m"}
+    assert stream.take(line(began)) == [Began("s", "m")]
+    assert stream.take(line({"type": "system", "subtype": "status"})) == []
+    usage = {"input_tokens": 3, "cache_creation_input_tokens": 4, "cache_read_input_tokens": 5}
+    message = {
+        "id": "m1",
+        "content": [
+            {"type": "thinking", "thinking": "hm"},
+            {"type": "text", "text": "hello"},
+            {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}},
+        ],
+        "usage": {**usage, "output_tokens": 6},
+    }
+    assert stream.take(line({"type": "assistant", "message": message})) == [
+        Said("hello"),
+        ToolBegan("t1", "Bash", {"command": "ls"}),
+        Using(Spent(12, 6, 5)),
+    ]
+    # The same message again is no second one.
+    again = stream.take(line({"type": "assistant", "message": {**message, "content": []}}))
+    assert again == [Using(Spent(12, 6, 5))]
+    failed = {"type": "tool_result", "tool_use_id": "t1", "is_error": True}
+    content = [{"type": "text", "text": "Exit code 2\nno"}, {"type": "image"}]
+    told = stream.take(
+        line({"type": "user", "message": {"content": [{**failed, "content": content}]}})
+    )
+    assert told == [ToolEnded("t1", "Exit code 2\nno\n", True, 2)]
+    assert stream.close(0) is None
+    ended = {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "result": "done",
+        "total_cost_usd": 0.5,
+        "usage": {"input_tokens": 1},
+        "modelUsage": {
+            "a": {"inputTokens": 10, "outputTokens": 1, "cacheReadInputTokens": 5},
+            "b": {"inputTokens": 20, "outputTokens": 2},
+        },
+    }
+    assert stream.take(line(ended)) == []
+    assert stream.close(0) == Finish(True, "done", Spent(35, 3, 5, 0.5))
+
+
+def test_what_a_helper_of_claude_codes_says_is_not_its_own_word() -> None:
+    stream = ClaudeStream()
+    block = {"type": "text", "text": "to my parent"}
+    call = {"type": "tool_use", "id": "t", "name": "Read", "input": {}}
+    body = {"type": "assistant", "parent_tool_use_id": "p", "message": {"content": [block, call]}}
+    assert stream.take(line(body)) == [ToolBegan("t", "Read", {})]
+
+
+def test_codexs_lines() -> None:
+    stream = CodexStream()
+    assert stream.take('{"type":"thread.started","thread_id":"t-1"}') == [Began("t-1")]
+
+    def item(event: str, **fields: Any) -> list[Any]:
+        return stream.take(line({"type": f"item.{event}", "item": {"id": "i1", **fields}}))
+
+    assert item("completed", type="reasoning", text="hm") == []
+    command = {"type": "command_execution", "command": "ls"}
+    assert item("started", **command) == [ToolBegan("i1", "shell", {"command": "ls"})]
+    assert item("completed", **command, aggregated_output="no", exit_code=2, status="failed") == [
+        ToolEnded("i1", "no", True, 2)
+    ]
+    called = {"id": "i2", "type": "mcp_tool_call", "server": "ohno", "tool": "get_task"}
+    assert item("completed", **called, arguments={"task_id": "T-1"}, status="completed") == [
+        ToolBegan("i2", "ohno.get_task", {"task_id": "T-1"}),
+        ToolEnded("i2", "", False),
+    ]
+    assert item("completed", type="error", message="careful") == [Odd("careful")]
+    assert item("completed", type="agent_message", text="bye") == [Said("bye")]
+    assert stream.close(0) is None
+    usage = {"input_tokens": 7, "cached_input_tokens": 3, "output_tokens": 2}
+    assert stream.take(line({"type": "turn.completed", "usage": usage})) == []
+    assert stream.close(0) == Finish(True, "bye", Spent(7, 2, 3))
+
+
+def test_a_codex_that_told_only_of_trouble_says_so() -> None:
+    stream = CodexStream()
+    stream.take('{"type":"error","message":"stream disconnected"}')
+    assert stream.close(1) == Finish(False, "stream disconnected")
+
+
+@pytest.mark.parametrize(
+    ("first", "kind"),
+    [
+        ('{"type":"system","subtype":"init"}', Began),
+        ('{"type":"thread.started","thread_id":"x"}', Began),
+        ("hello", Fragment),
+    ],
+)
+def test_a_format_is_found_out(first: str, kind: type[object]) -> None:
+    stream = AnyStream()
+    told = [one for words in ["", first] for one in stream.take(words)]
+    finish = stream.close(0)
+    assert (finish is not None) == (kind is Fragment)
+    assert [type(one) for one in told] == ([] if kind is Fragment else [kind])
+
+
+def test_greetings_before_a_stream_are_noted() -> None:
+    stream = AnyStream()
+    assert stream.take("Update available!") == []
+    told = stream.take('{"type":"system","subtype":"init","session_id":"s"}')
+    assert told == [Odd("no JSON object: 'Update available!'"), Began("s")]
+
+
+def test_text_that_is_no_stream_is_text_from_the_beginning() -> None:
+    stream = AnyStream()
+    told = [one for number in range(30) for one in stream.take(f"line {number}")]
+    assert len(told) == 30
+    assert stream.close(1) is None
+    whole = TextStream()
+    whole.take("a")
+    assert whole.close(0) == Finish(True, "a")
+
+
+NAMES = st.sampled_from(
+    [
+        *(
+            "type",
+            "subtype",
+            "message",
+            "content",
+            "id",
+            "name",
+            "input",
+            "usage",
+            "result",
+            "item",
+        ),
+        *("input_tokens", "modelUsage", "errors", "error", "event", "delta", "text", "changes"),
+        *("exit_code", "is_error", "tool_use_id", "arguments", "path", "kind", "status"),
+    ]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=8,
+)
+TYPES = [
+    *("system", "assistant", "user", "result", "stream_event", "error", "thread.started"),
+    *("item.started", "item.completed", "turn.completed", "turn.failed"),
+]
+ITEMS = ["command_execution", "file_change", "mcp_tool_call", "web_search", "agent_message"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(NAMES, JSON, max_size=5), st.sampled_from(TYPES), st.sampled_from(ITEMS))
+def test_no_shape_of_a_line_breaks_a_stream(body: dict[str, Any], kind: str, item: str) -> None:
+    inner = body.get("item")
+    changed = {**body, "type": kind}
+    if isinstance(inner, dict):
+        changed["item"] = {**inner, "type": item}
+    for name in ("claude", "codex", "text", "auto"):
+        stream = stream_of(name)
+        stream.take(json.dumps(changed))
+        stream.take(json.dumps(body))
+        stream.close(0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200), st.lists(st.integers(1, 20), max_size=20))
+def test_lines_are_the_same_however_they_come(data: bytes, sizes: list[int]) -> None:
+    cutter, found, rest = Lines(), [], data
+    for size in itertools.chain(sizes, [len(data) + 1]):
+        found += cutter.feed(rest[:size])
+        rest = rest[size:]
+    found += cutter.end()
+    whole = data.decode("utf-8", "replace") if data.isascii() else None
+    expected = [one.removesuffix("\r") for one in (whole or "").split("\n")]
+    if whole is not None:
+        assert found == (expected[:-1] if whole.endswith("\n") or not whole else expected)
+
+
+def test_a_line_that_is_too_long_is_passed_over_and_the_next_one_read() -> None:
+    cutter = Lines(longest=10)
+    assert cutter.feed(b"short\n" + b"x" * 25) == ["short"]
+    assert cutter.feed(b"x" * 25) == []
+    assert cutter.feed(b"tail\nnext\n" + b"y" * 10) == [None, "next"]
+    assert cutter.end() == ["y" * 10]
+    assert Lines(longest=3).feed(b"abcd\nabc\n") == [None, "abc"]
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        ("STATUS: done\nAll good.", ("done", "All good.")),
+        ("**Status: BLOCKED**\nno spec", ("blocked", "no spec")),
+        ("All good.", ("done", "All good.")),
+        ("Well.\n\nstatus: done", ("done", "Well.")),
+        ("STATUS: done\nSTATUS: blocked", ("blocked", "")),
+        ("The status: done is a line.", ("done", "The status: done is a line.")),
+        ("", ("done", "")),
+    ],
+)
+def test_a_status_is_a_line_of_its_own(words: str, read: tuple[str, str]) -> None:
+    assert read_status(words) == read
+
+
+async def test_the_screen_shows_what_an_agent_from_outside_does(runs: Runs) -> None:
+    steps = (
+        init(),
+        assistant(text("I look."), tool("t1", "Bash", command="ls")),
+        tool_result("t1", "calc.py"),
+        assistant(tool("t2", "Bash", command="false")),
+        tool_result("t2", "Exit code 1", is_error=True),
+        result("All done."),
+    )
+    await runs.run(runs.runner(*steps))
+    turns = State().fold(runs.rows()).conversation(runs.last().session_id).changed()
+    lines = [(one.sign, one.text) for turn in turns for one in turn.lines]
+    assert lines == [
+        ("↳", "small takes this session"),
+        ("✔", "Bash ls"),
+        ("✗", "Bash false: Exit code 1"),
+        ("✔", "done: All done."),
+    ]
+    assert [turn.text for turn in turns if turn.role == "agent"] == ["I look.", "All done."]

@@ -1,0 +1,295 @@
+"""Tasks whose roles an agent from outside takes, from the implementer to the merge."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents.runner_world import AGENT, Step, assistant, init, result, text
+from tasks.taskrun_world import AT_ONCE, BRANCH, SOURCE, World, git
+
+from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
+from cockpit.store.sessions import sessions
+from cockpit.tasks.run_task import TaskOutcome
+
+MEND: list[Step] = [
+    init(),
+    {"replace": "calc.py", "old": "a - b", "new": "a + b"},
+    result("STATUS: done\nadd adds."),
+]
+PASS: list[Step] = [init(), result("VERDICT: PASS\nSound.")]
+
+BY_ROLE = """
+import json, runpy, sys
+prompt = sys.stdin.read()
+role = next(r for r in ("implementer", "fixer", "spec reviewer", "quality reviewer")
+            if f"Your role: {r}" in prompt)
+folder = sys.argv[2]
+open(f"{folder}/prompt of {role}.md", "w", encoding="utf-8").write(prompt)
+sys.argv = [sys.argv[1], f"{folder}/{role}.json"]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def runner(world: World, **roles: list[Step]) -> RunnerSettings:
+    """A runner whose agent plays a scenario for each role."""
+    folder = world.folder / "scenarios"
+    folder.mkdir(exist_ok=True)
+    plays = {"spec_reviewer": PASS, "quality_reviewer": PASS, **roles}
+    for role, steps in plays.items():
+        path = folder / f"{role.replace('_', ' ')}.json"
+        path.write_text(json.dumps(steps), encoding="utf-8")
+    return RunnerSettings("small", (sys.executable, "-c", BY_ROLE, str(AGENT), str(folder)))
+
+
+async def do(
+    world: World, task_id: str, given: RunnerSettings | None, **changed: Any
+) -> TaskOutcome:
+    settings = RuntimeSettings(
+        user_dir=world.folder / "config",
+        environment=dict(os.environ),
+        runners={} if given is None else {given.name: given},
+    )
+    return await world.do(AT_ONCE, task_id, runner="small", settings=settings, **changed)
+
+
+async def test_a_task_is_done_by_an_agent_from_outside(world: World) -> None:
+    task_id = world.task(description="It must add.")
+    ended = await do(world, task_id, runner(world, implementer=MEND))
+
+    assert (ended.status, ended.reason) == ("done", "")
+    assert [step for step, _ in world.steps(task_id)] == [
+        "implement",
+        "test",
+        "spec_review",
+        "quality_review",
+        "merge",
+        "done",
+    ]
+    assert world.show("calc.py").endswith("return a + b")
+    assert "add adds." in world.handoff(task_id).summary
+    assert (ended.tokens, ended.cost_usd) == (360, 0.75)
+    made = world.rows("session.created")
+    assert [row.detail["role"] for row in made] == [
+        "implementer",
+        "spec_reviewer",
+        "quality_reviewer",
+    ]
+    assert {row.detail["model"] for row in made} == {"runner:small"}
+    assert (world.root / "calc.py").read_text(encoding="utf-8") == SOURCE
+    told = (world.folder / "scenarios" / "prompt of implementer.md").read_text(encoding="utf-8")
+    assert "It must add." in told
+    assert "STATUS: done" in told
+    assert "Begin with: calc.py" in told
+    reviewed = (world.folder / "scenarios" / "prompt of spec reviewer.md").read_text()
+    assert "You only read" in reviewed
+    assert "+    return a + b" in reviewed
+
+
+async def test_what_a_reviewers_agent_changes_is_put_back(world: World) -> None:
+    meddles: list[Step] = [
+        init(),
+        {"replace": "calc.py", "old": "a + b", "new": "a * b"},
+        {"run": ["git", "commit", "-qam", "meddle"]},
+        {"write": "stray.txt", "text": "x"},
+        result("VERDICT: PASS"),
+    ]
+    task_id = world.task()
+    ended = await do(world, task_id, runner(world, implementer=MEND, spec_reviewer=meddles))
+    assert ended.status == "done"
+    assert world.show("calc.py").endswith("return a + b")
+    assert git(world.root, "ls-tree", "--name-only", BRANCH) == "calc.py\ntest_calc.py"
+    assert "meddle" not in git(world.root, "log", "--format=%s", BRANCH)
+
+
+async def test_a_verdict_that_cannot_be_read_is_a_fail(world: World) -> None:
+    task_id = world.task()
+    chatty: list[Step] = [init(), result("I think it is fine!\nVERDICT: PASS")]
+    ended = await do(world, task_id, runner(world, implementer=MEND, spec_reviewer=chatty))
+    assert ended.status == "blocked"
+    assert [outcome for step, outcome in world.steps(task_id) if step == "spec_review"] == [
+        "FAIL",
+        "FAIL",
+    ]
+
+
+async def test_an_agent_that_cannot_go_on_blocks_its_task(world: World) -> None:
+    task_id = world.task()
+    stuck: list[Step] = [init(), result("STATUS: blocked\nThere is no spec.")]
+    ended = await do(world, task_id, runner(world, implementer=stuck))
+    assert (ended.status, ended.reason) == ("blocked", "There is no spec.")
+
+
+async def test_a_crash_keeps_the_work_and_the_next_run_goes_on_with_it(world: World) -> None:
+    task_id = world.task()
+    crash: list[Step] = [
+        init(),
+        {"replace": "calc.py", "old": "a - b", "new": "a + b"},
+        assistant(text("halfway")),
+        {"exit": 7},
+    ]
+    ended = await do(world, task_id, runner(world, implementer=crash))
+    assert (ended.status, ended.reason) == ("interrupted", "runner_crashed")
+    assert world.read(task_id).status == "in_progress"
+    tree = Path(world.tree(task_id).path)
+    assert "a + b" in (tree / "calc.py").read_text(encoding="utf-8")
+
+    ended = await do(world, task_id, runner(world, implementer=[init(), result("done")]))
+    assert ended.status == "done"
+    assert world.show("calc.py").endswith("return a + b")
+    (first, second) = world.rows("runner.started")[:2]
+    assert (first.session_id, first.detail["number"]) == (second.session_id, 1)
+    assert second.detail["number"] == 2
+    told = (world.folder / "scenarios" / "prompt of implementer.md").read_text(encoding="utf-8")
+    assert "An earlier run of yours was cut off" in told
+
+
+async def test_the_third_crash_blocks_the_task(world: World) -> None:
+    task_id = world.task()
+    given = runner(world, implementer=[init(), {"exit": 7}])
+    statuses = [(await do(world, task_id, given)).status for _ in range(3)]
+    assert statuses == ["interrupted", "interrupted", "blocked"]
+    assert "exit code 7" in (world.read(task_id).blocker or "")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "There is no runner 'small' here; there are: embedded."),
+        (RunnerSettings("small", ("no-such-agent",)), "'no-such-agent' could not be started"),
+    ],
+)
+async def test_no_task_is_to_blame_for_an_agent_that_is_not_there(
+    world: World, given: RunnerSettings | None, said: str
+) -> None:
+    task_id = world.task()
+    ended = await do(world, task_id, given)
+    assert (ended.status, ended.reason) == ("interrupted", "no model: runner_missing")
+    assert said in ended.summary
+    assert world.read(task_id).status == "in_progress"
+    assert (await do(world, task_id, runner(world, implementer=MEND))).status == "done"
+
+
+async def test_an_agent_that_leaves_its_branch_blocks_the_task_with_its_work_kept(
+    world: World,
+) -> None:
+    task_id = world.task()
+    leaves: list[Step] = [
+        init(),
+        {"run": ["git", "switch", "-qc", "mine"]},
+        {"replace": "calc.py", "old": "a - b", "new": "a + b"},
+        {"run": ["git", "commit", "-qam", "on my own"]},
+        result("done"),
+    ]
+    ended = await do(world, task_id, runner(world, implementer=leaves))
+    assert ended.status == "blocked"
+    assert "left the branch cockpit/T-1" in ended.reason
+    assert world.show("calc.py", "mine").endswith("return a + b")
+
+
+async def test_the_fixers_agent_cannot_leave_a_test_changed(world: World) -> None:
+    task_id = world.task()
+    implements: list[Step] = [
+        init(),
+        {"replace": "calc.py", "old": "a - b", "new": "a * b"},
+        result("done"),
+    ]
+    cheats: list[Step] = [
+        init(),
+        {"write": "test_calc.py", "text": ""},
+        {"replace": "calc.py", "old": "a * b", "new": "a + b"},
+        result("done"),
+    ]
+    ended = await do(world, task_id, runner(world, implementer=implements, fixer=cheats))
+    assert ended.status == "done"
+    assert "assertEqual" in world.show("test_calc.py")
+    assert world.rows("role.restored")[0].detail["paths"] == ["test_calc.py"]
+
+
+async def test_a_person_may_have_another_runner_go_on(world: World) -> None:
+    task_id = world.task()
+    await do(world, task_id, runner(world, implementer=[init(), {"exit": 7}]))
+    # `cockpit work --continue --runner embedded`: the same step, in a session of the engine's.
+    ended = await world.do(AT_ONCE, task_id)
+    assert ended.status == "done"
+    models = [row.detail["model"].partition(":")[0] for row in world.rows("session.created")]
+    assert models == ["runner", "script", "script", "script"]
+    (left,) = world.rows("session.stopped")
+    assert left.detail["reason"] == "another runner goes on with it"
+
+
+@pytest.mark.parametrize("role", ["implementer", "spec_reviewer"])
+async def test_an_agents_session_is_not_the_last_one_to_go_on_with(world: World, role: str) -> None:
+    task_id = world.task()
+    await do(world, task_id, runner(world, **{"implementer": MEND, role: MEND}))
+    assert world.store.read_now(sessions.last) is None
+
+
+async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None:
+    task_id = world.task()
+    refused = world.folder / "refused.txt"
+    script = world.folder / "moves.sh"
+    script.write_text(
+        f'"{sys.executable}" -P -m cockpit tasks done {task_id} 2>> {refused}; echo $? >> {refused}\n'
+        f'"{sys.executable}" -P -m cockpit tasks note {task_id} "Looked at it."\n',
+        encoding="utf-8",
+    )
+    steps: list[Step] = [init(), {"run": ["sh", str(script)]}, *MEND[1:]]
+    ended = await do(world, task_id, runner(world, implementer=steps))
+    assert ended.status == "done"
+    said = refused.read_text(encoding="utf-8")
+    assert "keeps itself how tasks stand" in said
+    assert said.splitlines()[-1] == "3"
+    (noted,) = [
+        row for row in world.rows("task.activity") if row.detail["description"] == "Looked at it."
+    ]
+    assert noted.actor.startswith(f"agent/{task_id.lower()}/")
+
+
+async def test_tasks_beside_each_other_have_an_agent_each(world: World) -> None:
+    tasks = [world.task(f"Task {number}", files=[]) for number in range(3)]
+    told = world.folder / "told"
+    told.mkdir()
+    script = f'printf %s "$COCKPIT_TOKEN $(pwd)" > {told}/$COCKPIT_TASK; echo x > $COCKPIT_TASK.txt'
+    steps: list[Step] = [init(), {"run": ["sh", "-c", script]}, *MEND[1:]]
+    given = runner(world, implementer=steps)
+    ended = await asyncio.gather(*(do(world, task_id, given) for task_id in tasks))
+    assert [one.status for one in ended] == ["done"] * 3
+    seen = {path.name: path.read_text(encoding="utf-8").split() for path in told.iterdir()}
+    assert sorted(seen) == tasks
+    assert len({token for token, _ in seen.values()}) == 3
+    assert all(place.endswith(f"/worktrees/{task_id}") for task_id, (_, place) in seen.items())
+    assert set(git(world.root, "ls-tree", "--name-only", BRANCH).split()) == {
+        *(f"{task_id}.txt" for task_id in tasks),
+        *("calc.py", "test_calc.py"),
+    }
+
+
+async def test_a_reviewer_that_is_interrupted_leaves_nothing(world: World) -> None:
+    task_id = world.task()
+    marker = world.folder / "hangs"
+    meddles: list[Step] = [
+        init(),
+        {"write": "stray.txt", "text": "x"},
+        {"run": ["git", "commit", "-qam", "meddle", "--allow-empty"]},
+        {"hang": str(marker)},
+    ]
+    given = runner(world, implementer=MEND, spec_reviewer=meddles)
+    running = asyncio.create_task(do(world, task_id, given))
+    async with asyncio.timeout(60):
+        while not marker.exists():
+            await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    tree = Path(world.tree(task_id).path)
+    assert not (tree / "stray.txt").exists()
+    assert "meddle" not in git(tree, "log", "--format=%s")
+    assert world.steps(task_id)[-1] == ("spec_review", None)
+    ended = await do(world, task_id, runner(world, implementer=MEND))
+    assert ended.status == "done"

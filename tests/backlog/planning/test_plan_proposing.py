@@ -1,0 +1,234 @@
+"""A plan is proposed, edited, decided once, and taken in whole or not at all."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from cockpit.access.principals import PERSON, Caller, agent
+from cockpit.access.token_scopes import NotAllowed
+from cockpit.backlog import service
+from cockpit.backlog.approved_plans import COMMISSIONS
+from cockpit.backlog.planning.plan import PLAN_ACTION, PlanInvalid
+from cockpit.backlog.planning.propose_plan import propose, taken
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.core.errors import AlreadyDecided, Stale
+from cockpit.loop.decisions.approved_effects import NoCommission
+from cockpit.loop.decisions.decide_proposal import rule
+from cockpit.loop.decisions.edit_action import revise
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.backlog import dependencies, epics, stories, tasks, work_queue
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.sessions import proposals
+from cockpit.store.sessions.proposals import Proposal
+
+TEXT = """# Accounts [P1]
+
+## Tokens
+
+- [x] Seed the jitter [chore]
+- [ ] Refuse expired ones in `src/auth.py` [bug, 3h] (after #1)
+- [ ] Refresh (after #2)
+"""
+SETTINGS = RuntimeSettings(commissions=COMMISSIONS, environment={})
+
+
+def proposed(store: Store, text: str = TEXT, **given: object) -> Proposal:
+    return store.write_now(lambda tx: propose(tx, text, PERSON, **given))  # type: ignore[arg-type]  # keywords of the test's
+
+
+def approve(store: Store, made: Proposal, **given: object) -> None:
+    store.write_now(
+        lambda tx: rule(
+            tx, SETTINGS, made.proposal_id, "approved", shown_digest=made.shown_digest, **given
+        )  # type: ignore[arg-type]  # keywords of the test's
+    )
+
+
+def counted(store: Store) -> tuple[int, int, int, int]:
+    return store.read_now(
+        lambda c: tuple(
+            c.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in ("epics", "stories", "tasks", "task_dependencies")
+        )
+    )  # type: ignore[return-value]  # four tables, four numbers
+
+
+def test_nothing_is_in_the_backlog_before_it_is_approved(store: Store) -> None:
+    made = proposed(store)
+    assert (made.kind, made.session_id, made.status, made.risk) == ("action", "", "pending", "low")
+    assert made.title == "Plan: Accounts (1 epic, 1 story, 3 tasks)"
+    assert counted(store) == (0, 0, 0, 0)
+    assert store.read_now(lambda c: taken(c, made.proposal_id)) is None
+
+
+def test_approving_takes_all_of_it_in(store: Store) -> None:
+    made = proposed(store)
+    approve(store, made)
+    became = store.read_now(lambda c: taken(c, made.proposal_id))
+    assert became is not None
+    assert (became.epics, became.stories, became.tasks) == (
+        ("E-1",),
+        ("S-1",),
+        ("T-1", "T-2", "T-3"),
+    )
+    assert became.dependencies == 2
+    epic = store.read_now(lambda c: epics.load(c, "E-1"))
+    assert (epic.priority, epic.source) == ("P1", f"plan {made.proposal_id}")
+    assert store.read_now(lambda c: stories.load(c, "S-1")).epic_id == "E-1"
+    one, two, three = (store.read_now(lambda c, n=n: tasks.load(c, f"T-{n}")) for n in (1, 2, 3))
+    assert (one.status, two.status, two.task_type) == ("done", "todo", "bug")
+    assert (two.estimate_hours, two.files, two.priority) == (3.0, ("src/auth.py",), "P1")
+    waits = store.read_now(lambda c: dependencies.of_task(c, three.task_id))
+    assert [wait.depends_on_task_id for wait in waits] == ["T-2"]
+    assert store.read_now(lambda c: work_queue.ready_count(c)) == 1
+    assert store.read_now(journal.verify).ok
+
+
+def test_the_queue_is_as_if_it_were_made_anew(store: Store) -> None:
+    store.write_now(lambda tx: service.create_task(tx, "Known", files=("src/a.py",), by="person"))
+    approve(store, proposed(store, TEXT + "- [ ] More in `src/a.py` (after T-1)\n- [ ] Free\n"))
+
+    def rows(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
+        return connection.execute(
+            "SELECT task_id, priority_score, unblocks, batch_group, blocked_by, claims, ready"
+            " FROM work_queue ORDER BY task_id"
+        ).fetchall()
+
+    made = store.read_now(rows)
+    assert len(made) == 5
+    store.write_now(lambda tx: work_queue.rebuild(tx))
+    assert store.read_now(rows) == made
+
+
+def test_it_is_taken_in_once(store: Store) -> None:
+    made = proposed(store)
+    approve(store, made)
+    with pytest.raises(AlreadyDecided):
+        approve(store, made)
+    with pytest.raises(Stale, match="T-1 to T-3"):
+        proposed(store)
+    assert counted(store) == (1, 1, 3, 2)
+    again = proposed(store, again=True)
+    assert again.proposal_id != made.proposal_id
+    approve(store, again)
+    assert counted(store) == (2, 2, 6, 4)
+
+
+def test_of_many_who_approve_at_once_one_takes_it_in(tmp_path: Path) -> None:
+    path = tmp_path / "cockpit.db"
+    with Store.open(path) as store:
+        made = proposed(store)
+        refused: list[str] = []
+        start = threading.Barrier(6)
+
+        def decide() -> None:
+            with Store.open(path) as own:
+                start.wait()
+                try:
+                    approve(own, made)
+                except AlreadyDecided as error:
+                    refused.append(str(error))
+
+        threads = [threading.Thread(target=decide) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(refused) == 5
+        assert counted(store) == (1, 1, 3, 2)
+
+
+def test_the_same_text_is_one_proposal_while_it_waits(store: Store) -> None:
+    assert proposed(store).proposal_id == proposed(store).proposal_id
+    made = proposed(store)
+    store.write_now(lambda tx: rule(tx, SETTINGS, made.proposal_id, "rejected", reason="later"))
+    assert proposed(store).proposal_id != made.proposal_id
+
+
+def test_policy_all_takes_it_in_at_once_in_its_own_name(store: Store) -> None:
+    made = proposed(store, policy="all")
+    assert (made.status, made.decided_by) == ("approved", "policy:all")
+    assert counted(store) == (1, 1, 3, 2)
+
+
+def test_an_agent_proposes_and_does_not_approve(store: Store) -> None:
+    made = store.write_now(lambda tx: propose(tx, TEXT, agent("s-1"), policy="all"))
+    assert made.status == "pending"
+    assert counted(store) == (0, 0, 0, 0)
+    with pytest.raises(NotAllowed):
+        store.write_now(lambda tx: propose(tx, TEXT, Caller("ci", frozenset())))
+
+
+def test_a_task_of_the_backlog_that_is_not_there_is_refused_before(store: Store) -> None:
+    with pytest.raises(PlanInvalid, match="Line 1: #1 waits for T-9"):
+        proposed(store, "- [ ] A (after T-9)\n")
+
+
+def test_what_is_read_otherwise_than_it_was_shown_is_not_taken_in(store: Store) -> None:
+    made = proposed(store)
+    forged = {**made.body, "payload": {"markdown": "- [ ] Another thing\n"}}
+    other = store.write_now(
+        lambda tx: proposals.create(
+            tx, proposal_id="p-forged", kind="action", session_id="", wave_id="",
+            title=made.title, body=forged, risk="low",
+        )
+    )  # fmt: skip
+    with pytest.raises(Stale, match="otherwise than it was shown"):
+        approve(store, other)
+    assert counted(store) == (0, 0, 0, 0)
+    assert store.read_now(lambda c: proposals.load(c, "p-forged")).status == "pending"
+
+
+def test_an_edit_takes_the_place_of_the_plan(store: Store) -> None:
+    made = proposed(store)
+    commission = COMMISSIONS[PLAN_ACTION]
+    text, suffix = commission.editable(made)
+    assert (text, suffix) == (TEXT, ".md")
+    edited = text.replace("Refresh (after #2)", "Refresh in UTC")
+    revision = store.write_now(
+        lambda tx: revise(tx, commission, made.proposal_id, made.shown_digest, edited)
+    )
+    assert (revision.revises, revision.status) == (made.proposal_id, "pending")
+    assert revision.body["changes"] == ["edited by the person"]
+    with pytest.raises(AlreadyDecided):
+        approve(store, made)
+    approve(store, revision)
+    assert store.read_now(lambda c: tasks.load(c, "T-3")).title == "Refresh in UTC"
+    assert counted(store) == (1, 1, 3, 1)
+
+
+def test_an_edit_that_cannot_be_read_changes_nothing(store: Store) -> None:
+    made = proposed(store)
+    with pytest.raises(PlanInvalid, match="Line 1"):
+        store.write_now(
+            lambda tx: revise(
+                tx,
+                COMMISSIONS[PLAN_ACTION],
+                made.proposal_id,
+                made.shown_digest,
+                "- [ ] A (after #7)",
+            )
+        )
+    assert store.read_now(lambda c: proposals.load(c, made.proposal_id)).status == "pending"
+
+
+def test_a_cockpit_that_does_not_know_plans_does_not_approve_them(store: Store) -> None:
+    made = proposed(store)
+    with pytest.raises(NoCommission, match="backlog_plan"):
+        store.write_now(lambda tx: rule(tx, RuntimeSettings(), made.proposal_id, "approved"))
+    assert store.read_now(lambda c: proposals.load(c, made.proposal_id)).status == "pending"
+
+
+def test_a_secret_in_a_plan_is_nowhere_in_the_file(tmp_path: Path) -> None:
+    canary = "ghp_" + "A1b2C3d4E5" * 3 + "A1b2C3"
+    with Store.open(tmp_path / "cockpit.db", FixedClock(), CountingIds()) as store:
+        made = proposed(store, f"# E\n\n- [ ] Call it with {canary}\n  token = {canary}\n")
+        approve(store, made)
+        assert counted(store) == (1, 1, 1, 0)
+    held = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    assert canary.encode() not in held

@@ -1,0 +1,68 @@
+"""A form as a text for an editor, and back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cockpit.backlog import form_text
+from cockpit.backlog.form_text import Field
+from cockpit.backlog.validation import BacklogInvalid
+from widgets.text.clean import clean
+
+FIELDS = (
+    Field("title", "Title", "in a line"),
+    Field("type", "Type", choices=("bug", "chore")),
+    Field("description", "Description", long=True),
+    Field("criteria", "Done when", long=True),
+)
+VALUES = {"title": 'a "b" \\ c', "type": "bug", "description": "# x\n\n- y", "criteria": "z"}
+
+
+def test_it_reads_well():
+    assert form_text.written(FIELDS, VALUES) == (
+        "+++\n"
+        'title = "a \\"b\\" \\\\ c"  # in a line\n'
+        'type = "bug"  # bug, chore\n'
+        "+++\n"
+        "# x\n\n- y\n"
+        "\n+++ Done when\n"
+        "z\n"
+    )
+
+
+@given(
+    st.fixed_dictionaries(
+        {name: st.text(max_size=30) for name in ("title", "type", "description", "criteria")}
+    )
+)
+def test_what_is_written_reads_back(values):
+    for name in ("description", "criteria"):
+        values[name] = clean(values[name])
+    shown = values | {name: values[name].strip("\n") for name in ("description", "criteria")}
+    text = form_text.written(FIELDS, values)
+    assert form_text.read(FIELDS, text) == shown
+    assert form_text.read(FIELDS, text.replace("\n", "\r\n")) == shown
+
+
+def test_numbers_and_lists_may_be_written_as_toml():
+    fields = (Field("hours", "Hours"), Field("ids", "Ids"))
+    text = '+++\nhours = 2.5\nids = ["T-1", "T-2"]\n+++\n'
+    assert form_text.read(fields, text) == {"hours": "2.5", "ids": "T-1, T-2"}
+    assert form_text.read(fields, "+++\n+++\n") == {"hours": "", "ids": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "two lines"),
+        ("+++\ntitle = 1\n", "two lines"),
+        ("words\n+++\n+++\n", "two lines"),
+        ("+++\ntitle = \n+++\n", "no TOML"),
+        ('+++\nname = "x"\n+++\n', "no field .name"),
+    ],
+)
+def test_what_cannot_be_read_is_said(text, word):
+    with pytest.raises(BacklogInvalid, match=word):
+        form_text.read(FIELDS, text)

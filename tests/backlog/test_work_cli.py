@@ -1,0 +1,255 @@
+"""``cockpit tasks``, ``stories`` and ``epics`` as a person or a script runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loop.intake.gh_standin import GhStandIn
+
+PATIENCE_S = 90
+
+
+@dataclass
+class Terminal:
+    """A project's folder and the environment that ``cockpit`` is run in there."""
+
+    root: Path
+    extra: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *words: str, expect: int = 0, stdin: str = "") -> tuple[str, str]:
+        """Standard output and error of ``cockpit``, which must end with ``expect``."""
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.root), "COLUMNS": "100", **self.extra}
+        done = subprocess.run(
+            [sys.executable, "-m", "cockpit", *words],
+            cwd=self.root,
+            env=env,
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE_S,
+        )
+        assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done.stdout, done.stderr
+
+    def out(self, *words: str, **options: Any) -> str:
+        return self.run(*words, **options)[0]
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.out(*words, "--json"))
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    root = tmp_path / "project"
+    root.mkdir()
+    subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)
+    return Terminal(root)
+
+
+def test_looking_makes_nothing(terminal: Terminal) -> None:
+    for words in (("tasks", "list"), ("tasks", "queue"), ("tasks", "board"), ("epics", "list")):
+        out, _ = terminal.run(*words)
+        assert out == ""
+    assert terminal.json("tasks", "list") == []
+    assert not (terminal.root / ".cockpit").exists()
+
+
+def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
+    assert terminal.out("epics", "add", "Login", "--priority", "p0") == "E-1 Login\n"
+    assert terminal.out("stories", "add", "Tokens", "--epic", "1") == "S-1 Tokens\n"
+    terminal.run(
+        "tasks", "add", "Expiry", "--story", "S-1", "--file", "src/a.ts", "--accept", "401"
+    )
+    made = terminal.json("tasks", "add", "Refresh", "--story", "s1", "--depends-on", "T-1")
+    assert made == {"id": "T-2", "title": "Refresh", "status": "todo"}
+    assert terminal.json("tasks", "list", "--fields", "minimal")[0] == {
+        "id": "T-1",
+        "title": "Expiry",
+        "status": "todo",
+    }
+    assert terminal.json("tasks", "show", "1")["acceptance_criteria"] == "401"
+    assert terminal.json("tasks", "next") == [{"id": "T-1", "title": "Expiry", "status": "todo"}]
+    why = terminal.out("tasks", "queue", "--why").splitlines()
+    assert why[1].split(None, 5) == [
+        "T-1",
+        "1",
+        "P0",
+        "1",
+        "3,019,999,998",
+        "priority P0; unblocks 1; number 1; can begin now",
+    ]
+    assert "waits for T-1" in why[2]
+    _, err = terminal.run("tasks", "dep", "T-1", "T-2", expect=2)
+    assert "T-1 → T-2 → T-1" in err
+    assert terminal.out("tasks", "start", "1") == "T-1 is in progress\n"
+    board = terminal.out("tasks", "board")
+    heading = " ".join(board.splitlines()[0].split())
+    assert heading == "todo 1 in progress 1 review 0 blocked 0"
+    terminal.run("tasks", "block", "1", "no", "key")
+    assert "Blocked by\nno key" in terminal.out("tasks", "show", "1")
+    assert terminal.out("tasks", "unblock", "1") == "T-1 is in progress\n"
+    assert terminal.out("tasks", "done", "1", "2").splitlines() == [
+        "T-1 is done",
+        "T-2 is done",
+        "S-1 is done with it",
+        "E-1 is done with it",
+    ]
+    assert terminal.out("tasks", "reopen", "2") == "T-2 is todo\n"
+    assert terminal.json("epics", "show", "E-1")["status"] == "in_progress"
+    assert terminal.json("stories", "list", "--status", "in_progress")[0]["id"] == "S-1"
+
+
+def test_a_task_is_edited_by_options_and_in_the_editor(terminal: Terminal) -> None:
+    terminal.run("tasks", "add", "Old title", "--description", "-", stdin="From a pipe\n")
+    assert terminal.json("tasks", "show", "1")["description"] == "From a pipe"
+    terminal.run("tasks", "edit", "1", "--type", "bug", "--estimate", "2.5")
+    script = "import sys,pathlib as p;f=p.Path(sys.argv[1]);t=f.read_text();"
+    script += "f.write_text(t.replace('Old','New').replace('pipe','sheet'))"
+    terminal.extra["EDITOR"] = f'{sys.executable} -c "{script}"'
+    assert terminal.out("tasks", "edit", "1") == "T-1 New title\n"
+    found = terminal.json("tasks", "show", "1", "--fields", "full")
+    assert (found["type"], found["estimate_hours"]) == ("bug", 2.5)
+    assert found["description"] == "From a sheet"
+    terminal.run("tasks", "add", "A second one")
+    script = "import sys,pathlib as p;f=p.Path(sys.argv[1]);t=f.read_text();"
+    script += "t=t.replace('waits_for = \\\"\\\"','waits_for = [\\\"t2\\\"]');"
+    script += "f.write_text(t.replace('+++ Done when','+++ Done when' + chr(10) + 'it ran'))"
+    terminal.extra["EDITOR"] = f'{sys.executable} -c "{script}"'
+    terminal.run("tasks", "edit", "1")
+    assert terminal.json("tasks", "show", "1")["acceptance_criteria"] == "it ran"
+    assert "T-2" in terminal.out("tasks", "dep", "1")
+    terminal.extra["EDITOR"] = "true"
+    assert terminal.run("tasks", "edit", "1") == ("", "Nothing changed.\n")
+    terminal.extra["EDITOR"] = "false"
+    _, err = terminal.run("tasks", "edit", "1", expect=1)
+    assert "nothing changed" in err
+
+
+def test_what_happened_is_kept(terminal: Terminal) -> None:
+    terminal.run("tasks", "add", "One")
+    terminal.run("tasks", "note", "1", "JWT it is", "--type", "decision")
+    terminal.run("tasks", "fail", "1", "quality", "too", "slow")
+    terminal.run("tasks", "rework", "1")
+    told = terminal.out("tasks", "show", "1")
+    assert "needs rework" in told
+    assert "too slow" in told
+    assert "JWT it is" in told
+    terminal.run("tasks", "archive", "1", "--reason", "not wanted")
+    assert terminal.json("tasks", "list") == []
+    assert terminal.json("tasks", "list", "--status", "archived")[0]["id"] == "T-1"
+
+
+def test_several_tasks_are_finished_together_or_not_at_all(terminal: Terminal) -> None:
+    for title in ("One", "Two", "Three"):
+        terminal.run("tasks", "add", title)
+    terminal.run("tasks", "done", "1", "99", expect=2)
+    assert {one["status"] for one in terminal.json("tasks", "list")} == {"todo"}
+    assert terminal.out("tasks", "done", "1", "2") == "T-1 is done\nT-2 is done\n"
+
+
+def test_what_is_only_related_unblocks_nothing(terminal: Terminal) -> None:
+    terminal.run("tasks", "add", "One")
+    terminal.run("tasks", "add", "Two")
+    terminal.run("tasks", "dep", "T-2", "T-1", "--type", "relates_to")
+    assert "Unblocks" not in terminal.out("tasks", "show", "T-1")
+    assert "depends on it  T-2" in terminal.out("tasks", "dep", "T-1")
+
+
+def test_pages_say_where_they_go_on(terminal: Terminal) -> None:
+    lines = [json.dumps({"kind": "task", "title": f"Task {number}"}) for number in range(5)]
+    assert terminal.out("tasks", "import", "-", stdin="\n".join(lines)).startswith("5 created")
+    out, err = terminal.run("tasks", "list", "--limit", "2", "--offset", "1")
+    assert [line.split()[0] for line in out.splitlines()] == ["TASK", "T-2", "T-3"]
+    assert err == "2 more: --offset 3\n"
+
+
+def test_out_and_in_again(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.run("tasks", "add", "One")
+    terminal.run("tasks", "add", "Two", "--depends-on", "1")
+    file = tmp_path / "backlog.jsonl"
+    terminal.run("tasks", "export", str(file))
+    assert terminal.out("tasks", "export") == file.read_text()
+    assert terminal.out("tasks", "import", str(file)) == "0 created, 0 changed, 3 unchanged\n"
+    file.write_text('{"kind": "task"}\n')
+    _, err = terminal.run("tasks", "import", str(file), expect=2)
+    assert "Line 1" in err
+
+
+def test_a_title_cannot_steer_the_terminal(terminal: Terminal) -> None:
+    terminal.run("tasks", "add", "red \x1b[31m\x1b]0;owned\x07 alert\u202e")
+    for words in (("tasks", "list"), ("tasks", "show", "1"), ("tasks", "board")):
+        out = terminal.out(*words)
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+
+
+ISSUES = [
+    {
+        "number": 12,
+        "title": "Tokens never expire",
+        "body": "They should.",
+        "labels": [{"name": "bug"}, {"name": "ready"}],
+        "url": "https://github.com/acme/shop/issues/12",
+    },
+    {
+        "number": 13,
+        "title": "Explain tokens",
+        "body": "",
+        "labels": [{"name": "documentation"}],
+        "url": "https://github.com/acme/shop/issues/13",
+    },
+]
+ASKED = "issue list --state open --limit 100 --json number,title,body,labels,url"
+
+
+def test_issues_become_tasks_once(terminal: Terminal, tmp_path: Path) -> None:
+    gh = GhStandIn(tmp_path / "bin", {})
+    terminal.extra["PATH"] = f"{gh.directory}:{os.environ['PATH']}"
+    gh.answer(f"{ASKED} --label ready", json.dumps(ISSUES))
+    terminal.run("stories", "add", "From GitHub")
+    words = ("tasks", "import", "github", "--label", "ready", "--story", "S-1")
+    assert terminal.out(*words) == "2 created, 0 changed, 0 unchanged\n"
+    found = terminal.json("tasks", "list", "--fields", "full")
+    assert [(one["title"], one["type"], one["source"], one["story"]) for one in found] == [
+        ("Tokens never expire", "bug", "github:acme/shop#12", "S-1"),
+        ("Explain tokens", "docs", "github:acme/shop#13", "S-1"),
+    ]
+    terminal.run("tasks", "start", "1")
+    gh.answer(f"{ASKED} --label ready", json.dumps([{**ISSUES[0], "title": "Renamed"}, ISSUES[1]]))
+    assert terminal.out(*words) == "0 created, 1 changed, 1 unchanged\n"
+    assert terminal.json("tasks", "show", "1")["title"] == "Renamed"
+    assert terminal.json("tasks", "show", "1")["status"] == "in_progress"
+
+
+def test_issues_of_another_repository_are_asked_for_by_name(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    gh = GhStandIn(tmp_path / "bin", {})
+    terminal.extra["PATH"] = f"{gh.directory}:{os.environ['PATH']}"
+    gh.answer(f"{ASKED} --repo acme/shop", json.dumps(ISSUES))
+    out = terminal.out("tasks", "import", "github", "--repo", "acme/shop")
+    assert out == "2 created, 0 changed, 0 unchanged\n"
+    _, err = terminal.run("tasks", "import", "github", expect=1)
+    assert "gh did not list the issues" in err
+    for answer in ("no json", "{}", "[" * 100_000, json.dumps([{**ISSUES[0], "labels": ["bug"]}])):
+        gh.answer(ASKED, answer)
+        _, err = terminal.run("tasks", "import", "github", expect=1)
+        assert "no list of issues" in err
+
+
+def test_an_agents_token_writes_and_is_named(terminal: Terminal) -> None:
+    issued = terminal.out("tokens", "issue", "--namespace", "ci", "--scope", "work.write")
+    terminal.run("tasks", "add", "By a machine", "--token", issued.strip())
+    rows = [json.loads(line) for line in terminal.out("journal", "export").splitlines()]
+    assert [row["actor"] for row in rows if row["action"] == "task.created"] == ["ci"]
+    reader = terminal.out("tokens", "issue", "--namespace", "ci", "--scope", "work.read")
+    _, err = terminal.run("tasks", "start", "1", "--token", reader.strip(), expect=3)
+    assert "needs the scope work.write" in err

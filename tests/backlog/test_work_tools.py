@@ -1,0 +1,342 @@
+"""The table of work tools: the seeds' names and parameters, answers as short as asked, never too long."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from work_world import Backlog
+
+from cockpit.access.principals import PERSON, Caller, agent
+from cockpit.access.token_scopes import WORK_READ, NotAllowed
+from cockpit.backlog.response_modes import ANSWER_TOKENS, fitted, page, within
+from cockpit.backlog.tools.tool_table import WORK_TOOLS, named, of_tier
+from cockpit.core.errors import CockpitError
+from cockpit.observe.count_tokens import count_tokens
+from cockpit.store.backlog import handoffs, wip
+
+# Names and parameters as the tools have them that agents' prompts were written for.
+SEEDS = {
+    "get_project_status": "",
+    "get_session_context": "",
+    "get_tasks": "status? priority? story_status? epic_status? limit? fields?",
+    "get_task": "task_id fields?",
+    "get_next_task": "",
+    "get_next_batch": "batch_size? limit?",
+    "get_blocked_tasks": "",
+    "update_task_status": "task_id status notes?",
+    "add_task_activity": "task_id activity_type description",
+    "set_handoff_notes": "task_id notes",
+    "update_task_progress": "task_id progress_percent context_summary?",
+    "set_blocker": "task_id reason",
+    "resolve_blocker": "task_id",
+    "set_needs_rework": "task_id value",
+    "create_task": "title story_id? task_type? description? estimate_hours? source?",
+    "create_story": "title epic_id? description?",
+    "get_story": "story_id",
+    "list_stories": "epic_id? status? limit? offset?",
+    "update_story": "story_id title? description? status? epic_id?",
+    "create_epic": "title project_id? description? priority?",
+    "get_epic": "epic_id",
+    "get_epics": "status? priority? limit?",
+    "update_epic": "epic_id title? description? priority? status?",
+    "get_kanban_board": "include_done? limit_per_column?",
+    "update_task": "task_id title? description? task_type? estimate_hours?",
+    "archive_task": "task_id reason?",
+    "reopen_task": "task_id notes?",
+    "add_dependency": "task_id depends_on_task_id dependency_type?",
+    "remove_dependency": "task_id depends_on_task_id",
+    "get_task_dependencies": "task_id",
+    "summarize_task_activity": "task_id delete_raw?",
+    "record_task_failure": "task_id failure_type reason attempt?",
+    "update_task_wip": "task_id wip_data",
+    "set_task_handoff": "task_id status summary files_changed? full_details?",
+    "get_task_handoff": "task_id include_details?",
+    "compact_story_handoffs": "story_id",
+    "delete_epic_handoffs": "epic_id",
+}
+
+
+def call(
+    work: Backlog, name: str, *, caller: Caller = PERSON, cap: int = ANSWER_TOKENS, **arguments: Any
+) -> Any:
+    tool = named(name)
+    args = tool.parameters(**arguments)
+    where = work.store.write_now if tool.writes else work.store.read_now
+    return where(lambda seat: tool.run(seat, caller, args, cap_tokens=cap))  # type: ignore[operator]
+
+
+def size(value: Any) -> int:
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def tokens(value: Any) -> int:
+    return count_tokens(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def test_every_tool_of_the_seeds_is_there_and_no_other() -> None:
+    assert {tool.name for tool in WORK_TOOLS} == set(SEEDS)
+    assert len(WORK_TOOLS) == len(SEEDS)
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_the_parameters_are_the_seeds(name: str) -> None:
+    fields = {field.name: field for field in dataclasses.fields(named(name).parameters)}
+    for word in SEEDS[name].split():
+        field = fields[word.removesuffix("?")]
+        needed = field.default is field.default_factory is dataclasses.MISSING
+        assert needed == (not word.endswith("?")), word
+    asked = {word.removesuffix("?") for word in SEEDS[name].split()}
+    added = [field for name, field in fields.items() if name not in asked]
+    assert all(field.default is not dataclasses.MISSING for field in added)
+
+
+def test_the_core_is_a_dozen_with_room_for_the_loops_own() -> None:
+    core = {tool.name for tool in of_tier("core")}
+    assert len(core) <= 11
+    assert core < {tool.name for tool in of_tier("standard")}
+    assert set(of_tier("all")) == set(WORK_TOOLS)
+
+
+def test_who_may_not_write_does_not(work: Backlog) -> None:
+    work.task()
+    looker = Caller("ci", frozenset({WORK_READ}))
+    assert call(work, "get_task", caller=looker, task_id="T-1")["id"] == "T-1"
+    with pytest.raises(NotAllowed, match=r"needs the scope work\.write"):
+        call(work, "update_task_status", caller=looker, task_id="T-1", status="done")
+    with pytest.raises(NotAllowed, match=r"needs the scope work\.read"):
+        call(work, "get_tasks", caller=Caller("ci", frozenset()))
+    assert work.load("T-1").status == "todo"
+
+
+def test_who_wrote_is_in_the_journal(work: Backlog) -> None:
+    call(work, "create_task", caller=agent("s-1"), title="Of an agent")
+    (actor,) = work.read(
+        lambda connection: connection.execute(
+            "SELECT actor FROM journal WHERE action='task.created'"
+        ).fetchone()
+    )
+    assert actor == "agent/s-1"
+    assert work.load("T-1").source == "agent/s-1"
+
+
+def ten_tasks(work: Backlog) -> None:
+    story = work.story(work.epic())
+    for number in range(10):
+        task = work.task(
+            story,
+            title=f"Add token expiry to route {number}",
+            description="Tokens never expire. " * 5,
+            acceptance_criteria="An expired token is refused with 401.",
+        )
+        work.do(
+            wip.update,
+            task,
+            {
+                "phase": "testing",
+                "files_modified": [f"src/{number}.ts"],
+                "next_step": "fix the test",
+            },
+        )
+
+
+def test_ten_tasks_grow_with_what_is_asked_for(work: Backlog) -> None:
+    ten_tasks(work)
+    minimal, standard, full = (
+        call(work, "get_tasks", fields=fields)["tasks"]
+        for fields in ("minimal", "standard", "full")
+    )
+    assert call(work, "get_tasks")["tasks"] == minimal
+    assert size({"tasks": minimal}) <= 1000
+    assert size(minimal) * 3 < size(standard)
+    assert size(standard) * 1.5 < size(full)
+    assert set(minimal[0]) == {"id", "title", "status"}
+    assert set(standard[0]) == set(minimal[0]) | {
+        "description",
+        "acceptance_criteria",
+        "type",
+        "story",
+    }
+    assert {"context_summary", "handoff_notes", "wip"} < set(full[0])
+    assert full[0]["wip"]["phase"] == "testing"
+
+
+def test_one_task_is_standard_unless_said_otherwise(work: Backlog) -> None:
+    ten_tasks(work)
+    assert call(work, "get_task", task_id="t-1") == call(
+        work, "get_task", task_id="T-1", fields="standard"
+    )
+    with pytest.raises(CockpitError, match="minimal, standard, full"):
+        call(work, "get_task", task_id="T-1", fields="all")
+
+
+def test_a_session_starts_with_short_lists_and_one_task_to_begin(work: Backlog) -> None:
+    ten_tasks(work)
+    work.stand("T-4", "in_progress")
+    context = call(work, "get_session_context")
+    assert set(context["in_progress"][0]) == {"id", "title", "status"}
+    assert "description" in context["suggested_next"]
+    assert context["resume"] == ["Resuming T-4 from: testing phase, next: fix the test"]
+
+
+def test_a_long_list_comes_in_pages_that_hold_every_task_once(work: Backlog) -> None:
+    ten_tasks(work)
+    found, offset, pages = [], 0, 0
+    while True:
+        answer = call(work, "get_tasks", fields="full", offset=offset, cap=1500)
+        assert tokens(answer) <= 1500
+        found += [one["id"] for one in answer["tasks"]]
+        pages += 1
+        if "more" not in answer:
+            break
+        assert answer["more"] == 10 - len(found)
+        offset = answer["next_offset"]
+    assert found == [f"T-{number}" for number in range(1, 11)]
+    assert pages > 1
+
+
+def test_a_task_that_is_too_long_is_shortened_and_says_so(work: Backlog) -> None:
+    task = work.task(description="word " * 11_000)
+    work.do(wip.update, task, {"decisions": [{"decision": f"number {n}"} for n in range(2000)]})
+    answer = call(work, "get_task", task_id=task, fields="full", cap=2000)
+    assert tokens(answer) <= 2000
+    assert answer["left_out"]["decisions"] + len(answer["wip"]["decisions"]) == 2000
+    assert answer["wip"]["decisions"][-1] == {"decision": "number 1999"}
+
+
+JSON = st.recursive(
+    st.text(max_size=60) | st.integers() | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=30) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=40,
+)
+
+
+@given(st.dictionaries(st.text(max_size=10), JSON, max_size=6))
+def test_what_fits_is_not_touched(body: dict[str, Any]) -> None:
+    answer = fitted(body, 5000)
+    assert (answer == body) == within(body, 5000)
+    assert within(answer, 5000)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), st.text(max_size=300)), max_size=30))
+def test_pages_go_on_where_they_ended(items: list[dict[str, str]]) -> None:
+    seen, offset = 0, 0
+    while True:
+        answer = page(items[offset:], 600, offset=offset, total=len(items))
+        assert tokens(answer) <= 600
+        seen += len(answer["tasks"])
+        if "more" not in answer:
+            break
+        assert answer["next_offset"] == offset + len(answer["tasks"]) > offset
+        offset = answer["next_offset"]
+    assert seen == len(items)
+
+
+def test_a_task_from_start_to_end(work: Backlog) -> None:
+    assert call(work, "create_epic", title="Login", priority="P0")["id"] == "E-1"
+    assert call(work, "create_story", title="Tokens", epic_id="E-1")["id"] == "S-1"
+    for title in ("Expiry", "Refresh"):
+        call(work, "create_task", title=title, story_id="S-1", files=("src/auth.ts",))
+    call(work, "add_dependency", task_id="T-2", depends_on_task_id="T-1")
+    assert call(work, "get_next_batch", limit=3) == {
+        "tasks": [{"id": "T-1", "title": "Expiry", "status": "todo"}],
+        "ready": 1,
+    }
+    assert call(work, "get_next_task")["task"]["id"] == "T-1"
+    call(work, "update_task_status", task_id="T-1", status="in_progress")
+    wip_data = {"phase": "testing", "next_step": "fix it"}
+    told = call(work, "update_task_wip", task_id="T-1", wip_data=wip_data)
+    assert told == {"id": "T-1", "phase": "testing", "next_step": "fix it"}
+    call(work, "add_task_activity", task_id="T-1", activity_type="note", description="slow")
+    call(work, "update_task_progress", task_id="T-1", progress_percent=50, context_summary="half")
+    call(work, "set_handoff_notes", task_id="T-1", notes="mind the clock")
+    call(work, "record_task_failure", task_id="T-1", failure_type="quality", reason="slow")
+    call(work, "set_blocker", task_id="T-1", reason="no key")
+    assert call(work, "get_blocked_tasks")["tasks"][0]["blocker"] == "no key"
+    assert call(work, "resolve_blocker", task_id="T-1")["status"] == "in_progress"
+    handed = call(
+        work, "set_task_handoff", task_id="T-1", status="PASS", summary="Done.", full_details="all"
+    )
+    assert handed == {"status": "PASS", "summary": "Done."}
+    answer = call(work, "update_task_status", task_id="T-1", status="done")
+    assert answer["boundaries"]["story_completed"] is False
+    assert call(work, "get_next_batch")["tasks"][0]["id"] == "T-2"
+    answer = call(work, "update_task_status", task_id="T-2", status="done", notes="both")
+    assert answer["boundaries"] == {
+        "story_completed": True,
+        "epic_completed": True,
+        "story_id": "S-1",
+        "epic_id": "E-1",
+    }
+    assert (
+        call(work, "get_task_handoff", task_id="T-1", include_details=True)["full_details"] is None
+    )
+    assert call(work, "get_project_status") == {
+        "tasks": {"done": 2},
+        "stories": {"done": 1},
+        "epics": {"done": 1},
+        "ready": 0,
+    }
+    assert call(work, "get_epic", epic_id="E-1")["stories"][0]["status"] == "done"
+    assert call(work, "get_story", story_id="S-1")["tasks"][1]["id"] == "T-2"
+    assert call(work, "get_next_task") == {"task": None, "ready": 0}
+
+
+def test_an_empty_batch_says_who_holds_what_is_ready(work: Backlog) -> None:
+    running, _ = work.task(files=["src"]), work.task(files=["src/a.py"])
+    work.stand(running, "in_progress")
+    assert call(work, "get_next_batch") == {"tasks": [], "ready": 1, "held_by": [running]}
+    assert call(work, "get_next_task") == {"task": None, "ready": 1, "held_by": [running]}
+
+
+def test_the_rest_of_the_tools(work: Backlog) -> None:
+    epic = work.epic()
+    story = work.story(epic)
+    one, two = work.task(story), work.task(story)
+    call(work, "update_task", task_id=one, title="Another", packages=("app",))
+    assert work.load(one).packages == ("app",)
+    with pytest.raises(CockpitError, match="Say what to change"):
+        call(work, "update_task", task_id=one)
+    call(work, "update_story", story_id=story, title="Renamed")
+    call(work, "update_epic", epic_id=epic, priority="P0")
+    assert call(work, "get_epics", priority="P0")["epics"][0]["id"] == epic
+    assert call(work, "list_stories", epic_id=epic)["stories"][0]["title"] == "Renamed"
+    call(work, "add_dependency", task_id=two, depends_on_task_id=one)
+    waits = call(work, "get_task_dependencies", task_id=two)
+    assert waits["depends_on"][0] == {
+        "id": one,
+        "title": "Another",
+        "status": "todo",
+        "type": "blocks",
+        "waits": True,
+    }
+    call(work, "remove_dependency", task_id=two, depends_on_task_id=one)
+    assert call(work, "get_task_dependencies", task_id=two)["depends_on"] == []
+    call(work, "add_task_activity", task_id=one, activity_type="decision", description="JWT")
+    assert "JWT" in call(work, "summarize_task_activity", task_id=one)["summary"]
+    assert call(work, "set_needs_rework", task_id=one, value=True)["needs_rework"] is True
+    work.do(handoffs.set_handoff, one, "PASS", "Done.", [], "details")
+    assert call(work, "compact_story_handoffs", story_id=story) == {"compacted": [one]}
+    assert call(work, "delete_epic_handoffs", epic_id=epic) == {"archived": [one]}
+    board = call(work, "get_kanban_board", include_done=True)["columns"]
+    assert {status: column["count"] for status, column in board.items()} == {
+        "todo": 2,
+        "in_progress": 0,
+        "review": 0,
+        "blocked": 0,
+        "done": 0,
+    }
+    assert call(work, "archive_task", task_id=two, reason="no")["status"] == "archived"
+    assert call(work, "reopen_task", task_id=two)["status"] == "todo"
+
+
+def test_an_epics_new_priority_reorders_the_next_batch(work: Backlog) -> None:
+    late = work.task(work.story(work.epic(priority="P3")))
+    early = work.task()
+    assert call(work, "get_next_task")["task"]["id"] == early
+    call(work, "update_epic", epic_id="E-1", priority="P0")
+    assert call(work, "get_next_task")["task"]["id"] == late

@@ -1,0 +1,181 @@
+"""A chain's report: what stands in it, when it is written, and what it withstands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from chains.batch_loop.coordinator_world import ALL_PASS, ChainWorld
+from tasks.taskrun_world import edit, finish, turn
+
+from cockpit.chains.report.chain_report import account, report_wanted, write_report
+from cockpit.chains.report.report_markdown import plain, render
+from cockpit.chains.token_limits import Quota
+from cockpit.core.errors import StoreUnwritable
+from cockpit.store.backlog import handoffs, wip
+from cockpit.store.chains import chains
+from cockpit.store.chains.chains import Chain
+from widgets.text.clean import clean
+
+HOSTILE = "\x1b]52;c;eA==\x07 \u202egnp.exe\u200b <script>`x`</script> [a](http://evil) \x00\r # H"
+
+
+def ended(chained: ChainWorld, chain: Chain, status: str = "completed", why: str = "") -> Chain:
+    found: Chain = chained.store.write_now(lambda tx: chains.end(tx, chain.chain_id, status, why))
+    return found
+
+
+async def written(chained: ChainWorld, chain: Chain) -> str:
+    path = await write_report(chained.store, chained.world.place, chain)
+    assert path == chained.world.root / ".cockpit" / "reports" / f"chain-{chain.number}-report.md"
+    return path.read_text(encoding="utf-8")
+
+
+async def a_chain_of_every_kind(chained: ChainWorld) -> Chain:
+    """One task done in two sessions, one failed, one blocked, one not begun."""
+    _, story = chained.epic_and_story()
+    done = chained.world.task("Do it", story_id=story, files=["done.py"])
+    failed = chained.world.task("Break it")
+    blocked = chained.world.task("Ask first", files=["other.py"])
+    scenario = (
+        ALL_PASS
+        + turn("implementer", "write_file", 'path = "done.py", content = "x = 1"', said=f"{done}:")
+        + finish("implementer", "Done as asked.", when='called = ["write_file"]')
+        + edit("implementer", "a + b", "a * b", said=f"{failed}:")
+        + finish("implementer", "Changed.", when='called = ["edit_file"]', said=f"{failed}:")
+        + finish("implementer", "Which of the two?", status="blocked", said=f"{blocked}:")
+        + finish("fixer", "I changed nothing.")
+    )
+    decided = {"decisions": [{"decision": "JWT over sessions", "reason": "it scales"}, "No cache"]}
+    chained.store.write_now(lambda tx: wip.update(tx, done, decided, by="agent"))
+    chain = chained.chain(max_chains=2)
+    await chained.session(chain, 1, scenario=scenario, quota=Quota(batches=1))
+    await chained.session(chain, 2, scenario=scenario)
+    chained.tasks(1)
+    return ended(chained, chain, "limited", "it had its 2 sessions, and 1 task is left")
+
+
+async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> None:
+    chain = await a_chain_of_every_kind(chained)
+    text = await written(chained, chain)
+    assert text.startswith(
+        "# Session Chain Report\n\nChain ch-1, the backlog, begun from `main` at"
+    )
+    for line in (
+        "- Tasks completed: 1",
+        "- Tasks failed: 1 (details preserved, not compacted)",
+        "- Tasks blocked: 1",
+        "- Tasks under way: 0",
+        "- Tasks left: 1 ready, 0 waiting for others",
+        "- Decisions made: 2",
+        "- Sessions: 2, batches: 2",
+        "- T-1: JWT over sessions (it scales)",
+        "- T-1: No cache",
+        "- Take what is done: `git merge cockpit/ch-1`",
+        "- Go on with what is left: `cockpit work --continue` (1 ready)",
+    ):
+        assert line in text.splitlines()
+    assert "it had its 2 sessions, and 1 task is left." in text
+    assert re.search(r"\n- \*\*T-1\*\* Do it \(`[0-9a-f]{10}`\): Done as asked", text)
+    failed = text.partition("## Tasks failed")[2].partition("## Tasks blocked")[0]
+    assert "### T-2 Break it" in failed
+    assert "test_add" in failed
+    assert "Its work is kept on `cockpit/T-2`" in failed
+    blocked = text.partition("## Tasks blocked")[2].partition("\n## ")[0]
+    assert "Which of the two?" in blocked
+    assert "`cockpit tasks unblock T-3`" in text
+    assert "| s1 | clean, handed over: its batches were done | 1 | 1 | 0 |" in text
+    found = chained.store.read_now(lambda seen: chains.load(seen, chain.chain_id))
+    assert found.report_path == ".cockpit/reports/chain-1-report.md"
+    assert [row.detail["path"] for row in chained.rows("chain.reported")] == [found.report_path]
+
+
+async def test_what_decayed_before_is_in_the_report(chained: ChainWorld) -> None:
+    """The only task of an epic is done: its handoff is archived in the same transaction."""
+    _, story = chained.epic_and_story()
+    task_id = chained.world.task("Do it", story_id=story)
+    chain = chained.chain()
+    await chained.session(chain)
+    archived = chained.store.read_now(lambda seen: handoffs.load(seen, task_id))
+    assert archived.archived_at is not None
+    kept = chained.store.read_now(lambda seen: chains.load(seen, chain.chain_id)).summary
+    assert kept["handoffs"][task_id].startswith("Done as asked.")
+    assert "Done as asked." in await written(chained, ended(chained, chain))
+
+
+async def test_the_same_chain_gives_the_same_bytes(chained: ChainWorld) -> None:
+    chain = await a_chain_of_every_kind(chained)
+    first = await written(chained, chain)
+    chained.store.write_now(lambda tx: tx.execute("UPDATE chains SET updated_at='later'"))
+    assert await written(chained, chain) == first
+
+
+async def test_hostile_words_steer_nothing(chained: ChainWorld) -> None:
+    task_id = chained.world.task(f"Evil {HOSTILE}")
+    decided = {"decisions": [{"decision": HOSTILE, "reason": "```\n# x"}], "next_step": HOSTILE}
+    chained.store.write_now(lambda tx: wip.update(tx, task_id, decided, by="agent"))
+    chained.store.write_now(
+        lambda tx: handoffs.set_handoff(tx, task_id, "FAIL", HOSTILE, [], f"```\n{HOSTILE}", by="a")
+    )
+    chained.stand(task_id, "blocked", HOSTILE)
+    chain = chained.chain()
+    text = await written(chained, ended(chained, chain, "failed", HOSTILE))
+    assert clean(text) == text
+    outside = re.sub(r"(`{3,})text\n.*?\n\1\n", "", text, flags=re.S)
+    assert "<script>" not in outside
+    assert "[a](" not in outside
+    headings = [line for line in outside.splitlines() if line.startswith("#")]
+    assert [one.split()[0] for one in headings] == ["#", "##", "###", "##", "##"]
+    # The fence is longer than any in what it holds.
+    assert "\n````text\n```\n" in text
+
+
+def test_a_word_is_one_line_within_bounds() -> None:
+    assert plain("a\n\n# b *c* `d` <e>") == r"a \# b \*c\* \`d\` \<e\>"
+    assert len(plain("x" * 1_000)) == 400
+    assert plain("\x1b[2J\u200bx") == r"⟦U+001B⟧\[2Jx"
+
+
+@pytest.mark.parametrize(
+    ("setting", "status", "blocked", "wanted"),
+    [
+        ("always", "stopped", False, True),
+        ("never", "failed", True, False),
+        ("on_complete", "completed", True, True),
+        ("on_complete", "limited", True, False),
+        ("on_failure", "completed", False, False),
+        ("on_failure", "completed", True, True),
+        ("on_failure", "stopped", False, False),
+        ("on_failure", "limited", False, True),
+        ("on_failure", "failed", False, True),
+    ],
+)
+def test_when_it_is_wanted(
+    chained: ChainWorld, setting: str, status: str, blocked: bool, wanted: bool
+) -> None:
+    (task_id,) = chained.tasks(1)
+    if blocked:
+        chained.stand(task_id, "blocked", "No idea.")
+    chain = ended(chained, chained.chain(), status)
+    assert chained.store.read_now(lambda seen: report_wanted(seen, chain, setting)) is wanted
+
+
+async def test_a_report_never_leaves_the_project(chained: ChainWorld, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (chained.world.place.folder / "reports").symlink_to(elsewhere)
+    chained.tasks(1)
+    with pytest.raises(StoreUnwritable, match="a link to somewhere else"):
+        await write_report(chained.store, chained.world.place, chained.chain())
+    assert list(elsewhere.iterdir()) == []
+
+
+async def test_a_chain_that_runs_can_be_reported(chained: ChainWorld) -> None:
+    (task_id,) = chained.tasks(1)
+    chain = chained.chain()
+    await chained.session(chain, quota=Quota(tokens=1))
+    text = await written(chained, chain)
+    assert "- Tasks under way: 1" in text
+    assert f"- {task_id}: run the tests" in text
+    assert render(chained.store.read_now(lambda seen: account(seen, chain))) == text

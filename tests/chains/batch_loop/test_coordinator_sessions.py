@@ -1,0 +1,271 @@
+"""Sessions of a chain: batches that grow, what ends them, and what the next one takes up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from chains.batch_loop.coordinator_world import ALL_PASS, ChainWorld
+from tasks.taskrun_world import edit, finish, git
+
+from cockpit.backlog.work_settings import WorkSettings
+from cockpit.chains.chain_rules import following
+from cockpit.chains.token_limits import Quota
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.chains import session_metrics, task_runs, workers
+
+
+def began_and_ended(chained: ChainWorld, task_id: str) -> tuple[int, int]:
+    """Where in the journal the task's first step begins and its last one ends."""
+    rows = [row for row in chained.rows("task.run.step") if row.detail["task_id"] == task_id]
+    return rows[0].seq, rows[-1].seq
+
+
+def breaks(task_id: str) -> str:
+    """Turns in which the implementer of that task makes its tests red."""
+    said = f"{task_id}:"
+    return edit("implementer", "a + b", "a * b", said=said) + finish(
+        "implementer", "Changed.", when='called = ["edit_file"]', said=said
+    )
+
+
+async def test_batches_grow_while_they_succeed_until_nothing_is_left(chained: ChainWorld) -> None:
+    made = chained.tasks(6)
+    chain = chained.chain()
+    ended = await chained.session(chain)
+    assert (ended.reason, ended.tasks_done, ended.batches) == ("empty", 6, 3)
+    assert [(row["size"], row["next_size"]) for row in chained.batches()] == [
+        (2, 3),
+        (3, 4),
+        (4, 4),
+    ]
+    assert chained.statuses() == dict.fromkeys(made, "done")
+    assert chained.leases() == []
+    assert ended.tokens == sum(row["tokens"] for row in chained.batches()) > 0
+    (metrics,) = chained.store.read_now(lambda seen: session_metrics.of_chain(seen, "ch-1"))
+    assert (metrics.batches_completed, metrics.tasks_done, metrics.tokens) == (3, 6, ended.tokens)
+    session = chained.store.read_now(lambda seen: workers.load(seen, "ch-1", 1))
+    assert (session.status, session.tokens, session.batches) == ("clean", ended.tokens, 3)
+
+
+async def test_the_tasks_of_a_batch_run_at_the_same_time(chained: ChainWorld) -> None:
+    first, second = chained.tasks(2)
+    await chained.session(chained.chain())
+    assert began_and_ended(chained, second)[0] < began_and_ended(chained, first)[1]
+
+
+async def test_a_fixed_size_of_one_is_one_after_the_other(chained: ChainWorld) -> None:
+    first, second = chained.tasks(2)
+    ended = await chained.session(chained.chain(batch="1"))
+    assert ended.batches == 2
+    assert began_and_ended(chained, first)[1] < began_and_ended(chained, second)[0]
+
+
+async def test_a_blocked_task_leaves_the_size_and_the_queue_goes_on(chained: ChainWorld) -> None:
+    made = chained.tasks(3)
+    no = finish("implementer", "It cannot be done.", status="blocked", said=f"{made[0]}:")
+    ended = await chained.session(chained.chain(), scenario=ALL_PASS + no)
+    assert (ended.reason, ended.tasks_done, ended.tasks_blocked) == ("empty", 2, 1)
+    assert chained.statuses()[made[0]] == "blocked"
+    first, _ = chained.batches()
+    assert (first["outcome"], first["blocked"], first["next_size"]) == ("completed", [made[0]], 2)
+    assert any(line.startswith(f"{made[0]} is blocked: ") for line in chained.said)
+
+
+async def test_verdicts_that_are_not_pass_are_counted(chained: ChainWorld) -> None:
+    chained.tasks(1)
+    scenario = (
+        finish("implementer", "Done.")
+        + finish("spec reviewer", "VERDICT: FAIL\\nIt is not there.")
+        + finish("quality reviewer", "VERDICT: PASS\\nSound.")
+    )
+    await chained.session(chained.chain(), scenario=scenario)
+    assert [row["review_failures"] for row in chained.batches()] == [2]
+
+
+async def test_pressure_ends_a_session_after_a_step_and_the_next_one_goes_on_there(
+    chained: ChainWorld,
+) -> None:
+    (task_id,) = chained.tasks(1)
+    chain = chained.chain()
+    ended = await chained.session(chain, 1, quota=Quota(tokens=1))
+    assert (ended.reason, ended.passed, ended.interrupted) == ("pressure", "tokens", 1)
+    assert ended.tokens > 0
+    assert chained.statuses() == {task_id: "in_progress"}
+    assert any(line.startswith("Context pressure: ") for line in chained.said)
+    assert chained.leases() == []
+
+    chained.said.clear()
+    ended = await chained.session(chain, 2)
+    assert (ended.reason, ended.tasks_done) == ("empty", 1)
+    line = f"Resuming {task_id} from: implementing phase, next: run the tests"
+    assert line in chained.said
+    (taken,) = chained.rows("task.taken_up")
+    assert taken.detail == {
+        "chain_id": "ch-1",
+        "ordinal": 2,
+        "task_id": task_id,
+        "phase": "implementing",
+        "next_step": "run the tests",
+        "message": line,
+    }
+    steps = chained.store.read_now(lambda seen: task_runs.steps(seen, task_id))
+    assert [step.step for step in steps] == [
+        "implement",
+        "test",
+        "spec_review",
+        "quality_review",
+        "merge",
+        "done",
+    ]
+    assert [step.ordinal for step in steps] == [1, 2, 2, 2, 2, 2]
+
+
+async def test_every_session_under_pressure_takes_a_step(chained: ChainWorld) -> None:
+    (task_id,) = chained.tasks(1)
+    chain = chained.chain()
+    ended = [await chained.session(chain, at, quota=Quota(tokens=1)) for at in range(1, 5)]
+    assert [one.reason for one in ended] == ["pressure", "pressure", "pressure", "empty"]
+    assert chained.statuses() == {task_id: "done"}
+
+
+async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
+    chained: ChainWorld,
+) -> None:
+    """A file that is far too long for the roles' packets: the batch is finished all the same."""
+    (chained.world.root / "long.py").write_text("value = 12345 + 67890\n" * 4_000)
+    git(chained.world.root, "add", "long.py")
+    git(chained.world.root, "commit", "--quiet", "-m", "Long")
+    first = chained.world.task("Look at it", files=["long.py", "calc.py"])
+    second = chained.world.task("Look again", files=["long.py"])
+    chain = chained.chain()
+    settings = RuntimeSettings(user_dir=chained.world.folder / "config", token_budget=9_000)
+    desk = chained.desk(chain, 1, ALL_PASS, settings=settings)
+    ended = await chained.session(chain, desk=desk, quota=Quota(dropped_share=0.02))
+    assert (ended.reason, ended.passed) == ("pressure", "dropped")
+    assert 0.02 < ended.dropped_share < 1.0
+    assert chained.statuses() == {first: "done", second: "todo"}
+
+
+async def test_a_new_session_begins_with_the_first_size_again(chained: ChainWorld) -> None:
+    chained.tasks(6)
+    chain = chained.chain()
+    ended = await chained.session(chain, 1, quota=Quota(batches=1))
+    assert (ended.reason, ended.tasks_done) == ("quota", 2)
+    await chained.session(chain, 2, quota=Quota(batches=1))
+    assert [(row["size"], row["next_size"]) for row in chained.batches()] == [(2, 3), (2, 3)]
+
+
+@pytest.mark.parametrize("quota", [Quota(cost_usd=0.0), Quota(wall_s=0.0)])
+async def test_what_the_chain_has_used_up_lets_nothing_begin(
+    chained: ChainWorld, quota: Quota
+) -> None:
+    (task_id,) = chained.tasks(1)
+    ended = await chained.session(chained.chain(), quota=quota)
+    assert (ended.reason, ended.batches) == ("limit", 0)
+    assert chained.statuses() == {task_id: "todo"}
+
+
+async def test_a_drain_finishes_the_steps_under_way_and_begins_no_other(
+    chained: ChainWorld,
+) -> None:
+    made = chained.tasks(3)
+    chain = chained.chain()
+    desk = chained.desk(chain, 1, ALL_PASS)
+    chained.on_line("Batch 1", desk.stop.set)
+    ended = await chained.session(chain, desk=desk)
+    assert (ended.reason, ended.batches, ended.interrupted) == ("drained", 1, 2)
+    assert set(chained.statuses().values()) == {"todo"}
+    ended = await chained.session(chain, 2)
+    assert (ended.reason, chained.statuses()) == ("empty", dict.fromkeys(made, "done"))
+
+
+async def test_an_epic_alone_is_worked_on(chained: ChainWorld) -> None:
+    epic, story = chained.epic_and_story()
+    inside = chained.world.task("Inside", story_id=story)
+    outside = chained.world.task("Outside", files=["other.py"])
+    ended = await chained.session(chained.chain(scope_kind="epic", scope_id=epic))
+    assert (ended.reason, ended.tasks_done) == ("empty", 1)
+    assert chained.statuses() == {inside: "done", outside: "todo"}
+
+
+async def test_an_unblocked_task_is_taken_up_again(chained: ChainWorld) -> None:
+    (task_id,) = chained.tasks(1)
+    chain = chained.chain()
+    blocked = finish("implementer", "Which one?", status="blocked")
+    await chained.session(chain, 1, scenario=blocked)
+    assert chained.statuses() == {task_id: "blocked"}
+    chained.unblock(task_id)
+    ended = await chained.session(chain, 2, scenario=ALL_PASS)
+    assert (ended.tasks_done, chained.statuses()) == (1, {task_id: "done"})
+
+
+async def test_what_a_person_has_in_progress_is_left_to_them(chained: ChainWorld) -> None:
+    mine = chained.world.task("Mine", files=["part1/x.py"])
+    chained.stand(mine, "in_progress")
+    (meets,) = chained.tasks(1)
+    ended = await chained.session(chained.chain())
+    assert (ended.reason, ended.batches) == ("held", 0)
+    assert chained.said == [f"What is ready touches what {mine} changes."]
+    assert chained.statuses() == {mine: "in_progress", meets: "todo"}
+
+
+async def test_a_task_that_breaks_off_takes_nothing_down(chained: ChainWorld) -> None:
+    """Its tests are red, and how often they may be mended is no number: an error of ours."""
+    broken, (other,) = chained.world.task("Change add"), chained.tasks(1)
+    chain = chained.chain()
+    desk = chained.desk(chain, 1, ALL_PASS + breaks(broken))
+    desk = replace(desk, work=WorkSettings(max_test_retries=None))  # type: ignore[arg-type]
+    ended = await chained.session(chain, desk=desk)
+    assert chained.statuses() == {broken: "blocked", other: "done"}
+    assert (ended.reason, ended.tasks_done, ended.tasks_blocked) == ("empty", 1, 1)
+    first, second = chained.batches()
+    assert (first["outcome"], first["done"], first["interrupted"]) == ("failed", [other], [broken])
+    assert (second["outcome"], second["blocked"]) == ("failed", [broken])
+    assert any(line.startswith(f"{broken} broke off and is kept") for line in chained.said)
+    assert chained.world.handoff(broken).status == "BLOCKED"
+    assert "TypeError" in chained.world.read(broken).blocker
+    assert "a * b" in chained.world.show("calc.py", chained.world.tree(broken).branch)
+
+
+async def test_what_is_red_is_mended_while_the_other_goes_on(chained: ChainWorld) -> None:
+    broken, (other,) = chained.world.task("Change add"), chained.tasks(1)
+    scenario = (
+        ALL_PASS
+        + breaks(broken)
+        + edit("fixer, try 1", "a * b", "a + b")
+        + finish("fixer, try 1", "Mended.", when='called = ["edit_file"]')
+    )
+    ended = await chained.session(chained.chain(), scenario=scenario)
+    assert (ended.tasks_done, chained.statuses()) == (2, {broken: "done", other: "done"})
+    steps = chained.store.read_now(lambda seen: task_runs.steps(seen, broken))
+    assert [step.step for step in steps][:4] == ["implement", "test", "fix", "test"]
+
+
+@pytest.mark.parametrize(("code", "batches"), [("auth", 1), ("not_found", 1), ("network", 2)])
+async def test_a_model_that_cannot_be_had_ends_the_session_and_blocks_nothing(
+    hurried: ChainWorld, code: str, batches: int
+) -> None:
+    made = hurried.tasks(3)
+    chain = hurried.chain()
+    gone = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
+    ended = await hurried.session(chain, scenario=gone)
+    assert ended.reason.startswith("no model: ")
+    assert "the scenario says so" in ended.reason
+    assert (ended.batches, ended.tasks_blocked) == (batches, 0)
+    assert "blocked" not in hurried.statuses().values()
+    found = hurried.store.read_now(lambda seen: following(seen, chain, "9999"))
+    assert (found.status, found.reason) == ("failed", ended.reason)
+    ended = await hurried.session(chain, 2)
+    assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))
+
+
+async def test_a_connection_that_comes_back_is_gone_on_with(hurried: ChainWorld) -> None:
+    made = hurried.tasks(2)
+    chain = hurried.chain()
+    gone = ALL_PASS + '[[turn]]\ntext = "x"\nerror = { code = "network" }\n'
+    desk = hurried.desk(chain, 1, gone)
+    back = hurried.world.folder / "scenario.toml"
+    hurried.on_line("script:", lambda: back.write_text(ALL_PASS))
+    ended = await hurried.session(chain, desk=desk)
+    assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))

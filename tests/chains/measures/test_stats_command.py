@@ -1,0 +1,74 @@
+"""``cockpit stats`` as a person runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from chains.measures.chain_days import three_days
+from commands.cli_world import Project
+
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.core.project_paths import find_place
+from cockpit.store.db.database import Store
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "api"
+    root.mkdir()
+    place = find_place(root)
+    place.prepare()
+    clock = FixedClock()
+    with Store.open(place.database, clock, CountingIds()) as store:
+        three_days(store, clock)
+    return Project(root, tmp_path / "config")
+
+
+def test_the_table(project: Project) -> None:
+    told = project.run("stats").stdout.splitlines()
+    assert told[0].split() == ["MEASURE", "NOW", "AIM"]
+    assert "Batches completed" in told[3]
+    assert "75%" in told[3]
+    assert "95% or more" in told[3]
+
+
+def test_as_json_in_a_time(project: Project) -> None:
+    found = project.json(
+        "stats", "--since", "2026-01-02", "--before", "2026-01-03T00:00+00:00", "--json"
+    )
+    assert found["sessions"] == 1
+    assert found["context"]["mean"] == 0.7
+    assert found["tasks"] == {"done": 7, "blocked": 0, "per_session": 7.0, "each": [7]}
+    assert found["since"] == "2026-01-02T00:00:00.000000Z"
+
+
+def test_before_and_after(project: Project) -> None:
+    told = project.run("stats", "--after", "2026-01-02")
+    assert "BEFORE 2026-01-02" in told.stdout
+    assert "+50 points" in told.stdout
+    assert "better" in told.stdout
+    assert "3 sessions of chains ended before, 2 after" in told.stderr
+    gap = project.json("stats", "--before", "2026-01-02", "--after", "2026-01-03", "--json")
+    assert (gap["before"]["sessions"], gap["after"]["sessions"]) == (3, 1)
+
+
+def test_times_that_are_none(project: Project) -> None:
+    assert "write 7d, 2026-01-05" in project.run("stats", "--since", "yesterday", expect=2).stderr
+    backwards = ("--since", "2026-01-03", "--before", "2026-01-02")
+    assert "not earlier" in project.run("stats", *backwards, expect=2).stderr
+    without = ("--since", "2026-01-03", "--after", "2026-01-02")
+    assert "not earlier than --after" in project.run("stats", *without, expect=2).stderr
+    both = project.run("stats", "--before", "2026-01-03", "--after", "2026-01-02")
+    assert "counts on both sides" in both.stderr
+
+
+def test_a_project_without_chains(tmp_path: Path) -> None:
+    root = tmp_path / "new"
+    root.mkdir()
+    told = Project(root, tmp_path / "config").run("stats", "--json")
+    assert json.loads(told.stdout)["sessions"] == 0
+    assert json.loads(told.stdout)["batches"]["completed"] == 0
+    assert json.loads(told.stdout)["reviews"] == {"failure": None, "passed": 0, "failed": 0}
+    assert list(root.iterdir()) == []

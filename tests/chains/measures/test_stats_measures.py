@@ -1,0 +1,100 @@
+"""What is measured of chains, for any time, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chains.measures.chain_days import three_days
+
+from cockpit.chains.report.measure_rows import compared, measure_rows
+from cockpit.chains.report.measures import Measures, measured, newest
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.store.db.database import Store
+
+SECOND = "2026-01-02"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    clock = FixedClock()
+    with Store.open(tmp_path / "cockpit.db", clock, CountingIds()) as opened:
+        three_days(opened, clock)
+        yield opened
+
+
+def look(store: Store, since: str = "", before: str = "9999") -> Measures:
+    return store.read_now(lambda connection: measured(connection, since, before))
+
+
+def test_all_of_it(store: Store) -> None:
+    found = look(store)
+    assert found.sessions == 5
+    assert found.context == (1.1, 0.4, 0.6, 0.7, 0.9)
+    assert found.context_mean == pytest.approx(0.74)
+    assert max(found.dropped) == 0.25
+    assert found.batches == {"completed": 6, "interrupted": 1, "failed": 1}
+    assert found.batch_completion == 0.75
+    assert found.tasks == (3, 0, 2, 7, 8)
+    assert (found.tasks_done, found.tasks_mean) == (20, 4.0)
+    assert found.chains == (3, 2)
+    assert found.reviews == {"passed": 4, "failed": 3}
+    assert found.review_failure == pytest.approx(3 / 7)
+    assert found.review_days == (2 / 3, 0.0, 0.5)
+    assert (found.interrupted, found.interruption, found.crashed) == (2, 0.4, 1)
+    assert found.restarts == 1
+
+
+def test_a_time_holds_what_ended_in_it(store: Store) -> None:
+    before, after = look(store, before=SECOND), look(store, since=SECOND)
+    assert (before.sessions, after.sessions) == (3, 2)
+    assert (before.chains, after.chains) == ((3,), (2,))
+    assert (before.batch_completion, after.batch_completion) == (0.5, 1.0)
+    assert (before.tasks_mean, after.tasks_mean) == (pytest.approx(5 / 3), 7.5)
+    assert (before.interrupted, after.interrupted) == (2, 0)
+    assert (before.restarts, after.restarts) == (1, 0)
+    both = look(store)
+    assert before.tasks_done + after.tasks_done == both.tasks_done
+    assert before.tokens + after.tokens == both.tokens
+
+
+def test_nothing_measured_is_no_number(store: Store) -> None:
+    found = look(store, since="2027")
+    assert found.sessions == 0
+    assert [row.shown for row in measure_rows(found)] == ["–"] * 7 + ["0"]
+    assert found.body()["batches"]["completion"] is None
+
+
+def test_rows_say_what_they_are_made_of(store: Store) -> None:
+    rows = {row.name: row for row in measure_rows(look(store))}
+    context = rows["Context used per session"]
+    assert (context.shown, context.span) == ("74%", "40% to 110% · 5 sessions")
+    assert context.told == "of its limit, 5 sessions, at most 110%"
+    assert rows["Batches completed"].told == "6 of 8"
+    assert rows["Sessions per chain"].span == "2 to 3 · 2 chains"
+    assert rows["Reviews failed"].span == "0% to 67% · 3 days"
+    assert rows["Sessions interrupted mid-task"].told == "2 of 5; 1 died"
+
+
+def test_before_and_after_a_date(store: Store) -> None:
+    found = {
+        each.name: (each.before, each.after, each.change, each.better)
+        for each in compared(look(store, before=SECOND), look(store, since=SECOND))
+    }
+    assert found["Batches completed"] == ("50%", "100%", "+50 points", True)
+    assert found["Tasks per session"] == ("1.7", "7.5", "+5.8", True)
+    assert found["Reviews failed"] == ("67%", "25%", "-42 points", True)
+    assert found["Restarts by hand"] == ("1", "0", "-1", True)
+    assert found["Context used per session"][3] is None
+    back = compared(look(store, since=SECOND), look(store, before=SECOND))
+    assert {each.better for each in back} == {False, None}
+    none = compared(look(store, since="2027"), look(store))
+    assert none[0].change == "–"
+
+
+def test_the_newest_row_moves_with_what_is_measured(store: Store) -> None:
+    seen = store.read_now(newest)
+    assert seen > 0
+    store.write_now(lambda tx: tx.execute("SELECT 1"))
+    assert store.read_now(newest) == seen

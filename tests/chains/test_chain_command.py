@@ -1,0 +1,306 @@
+"""``cockpit work`` and ``cockpit chain``, run as a person runs them, over real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from chains.chain_world import WORK, Chains, slowly
+from commands.cli_world import Project
+from tasks.taskrun_world import git
+
+from cockpit.store.sessions.sessions import process_alive
+
+PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--headless",), "work needs a scope"),
+        (("--headless", "--continue", "--all"), "exclude each other"),
+        (("--all", "--epic", "E-1"), "exclude each other"),
+        (("--epic", "E-7"), "There is no epic E-7"),
+        (("--all", "-n", "0"), "from 1 to 16"),
+        (("--all", "-n", "many"), "not 'many'"),
+        (("--all", "--max-chains", "0"), "max-chains"),
+        (("--all", "--max-wall", "soon"), "no duration"),
+        (("--all", "--max-cost", "nan"), "no amount of dollars"),
+        (("--chain", "ch-1"), "cockpit chain resume"),
+        (("--session", "1"), "cockpit chain resume"),
+        (("--continue",), "no unfinished chain"),
+    ],
+)
+def test_what_cannot_be_begun_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    world = Chains.made(tmp_path, 1)
+    told = world.project.run("work", *words, *world.model(world.scenario(1)), expect=2).stderr
+    assert said in told
+    assert world.project.json("chain", "list", "--json") == []
+    assert world.statuses() == {"T-1": "todo"}
+
+
+@pytest.mark.parametrize("words", [("--all", "--headless"), ("--task", "T-1"), ()])
+def test_no_work_is_begun_without_a_model(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Every task would be blocked, one after another, for the same reason."""
+    world = Chains.made(tmp_path, 1)
+    assert "Set ANTHROPIC_API_KEY" in world.project.run("work", *words, expect=2).stderr
+    assert world.project.json("chain", "list", "--json") == []
+    assert world.statuses() == {"T-1": "todo"}
+
+
+def test_a_scope_without_a_task_is_refused(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    model = world.model(world.scenario(1))
+    world.project.run("epics", "add", "Empty")
+    assert (
+        "no task in epic E-1" in world.project.run("work", "--epic", "1", *model, expect=2).stderr
+    )
+    world.project.run("tasks", "archive", "T-1")
+    assert "no task in the backlog" in world.project.run("work", *model, expect=2).stderr
+    assert "no chain yet" in world.project.run("chain", "show", expect=2).stderr
+
+
+def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> None:
+    root = tmp_path / "fresh"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    world = Chains(Project(root, tmp_path / "config"))
+    world.project.run("tasks", "add", "Begin")
+    model = world.model(world.scenario(1))
+    assert "make the first one" in world.project.run("work", "--all", *model, expect=1).stderr
+    assert world.project.json("chain", "list", "--json") == []
+
+
+def test_a_command_for_tests_that_is_none_is_told_before_work_begins(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    world.project.extra = {"COCKPIT_TEST_COMMAND": "make lint; make test"}
+    for words in (("--all",), ("--task", "T-1")):
+        told = world.project.run("work", *words, expect=2).stderr
+        assert "[work] test_command cannot be run" in told
+    assert world.statuses() == {"T-1": "todo"}
+
+
+def test_a_chain_whose_branch_a_person_looks_at_is_not_gone_on_with(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    world.project.extra = PRESSED
+    model = world.model(world.scenario(2))
+    world.project.run(*WORK, "--all", "-n", "1", "--max-chains", "1", *model)
+    before = world.statuses()
+    git(world.root, "worktree", "remove", "--force", ".cockpit/state/worktrees/ch-1")
+    git(world.root, "switch", "--quiet", "cockpit/ch-1")
+    told = world.project.run("chain", "resume", expect=1).stderr
+    assert "is checked out in" in told
+    assert world.statuses() == before
+    git(world.root, "switch", "--quiet", "main")
+    assert "ch-1 is completed" in world.project.run("work", "--continue").stdout
+
+
+def test_a_chain_that_merged_nothing_offers_nothing_to_take(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    words = (*WORK, "--all", *world.model(world.scenario(1)))
+    assert "git merge cockpit/ch-1" in world.project.run(*words).stdout
+    assert "git merge" not in world.project.run(*words).stdout
+    assert "git merge" not in world.project.run("chain", "report").stdout
+
+
+def test_what_waits_for_others_is_told_at_the_end(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    world.project.run("stories", "add", "Apart")
+    world.project.run("tasks", "add", "Write part2", "--story", "S-1", "--depends-on", "T-1")
+    told = world.project.run(*WORK, "--story", "1", *world.model(world.scenario(2))).stdout
+    assert "1 task waiting for others" in told
+
+
+def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 3)
+    (world.root / "mine.txt").write_text("mine\n", encoding="utf-8")
+    before = git(world.root, "status", "--porcelain"), git(world.root, "rev-parse", "HEAD")
+    world.project.extra = PRESSED
+    done = world.project.run(*WORK, "--all", *world.model(world.scenario(3)))
+    assert "its context was full" in done.stdout
+    assert "Resuming T-" in done.stdout
+    assert "ch-1 is completed. 3/3 tasks done" in done.stdout
+    assert "git merge cockpit/ch-1" in done.stdout
+    assert "1 file in your checkout is not committed" in done.stderr
+    assert world.statuses() == {"T-1": "done", "T-2": "done", "T-3": "done"}
+    sessions = world.sessions()
+    assert len(sessions) >= 2
+    assert len({one.pid for one in sessions}) == len(sessions)
+    assert [one.reason for one in sessions][-1] == "empty"
+    assert {one.reason for one in sessions[:-1]} == {"pressure"}
+    for at in (1, 2, 3):
+        assert git(world.root, "show", f"cockpit/ch-1:part{at}.py") == f"x = {at}"
+    assert (
+        git(world.root, "status", "--porcelain"),
+        git(world.root, "rev-parse", "HEAD"),
+    ) == before
+    (listed,) = world.project.json("chain", "list", "--json")
+    assert [one["ordinal"] for one in listed["sessions"]] == [one.ordinal for one in sessions]
+    assert sum(one["tasks_done"] for one in listed["sessions"]) == 3
+    assert listed["progress"] == {"total": 3, "done": 3, "blocked": 0, "under_way": 0, "ready": 0}
+    assert listed["tokens"] == sum(one.tokens for one in sessions) > 2000
+    page = world.project.run("chain", "show", "1").stdout
+    assert "ch-1 completed" in page
+    assert "of 2,000 tokens (" in page
+    assert "ch-1" in world.project.run("chain", "watch").stdout
+    assert "3/3" in world.project.run("chain", "list").stdout
+    again = world.project.run("work", "--continue", expect=2)
+    assert "no unfinished chain" in again.stderr
+
+
+def test_the_last_session_that_there_may_be_leaves_the_rest_and_says_so(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 3)
+    world.project.extra = PRESSED
+    words = (*WORK, "--all", "-n", "1", "--max-chains", "1", "--json")
+    ended = world.project.json(*words, *world.model(world.scenario(3)))
+    assert ended["status"] == "limited"
+    assert "after 1 session" in ended["reason"]
+    assert ended["progress"]["done"] < 3
+    report = world.project.run("chain", "report").stdout
+    assert "after 1 session" in report
+    assert (
+        world.project.run("chain", "report", "--path").stdout.strip().endswith("chain-1-report.md")
+    )
+    # Going on with it gives it as many sessions again as are configured.
+    more = world.project.run("chain", "resume")
+    assert "ch-1 is completed" in more.stdout
+    assert set(world.statuses().values()) == {"done"}
+    assert len(world.sessions()) > 1
+
+
+def test_ctrl_c_lets_it_come_to_rest_and_it_goes_on(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    model = world.model(slowly(world.scenario(2)))
+    running = world.project.start(*WORK, "--all", "-n", "1", *model)
+    world.told(running, "T-1 · implement")
+    running.send_signal(signal.SIGINT)
+    code, told = world.end(running)
+    assert code == 130
+    assert "It drains" in told
+    assert "ch-1 is stopped: drained" in told
+    assert "cockpit chain resume ch-1" in told
+    (first,) = world.sessions()
+    assert (first.status, first.reason) == ("clean", "drained")
+    assert world.statuses() == {"T-1": "in_progress", "T-2": "todo"}
+    more = world.project.run("work", "--continue")
+    assert "Resuming T-1 from: implementing phase, next: run the tests" in more.stdout
+    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    assert [row["message"] for row in world.rows("task.taken_up")] == [
+        "Resuming T-1 from: implementing phase, next: run the tests"
+    ]
+
+
+def test_a_second_stop_does_not_wait_and_loses_nothing(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(1), 30)))
+    world.told(running, "T-1 · implement")
+    assert "comes to rest" in world.project.run("chain", "stop").stdout
+    assert "stops now" in world.project.run("chain", "stop", "ch-1").stdout
+    code, told = world.end(running)
+    assert code == 130
+    assert "It stops now" in told
+    (first,) = world.sessions()
+    assert (first.status, first.reason) == ("stopped", "stopped")
+    assert "stopped already" in world.project.run("chain", "stop", expect=1).stderr
+    world.model(world.scenario(1))
+    assert "ch-1 is completed" in world.project.run("chain", "resume", "--max-chains", "3").stdout
+    assert world.statuses() == {"T-1": "done"}
+
+
+def test_a_session_that_is_killed_is_recovered(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(2))))
+    world.told(running, "T-1 · implement")
+    os.kill(world.sessions()[0].pid, signal.SIGKILL)
+    code, told = world.end(running)
+    assert code == 0
+    assert "s1 died: its process is gone; T-1, T-2 are taken up again" in told
+    assert [one.status for one in world.sessions()] == ["crashed", "clean"]
+    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    (crashed,) = world.rows("chain.session.crashed")
+    assert crashed["freed"] == ["T-1", "T-2"]
+    # It handed nothing over: it is none of the sessions that a chain may have.
+    assert "sessions   1 of 10" in world.project.run("chain", "show").stdout
+
+
+def test_a_session_goes_on_when_its_watcher_is_killed(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(2))))
+    world.told(running, "T-1 · implement")
+    watcher = world.project.start("chain", "watch", "1")
+    assert "is run by process" in world.project.run("chain", "resume", expect=3).stderr
+    running.kill()
+    world.end(running)
+    (alone,) = world.project.json("chain", "list", "--json")
+    assert (alone["status"], alone["watched"]) == ("running", False)
+    done = world.project.run("work", "--continue")
+    assert "ch-1 is completed" in done.stdout
+    assert [one.reason for one in world.sessions()] == ["empty"]
+    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    code, told = world.end(watcher)
+    assert code == 0
+    assert "ch-1 works on the backlog" in told
+    assert told.rstrip().endswith("ch-1 is completed. 2/2 tasks done, 0 ready")
+
+
+def test_no_module_of_the_project_is_loaded(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    for name in ("cockpit", "click", "asyncio"):
+        (world.root / f"{name}.py").write_text("raise SystemExit('loaded')\n", encoding="utf-8")
+    world.project.run(*WORK, "--all", *world.model(world.scenario(1)))
+    assert world.statuses() == {"T-1": "done"}
+
+
+def test_a_chain_that_nobody_watches_comes_to_rest_by_itself(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    model = world.model(slowly(world.scenario(2)))
+    running = world.project.start(*WORK, "--all", "-n", "1", *model)
+    world.told(running, "T-1 · implement")
+    running.kill()
+    world.end(running)
+    session = world.sessions()[0]
+    assert world.chain().status == "running"
+    world.project.run("chain", "stop")
+    while process_alive(session.process):
+        assert world.chain().status in ("draining", "stopped")
+    assert (world.chain().status, world.chain().reason) == ("stopped", "drained")
+    assert world.statuses()["T-2"] == "todo"
+
+
+def test_a_chain_of_which_nothing_runs_is_stopped_and_reported(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    world.project.extra = {"COCKPIT_REPORT": "always"}
+    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(1), 30)))
+    world.told(running, "T-1 · implement")
+    running.kill()
+    os.kill(world.sessions()[0].pid, signal.SIGKILL)
+    world.end(running)
+    assert "nothing ran any more" in world.project.run("chain", "stop").stdout
+    assert [one.status for one in world.sessions()] == ["crashed"]
+    assert world.chain().report_path == ".cockpit/reports/chain-1-report.md"
+    assert "stopped" in (world.root / ".cockpit/reports/chain-1-report.md").read_text("utf-8")
+
+
+def test_a_person_elsewhere_approves_what_it_waits_with(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    running = world.project.start("work", *world.model(world.scenario(1)))
+    told = world.told(running, "T-1 implementer waits for you")
+    world.project.run("proposals", "approve", told[-1].split()[-1])
+    world.told(running, "T-1 ✔ implement: done")
+    running.send_signal(signal.SIGINT)
+    assert world.end(running)[0] == 130
+    assert git(world.root, "show", "cockpit/T-1:part1.py") == "x = 1"
+
+
+def test_one_task_alone_is_kept_from_a_chain(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    slow = world.model(slowly(world.scenario(2), 1.0))
+    alone = world.project.start("work", "--task", "T-1", "--approve", "all", *slow)
+    while world.statuses()["T-1"] == "todo":
+        assert alone.poll() is None
+    done = world.project.run(*WORK, "--all", *slow)
+    assert world.end(alone)[0] == 0
+    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    assert "T-1 · implement" not in done.stdout

@@ -1,0 +1,267 @@
+"""What a chain's records keep to, and what follows each of its sessions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tasks.taskrun_world import World
+
+from cockpit.backlog import service
+from cockpit.chains.chain_rules import MOST_CRASHES, Spent, judged
+from cockpit.chains.supervisor import bury
+from cockpit.core.clock import FixedClock, RandomIds, stamp
+from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.store.chains import chains, session_metrics, task_leases, workers
+from cockpit.store.chains.chains import Chain
+from cockpit.store.chains.workers import ChainSession
+from cockpit.store.db.database import Store
+from cockpit.store.sessions.sessions import process_alive
+
+NOTHING = Spent(0, 0, 0.0, 0.0)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World.made(tmp_path)
+    yield made
+    made.store.close()
+
+
+def chain(store: Store, **changed: Any) -> Chain:
+    given: dict[str, Any] = {
+        "scope_kind": "all",
+        "headless": True,
+        "batch": "auto",
+        "approve": "all",
+        "model": None,
+        "runner": None,
+        "max_chains": 3,
+        "max_cost": None,
+        "max_wall_s": None,
+        "base_branch": "main",
+        "base_commit": "0" * 40,
+    }
+    return store.write_now(lambda tx: chains.create(tx, **{**given, **changed}))
+
+
+def started(world: World, made: Chain, ordinal: int) -> ChainSession:
+    return world.store.write_now(lambda tx: workers.start(tx, made, ordinal, token_limit=100))
+
+
+def session(ordinal: int, status: str, reason: str, at: str = "2027-01-01") -> ChainSession:
+    return ChainSession("ch-1", ordinal, "1/1", status, reason, 0, 100, 0.0, 0.0, 1, at, at, at)
+
+
+def test_chains_are_numbered_and_their_branches_are_free(world: World) -> None:
+    taken = ("cockpit/ch-2", "cockpit/ch-2-2")
+    assert chain(world.store).branch == "cockpit/ch-1"
+    second = chain(world.store, taken=taken)
+    assert (second.chain_id, second.branch) == ("ch-2", "cockpit/ch-2-3")
+    assert [one.chain_id for one in world.store.read_now(chains.listed)] == ["ch-2", "ch-1"]
+    assert chains.read_id("CH2") == chains.read_id("2") == chains.read_id(" ch-02 ") == "ch-2"
+    for given in ("", "T-1", "ch-", "ch-0", "-1", "²"):
+        with pytest.raises(NotFound):
+            chains.read_id(given)
+
+
+def test_progress_counts_the_scope_alone(world: World) -> None:
+    def step(tx: Any) -> None:
+        epic = service.create_epic(tx, "Epic", by="person").epic_id
+        for name in ("A", "B"):
+            story = service.create_story(tx, name, epic_id=epic, by="person").story_id
+            for at in range(2):
+                service.create_task(tx, f"{name}{at}", story_id=story, by="person")
+        service.create_task(tx, "Alone", by="person")
+        service.set_status(tx, "T-1", "done", by="person")
+        service.set_status(tx, "T-2", "blocked", "why", by="person")
+        service.set_status(tx, "T-3", "in_progress", by="person")
+        service.set_status(tx, "T-5", "archived", by="person")
+
+    world.store.write_now(step)
+    made = chain(world.store)
+
+    def told(kind: str, scope_id: str = "") -> dict[str, int]:
+        scope = replace(made, scope_kind=kind, scope_id=scope_id)
+        return world.store.read_now(lambda found: chains.progress(found, scope)).body()
+
+    whole = {"total": 4, "done": 1, "blocked": 1, "under_way": 1, "ready": 1}
+    assert told("all") == told("epic", "E-1") == whole
+    assert told("story", "S-1") == {**whole, "total": 2, "under_way": 0, "ready": 0}
+    assert told("story", "S-2") == {**whole, "total": 2, "done": 0, "blocked": 0}
+
+
+def test_a_chain_ends_once_and_a_complete_one_stays_so(world: World) -> None:
+    made = chain(world.store)
+    drained = world.store.write_now(lambda tx: chains.drain(tx, made.chain_id))
+    assert (drained.status, drained.stop_now) == ("draining", False)
+    world.store.write_now(lambda tx: chains.reported(tx, made.chain_id, "report.md"))
+    rows = len(world.rows("chain.draining"))
+    world.store.write_now(lambda tx: chains.drain(tx, made.chain_id))
+    assert len(world.rows("chain.draining")) == rows == 1
+    assert world.store.write_now(lambda tx: chains.drain(tx, made.chain_id, now=True)).stop_now
+    world.store.write_now(lambda tx: chains.end(tx, made.chain_id, "stopped", "drained"))
+    with pytest.raises(IllegalTransition):
+        world.store.write_now(lambda tx: chains.end(tx, made.chain_id, "completed", ""))
+    with pytest.raises(IllegalTransition):
+        world.store.write_now(lambda tx: chains.drain(tx, made.chain_id))
+    again = world.store.write_now(lambda tx: chains.resume(tx, made.chain_id, max_chains=7))
+    assert (again.status, again.reason, again.stop_now, again.max_chains) == (
+        "running",
+        "",
+        False,
+        7,
+    )
+    assert again.began_at > made.began_at
+    assert again.report_path is None
+    world.store.write_now(lambda tx: chains.end(tx, made.chain_id, "completed", ""))
+    with pytest.raises(IllegalTransition):
+        world.store.write_now(lambda tx: chains.resume(tx, made.chain_id))
+    assert world.store.read_now(chains.unfinished) is None
+
+
+def test_a_chain_is_watched_by_one_process(world: World) -> None:
+    made = chain(world.store)
+    with Store.open(world.place.database) as other:
+        assert other.write_now(lambda tx: chains.own(tx, made.chain_id)).owner == made.owner
+    world.store.write_now(lambda tx: tx.execute("UPDATE chains SET owner=?", (f"{os.getppid()}/",)))
+    with pytest.raises(Stale, match="is run by process"):
+        world.store.write_now(lambda tx: chains.own(tx, made.chain_id))
+    world.store.write_now(lambda tx: tx.execute("UPDATE chains SET owner='999999999/1'"))
+    assert world.store.write_now(lambda tx: chains.own(tx, made.chain_id)).owner == made.owner
+
+
+def test_a_chain_has_one_session_at_a_time(world: World) -> None:
+    made = chain(world.store)
+    started(world, made, 1)
+    for ordinal in (1, 2):
+        with pytest.raises(IllegalTransition, match="one session at a time"):
+            started(world, made, ordinal)
+    world.store.write_now(lambda tx: workers.end(tx, made, 1, "clean", "pressure"))
+    with pytest.raises(IllegalTransition):
+        world.store.write_now(lambda tx: workers.end(tx, made, 1, "clean", "pressure"))
+    with pytest.raises(IllegalTransition):
+        started(world, made, 1)
+    assert started(world, made, 2).owner == "ch-1/s2"
+
+
+def test_what_a_dead_session_held_is_free(world: World) -> None:
+    made, task_id = chain(world.store), world.task()
+    first = started(world, made, 1)
+    world.store.write_now(lambda tx: task_leases.take(tx, task_id, first.owner))
+    assert world.store.write_now(lambda tx: bury(tx, made.chain_id)) == ()
+    world.store.write_now(lambda tx: tx.execute("UPDATE chain_sessions SET process='999999999/1'"))
+    (dead,) = world.store.write_now(lambda tx: bury(tx, made.chain_id))
+    assert (dead.status, dead.reason) == ("crashed", "its process is gone")
+    now = stamp(world.store.clock.now())
+    assert world.store.read_now(lambda found: task_leases.held(found, now)) == []
+    with pytest.raises(IllegalTransition, match="silent too long"):
+        world.store.write_now(
+            lambda tx: workers.beat(
+                tx, made.chain_id, 1, tokens=1, dropped_share=0, cost_usd=0, batches=1
+            )
+        )
+
+
+def test_a_process_that_nobody_waited_for_is_gone() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert child.stdin is not None
+    assert process_alive(f"{child.pid}/")
+    child.stdin.close()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert not process_alive(f"{child.pid}/")
+    child.wait()
+    assert not process_alive(f"{child.pid}/")
+
+
+def test_a_lease_is_one_owners_until_it_is_over(tmp_path: Path) -> None:
+    clock = FixedClock()
+    with Store.open(tmp_path / "a.db", clock, RandomIds()) as store:
+        task_id = store.write_now(lambda tx: service.create_task(tx, "One", by="p")).task_id
+        token = store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-1/s1"))
+        with pytest.raises(Stale, match="done by ch-1/s1"):
+            store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-2/s1"))
+        clock.advance(task_leases.LEASE_S - 1)
+        store.write_now(lambda tx: task_leases.renew(tx, task_id, token))
+        clock.advance(task_leases.LEASE_S - 1)
+        with pytest.raises(Stale):
+            store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-2/s1"))
+        clock.advance(2)
+        other = store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-2/s1"))
+        with pytest.raises(Stale, match="taken over"):
+            store.write_now(lambda tx: task_leases.renew(tx, task_id, token))
+        store.write_now(lambda tx: task_leases.release(tx, task_id, token))
+        now = stamp(clock.now())
+        assert store.read_now(lambda found: task_leases.holder(found, task_id, now)) is not None
+        store.write_now(lambda tx: task_leases.release(tx, task_id, other))
+        assert store.read_now(lambda found: task_leases.holder(found, task_id, now)) is None
+        store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-2/s1"))
+        store.write_now(lambda tx: tx.execute("UPDATE task_leases SET process='999999999/1'"))
+        assert store.read_now(lambda found: task_leases.holder(found, task_id, now)) is None
+
+
+def test_measures_add_up_over_batches(world: World) -> None:
+    made = chain(world.store)
+
+    def step(tx: Any) -> None:
+        session_metrics.batch_started(tx, made, 1, batch=1, size=2, task_ids=["T-1", "T-2"])
+        session_metrics.batch_ended(
+            tx, made, 1, batch=1, size=2, outcome="completed", done=["T-1", "T-2"],
+            tokens=5, review_failures=1, next_size=3,
+        )  # fmt: skip
+        session_metrics.batch_ended(
+            tx, made, 1, batch=2, size=3, outcome="interrupted", blocked=["T-3"],
+            interrupted=["T-4"], tokens=7, next_size=2,
+        )  # fmt: skip
+
+    world.store.write_now(step)
+    (kept,) = world.store.read_now(lambda found: session_metrics.of_chain(found, "ch-1"))
+    assert (kept.session_id, kept.batches_completed, kept.batches_interrupted) == ("ch-1/s1", 1, 1)
+    assert (kept.last_batch_size, kept.last_batch_outcome) == (3, "interrupted")
+    assert (kept.tasks_done, kept.tasks_blocked, kept.interrupted) == (2, 1, 1)
+    assert (kept.review_failures, kept.tokens) == (1, 12)
+    assert world.store.read_now(session_metrics.between) == [kept]
+    later = kept.created_at + "1"
+    assert world.store.read_now(lambda found: session_metrics.between(found, later)) == []
+    assert world.rows("batch.completed")[1].detail["interrupted"] == ["T-4"]
+
+
+@pytest.mark.parametrize(
+    ("known", "left", "used", "crashes", "status", "said"),
+    [
+        ([], 3, NOTHING, 0, "", ""),
+        ([], 0, NOTHING, 0, "completed", ""),
+        ([session(1, "clean", "pressure")], 3, Spent(1, 9, 0, 0), 0, "", ""),
+        ([session(1, "clean", "quota")], 3, Spent(1, 9, 0, 0), 0, "", ""),
+        ([session(1, "clean", "pressure")], 0, Spent(1, 9, 0, 0), 0, "completed", ""),
+        ([session(1, "clean", "empty")], 1, Spent(1, 9, 0, 0), 0, "limited", "1 task left that"),
+        ([session(1, "clean", "held")], 2, Spent(1, 9, 0, 0), 0, "limited", "others hold"),
+        ([session(1, "clean", "limit")], 2, Spent(1, 9, 0, 0), 0, "limited", "cost or time"),
+        ([session(1, "clean", "pressure")], 2, Spent(3, 9, 0, 0), 0, "limited", "after 3 sessions"),
+        ([session(1, "clean", "pressure")], 2, Spent(1, 9, 2.0, 0), 0, "limited", "of $2"),
+        ([session(1, "clean", "pressure")], 2, Spent(1, 9, 0, 60), 0, "limited", "60 seconds"),
+        ([session(1, "stopped", "stopped")], 2, Spent(1, 9, 0, 0), 0, "stopped", "stopped"),
+        ([session(1, "crashed", "gone")], 2, NOTHING, 1, "", ""),
+        ([session(1, "crashed", "gone")], 2, NOTHING, MOST_CRASHES, "failed", "died one after"),
+        ([session(1, "crashed", "gone")], 0, NOTHING, MOST_CRASHES, "completed", ""),
+        # What ended before the chain was gone on with says nothing of now.
+        ([session(1, "clean", "empty", "2020")], 1, Spent(1, 9, 0, 0), 0, "", ""),
+        ([session(1, "stopped", "stopped", "2020")], 1, Spent(1, 9, 0, 0), 0, "", ""),
+    ],
+)  # fmt: skip
+def test_what_follows_a_session(
+    world: World, known: Any, left: int, used: Spent, crashes: int, status: str, said: str
+) -> None:
+    made = chain(world.store, max_cost=2.0, max_wall_s=60.0)
+    found = judged(made, known, left, used, crashes)
+    assert found.status == status
+    assert said in found.reason
+    assert found.goes_on == (not status)
+    drains = judged(replace(made, status="draining"), known, left, used, crashes)
+    assert (drains.status, drains.reason) == ("stopped", "drained")

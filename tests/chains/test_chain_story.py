@@ -1,0 +1,95 @@
+"""What is told of a chain, from the rows of its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tasks.taskrun_world import World
+
+from cockpit.chains.chain_rules import Order, begin
+from cockpit.chains.chain_story import ChainStory, roles_at_work
+from cockpit.core.canonical_json import canonical_json
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+
+STEP = {"run": 1, "ordinal": 1, "attempt": 1, "session_id": "", "summary": ""}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World.made(tmp_path)
+    yield made
+    made.store.close()
+
+
+def told(story: ChainStory, action: Action, session_id: str = "", **detail: Any) -> Any:
+    row = journal.read_row(
+        (1, "2026-01-01T12:00:00.000000Z", "", session_id, "", "", "", None, "engine", str(action),
+         "ok", None, "", canonical_json(detail), "0" * 64)
+    )  # fmt: skip
+    return story.tell(row)
+
+
+def test_only_what_belongs_to_the_chain_is_told() -> None:
+    story = ChainStory("ch-2")
+    step = {**STEP, "task_id": "T-1", "step": "spec_review", "outcome": ""}
+    assert told(story, Action.TASK_RUN_STEP, **step, chain_id="ch-1") is None
+    assert (
+        told(story, Action.TASK_RUN_STEP, **step, chain_id="ch-2").line == "    T-1 · spec review"
+    )
+    assert told(story, Action.TASK_CREATED, task_id="T-1") is None
+    ended = {**step, "outcome": "FAIL", "summary": "No.\nReally not."}
+    line = told(story, Action.TASK_RUN_STEP, **ended, chain_id="ch-2").line
+    assert line == "    T-1 ✘ spec review: FAIL · No. Really not."
+
+
+def test_a_person_is_called_once_for_each_proposal() -> None:
+    story = ChainStory("ch-1")
+    progress = {"total": 1, "done": 0, "blocked": 0, "under_way": 0, "ready": 1}
+    begun = {"chain_id": "ch-1", "ordinal": 1, "batch": 1, "size": 2, "progress": progress}
+    told(story, Action.BATCH_STARTED, **begun, task_ids=["T-1"])
+    waits = {"for": "proposal", "why": ""}
+    proposed = {"proposal_id": "p-1", "title": "create a.py"}
+    for session_id, task_id in (("s-1", "T-1"), ("s-2", "T-2")):
+        told(story, Action.SESSION_CREATED, session_id, task_id=task_id, role="spec_reviewer")
+        told(story, Action.PROPOSAL_CREATED, session_id, **proposed)
+    found = told(story, Action.SESSION_WAITING, "s-1", **waits)
+    assert found.calls
+    assert found.line == (
+        "  ⏸ T-1 spec reviewer waits for you, create a.py: cockpit proposals show p-1"
+    )
+    assert told(story, Action.SESSION_WAITING, "s-1", **waits) is None
+    # The other one is at work for somebody else.
+    assert told(story, Action.SESSION_WAITING, "s-2", **waits) is None
+    told(story, Action.SESSION_COMPLETED, "s-1")
+    told(story, Action.PROPOSAL_CREATED, "s-1", **proposed)
+    assert told(story, Action.SESSION_WAITING, "s-1", **waits) is None
+
+
+async def test_whoever_watches_later_knows_who_is_at_work(world: World) -> None:
+    task_id = world.task()
+    chain = await begin(world.store, world.place, Order("all", approve="ask"))
+    desk = world.desk(
+        '[[turn]]\n[[turn.call]]\nname = "write_file"\n'
+        'arguments = { path = "b.py", content = "b = 1\\n" }\n',
+        approve="ask",
+    )
+    from asyncio import ensure_future, sleep
+
+    from cockpit.tasks.run_task import do_task
+
+    doing = ensure_future(do_task(desk, task_id))
+    while not world.rows("session.waiting"):
+        await sleep(0.01)
+    roles = world.store.read_now(lambda found: roles_at_work(found, chain.chain_id))
+    assert list(roles.values()) == ["T-1 implementer"]
+    story = ChainStory(chain.chain_id, roles)
+    found = [story.tell(row) for row in world.store.read_now(journal.rows)]
+    (called,) = [one for one in found if one is not None and one.calls]
+    assert "T-1 implementer waits for you, create b.py" in called.line
+    doing.cancel()
+    while not doing.done():
+        await sleep(0.01)

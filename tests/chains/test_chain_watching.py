@@ -1,0 +1,131 @@
+"""Beginning a chain, going on with it, and watching over processes that do not do as they should."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tasks.taskrun_world import World, git
+
+from cockpit.chains.chain_rules import ChainRefused, Order, begin, go_on, quota_of, spent
+from cockpit.chains.supervisor import MOST_UNBORN, Watch, log_path, watch_over
+from cockpit.core.clock import FixedClock, RandomIds
+from cockpit.store.chains import chains, workers
+from cockpit.store.chains.chains import Chain
+from cockpit.store.chains.workers import ChainSession
+from cockpit.store.db.database import Store
+from cockpit.store.sessions.sessions import process_alive
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World.made(tmp_path)
+    yield made
+    made.store.close()
+
+
+async def test_a_chain_that_used_up_its_sessions_is_given_more(world: World) -> None:
+    world.task()
+    made = await begin(world.store, world.place, Order("all", max_chains=1, max_cost=3.0))
+    assert made.base_branch == "main"
+    assert world.tree("ch-1").branch == made.branch == "cockpit/ch-1"
+    world.store.write_now(lambda tx: workers.start(tx, made, 1, token_limit=100))
+    world.store.write_now(lambda tx: workers.end(tx, made, 1, "clean", "pressure"))
+    world.store.write_now(lambda tx: chains.end(tx, "ch-1", "limited", "after 1 session"))
+
+    def again(**replaced: Any) -> Chain:
+        return world.store.write_now(lambda tx: go_on(tx, "ch-1", replaced, sessions=4))
+
+    more = again()
+    assert (more.status, more.max_chains, more.max_cost) == ("running", 5, 3.0)
+    with pytest.raises(ChainRefused, match="its limit of 0 seconds"):
+        again(max_wall_s=0.0)
+    used = world.store.read_now(lambda found: spent(found, more))
+    assert used.sessions == 1
+    assert quota_of(more, used, tokens=9).cost_usd == 3.0
+    assert quota_of(replace(more, max_cost=None), used, tokens=9).cost_usd is None
+
+
+async def test_a_branch_of_that_name_is_left_alone(world: World) -> None:
+    world.task()
+    git(world.root, "branch", "cockpit/ch-1")
+    made = await begin(world.store, world.place, Order("all", model="script:scenario.toml"))
+    assert made.branch == "cockpit/ch-1-2"
+    assert world.tree("ch-1-2").status == "active"
+    assert made.model == f"script:{Path.cwd() / 'scenario.toml'}"
+
+
+async def test_processes_that_never_become_sessions_fail_the_chain(world: World) -> None:
+    world.task()
+    await begin(world.store, world.place, Order("all"))
+    program = "import sys; print('no such thing'); sys.exit(1)"
+    watch = Watch(world.store, world.place, os.environ, (sys.executable, "-c", program))
+    ended = await watch_over(watch, "ch-1")
+    assert ended.status == "failed"
+    assert "could not begin: " in ended.reason
+    assert ended.reason.count("no such thing") == MOST_UNBORN
+    assert log_path(world.place, "ch-1", 1).exists()
+
+
+SILENT = (
+    "import sys; from pathlib import Path; from cockpit.store.db.database import Store;"
+    "from cockpit.store.chains import chains, workers;"
+    "s = Store.open(Path(sys.argv[1]));"
+    "chain = s.read_now(lambda found: chains.load(found, 'ch-1'));"
+    "s.write_now(lambda tx: workers.start(tx, chain, int(sys.argv[-1]), token_limit=9));"
+    "import time; time.sleep(600)"
+)
+"""It begins as a session, and is never heard of again."""
+
+
+class HeardClock(FixedClock):
+    """Time that passes, a second at each look, only while a session of the chain runs."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0.001)
+        if any(one.status == "running" for one in sessions_of(self._world)):
+            self.advance(1.0)
+
+
+async def watched(world: World, store: Store, stop_after: int) -> Chain:
+    """The end of a chain of such sessions, which is stopped at once when there are so many."""
+    world.task()
+    made = await begin(world.store, world.place, Order("all"))
+    argv = (sys.executable, "-c", SILENT, str(world.place.database))
+    watching = asyncio.ensure_future(
+        watch_over(Watch(store, world.place, os.environ, argv), made.chain_id)
+    )
+    while len(sessions_of(world)) < stop_after:
+        await asyncio.sleep(0.01)
+    world.store.write_now(lambda tx: chains.drain(tx, "ch-1", now=True))
+    return await watching
+
+
+def sessions_of(world: World) -> list[ChainSession]:
+    return world.store.read_now(lambda found: workers.of_chain(found, "ch-1"))
+
+
+async def test_a_session_that_does_not_stop_is_killed_when_it_must(world: World) -> None:
+    with Store.open(world.place.database, HeardClock(world), RandomIds()) as store:
+        ended = await watched(world, store, 1)
+    assert (ended.status, ended.reason) == ("stopped", "stopped at once")
+    (one,) = sessions_of(world)
+    assert (one.status, one.reason) == ("crashed", "its process is gone")
+
+
+async def test_a_session_that_is_silent_for_too_long_is_killed(world: World) -> None:
+    with Store.open(world.place.database, HeardClock(world), RandomIds()) as store:
+        await watched(world, store, 2)
+    silent, _ = sessions_of(world)
+    assert (silent.status, silent.reason) == ("crashed", "it was silent for 300 s")
+    assert not process_alive(silent.process)

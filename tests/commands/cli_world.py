@@ -1,0 +1,150 @@
+"""``cockpit`` run in a repository as a person or a script runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from commands import warm
+
+COMMAND = (sys.executable, "-m", "cockpit")
+PATIENCE_S = 90
+
+SCENARIO = """
+[[turn]]
+text = "I need two files before I judge this."
+[[turn.call]]
+name = "request_context"
+[turn.call.arguments]
+purpose = "see the callers"
+question = "who calls area?"
+scope = ["file:shapes.py", "file:room.py"]
+escalation = ""
+[[turn]]
+when = { called = ["request_context"] }
+text = "I write my notes down."
+[[turn.call]]
+name = "write_file"
+arguments = { path = "notes.md", content = "# Notes\\n" }
+[[turn]]
+when = { called = ["write_file"] }
+text = "That is all."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Notes written." }
+"""
+
+
+@dataclass
+class Project:
+    """A repository and the environment that ``cockpit`` is run in there."""
+
+    root: Path
+    config: Path
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def env(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        home = self.config.parent / "home"
+        home.mkdir(exist_ok=True)
+        return {
+            **kept,
+            "HOME": str(home),
+            "COCKPIT_CONFIG_DIR": str(self.config),
+            **self.extra,
+        }
+
+    def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
+        """Start ``cockpit``; the caller ends it."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        given = {"stdin": subprocess.DEVNULL, **pipes, **options}
+        return subprocess.Popen(
+            [*COMMAND, *words], cwd=self.root, env=self.env, text=True, encoding="utf-8", **given
+        )
+
+    def run(
+        self, *words: str, expect: int = 0, stdin: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run ``cockpit`` to its end, which must be ``expect``."""
+        done = warm.run(words, cwd=self.root, env=self.env, stdin=stdin, patience_s=PATIENCE_S)
+        assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done
+
+    def json(self, *words: str, expect: int = 0) -> Any:
+        """What ``cockpit`` prints, as JSON."""
+        return json.loads(self.run(*words, expect=expect).stdout)
+
+    def script(self, text: str = SCENARIO) -> str:
+        """Write a scenario; returns the model that plays it."""
+        path = self.config.parent / "scenario.toml"
+        path.write_text(text, encoding="utf-8")
+        return f"script:{path}"
+
+    def git(self, *words: str) -> str:
+        return git(self.root, *words)
+
+
+class Watched:
+    """A running ``cockpit run --output-format stream-json``, read row by row."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.rows: list[dict[str, Any]] = []
+
+    def until(self, action: str) -> dict[str, Any]:
+        """Read on to the next row of ``action``."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.rows.append(json.loads(line))
+            if self.rows[-1]["action"] == action:
+                return self.rows[-1]
+        raise AssertionError(f"no {action}: {self.rows[-1:]} {self.errors()}")
+
+    def end(self) -> int:
+        """Read to the end; returns the exit code."""
+        assert self.process.stdout is not None
+        self.rows += [json.loads(line) for line in self.process.stdout]
+        return self.process.wait(PATIENCE_S)
+
+    def errors(self) -> str:
+        assert self.process.stderr is not None
+        return self.process.stderr.read()
+
+
+def git(root: Path, *words: str) -> str:
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(root),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_DATE": "2026-01-05T10:00:00+00:00",
+        "GIT_COMMITTER_DATE": "2026-01-05T10:00:00+00:00",
+    }
+    who = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
+    done = subprocess.run(
+        ["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def watching(project: Project) -> Iterator[Callable[..., Watched]]:
+    """What starts ``cockpit`` and watches its rows; what still runs at the end is ended."""
+    started: list[Watched] = []
+
+    def start(*words: str) -> Watched:
+        made = Watched(project.start(*words, "--output-format", "stream-json"))
+        started.append(made)
+        return made
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()

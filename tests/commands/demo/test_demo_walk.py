@@ -1,0 +1,210 @@
+"""The bug's script under a person who does other things than the guide says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from commands.demo.demo_world import MAIN, git, unittest
+
+from cockpit.commands.demo.demo_guide import BUG_WORDS
+from cockpit.commands.demo.sample_project import Sample, make_sample, shipped
+from cockpit.core.project_paths import find_place
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.runtime_settings import Limits, RuntimeSettings
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.follow import follow
+from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.sessions import Session
+
+Decide = Callable[[Runtime, Proposal, int], Coroutine[Any, Any, object]]
+"""What a person does about the n-th proposal (from 1)."""
+
+
+@dataclass
+class Walk:
+    """What came of a session."""
+
+    session: Session
+    proposals: Sequence[Proposal]
+
+    @property
+    def fates(self) -> list[tuple[str, str]]:
+        return [(one.body.get("type", "context"), one.status) for one in self.proposals]
+
+
+@asynccontextmanager
+async def cockpit(sample: Sample) -> AsyncIterator[Runtime]:
+    settings = RuntimeSettings(
+        user_dir=sample.root.parent / "user", limits=Limits(max_waves=20, deadline_s=60)
+    )
+    async with open_runtime(find_place(sample.root), settings) as runtime:
+        yield runtime
+
+
+def script(folder: Path) -> str:
+    path = folder / "bug.toml"
+    path.write_bytes(shipped("bug.toml").read_bytes().replace(b"pace = 0.012", b"pace = 0.0"))
+    return f"script:{path}"
+
+
+async def decide(runtime: Runtime, session_id: str, act: Decide) -> None:
+    count = 0
+    async for rows in follow(runtime.store, session_id=session_id):
+        for row in rows:
+            if row.action == Action.PROPOSAL_CREATED:
+                count += 1
+                identity = row.detail["proposal_id"]
+                found = await runtime.store.read(lambda c, i=identity: proposals.load(c, i))
+                if found.status == "pending":
+                    await act(runtime, found, count)
+
+
+async def walk(sample: Sample, act: Decide, words: str = BUG_WORDS) -> Walk:
+    async with cockpit(sample) as runtime:
+        session_id = await runtime.start(words, model=script(sample.root.parent), interactive=False)
+        deciding = asyncio.create_task(decide(runtime, session_id, act))
+        session = await runtime.run(session_id)
+        deciding.cancel()
+        found = await runtime.store.read(lambda c: proposals.of_session(c, session_id))
+        return Walk(session, found)
+
+
+async def approve(runtime: Runtime, proposal: Proposal, _: int) -> None:
+    await runtime.approve(proposal.proposal_id, shown_digest=proposal.shown_digest)
+
+
+def once(kind: str, other: Decide) -> Decide:
+    """Do ``other`` about the first proposal of that kind, and approve the rest."""
+    done: list[str] = []
+
+    async def act(runtime: Runtime, proposal: Proposal, count: int) -> None:
+        first = proposal.body.get("type", "context") == kind and not done
+        done.extend([kind] if first else [])
+        await (other if first else approve)(runtime, proposal, count)
+
+    return act
+
+
+async def discuss(runtime: Runtime, proposal: Proposal, _: int) -> None:
+    await runtime.discuss(
+        proposal.proposal_id, shown_digest=proposal.shown_digest, words="What for?"
+    )
+
+
+async def reject(runtime: Runtime, proposal: Proposal, _: int) -> None:
+    await runtime.reject(
+        proposal.proposal_id, shown_digest=proposal.shown_digest, reason="not today"
+    )
+
+
+def flag(asked: asyncio.Event) -> Decide:
+    """Decide nothing; say that there is something to decide."""
+
+    async def see(runtime: Runtime, proposal: Proposal, count: int) -> None:
+        asked.set()
+
+    return see
+
+
+def committed(sample: Sample) -> list[str]:
+    return git(sample.root, "diff", "--name-only", MAIN, "HEAD").splitlines()
+
+
+STEPS = [
+    ("context", "approved"),
+    ("edit_file", "approved"),
+    ("run", "approved"),
+    ("edit_file", "approved"),
+    ("run", "approved"),
+    ("git_commit", "approved"),
+]
+
+
+async def test_the_straight_way(sample: Sample) -> None:
+    ended = await walk(sample, approve)
+    assert ended.fates == STEPS
+    assert (ended.session.status, ended.session.result["status"]) == ("completed", "done")
+    assert ended.session.task_type == "bug"
+    assert committed(sample) == ["parcel/rates.py", "tests/test_rates.py"]
+    assert unittest(sample.root).returncode == 0
+    assert git(sample.root, "log", "-1", "--format=%an %s").startswith("cockpit demo Charge")
+
+
+async def test_an_escape_at_any_step_puts_that_step_again(tmp_path: Path) -> None:
+    for kind in ("context", "edit_file", "run", "git_commit"):
+        sample = await make_sample(tmp_path / kind / "sample")
+        ended = await walk(sample, once(kind, discuss))
+        at = STEPS.index((kind, "approved"))
+        assert ended.fates == [*STEPS[:at], (kind, "discussed"), *STEPS[at:]], kind
+        again = ended.proposals[at + 1]
+        assert again.revises == ended.proposals[at].proposal_id
+        assert ended.session.result["status"] == "done", kind
+        assert committed(sample) == ["parcel/rates.py", "tests/test_rates.py"]
+
+
+async def test_what_is_turned_down_ends_it_and_leaves_main_alone(tmp_path: Path) -> None:
+    for kind in ("context", "edit_file", "git_commit"):
+        sample = await make_sample(tmp_path / kind / "sample")
+        ended = await walk(sample, once(kind, reject))
+        assert ended.fates[-1] == (kind, "rejected")
+        assert ended.session.result["status"] == "blocked", kind
+        assert committed(sample) == []
+
+
+async def test_a_request_narrowed_too_far_is_put_again_whole(sample: Sample) -> None:
+    async def narrow(runtime: Runtime, proposal: Proposal, _: int) -> None:
+        await runtime.approve(proposal.proposal_id, narrowed=["file:parcel/rates.py"])
+
+    ended = await walk(sample, once("context", narrow))
+    assert ended.fates[:3] == [STEPS[0], STEPS[0], STEPS[1]]
+    assert ended.session.result["status"] == "done"
+
+
+async def test_who_never_lets_it_read_gets_an_end(sample: Sample) -> None:
+    async def never(runtime: Runtime, proposal: Proposal, count: int) -> None:
+        await discuss(runtime, proposal, count)
+
+    ended = await walk(sample, never)
+    assert {status for _, status in ended.fates} == {"discussed"}
+    assert ended.session.result["status"] == "blocked"
+
+
+async def test_other_words_are_answered_with_what_it_knows(sample: Sample) -> None:
+    ended = await walk(sample, approve, words="fix the address parser")
+    assert ended.fates == []
+    assert BUG_WORDS in ended.session.result["summary"]
+
+
+async def test_a_process_that_ends_at_any_proposal_is_taken_up_by_the_next(sample: Sample) -> None:
+    model = script(sample.root.parent)
+    async with cockpit(sample) as runtime:
+        session_id = await runtime.start(BUG_WORDS, model=model, interactive=False)
+    for _ in range(2 * len(STEPS)):
+        # One decision a process: the run is cut as soon as its next proposal stands there.
+        async with cockpit(sample) as runtime:
+            asked = asyncio.Event()
+
+            looking = asyncio.create_task(decide(runtime, session_id, flag(asked)))
+            work = asyncio.create_task(runtime.run(session_id))
+            waiting = asyncio.create_task(asked.wait())
+            await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (work, waiting, looking):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await work
+            pending = await runtime.store.read(proposals.pending)
+            if not pending:
+                break
+            await approve(runtime, pending[0], 0)
+    async with cockpit(sample) as runtime:
+        session = await runtime.store.read(lambda c: sessions.load(c, session_id))
+        found = await runtime.store.read(lambda c: proposals.of_session(c, session_id))
+    assert session.result["status"] == "done"
+    assert [(one.body.get("type", "context"), one.status) for one in found] == STEPS
+    assert git(sample.root, "rev-list", "--count", f"{MAIN}..HEAD") == "1"

@@ -1,0 +1,97 @@
+"""Metrics and log lines: projections of the journal, by the RFC's names and fields."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cockpit.loop.views.log_lines import FIELDS
+
+NAMES = (
+    "orientation_packet_tokens_used",
+    "orientation_budget_overflow_total",
+    "orientation_fact_drop_total",
+    "observation_jobs_total",
+    "observation_job_latency_ms",
+    "profile_proposal_total",
+    "profile_rollback_total",
+    "decision_regret_total",
+)
+
+
+def cockpit(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cockpit", *arguments],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    for words in (["init", "-q", "-b", "main"], ["config", "user.name", "T"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    subprocess.run(["git", "config", "user.email", "t@example.invalid"], cwd=root, check=True)
+    for text in ("def one():\n    return 1\n", "def one():\n    return 2\n"):
+        (root / "one.py").write_text(text)
+        subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+        subprocess.run(["git", "commit", "-q", "-m", "change"], cwd=root, check=True)
+    return root
+
+
+def test_a_run_is_logged_row_by_row_and_counted_by_the_rfcs_names(
+    project: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "steps.jsonl"
+    ran = cockpit(project, "review", "HEAD~1..HEAD", "--approve", "all", "--log-json", str(log))
+    assert ran.returncode == 0, ran.stderr
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert all(set(FIELDS) <= set(line) for line in lines)
+    assert [line["seq"] for line in lines] == sorted(line["seq"] for line in lines)
+    waves = [line for line in lines if line["wave_id"]]
+    assert {line["trace_id"] for line in waves} == {waves[0]["trace_id"]} != {""}
+    of_session = [line for line in lines if line["session_id"] == waves[0]["session_id"]]
+    assert {line["trace_id"] for line in of_session} == {waves[0]["trace_id"]}
+    compiled = {
+        line["wave_id"]: line for line in lines if line["action"] == "orientation.packet.compiled"
+    }
+    later = [line for line in waves if line["seq"] >= compiled[line["wave_id"]]["seq"]]
+    assert {"action.confirmed", "plan.committed"} <= {line["action"] for line in later}
+    for line in later:
+        of = compiled[line["wave_id"]]
+        for name in ("packet_id", "profile_id", "profile_version"):
+            assert line[name] == of[name], (line["action"], name)
+    actions = [line["action"] for line in lines]
+    assert "orientation.packet.compiled" in actions
+    assert actions[-1] == "session.completed"
+    assert log.stat().st_mode & 0o777 == 0o600
+    exported = cockpit(project, "journal", "export").stdout.splitlines()
+    kept = {row["seq"]: row["action"] for row in map(json.loads, exported)}
+    assert all(kept[line["seq"]] == line["action"] for line in lines)
+    counted = cockpit(project, "metrics")
+    assert counted.returncode == 0
+    assert all(f"# TYPE {name}" in counted.stdout for name in NAMES)
+    used = next(
+        line
+        for line in counted.stdout.splitlines()
+        if line.startswith("orientation_packet_tokens_used ")
+    )
+    assert float(used.split()[1]) > 0
+
+
+def test_a_log_that_cannot_be_written_is_said_and_nothing_runs(project: Path) -> None:
+    ran = cockpit(
+        project, "review", "HEAD~1..HEAD", "--approve", "all", "--log-json", "/no/such/dir/x"
+    )
+    assert ran.returncode != 0
+    assert "cannot be written" in ran.stderr
+    assert not (project / ".cockpit" / "reviews").exists()

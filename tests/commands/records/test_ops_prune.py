@@ -1,0 +1,139 @@
+"""Pruning: archived first, nothing that is needed, everything verifiable, and a way back."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cockpit.core.errors import NotFound, StoreError
+from cockpit.core.project_paths import find_place
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.session_loop import SessionPruned
+from cockpit.orient.verify_packet import verify
+from cockpit.store.context import facts, packets
+from cockpit.store.context.prune import due, prune, restore
+from cockpit.store.journal import journal
+from cockpit.store.sessions import proposals
+
+LATER = "2999-01-01T00:00:00.000000Z"
+SCRIPT = """
+[[turn]]
+text = "I look at it."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "see", question = "what is there?", scope = ["file:one.py"] }
+[[turn]]
+when = { called = ["request_context"] }
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "seen" }
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "one.py").write_text("ONE = 1\n")
+    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=root, check=True)
+    (tmp_path / "script.toml").write_text(SCRIPT)
+    return root
+
+
+def opened(project: Path) -> object:
+    return open_runtime(find_place(project), RuntimeSettings(user_dir=project.parent / "user"))
+
+
+async def seen(runtime: Runtime, policy: str = "all") -> str:
+    model = f"script:{runtime.place.root.parent / 'script.toml'}"
+    return await runtime.start("look at one", model=model, policy=policy, interactive=False)
+
+
+async def test_an_ended_session_goes_into_an_archive_and_comes_back(project: Path) -> None:
+    async with opened(project) as runtime:
+        sid = await seen(runtime)
+        await runtime.run(sid)
+        store = runtime.store
+        before = await store.read(lambda c: [p.digest for p in packets.for_session(c, sid)])
+        whole = await store.read(lambda c: facts.linked(c, sid, 99))
+        done = await asyncio.to_thread(prune, store, LATER)
+        assert (done.sessions, done.packets, done.links) == ((sid,), 2, len(whole))
+        assert done.archive is not None
+        assert done.archive.stat().st_mode & 0o777 == 0o600
+        with gzip.open(done.archive, "rt") as file:
+            tables = [json.loads(line)["table"] for line in file]
+        assert tables.count("orientation_packets") == 2
+        assert tables.count("observed_facts") == done.facts == len(whole)
+        assert await store.read(lambda c: packets.for_session(c, sid)) == []
+        assert (await store.read(journal.verify)).ok
+        with pytest.raises(SessionPruned, match="prune --restore"):
+            await runtime.run(sid)
+        assert await asyncio.to_thread(restore, store, done.archive) == len(tables)
+        assert await asyncio.to_thread(restore, store, done.archive) == 0
+        assert await store.read(lambda c: facts.linked(c, sid, 99)) == whole
+        assert await store.read(lambda c: [p.digest for p in packets.for_session(c, sid)]) == before
+        for wave in (1, 2):
+            verdict = await asyncio.to_thread(verify, store, f"{sid}-w{wave}")
+            assert verdict.ok
+        assert (await store.read(journal.verify)).ok
+
+
+async def test_what_an_open_session_needs_stays(project: Path) -> None:
+    async with opened(project) as runtime:
+        ended = await seen(runtime)
+        await runtime.run(ended)
+        waits = await seen(runtime, policy="ask")
+        run = asyncio.create_task(runtime.run(waits))
+
+        def asked() -> bool | None:
+            return bool(runtime.store.read_now(proposals.pending)) or None
+
+        await asyncio.wait_for(runtime.engine.pulse.until(asked), 20)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        store = runtime.store
+        assert await store.read(lambda c: due(c, LATER)) == [ended]
+        needed = await store.read(lambda c: facts.linked(c, waits, 99))
+        done = await asyncio.to_thread(prune, store, LATER)
+        assert done.sessions == (ended,)
+        words = await store.read(lambda c: facts.texts(c, [fact.fact_id for fact in needed]))
+        assert len(words) == len(needed) > 0
+        assert (await asyncio.to_thread(verify, store, f"{waits}-w1")).ok
+        await runtime.change(waits, policy="all")
+        for proposal in await store.read(proposals.pending):
+            await runtime.approve(proposal.proposal_id)
+        assert (await runtime.run(waits)).status == "completed"
+
+
+async def test_a_dry_run_and_nothing_due_change_nothing(project: Path) -> None:
+    async with opened(project) as runtime:
+        sid = await seen(runtime)
+        await runtime.run(sid)
+        store = runtime.store
+        rows = await store.read(journal.last_seq)
+        told = await asyncio.to_thread(prune, store, LATER, dry_run=True)
+        assert (told.sessions, told.packets, told.archive) == ((sid,), 2, None)
+        none = await asyncio.to_thread(prune, store, "2000-01-01T00:00:00.000000Z")
+        assert (none.sessions, none.archive) == ((), None)
+        assert await store.read(journal.last_seq) == rows
+        with pytest.raises(NotFound):
+            await asyncio.to_thread(verify, store, f"{sid}-w9")
+
+
+async def test_a_damaged_archive_is_refused_whole(project: Path, tmp_path: Path) -> None:
+    async with opened(project) as runtime:
+        sid = await seen(runtime)
+        await runtime.run(sid)
+        done = await asyncio.to_thread(prune, runtime.store, LATER)
+        assert done.archive is not None
+        cut = tmp_path / "cut.jsonl.gz"
+        cut.write_bytes(done.archive.read_bytes()[:-40])
+        with pytest.raises(StoreError, match="not whole"):
+            await asyncio.to_thread(restore, runtime.store, cut)
+        assert await runtime.store.read(lambda c: packets.for_session(c, sid)) == []

@@ -1,0 +1,174 @@
+"""Settings: five layers, precise errors, and a project file that can only tighten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cockpit.commands.sessions.remembered_theme import remember_theme, with_theme
+from cockpit.config.load_settings import ConfigInvalid, load_settings
+
+FLAG = "[limits] max_waves"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    """The person's folder and the project's."""
+    mine, project = tmp_path / "mine", tmp_path / "project" / ".cockpit"
+    mine.mkdir()
+    project.mkdir(parents=True)
+    return mine, project
+
+
+def load(folders: tuple[Path, Path], mine: str = "", project: str = "", **env: str) -> object:
+    (folders[0] / "config.toml").write_text(mine, encoding="utf-8")
+    (folders[1] / "config.toml").write_text(project, encoding="utf-8")
+    return load_settings(folders[1], env={"COCKPIT_CONFIG_DIR": str(folders[0]), **env})
+
+
+def test_each_layer_overrides_the_one_before(folders: tuple[Path, Path]) -> None:
+    mine, project = folders
+    env = {"COCKPIT_CONFIG_DIR": str(mine)}
+
+    def most() -> tuple[int, str | None]:
+        settings = load_settings(project, env=env, flags=flags)
+        return settings.runtime.limits.max_waves, settings.origins.get(FLAG)
+
+    flags: dict[str, object] = {FLAG: None}
+    assert most() == (50, None)
+    (mine / "config.toml").write_text("[limits]\nmax_waves = 40\n", encoding="utf-8")
+    assert most() == (40, str(mine / "config.toml"))
+    (project / "config.toml").write_text("[limits]\nmax_waves = 30\n", encoding="utf-8")
+    assert most() == (30, str(project / "config.toml"))
+    env["COCKPIT_MAX_WAVES"] = "60"
+    assert most() == (60, "COCKPIT_MAX_WAVES")
+    flags[FLAG] = 70
+    assert most() == (70, "command line")
+
+
+def test_the_names_of_the_rfc_hold_in_files_and_environment(folders: tuple[Path, Path]) -> None:
+    text = "[budget]\nORIENTATION_TOKEN_BUDGET = 60000\n[observe]\nMAX_FACTS_PER_WAVE = 10\n"
+    (folders[0] / "config.toml").write_text(text, encoding="utf-8")
+    env = {"COCKPIT_CONFIG_DIR": str(folders[0]), "MAX_CONCURRENT_OBSERVERS": "7"}
+    found = load_settings(folders[1], env=env).runtime
+    assert (found.token_budget, found.observe.max_facts) == (60_000, 10)
+    assert found.observe.max_concurrent == 7
+    env["ORIENTATION_TOKEN_BUDGET"] = "90000"
+    assert load_settings(folders[1], env=env).runtime.token_budget == 90_000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[model]\ntimeout_s = nan\n", "[model] timeout_s is nan; it must be a number of seconds"),
+        ("[model]\ntimeout_s = inf\n", "[model] timeout_s is inf; it must be"),
+        ("[model]\nmax_retries = -1\n", "[model] max_retries is -1; it must be a whole number"),
+        ("[model]\nmax_retries = 2.5\n", "[model] max_retries is 2.5; it must be a whole number"),
+        ("[model]\nmax_retries = '2'\n", "[model] max_retries is '2'; it must be a whole number"),
+        ("[limits]\nmax_waves = true\n", "[limits] max_waves is True; it must be a whole number"),
+        ("[model]\ntimeot_s = 3\n", "no setting [model] timeot_s. Did you mean timeout_s?"),
+        ("[limit]\n", "no setting [limit]. Did you mean [limits]?"),
+        ("limits = 3\n", "limits is a table; write it as [limits]"),
+        ("[limits\n", "is not TOML"),
+        ("[limits]\nmax_waves = 1\nmax_waves = 2\n", "is not TOML"),
+        ("[keys]\napprove = 3\n", "[keys] approve must be a key"),
+        ("[approval]\npolicy = 'everything'\n", "one of ask, trusted, reads, all"),
+        ("[observe]\nMAX_FACTS_PER_WAVE = 50001\n", "from 1 to 50000"),
+    ],
+)
+def test_a_wrong_value_names_file_key_and_what_is_allowed(
+    folders: tuple[Path, Path], text: str, said: str
+) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        load(folders, mine=text)
+    assert str(caught.value).startswith(str(folders[0] / "config.toml"))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("written", ["many", "1.5", "0", "1001", "nan", "1_0x", "²"])
+def test_a_wrong_variable_is_named(folders: tuple[Path, Path], written: str) -> None:
+    with pytest.raises(ConfigInvalid, match=r"The variable COCKPIT_MAX_WAVES is .*from 1 to 1000"):
+        load(folders, COCKPIT_MAX_WAVES=written)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[approval]\npolicy = 'reads'\n",
+        "[approval]\npolicy = 'all'\n",
+        "[approval]\npolicy = 'trusted'\n",
+        "[approval]\ndeadline_s = 3601\n",
+        "[limits]\nmax_waves = 51\n",
+        "[model]\nbase_url = 'https://elsewhere.example/v1'\n",
+        "[model]\nname = 'openai-compatible:m@https://elsewhere.example/v1'\n",
+        "[model]\nname = 'script:.cockpit/say-yes.toml'\n",
+        "[keys]\nreject = 'enter'\n",
+        "[headless]\non_session_end = 'continue'\n",
+        "[headless]\non_session_end = 'all'\n",
+    ],
+)
+def test_a_repository_cannot_widen_anything(folders: tuple[Path, Path], text: str) -> None:
+    load(folders, mine=text)  # the person may
+    with pytest.raises(ConfigInvalid, match=r"a repository may"):
+        load(folders, project=text)
+
+
+def test_a_repository_may_tighten(folders: tuple[Path, Path]) -> None:
+    (folders[0] / "config.toml").write_text(
+        "[approval]\npolicy = 'reads'\n[limits]\nmax_cost = 5\n", encoding="utf-8"
+    )
+    (folders[1] / "config.toml").write_text(
+        "[approval]\npolicy = 'ask'\ndeadline_s = 60\n[limits]\nmax_cost = 0.5\n", encoding="utf-8"
+    )
+    env = {"COCKPIT_CONFIG_DIR": str(folders[0])}
+    found = load_settings(folders[1], env=env).runtime
+    assert (found.policy, found.limits.max_cost, found.limits.deadline_s) == ("ask", 0.5, 60)
+    (folders[1] / "config.toml").write_text("[limits]\nmax_cost = 5.01\n", encoding="utf-8")
+    with pytest.raises(ConfigInvalid, match="may only lower a limit"):
+        load_settings(folders[1], env=env)
+
+
+def test_files_that_are_none_are_refused(folders: tuple[Path, Path]) -> None:
+    file = folders[1] / "config.toml"
+    file.write_bytes(b"\xff\xfe")
+    env = {"COCKPIT_CONFIG_DIR": str(folders[0])}
+    with pytest.raises(ConfigInvalid, match="not UTF-8"):
+        load_settings(folders[1], env=env)
+    file.write_bytes(b"# " + b"x" * 1_000_001)
+    with pytest.raises(ConfigInvalid, match="larger than"):
+        load_settings(folders[1], env=env)
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    assert load_settings(folders[1], env=env).origins == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '[screen]\ntheme = "night"\n'),
+        ("[limits]\nmax_waves = 3", '[limits]\nmax_waves = 3\n\n[screen]\ntheme = "night"\n'),
+        ('[screen]\ntheme = "day" # mine\n', '[screen]\ntheme = "night"\n'),
+        (
+            "# top\n[screen] # s\n[limits]\nmax_waves = 3\n",
+            '# top\n[screen] # s\ntheme = "night"\n[limits]\nmax_waves = 3\n',
+        ),
+    ],
+)
+def test_a_theme_is_remembered_beside_what_is_there(before: str, after: str) -> None:
+    assert with_theme(before, "night") == after
+
+
+def test_the_remembered_theme_is_read_again(folders: tuple[Path, Path]) -> None:
+    env = {"COCKPIT_CONFIG_DIR": str(folders[0] / "new")}
+    remember_theme('quo"te', env)
+    remember_theme("night", env)
+    assert load_settings(None, env=env).theme == "night"
+
+
+def test_a_file_that_cannot_be_changed_safely_is_left_alone(folders: tuple[Path, Path]) -> None:
+    text = "screen.theme = 'day'\n"
+    (folders[0] / "config.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigInvalid):
+        remember_theme("night", {"COCKPIT_CONFIG_DIR": str(folders[0])})
+    assert (folders[0] / "config.toml").read_text(encoding="utf-8") == text

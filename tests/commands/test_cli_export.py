@@ -1,0 +1,153 @@
+"""A session as a file: everything of it, nothing that acts on whoever reads it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from cli_world import Project
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from cockpit.commands.sessions.export import markdown, picture
+
+PIECES = [
+    "```",
+    "~~~",
+    "\n",
+    "\n",
+    "- ",
+    "    ",
+    "  ",
+    "> ",
+    "`",
+    "<img src=x>",
+    "<script>",
+    "</div>",
+]
+PIECES += [
+    "<!--",
+    "![a](http://x.example/b)",
+    "\\",
+    "words",
+    "#",
+    "\t",
+    "&",
+    "[a]: <b>",
+    "1. ",
+    "***",
+]
+
+
+def told(text: str, **more: object) -> dict[str, object]:
+    message = {"kind": "message", "at": "2026-01-01", "title": "agent", "text": text}
+    return {
+        "session_id": "s-1",
+        "task_type": "chore",
+        "model": "offline",
+        "status": "completed",
+        "title": "A title",
+        "created_at": "2026-01-01T00:00:00Z",
+        "entries": [message],
+        **more,
+    }
+
+
+def test_a_session_is_written_whole(project: Project, tmp_path: Path) -> None:
+    words = ("run", "review main..feature", "--model", project.script())
+    project.run(*words, "--approve", "all")
+    document = project.json("sessions", "export", "last", "--format", "json")
+    assert document["format"] == "cockpit.session/1"
+    assert document["result"] == {"status": "done", "summary": "Notes written."}
+    kinds = [entry["kind"] for entry in document["entries"]]
+    assert kinds.count("wave") == 3
+    said = [entry["text"] for entry in document["entries"] if entry["kind"] == "message"]
+    assert said[-3:] == [
+        "I need two files before I judge this.",
+        "I write my notes down.",
+        "That is all.",
+    ]
+    (action,) = (e for e in document["entries"] if e.get("proposal_kind") == "action")
+    assert (action["status"], action["verdict"]["by"]) == ("approved", "policy:all")
+    (result,) = (e for e in document["entries"] if e["kind"] == "result")
+    assert (result["status"], result["proposal_id"]) == ("confirmed", action["proposal_id"])
+
+    text = project.run("sessions", "export", document["session_id"]).stdout
+    for part in ("## Wave 3", "> I write my notes down.", "approved by policy:all", "+# Notes"):
+        assert part in text
+    file = tmp_path / "session.svg"
+    project.run("sessions", "export", "last", str(file))
+    drawn = "".join(ElementTree.parse(file).getroot().itertext()).replace("\xa0", " ")
+    assert "I write my notes down." in drawn
+    assert "approved by policy:all" in drawn
+    project.run("sessions", "export", "last", str(tmp_path / "no" / "where.md"), expect=2)
+    project.run("sessions", "export", "s-none", expect=2)
+
+
+def test_a_verdict_stands_with_its_proposal(project: Project) -> None:
+    asked = ("run", "review main..feature", "--model", project.script(), "--approve", "ask")
+    session = project.start(*asked, "--output-format", "stream-json")
+    assert session.stdout is not None
+    for line in session.stdout:
+        row = json.loads(line)
+        if row["action"] == "proposal.created":
+            identity = row["detail"]["proposal_id"]
+            project.run("proposals", "reject", identity, "--reason", "Not *those* files")
+            break
+    session.terminate()
+    session.communicate()
+    document = project.json("sessions", "export", "last", "--format", "json")
+    entry = next(e for e in document["entries"] if e.get("proposal_id") == identity)
+    assert entry["status"] == "rejected"
+    assert entry["verdict"]["words"] == "Not *those* files"
+    assert "Not \\*those\\* files" in project.run("sessions", "export", "last").stdout
+
+
+def test_secrets_are_masked_even_where_the_journal_has_them(project: Project) -> None:
+    project.run("run", "review main..feature", "--model", project.script(), "--approve", "all")
+    secret = "ghp_" + "a1B2" * 9
+    path = project.root / ".cockpit" / "state" / "cockpit.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE journal SET detail_json=replace(detail_json, 'I write my notes down.', ?)",
+            (secret,),
+        )
+    connection.close()
+    for form in ("md", "json", "svg"):
+        assert secret not in project.run("sessions", "export", "last", "--format", form).stdout
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=24))
+def test_what_was_said_is_neither_html_nor_a_picture_nor_a_heading_of_ours(
+    parts: list[str],
+) -> None:
+    tokens = MarkdownIt("commonmark").parse(markdown(told("".join(parts))))
+    inside = [child for token in tokens for child in token.children or ()]
+    kinds = {token.type for token in (*tokens, *inside)}
+    assert not kinds & {"html_block", "html_inline", "image"}
+    outside = [token for token in tokens if token.level == 0 and token.type == "heading_open"]
+    assert len(outside) == 1
+
+
+def test_code_that_was_said_stays_code() -> None:
+    text = "Try:\n\n- one\n\n  ```html\n  <img src=x>\n  ```\n\nand `a < b`, <b>c</b>"
+    written = markdown(told(text))
+    assert ">   <img src=x>" in written
+    assert "`a < b`, &lt;b>c&lt;/b>" in written
+
+
+@pytest.mark.parametrize(
+    "text", ["]]></svg><script>x</script>", "\x1b]52;c;eA==\x07a", "\ufffe\x00&<>"]
+)
+def test_a_picture_is_sound_whatever_was_said(text: str) -> None:
+    drawn = picture(told(text, title=text))
+    root = ElementTree.fromstring(drawn)
+    assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
+        *("svg", "style", "defs", "clipPath", "rect", "text", "g", "circle")
+    }
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|[\x00-\x08\x0b-\x1f\x7f-\x9f]", drawn)

@@ -1,0 +1,66 @@
+"""What is loaded when, proved in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cockpit.decide.load_sdk import warm
+
+HEAVY = ("pydantic_ai", "anthropic", "openai", "pydantic", "httpx2", "textual", "numpy")
+
+
+def loaded(code: str) -> list[str]:
+    report = f"\nimport json, sys\nprint(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))\n"
+    out = subprocess.run(
+        [sys.executable, "-c", code + report], capture_output=True, text=True, check=True
+    )
+    names: list[str] = json.loads(out.stdout)
+    return names
+
+
+CHOOSE = "from cockpit.decide.choose_model import ModelSettings, choose_model\n"
+
+
+def chosen(spec: str, env: str = "{}") -> str:
+    return f"{CHOOSE}choose_model({spec!r}, config=ModelSettings(), env={env})\n"
+
+
+def test_choosing_loads_no_sdk(tmp_path: Path) -> None:
+    script = tmp_path / "s.toml"
+    script.write_text('[[turn]]\ntext = "x"\n')
+    assert loaded(CHOOSE) == []
+    assert loaded(chosen(f"script:{script}")) == []
+    assert loaded(chosen("anthropic", '{"ANTHROPIC_API_KEY": "k"}')) == []
+
+
+def test_choosing_offline_loads_no_sdk() -> None:
+    assert loaded(chosen("offline")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "present", "absent"),
+    [
+        ("anthropic:claude-x", "anthropic", "openai"),
+        ("openai:gpt-x", "openai", "anthropic"),
+        ("openai-compatible:q@http://h/v1", "openai", "anthropic"),
+    ],
+)
+def test_warming_loads_what_the_model_needs_and_no_more(
+    name: str, present: str, absent: str
+) -> None:
+    modules = loaded(
+        f"from cockpit.decide.load_sdk import warm\nthread = warm({name!r})\nthread.join()\n"
+    )
+    assert present in modules
+    assert absent not in modules
+    assert "textual" not in modules
+
+
+@pytest.mark.parametrize("name", ["offline", "script:s.toml", ""])
+def test_there_is_nothing_to_warm_for_our_own_models(name: str) -> None:
+    assert warm(name) is None

@@ -1,0 +1,253 @@
+"""The backlog is gone on with when an agent's session ends: real hooks, absorbers and chains."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chains.chain_world import WORK, Chains, slowly
+from commands.cli_world import PATIENCE_S
+from hook_world import PAYLOADS
+
+from cockpit.hook.start_chain import LOG
+
+PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
+
+
+def configured(world: Chains, wish: str, *, slow: bool = False) -> None:
+    """The person's own configuration: everything is approved, a script answers, and ``wish``."""
+    scenario = world.scenario(2)
+    model = world.project.script(slowly(scenario) if slow else scenario)
+    world.project.config.mkdir(exist_ok=True)
+    (world.project.config / "config.toml").write_text(
+        f"[approval]\npolicy = 'all'\n[model]\nname = '{model}'\n"
+        f"[headless]\non_session_end = '{wish}'\n",
+        encoding="utf-8",
+    )
+
+
+def ends(world: Chains, agent: str = "claude", *, cwd: Path | None = None, **changes: str) -> None:
+    """An agent's session ends; in capitals: variables of its environment. Waits until its hook's
+    absorber has done what it does."""
+    text = (PAYLOADS / agent / "session_end.json").read_text(encoding="utf-8")
+    body = json.loads(text.replace("{root}", str(cwd or world.root)))
+    told = {name: value for name, value in changes.items() if not name.isupper()}
+    env = {name: value for name, value in changes.items() if name.isupper()}
+    done = subprocess.run(
+        [sys.executable, "-m", "cockpit", "hook", "--agent", agent],
+        cwd=cwd or world.root,
+        env={**world.project.env, **env},
+        input=json.dumps({**body, **told}).encode(),
+        capture_output=True,
+        timeout=PATIENCE_S,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    until(lambda: world.read(lambda seen: _at_rest(seen)))
+
+
+def _at_rest(connection: Any) -> bool:
+    (lease,) = connection.execute("SELECT leased_until FROM hook_absorber").fetchone()
+    (pending,) = connection.execute("SELECT count(*) FROM hook_pending").fetchone()
+    return lease == 0 and pending == 0
+
+
+def until(true: Callable[[], Any]) -> Any:
+    """Look until it is so; a process of its own makes it so."""
+    last = time.monotonic() + PATIENCE_S
+    while time.monotonic() < last:
+        if found := true():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it never came to that")
+
+
+def log(world: Chains) -> str:
+    path = world.root / ".cockpit/state/hook.log"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def begun(world: Chains) -> bool:
+    """Whether a process was begun that decides what follows."""
+    return (world.root / ".cockpit/state/chains" / LOG).exists()
+
+
+def chain_ids(world: Chains) -> list[str]:
+    return [one["chain_id"] for one in world.project.json("chain", "list", "--json")]
+
+
+def ended(world: Chains, chain_id: str = "ch-1") -> str:
+    """How the chain ended, once it has."""
+    until(lambda: chain_id in chain_ids(world))
+    world.project.run("chain", "watch", chain_id)
+    return world.chain(chain_id).status
+
+
+def killed(world: Chains) -> None:
+    """A chain of which nothing is left running, at work on its first tasks."""
+    process = world.project.start(*WORK, "--all")
+    world.told(process, "implement")
+    process.kill()
+    world.end(process)
+    (session,) = world.sessions()
+    os.killpg(session.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path, agent: str) -> None:
+    world = Chains.made(tmp_path, 2)
+    configured(world, "all")
+    # What is approved is the person's to set, and no agent's environment.
+    ends(world, agent, COCKPIT_APPROVE="ask")
+    assert ended(world) == "completed"
+    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    made = world.chain()
+    assert (made.approve, made.headless, made.scope_kind) == ("all", True, "all")
+    (row,) = world.rows("chain.followed")
+    (over,) = world.rows("agent.session_ended")
+    assert (row["chain_id"], row["agent"], row["reason"]) == ("ch-1", agent, over["reason"])
+    assert row["agent_session"] == over["agent_session"]
+    shown = world.project.run("chain", "show").stdout
+    assert f"follows    {agent}'s session {over['agent_session']} ({over['reason']})" in shown
+    words = (world.root / ".cockpit/state/chains" / LOG).read_text(encoding="utf-8")
+    assert f"It follows a session of {agent} that has ended." in words
+    assert "no chain" not in log(world)
+    # Nothing is left: the next end begins nothing, and says so.
+    ends(world, agent)
+    until(lambda: "no task is ready" in log(world))
+    assert chain_ids(world) == ["ch-1"]
+
+
+NO_END: dict[str, dict[str, str]] = {
+    "cleared": {"reason": "clear"},
+    "another one resumed": {"reason": "resume"},
+    "an agent at a task of cockpit's": {"COCKPIT_TASK": "T-1", "COCKPIT_WIP": "on"},
+    "a reviewer of cockpit's": {"COCKPIT_TASK": "T-1", "COCKPIT_WIP": "off"},
+    "an agent of cockpit's without a task": {"COCKPIT_WIP": "off"},
+}
+
+
+@pytest.mark.parametrize("changes", NO_END.values(), ids=NO_END.keys())
+def test_what_is_no_end_of_a_person_s_session_begins_nothing(
+    tmp_path: Path, changes: dict[str, str]
+) -> None:
+    world = Chains.made(tmp_path, 1)
+    configured(world, "all")
+    ends(world, **changes)
+    assert len(world.rows("agent.session_ended")) == 1
+    assert (begun(world), log(world)) == (False, "")
+
+
+def test_a_session_in_a_tree_of_cockpit_s_own_begins_nothing(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    configured(world, "all")
+    tree = world.root / ".cockpit/state/worktrees/T-1"
+    world.project.git("worktree", "add", "--quiet", "--detach", str(tree))
+    ends(world, cwd=tree)
+    assert len(world.rows("agent.session_ended")) == 1
+    assert (begun(world), log(world)) == (False, "")
+
+
+def test_only_the_person_s_own_file_asks_for_it(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    ends(world, COCKPIT_ON_SESSION_END="all")
+    assert (begun(world), log(world)) == (False, "")
+    theirs = world.root / ".cockpit/config.toml"
+    theirs.write_text("[headless]\non_session_end = 'all'\n", encoding="utf-8")
+    ends(world)
+    assert "a repository may not decide that work goes on without you" in log(world)
+    theirs.write_text("[headless]\non_session_end = 'off'\n", encoding="utf-8")
+    configured(world, "all")
+    before = log(world)
+    ends(world)
+    assert (begun(world), log(world)) == (False, before)
+    theirs.unlink()
+    # An agent's environment can be the repository's as well.
+    folder = world.root / "config"
+    folder.mkdir()
+    (folder / "config.toml").write_text("[headless]\non_session_end='all'\n", encoding="utf-8")
+    ends(world, COCKPIT_CONFIG_DIR=str(folder))
+    assert "COCKPIT_CONFIG_DIR is in here" in log(world)
+    assert begun(world) is False
+
+
+def test_old_news_begins_nothing(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    configured(world, "all")
+    words = ("claude", "s", "SessionEnd", json.dumps({"reason": "other", "root": str(world.root)}))
+    kept = {"key": "1", "at": "2026-01-01T00:00:00.000000Z", "urgent": True}
+    kept |= dict(zip(("agent", "session", "event", "body"), words, strict=True))
+    folder = world.root / ".cockpit/state/hook-spool"
+    folder.mkdir()
+    (folder / "1.json").write_text(json.dumps(kept), encoding="utf-8")
+    assert chain_ids(world) == []
+    assert len(world.rows("agent.session_ended")) == 1
+    assert (begun(world), log(world)) == (False, "")
+
+
+def test_of_two_that_decide_at_once_one_begins_a_chain(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    configured(world, "off", slow=True)
+    ends(world)
+    found = world.read(
+        lambda seen: seen.execute(
+            "SELECT seq FROM journal WHERE action='agent.session_ended'"
+        ).fetchone()
+    )
+    words = ("work", "--all", "--headless", "--after", str(found[0]))
+    both = [world.project.start(*words) for _ in range(2)]
+    told = [(process.communicate(timeout=PATIENCE_S), process.returncode) for process in both]
+    assert sorted(code != 0 for _, code in told) == [False, True]
+    refused = next(errors for (_, errors), code in told if code)
+    assert "ch-1 runs already" in refused
+    assert "no chain after the session's end: ch-1 runs already" in log(world)
+    assert chain_ids(world) == ["ch-1"]
+    assert world.chain().status == "completed"
+    assert len(world.rows("chain.followed")) == 1
+    # A row that tells of no end is none to follow.
+    assert "does not tell" in world.project.run(*words[:-1], "1", expect=2).stderr
+
+
+def test_continue_takes_up_what_is_unfinished_and_begins_nothing(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    configured(world, "continue", slow=True)
+    ends(world)
+    until(lambda: "no unfinished chain has a task that is ready" in log(world))
+    assert chain_ids(world) == []
+    killed(world)
+    ends(world)
+    until(lambda: world.rows("chain.followed"))
+    assert ended(world) == "completed"
+    assert chain_ids(world) == ["ch-1"]
+    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+
+
+@pytest.mark.parametrize("wish", ["continue", "all"])
+def test_what_a_person_stopped_stays_stopped(tmp_path: Path, wish: str) -> None:
+    world = Chains.made(tmp_path, 2)
+    configured(world, wish, slow=True)
+    killed(world)
+    world.project.run("chain", "stop")
+    ends(world)
+    until(lambda: "ch-1 was stopped" in log(world))
+    assert [(one, world.chain(one).status) for one in chain_ids(world)] == [("ch-1", "stopped")]
+
+
+@pytest.mark.parametrize("wish", ["continue", "all"])
+def test_a_chain_has_no_more_sessions_than_it_may(tmp_path: Path, wish: str) -> None:
+    world = Chains.made(tmp_path, 2)
+    configured(world, wish)
+    world.project.extra.update(PRESSED)
+    world.project.run(*WORK, "--all", "-n", "1", "--max-chains", "1")
+    assert world.chain().status == "limited"
+    ends(world)
+    until(lambda: "ch-1 had all of its 1 session" in log(world))
+    assert len(world.sessions()) == 1
+    assert chain_ids(world) == ["ch-1"]

@@ -1,0 +1,57 @@
+"""The project is found without Git as Git would find it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hook_world import Project, git
+
+from cockpit.core.project_paths import find_place
+from cockpit.hook.project_lookup import checkout_of
+
+PLACES = ("shop", "shop/src", "beside", "beside/src", "plain/deep", "shop/vendor", "shop/.git")
+
+
+@pytest.fixture
+def world(bare: Project) -> Path:
+    """A repository, a linked worktree of it, a submodule in it and a folder without Git; cockpit has
+    been in each."""
+    above = bare.root.parent
+    git(bare.root, "worktree", "add", "-q", str(above / "beside"))
+    library = above / "library"
+    library.mkdir()
+    git(library, "init", "-q")
+    git(library, "commit", "-q", "--allow-empty", "-m", "begin")
+    allow = ("-c", "protocol.file.allow=always")
+    git(bare.root, *allow, "submodule", "add", "-q", str(library), "vendor")
+    (above / "plain" / "deep").mkdir(parents=True)
+    (above / "plain" / ".cockpit").mkdir()
+    for folder in (bare.root, above / "plain", bare.root / "vendor"):
+        state = folder / ".cockpit" / "state"
+        state.mkdir(parents=True)
+        (state / "cockpit.db").touch()
+    return above
+
+
+@pytest.mark.parametrize("name", PLACES[:-1])
+def test_it_is_where_git_says(world: Path, name: str) -> None:
+    expected = find_place(world / name)
+    found = checkout_of(str(world / name))
+    assert found is not None
+    assert (found.root, found.home) == (str(expected.root), str(expected.home))
+    assert found.database == str(expected.database)
+
+
+def test_where_cockpit_never_was_is_no_project(world: Path) -> None:
+    assert checkout_of(str(world / "library")) is None
+    assert checkout_of(str(world / "gone" / "deeper")) is None
+    assert checkout_of("\0") is None
+
+
+@pytest.mark.parametrize("part", [".cockpit", ".cockpit/state", ".cockpit/state/cockpit.db"])
+def test_a_link_leads_nowhere(world: Path, part: str) -> None:
+    path = world / "shop" / part
+    path.rename(world / "moved")
+    path.symlink_to(world / "moved")
+    assert checkout_of(str(world / "shop")) is None

@@ -1,0 +1,140 @@
+"""What both agents write, reduced to the same few things."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from cockpit.hook.event_payload import read
+from cockpit.hook.task_attribution import taken_up
+from cockpit.store.journal.event_types import Action
+
+
+def body(agent: str, **payload: Any) -> dict[str, Any]:
+    """What is kept of a finished command."""
+    base = {"session_id": "s", "hook_event_name": "PostToolUse", "tool_name": "Bash"}
+    given = {"tool_input": {"command": "x"}, **payload}
+    kept = read(json.dumps({**base, **given}).encode(), agent).body()
+    assert kept is not None
+    return kept
+
+
+STATUSES: list[tuple[str, Any, int | None]] = [
+    ("claude", {"stdout": "fine", "stderr": ""}, 0),
+    ("claude", {"stdout": "fine", "stderr": "", "interrupted": True}, None),
+    ("claude", {"stdout": "", "stderr": "", "backgroundTaskId": "b1"}, None),
+    ("claude", {"stdout": "", "exitCode": 3}, 3),
+    ("codex", "fine", None),
+    ("codex", "Exit code: 2\nWall time: 1 seconds\nOutput:\nbad", 2),
+    ("codex", "Chunk ID: 1\nWall time: 1.2 s\nProcess exited with code 0\nOutput:\nok", 0),
+    ("codex", '{"output": "bad", "metadata": {"exit_code": 4}}', 4),
+    ("codex", {"output": "bad", "metadata": {"exit_code": 4}}, 4),
+    ("codex", {"exit_code": True}, None),
+    ("codex", "a line about the exit code of something else entirely", None),
+    ("codex", None, None),
+]
+
+
+@pytest.mark.parametrize(("agent", "response", "code"), STATUSES)
+def test_the_exit_status_is_the_one_that_is_told(agent: str, response: Any, code: int) -> None:
+    assert body(agent, tool_response=response)["exit_code"] == code
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("Exit code 1\nbad", 1),
+        ("Exit code 127\n/bin/sh: x: not found", 127),
+        ("Command exited with non-zero status code 2", 2),
+        ("It went wrong", 1),
+    ],
+)
+def test_a_failure_has_the_status_that_it_tells(error: str, code: int) -> None:
+    kept = body("claude", hook_event_name="PostToolUseFailure", error=error)
+    assert (kept["exit_code"], kept["failed"], kept["output"]) == (code, True, error)
+
+
+def test_a_long_output_keeps_both_ends() -> None:
+    said = "first\n" + "x" * 1_000_000 + "\nlast"
+    kept = body("claude", tool_response={"stdout": said})["output"]
+    assert kept.startswith("first\n")
+    assert kept.endswith("\nlast")
+    assert len(kept) < 40_000
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        ({"command": "npm test"}, "npm test"),
+        ({"command": ["bash", "-lc", "npm test"]}, "npm test"),
+        ({"command": ["git", "commit", "-m", "it's done"]}, "git commit -m 'it'\"'\"'s done'"),
+        ({"cmd": "npm test"}, "npm test"),
+        ({}, ""),
+    ],
+)
+def test_the_command_is_one_line(given: dict[str, Any], command: str) -> None:
+    assert body("codex", tool_input=given)["arguments"] == {"command": command}
+
+
+def test_of_a_patch_only_the_names_are_kept() -> None:
+    patch = (
+        "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+SECRET\n*** Move to: b.py\n*** End Patch"
+    )
+    expected = {"input": "*** Update File: a.py\n*** Move to: b.py"}
+    for given in ({"command": patch}, {"input": patch}, {"command": ["apply_patch", patch]}):
+        assert body("codex", tool_name="apply_patch", tool_input=given)["arguments"] == expected
+
+
+@pytest.mark.parametrize(
+    ("payload", "agent"),
+    [
+        ({"turn_id": "t"}, "codex"),
+        ({"transcript_path": "/home/x/.codex/sessions/r.jsonl"}, "codex"),
+        ({"transcript_path": "/home/x/.claude/projects/x/y.jsonl"}, "claude"),
+        ({}, "claude"),
+    ],
+)
+def test_who_calls_is_found_out(payload: dict[str, Any], agent: str) -> None:
+    told = {"session_id": "s", "hook_event_name": "Stop", **payload}
+    assert read(json.dumps(told).encode(), "").agent == agent
+    assert read(json.dumps(told).encode(), "codex").agent == "codex"
+
+
+def test_a_refused_call_takes_up_nothing() -> None:
+    told = {
+        "session_id": "s",
+        "hook_event_name": "PostToolUse",
+        "tool_name": "mcp__cockpit__update_task_status",
+        "tool_input": {"task_id": "T-1", "status": "in_progress"},
+        "tool_response": {"isError": True, "content": []},
+    }
+    assert read(json.dumps(told).encode(), "codex").body() is None
+    told["tool_response"] = {"content": []}
+    kept = read(json.dumps(told).encode(), "codex").body()
+    assert kept is not None
+    assert kept["arguments"] == {"task_id": "T-1", "status": "in_progress"}
+
+
+TAKEN = [
+    ({"arguments": {"task_id": "T-2", "status": "in_progress"}}, ("T-2", None)),
+    ({"arguments": {"task_id": "T-2", "status": "done"}}, (None, "T-2")),
+    ({"arguments": {"task_id": "T-2", "status": "review"}}, (None, None)),
+    ({"arguments": {"command": "cockpit tasks start T-2"}, "exit_code": 0}, ("T-2", None)),
+    ({"arguments": {"command": "cockpit tasks start T-2"}, "exit_code": 1}, (None, None)),
+    ({"arguments": {"command": "cd x && (.venv/bin/cockpit tasks done T-2)"}}, (None, "T-2")),
+    ({"arguments": {"command": "echo cockpit tasks"}}, (None, None)),
+    ({"arguments": {"command": "cockpit tasks start"}}, (None, None)),
+    ({"reason": "startup"}, (None, None)),
+]
+
+
+@pytest.mark.parametrize(("kept", "expected"), TAKEN)
+def test_a_task_is_taken_up_by_what_is_done(kept: dict[str, Any], expected: Any) -> None:
+    assert taken_up("PostToolUse", kept) == expected
+    assert taken_up("PreToolUse", kept) == (None, None)
+
+
+def test_the_actions_are_in_the_journal_s_list() -> None:
+    assert {"agent.session_started", "agent.session_ended", "agent.hook"} <= set(map(str, Action))

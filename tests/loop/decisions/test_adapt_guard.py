@@ -1,0 +1,279 @@
+"""RFC-003 §10.4: the guard refuses each thing with its own code, and lets the rest through."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cockpit.orient.profile_changes.apply_change import applied, promotes, weights_only
+from cockpit.orient.profile_changes.change_limits import AGENTS, OPEN, envelope_of
+from cockpit.orient.profile_changes.guard import CAPABILITY, CODES, CRITICAL, admin_policy, judge
+from cockpit.orient.profile_changes.parse_change import parse
+from cockpit.store.context.profile_model import BANDS, Predicate, Rule, check, scaled, shipped
+
+ADMIN = admin_policy(150_000, horizon_max=50, floor_percent=100)
+
+
+def asked(own=False, **fields):
+    given = {"base_profile_version": 1, "effective_waves": 3}
+    return parse(json.dumps(given | fields), own=own)
+
+
+def codes(change, base=None, admin=ADMIN, envelope=OPEN, namespace="main"):
+    return [one.code for one in judge(change, base or shipped(), admin, envelope, namespace)]
+
+
+REFUSED = {
+    "stale_base": {"base_profile_version": 2, "rules": [{"rule_id": "file", "enabled": False}]},
+    "horizon_too_long": {
+        "effective_waves": 51,
+        "rules": [{"rule_id": "search", "priority_weight": 2}],
+    },
+    "band_invalid": {"bands": {"situational": {"max_tokens": 50_000}}},
+    "floor_below_minimum": {"bands": {"identity": {"min_tokens": 11_999}}},
+    "over_budget": {"total_token_budget": 150_001},
+    "critical_source": {"rules": [{"rule_id": "task", "enabled": False}]},
+    "capability_relaxed": {"rules": [{"rule_id": "tools", "enabled": False}]},
+    "namespace_spoofed": {
+        "namespace": "agent/s-1",
+        "rules": [{"rule_id": "search", "priority_weight": 2}],
+    },
+    "malformed": {"rules": [{"rule_id": "weather", "priority_weight": 2}]},
+}
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_each_danger_has_its_code_and_no_other(code):
+    assert codes(asked(**REFUSED[code])) == [code]
+
+
+def test_every_code_is_known():
+    assert set(REFUSED) < set(CODES)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"rules": [{"rule_id": "search", "priority_weight": 4}]},
+        {"rules": [{"rule_id": "file", "enabled": False}]},
+        {"rules": [{"rule_id": "radar", "source_type": "radar", "priority_weight": 2}]},
+        {"bands": {"identity": {"min_tokens": 14_000}}},
+        {"bands": {"situational": {"target_tokens": 80_000, "max_tokens": 120_000}}},
+        {"total_token_budget": 140_000},
+        {"rules": [{"rule_id": "task", "priority_weight": 1.5}]},
+        {"namespace": "main", "requested_by": "main", "total_token_budget": 140_000},
+    ],
+)
+def test_what_is_safe_passes(fields):
+    assert codes(asked(**fields)) == []
+
+
+def test_a_change_of_nothing_is_none():
+    assert codes(asked(rules=[{"rule_id": "search"}])) == ["malformed"]
+    assert codes(asked(bands={"identity": {"min_tokens": 12_000}})) == ["malformed"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"total_token_budget": 10**9},
+        {"bands": {"situational": {"min_tokens": 110_000, "target_tokens": 110_000}}},
+        {"total_token_budget": 80_000},
+        {"bands": {"situational": {"max_tokens": 150_001}}},
+    ],
+    ids=["budget", "floors", "budget below the floors", "ceiling"],
+)
+def test_more_than_the_budget(fields):
+    assert "over_budget" in codes(asked(**fields))
+
+
+def test_the_administrator_may_allow_lower_floors():
+    lower = asked(bands={"identity": {"min_tokens": 6_000}})
+    assert codes(lower) == ["floor_below_minimum"]
+    assert codes(lower, admin=admin_policy(150_000, horizon_max=50, floor_percent=50)) == []
+
+
+def test_floors_scale_with_the_budget():
+    base = scaled(shipped(), 15_000)
+    small = admin_policy(15_000, horizon_max=50, floor_percent=100)
+    assert codes(asked(bands={"identity": {"min_tokens": 1_200}}), base, small) == ["malformed"]
+    lowered = codes(asked(bands={"identity": {"min_tokens": 1_199}}), base, small)
+    assert lowered == ["floor_below_minimum"]
+
+
+@pytest.mark.parametrize("source", CRITICAL)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"enabled": False},
+        {"priority_weight": 0},
+        {"priority_weight": 0.3, "risk_weight": 0},
+        {"predicate": {"ref_prefix": "nowhere:"}},
+        {"predicate": {"min_utility": 1_000_000}},
+        {"predicate": {"max_age_waves": 0}},
+        {"recency_half_life": 1},
+        {"novelty_weight": 1},
+    ],
+    ids=lambda rule: " ".join(rule),
+)
+def test_no_way_to_suppress_a_critical_source(source, rule):
+    known = {one.rule_id for one in shipped().rules}
+    entry = {"rule_id": source, "source_type": source, **rule}
+    if source not in known and rule in ({"novelty_weight": 1}, {"recency_half_life": 1}):
+        assert "critical_source" in codes(asked(rules=[entry]))
+        return
+    assert "critical_source" in codes(asked(rules=[entry])), entry
+
+
+@pytest.mark.parametrize("source", CRITICAL)
+def test_a_second_rule_does_not_get_around_it(source):
+    """A stronger rule for the same source is met first: it must not be weaker in any other way."""
+    entry = {
+        "rule_id": "sneaky",
+        "source_type": source,
+        "priority_weight": 4,
+        "recency_half_life": 1,
+        "predicate": {"ref_prefix": source},
+    }
+    assert "critical_source" in codes(asked(rules=[entry]))
+
+
+def test_a_weak_rule_that_was_there_does_not_take_over():
+    """Switching the strong general rule off must not leave a weak one of the same source."""
+    weak = Rule("weak", "task", Predicate(), 100, 0, 0, 0)
+    base = replace(shipped(), rules=(*shipped().rules, weak))
+    assert "critical_source" in codes(
+        asked(rules=[{"rule_id": "task", "enabled": False}]), base=base
+    )
+
+
+def test_removing_a_critical_rule_leaves_what_no_rule_names():
+    assert codes(asked(own=True, removed_rules=["task"])) == []
+    weak = Rule("narrow", "task", Predicate(ref_prefix="x"), 4000, 0, 0, 0)
+    base = replace(shipped(), rules=(*shipped().rules, weak))
+    assert codes(asked(own=True, removed_rules=["task"]), base=base) == ["critical_source"]
+
+
+@pytest.mark.parametrize("source", CAPABILITY)
+def test_what_an_agent_may_do_is_not_hidden(source):
+    entry = {"rule_id": source, "source_type": source, "priority_weight": 0}
+    assert codes(asked(rules=[entry])) == ["capability_relaxed"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"effective_waves": 21, "rules": [{"rule_id": "search", "priority_weight": 2}]},
+        {"rules": [{"rule_id": "search", "priority_weight": 3.1}]},
+        {"rules": [{"rule_id": "search", "priority_weight": 0.2}]},
+        {"rules": [{"rule_id": "search", "enabled": False}]},
+        {"rules": [{"rule_id": "file", "predicate": {"ref_prefix": "file:src"}}]},
+        {"bands": {"situational": {"target_tokens": 50_000, "max_tokens": 54_000}}},
+        {"bands": {"exploration": {"max_tokens": 37_501}}},
+        {"total_token_budget": 149_999},
+    ],
+    ids=["horizon", "high", "low", "off", "narrowed", "band down", "band up", "budget"],
+)
+def test_an_agent_stays_in_its_envelope(fields):
+    change = asked(**fields)
+    assert codes(change, envelope=AGENTS, namespace="agent/s-1") == ["outside_envelope"]
+    assert codes(change) == []
+
+
+def test_an_agent_may_shift_weights_and_bands_a_little():
+    change = asked(
+        rules=[{"rule_id": "search", "priority_weight": 3}],
+        bands={"situational": {"target_tokens": 90_000}},
+    )
+    assert codes(change, envelope=AGENTS, namespace="agent/s-1") == []
+
+
+def test_namespaces_have_their_envelopes():
+    assert envelope_of("main") is OPEN
+    assert envelope_of("agent/s-1") is envelope_of("ci") is envelope_of("main/x") is AGENTS
+
+
+def test_who_it_claims_to_be_from_counts_for_nothing():
+    for claim in ({"namespace": "main"}, {"requested_by": "main"}, {"namespace": ""}):
+        change = asked(rules=[{"rule_id": "search", "priority_weight": 2}], **claim)
+        assert codes(change, envelope=AGENTS, namespace="agent/s-1") == ["namespace_spoofed"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "quality", "before", "stays"),
+    [
+        ("revert", 1.0, 0.0, False),
+        ("promote_if_better", 0.8, 0.7, True),
+        ("promote_if_better", 0.7, 0.7, False),
+        ("promote_if_better", 0.6, 0.7, False),
+        ("promote_if_better", None, 0.7, False),
+        ("promote_if_better", 0.6, None, False),
+    ],
+)
+def test_what_stays_at_the_horizon(policy, quality, before, stays):
+    assert promotes(policy, quality, before) is stays
+
+
+WEIGHT = st.integers(0, 4000).map(lambda n: n / 1000)
+RULES = st.lists(
+    st.fixed_dictionaries(
+        {"rule_id": st.sampled_from([rule.rule_id for rule in shipped().rules])},
+        optional={
+            "priority_weight": WEIGHT,
+            "risk_weight": st.sampled_from([0, 0.5, 1]),
+            "novelty_weight": st.sampled_from([0, 0.5, 1]),
+            "recency_half_life": st.integers(0, 30),
+            "enabled": st.booleans(),
+            "predicate": st.sampled_from([{}, {"ref_prefix": "x"}, {"min_utility": 5}]),
+        },
+    ),
+    max_size=5,
+    unique_by=lambda rule: rule["rule_id"],
+)
+ROOM = st.integers(0, 200_000)
+ROOMS = st.dictionaries(
+    st.sampled_from(BANDS),
+    st.fixed_dictionaries(
+        {}, optional={"min_tokens": ROOM, "target_tokens": ROOM, "max_tokens": ROOM}
+    ),
+    max_size=3,
+)
+
+
+@given(
+    RULES,
+    ROOMS,
+    st.none() | st.integers(1, 300_000),
+    st.integers(1, 80),
+    st.sampled_from(["main", "agent/s-1"]),
+)
+def test_whatever_passes_is_safe(rules, rooms, total, waves, namespace):
+    """RFC-003 §13.5: nothing that gets through lowers a floor, widens a bound, or hides what counts."""
+    fields = {"rules": rules, "bands": rooms, "effective_waves": waves}
+    if total is not None:
+        fields["total_token_budget"] = total
+    base, change = shipped(), asked(**fields)
+    if judge(change, base, ADMIN, envelope_of(namespace), namespace):
+        return
+    after = check(applied(change, base))
+    assert after.total_token_budget <= ADMIN.budget_max
+    assert 1 <= after.horizon_waves <= ADMIN.horizon_max
+    for band in after.bands:
+        assert band.min_tokens >= ADMIN.floors[band.name]
+    for source in (*CRITICAL, *CAPABILITY):
+        named = [rule for rule in after.rules if rule.source_type == source]
+        general = [rule for rule in named if rule.enabled and rule.predicate == Predicate()]
+        assert general or not named
+        best = max(
+            (rule.priority_weight * (1000 + rule.risk_weight) for rule in general), default=0
+        )
+        assert best >= 1_000_000 or not named
+    if namespace != "main":
+        assert all(rule.enabled for rule in after.rules)
+        assert after.total_token_budget == base.total_token_budget
+        if not rooms:
+            assert weights_only(base, after)

@@ -1,0 +1,394 @@
+"""The service: proposed, decided once, applied, counted, ended; nothing half done."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cockpit.access.principals import PERSON, Caller, agent
+from cockpit.access.token_scopes import ADMIN, APPROVE, PROPOSE, NotAllowed
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import AlreadyDecided, IllegalTransition, NotFound, Stale
+from cockpit.learn.decision_quality import Measured
+from cockpit.loop.decisions import profile_change_service
+from cockpit.loop.decisions.profile_change_results import ChangeNotMade, Origin
+from cockpit.orient.profile_changes.profile_json import document, imported
+from cockpit.store.context import profile_changes, profiles
+from cockpit.store.journal import journal
+from cockpit.store.sessions import proposals
+
+AGENT = agent("s-1")
+
+
+def test_approved_it_holds_for_so_many_waves_and_goes_back(at_desk):
+    desk = at_desk()
+    made = desk.propose(desk.payload())
+    assert (made.status, desk.versions()) == ("pending", [1])
+    done = desk.decide(made.proposal_id)
+    assert (done.status, done.version) == ("approved", 2)
+    assert [desk.begin().waves_left for _ in range(3)] == [2, 1, 0]
+    after = desk.begin()
+    assert (after.version, after.waves_left) == (3, None)
+    found = desk.store.read_now(lambda c: profiles.history(c, desk.name))
+    assert found[2].digest == found[0].digest != found[1].digest
+    assert [one.horizon_waves for one in found] == [0, 3, 0]
+    assert [one.updated_by for one in found] == ["cockpit", "main", "cockpit"]
+    assert desk.actions() == [
+        "orientation.profile.proposed",
+        "orientation.profile.approved",
+        "orientation.profile.applied",
+        "orientation.profile.reverted",
+    ]
+    assert desk.store.read_now(journal.verify).ok
+
+
+def test_the_same_proposal_is_proposed_once(at_desk):
+    desk = at_desk()
+    first = desk.propose(desk.payload(), proposal_id="p-x")
+    again = desk.propose(desk.payload(effective_waves=9), proposal_id="p-x")
+    assert again == first
+    desk.decide("p-x")
+    assert desk.propose(desk.payload(), proposal_id="p-x").status == "approved"
+    assert desk.versions() == [1, 2]
+
+
+def test_it_is_decided_once(at_desk):
+    desk = at_desk()
+    made = desk.propose(desk.payload())
+    desk.decide(made.proposal_id, "rejected", reason="not now")
+    for verdict in ("approved", "rejected", "discussed"):
+        with pytest.raises(AlreadyDecided):
+            desk.decide(made.proposal_id, verdict)
+    assert desk.versions() == [1]
+    kept = desk.store.read_now(lambda c: profile_changes.load(c, made.proposal_id))
+    assert (kept.status, kept.rejection_code) == ("rejected", "rejected")
+    shown = desk.store.read_now(lambda c: proposals.load(c, made.proposal_id))
+    assert (shown.status, shown.decided_by, shown.reason) == ("rejected", "person", "not now")
+
+
+def test_the_file_itself_refuses_a_second_decision(at_desk):
+    desk = at_desk()
+    made = desk.propose(desk.payload())
+    desk.decide(made.proposal_id, "rejected")
+    for statement in (
+        "UPDATE profile_change_proposals SET status='approved', rejection_code=NULL",
+        "UPDATE profile_change_proposals SET proposal_json='{}'",
+        "DELETE FROM profile_change_proposals",
+        "UPDATE proposals SET status='approved'",
+        "DELETE FROM proposals",
+    ):
+        with pytest.raises(sqlite3.IntegrityError):
+            desk.store.write_now(lambda tx, statement=statement: tx.execute(statement))
+
+
+def test_what_was_not_shown_is_not_approved(at_desk):
+    desk = at_desk()
+    made = desk.propose(desk.payload())
+    with pytest.raises(Stale):
+        desk.decide(made.proposal_id, shown_digest="0" * 64)
+    assert desk.versions() == [1]
+    shown = desk.store.read_now(lambda c: proposals.load(c, made.proposal_id))
+    assert desk.decide(made.proposal_id, shown_digest=shown.shown_digest).version == 2
+
+
+def test_what_is_refused_is_kept_with_its_code_and_changes_nothing(at_desk):
+    desk = at_desk()
+    before = desk.profile
+    made = desk.propose(desk.payload(rules=[{"rule_id": "task", "enabled": False}]))
+    assert (made.status, [one.code for one in made.refusals]) == ("rejected", ["critical_source"])
+    with pytest.raises(ChangeNotMade) as refused:
+        made.granted()
+    assert refused.value.code == "critical_source"
+    broken = desk.propose("{")
+    assert [one.code for one in broken.refusals] == ["malformed"]
+    assert desk.codes() == ["critical_source", "malformed"]
+    assert desk.profile == before
+    assert desk.store.read_now(proposals.pending) == []
+    again = desk.propose("{}", proposal_id=made.proposal_id)
+    assert [one.code for one in again.refusals] == ["critical_source"]
+    with pytest.raises(AlreadyDecided):
+        desk.decide(made.proposal_id)
+
+
+def test_a_secret_in_a_payload_is_stored_nowhere(at_desk, tmp_path):
+    desk = at_desk()
+    secret = "ckp_" + "a1B2" * 10
+    made = desk.propose(desk.payload(reason=f"use {secret}"))
+    assert made.status == "pending"
+    sneaky = [{"rule_id": "search", "predicate": {"ref_prefix": secret}}]
+    assert [one.code for one in desk.propose(desk.payload(rules=sneaky)).refusals] == ["malformed"]
+    desk.store.close()
+    for path in tmp_path.iterdir():
+        assert secret.encode() not in path.read_bytes()
+
+
+def test_one_adaptation_runs_at_a_time(at_desk):
+    desk = at_desk()
+    first, second = (
+        desk.propose(desk.payload(rules=[{"rule_id": name, "priority_weight": 2}]))
+        for name in ("search", "tree")
+    )
+    desk.decide(first.proposal_id)
+    while_it_runs = desk.propose(desk.payload(rules=[{"rule_id": "log", "priority_weight": 2}]))
+    assert [one.code for one in while_it_runs.refusals] == ["adaptation_running"]
+    late = desk.decide(second.proposal_id)
+    assert [one.code for one in late.refusals] == ["stale_base", "adaptation_running"]
+    assert desk.versions() == [1, 2]
+    shown = desk.store.read_now(lambda c: proposals.load(c, second.proposal_id))
+    assert (shown.status, shown.decided_by) == ("rejected", "guard")
+
+
+def test_a_base_that_moved_on_is_stale(at_desk):
+    desk = at_desk()
+    waiting = desk.propose(desk.payload())
+    desk.decide(desk.propose(desk.payload(effective_waves=1)).proposal_id)
+    desk.roll_back()
+    late = desk.decide(waiting.proposal_id)
+    assert [one.code for one in late.refusals] == ["stale_base"]
+    assert desk.versions() == [1, 2, 3]
+
+
+def test_nobody_decides_in_time(at_desk, clock):
+    desk = at_desk()
+    made = desk.propose(desk.payload(), deadline_s=60)
+    clock.advance(61)
+    late = desk.decide(made.proposal_id)
+    assert late.status == "expired"
+    with pytest.raises(Stale):
+        late.granted()
+    kept = desk.store.read_now(lambda c: profile_changes.load(c, made.proposal_id))
+    shown = desk.store.read_now(lambda c: proposals.load(c, made.proposal_id))
+    assert (kept.status, shown.status) == ("expired", "expired")
+    assert desk.versions() == [1]
+    assert desk.actions()[-1] == "orientation.profile.expired"
+
+
+def test_a_wave_that_begins_expires_what_is_late(at_desk, clock):
+    desk = at_desk()
+    desk.propose(desk.payload(), deadline_s=60)
+    clock.advance(61)
+    assert desk.begin().version == 1
+    assert desk.actions()[-1] == "orientation.profile.expired"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "versions"),
+    [
+        ("approved", "approved", [1, 2]),
+        ("rejected", "rejected", [1]),
+        ("discussed", "rejected", [1]),
+    ],
+)
+def test_what_was_decided_elsewhere_is_carried_over_once(at_desk, verdict, status, versions):
+    """A decision on the proposal's own row, by whatever face, is applied when a wave begins."""
+    desk = at_desk()
+    made = desk.propose(desk.payload())
+    desk.store.write_now(lambda tx: proposals.decide(tx, made.proposal_id, verdict, by="policy:x"))
+    assert desk.versions() == [1]
+    desk.begin()
+    desk.begin()
+    kept = desk.store.read_now(lambda c: profile_changes.load(c, made.proposal_id))
+    assert (kept.status, desk.versions()) == (status, versions)
+    assert desk.store.write_now(lambda tx: profile_change_service.settle(tx, desk.settings)) == []
+
+
+def test_rolled_back_by_hand_at_any_time(at_desk):
+    desk = at_desk()
+    with pytest.raises(IllegalTransition):
+        desk.roll_back()
+    desk.decide(desk.propose(desk.payload()).proposal_id)
+    desk.begin()
+    back = desk.roll_back()
+    assert (back.version, desk.running()) == (3, None)
+    assert desk.begin() == desk.begin()
+    assert desk.actions()[-1] == "orientation.profile.rolled_back"
+    with pytest.raises(IllegalTransition):
+        desk.roll_back()
+    assert desk.roll_back(to=2).version == 4
+    with pytest.raises(NotFound):
+        desk.roll_back(to=9)
+    assert desk.versions() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("quality", "how", "same_as"),
+    [
+        ({1: (0.5, 4), 2: (0.9, 4)}, "promoted", 2),
+        ({1: (0.9, 4), 2: (0.5, 4)}, "reverted", 1),
+        ({1: (0.5, 3), 2: (0.9, 4)}, "reverted", 1),
+        ({1: (0.5, 4), 2: (0.9, 3)}, "reverted", 1),
+        ({2: (0.9, 4)}, "reverted", 1),
+        ({}, "reverted", 1),
+    ],
+)
+def test_what_was_better_stays_when_policy_says_so(at_desk, quality, how, same_as):
+    desk = at_desk(at_horizon="promote_if_better", min_judged_waves=4)
+    desk.decide(desk.propose(desk.payload(effective_waves=1)).proposal_id)
+
+    def measure(connection, profile_id, version):
+        return Measured(*quality[version]) if version in quality else None
+
+    assert desk.begin(measure).version == 2
+    assert desk.begin(measure).version == 3
+    found = desk.store.read_now(lambda c: profiles.history(c, desk.name))
+    assert found[2].digest == found[same_as - 1].digest
+    assert (found[2].horizon_waves, desk.actions()[-1]) == (0, f"orientation.profile.{how}")
+    # It is the base of what comes next, and does not end again.
+    assert desk.begin(measure).version == 3
+    assert desk.propose(desk.payload(rules=[{"rule_id": "log", "priority_weight": 2}])).status == (
+        "pending"
+    )
+
+
+def test_a_shipped_profile_is_still_followed_up_after_a_shift(at_desk):
+    desk = at_desk()
+    desk.decide(desk.propose(desk.payload(effective_waves=1)).proposal_id)
+    desk.begin()
+    desk.begin()
+    assert desk.profile.updated_by == "cockpit"
+
+
+class TestWhoMay:
+    """RFC-003 §11: scopes, envelopes, and who calls."""
+
+    def test_an_agent_proposes_and_does_not_decide(self, at_desk):
+        desk = at_desk()
+        made = desk.propose(desk.payload(), AGENT)
+        assert made.status == "pending"
+        for verdict in ("approved", "rejected", "discussed"):
+            with pytest.raises(NotAllowed):
+                desk.decide(made.proposal_id, verdict, AGENT)
+        with pytest.raises(NotAllowed):
+            desk.roll_back(AGENT)
+        assert desk.versions() == [1]
+
+    def test_without_the_scope_nothing_is_proposed(self, at_desk):
+        desk = at_desk()
+        for scopes in (frozenset(), frozenset({APPROVE, ADMIN})):
+            with pytest.raises(NotAllowed) as refused:
+                desk.propose(desk.payload(), Caller("ci", scopes))
+            assert refused.value.code == "not_allowed"
+        assert desk.store.read_now(profile_changes.changes) == []
+
+    def test_a_service_may_be_given_the_right_to_approve(self, at_desk):
+        desk = at_desk()
+        made = desk.propose(desk.payload(), AGENT)
+        done = desk.decide(made.proposal_id, caller=Caller("ci", frozenset({APPROVE})))
+        kept = desk.store.read_now(lambda c: profile_changes.load(c, made.proposal_id))
+        assert (done.version, kept.approved_by, kept.requested_by) == (2, "ci", "agent/s-1")
+
+    def test_outside_its_envelope_an_agent_is_refused(self, at_desk):
+        desk = at_desk()
+        made = desk.propose(desk.payload(total_token_budget=140_000), AGENT)
+        assert [one.code for one in made.refusals] == ["outside_envelope"]
+
+    @pytest.mark.parametrize("claim", ["namespace", "requested_by"])
+    def test_claiming_to_be_somebody_else(self, at_desk, claim):
+        desk = at_desk()
+        made = desk.propose(desk.payload(**{claim: "main"}), AGENT)
+        assert [one.code for one in made.refusals] == ["namespace_spoofed"]
+        assert desk.propose(desk.payload(**{claim: "agent/s-1"}), AGENT).status == "pending"
+
+    def test_a_change_for_good_needs_the_administrator(self, at_desk):
+        desk = at_desk()
+        other = document(desk.profile) | {"total_token_budget": 140_000}
+        change = imported(canonical_json(other), desk.profile, waves=0, reason="smaller")
+        made = desk.propose(change)
+        with pytest.raises(NotAllowed):
+            desk.decide(made.proposal_id, caller=Caller("ci", frozenset({APPROVE})))
+        assert desk.decide(made.proposal_id).version == 2
+        assert [desk.begin().version for _ in range(3)] == [2, 2, 2]
+        assert desk.running() is None
+
+    @pytest.mark.parametrize(
+        ("auto", "policy", "payload", "status"),
+        [
+            ("never", "ask", {}, "pending"),
+            ("never", "reads", {}, "pending"),
+            ("weights", "ask", {}, "approved"),
+            ("weights", "ask", {"bands": {"exploration": {"max_tokens": 26_000}}}, "pending"),
+            ("never", "all", {"bands": {"exploration": {"max_tokens": 26_000}}}, "approved"),
+            ("weights", "all", {"rules": [{"rule_id": "task", "enabled": False}]}, "rejected"),
+        ],
+    )
+    def test_what_passes_by_policy(self, at_desk, auto, policy, payload, status):
+        desk = at_desk(auto=auto)
+        made = desk.propose(desk.payload(**payload), AGENT, origin=Origin(policy=policy))
+        assert made.status == status
+        assert desk.propose(desk.payload(), AGENT, proposal_id=made.proposal_id).status == status
+
+    @pytest.mark.parametrize("caller", [PERSON, Caller("ci", frozenset({PROPOSE}))])
+    def test_policy_is_for_agents_alone(self, at_desk, caller):
+        desk = at_desk(auto="weights")
+        assert desk.propose(desk.payload(), caller).status == "pending"
+
+
+STEP = st.one_of(
+    st.tuples(st.just("propose"), st.sampled_from(["search", "tree", "log"]), st.integers(0, 5)),
+    st.tuples(st.just("hostile"), st.sampled_from(["task", "tools"]), st.integers(0, 5)),
+    st.tuples(st.sampled_from(["approved", "rejected", "discussed"]), st.integers(0, 9)),
+    st.tuples(st.just("begin")),
+    st.tuples(st.just("roll_back")),
+)
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.lists(STEP, max_size=24))
+def test_whatever_happens_versions_grow_and_decisions_stand(tmp_path_factory, steps):
+    """RFC-003 §13.3–13.5: monotonic versions, single decisions, bounds never widened."""
+    from adapt_world import desk as open_desk
+
+    desk = open_desk(tmp_path_factory.mktemp("store") / "cockpit.db")
+    made, decided = [], {}
+    waves = 0
+    try:
+        for kind, *rest in steps:
+            if kind in ("propose", "hostile"):
+                fields = {"priority_weight": rest[1] / 2, "enabled": kind == "propose"}
+                payload = desk.payload(rules=[{"rule_id": rest[0], **fields}])
+                made.append(desk.propose(payload).proposal_id)
+            elif kind == "begin":
+                pinned = desk.begin()
+                waves += 1
+                assert pinned.version == desk.profile.version
+            elif kind == "roll_back":
+                try:
+                    desk.roll_back()
+                except IllegalTransition:
+                    assert desk.running() is None
+            elif made:
+                chosen = made[rest[0] % len(made)]
+                try:
+                    desk.decide(chosen, kind)
+                except AlreadyDecided:
+                    assert chosen in decided
+                else:
+                    assert chosen not in decided
+            for change in desk.store.read_now(profile_changes.changes):
+                if change.status != "pending":
+                    assert decided.setdefault(change.proposal_id, change) == change
+            versions = desk.versions()
+            assert versions == list(range(1, len(versions) + 1))
+            found = desk.store.read_now(lambda c: profiles.history(c, desk.name))
+            assert [one.status for one in found].count("active") == 1
+            shipped = {band.name: band.min_tokens for band in found[0].bands}
+            for one in found:
+                assert one.total_token_budget <= found[0].total_token_budget
+                assert all(band.min_tokens >= shipped[band.name] for band in one.bands)
+                on = {rule.rule_id for rule in one.rules if rule.enabled}
+                assert {"task", "tools", "person"} <= on
+            running = desk.running()
+            assert running is None or 0 <= running.waves_begun <= running.horizon_waves
+        assert desk.store.read_now(journal.verify).ok
+        payloads = [json.loads(c.payload) for c in desk.store.read_now(profile_changes.changes)]
+        assert len(payloads) == len(made)
+    finally:
+        desk.store.close()

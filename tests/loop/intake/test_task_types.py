@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cockpit.loop.intake.task_types import TaskTypeInvalid, fill, load_task_types
+
+BUILT_IN = ["api", "bug", "chore", "create_issue", "create_pr", "docs", "feature", "implement"]
+BUILT_IN += ["investigate", "refactor", "review_pr", "spike", "test"]
+
+
+def write(directory: Path, name: str, text: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / name).write_text(text)
+
+
+def test_every_built_in_type_loads_and_says_what_done_means() -> None:
+    types = load_task_types(None, None)
+    assert list(types) == BUILT_IN
+    for kind in types.values():
+        message = kind.message({"title": "T", "words": "W", "subject": "S"})
+        assert kind.dod[0] in message
+        assert kind.decide in message
+        assert kind.tools
+        assert kind.source_layer == "built-in"
+    assert types["investigate"].reads_only
+    assert [kind.name for kind in types.values() if kind.needs_target] == ["review_pr"]
+
+
+def test_later_layers_override_field_by_field(tmp_path: Path) -> None:
+    user, project = tmp_path / "user", tmp_path / "project"
+    write(user / "task-types", "r.md", '+++\nname = "review_pr"\npolicy = "reads"\n+++\n')
+    write(
+        project / ".cockpit" / "task-types",
+        "review.md",
+        '+++\nname = "review_pr"\ndod = ["Be kind"]\n+++\nLook at {subject}.\n{dod}\n',
+    )
+    kind = load_task_types(project, user)["review_pr"]
+    assert (kind.policy, kind.dod, kind.command) == ("reads", ("Be kind",), "/review-pr")
+    assert kind.source_layer == "project"
+    assert kind.message({"subject": "it"}) == "Look at it.\n1. Be kind\n"
+    assert load_task_types(None, user)["review_pr"].template != kind.template
+
+
+def test_a_project_may_add_a_type_of_its_own(tmp_path: Path) -> None:
+    text = '+++\nname = "audit"\ndod = ["Found"]\ndeterministic = ["diff:{range}"]\n+++\n'
+    write(tmp_path / ".cockpit" / "task-types", "audit.md", text.replace("\n", "\r\n"))
+    kind = load_task_types(tmp_path, None)["audit"]
+    assert (kind.command, kind.needs_target) == ("/audit", True)
+    assert kind.scope_items({"range": "a..b"}) == ("diff:a..b",)
+    assert kind.scope_items({"number": "3"}) == ()
+    assert "### What Was Asked\n\nlook\n" in kind.message({"words": "look"})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("no front matter", "two `\\+\\+\\+` lines"),
+        ('+++\nname = "x"\n', "two `\\+\\+\\+` lines"),
+        ("+++\nname = 'x'\ndod = \n+++\n", "not TOML.*line 3"),
+        ("+++\ndod = ['a']\n+++\n", "field `name`"),
+        ("+++\nname = 'Bad Name'\n+++\n", "field `name`"),
+        ("+++\nname = 'x'\nverbs = 1\n+++\n", "unknown field `verbs`"),
+        ("+++\nname = 'x'\ndod = 'one'\n+++\n", "field `dod`: Expected `array`"),
+        ("+++\nname = 'x'\ndod = ['a', 3]\n+++\n", r"field `dod`: Expected `str`.*\$\[1\]"),
+        ("+++\nname = 'x'\ndod = ['a']\nauto_fix = 'yes'\n+++\n", "field `auto_fix`: Expected"),
+        ("+++\nname = 'x'\n+++\n", "needs `dod`"),
+        (
+            "+++\nname = 'x'\ndod = ['a']\npolicy = 'ask me'\n+++\n",
+            "field `policy`|loosen `policy`",
+        ),
+        ("+++\nname = 'x'\ndod = ['a']\ncommand = 'x'\n+++\n", "'x' is not a slash command"),
+        ("+++\nname = 'x'\ndod = ['a']\naliases = ['']\n+++\n", "alias is empty"),
+        ("+++\nname = 'x'\ndod = ['a']\n+++\nHi {nobody}\n", r"`template`: unknown .*\{nobody\}"),
+        ("+++\nname = 'x'\ndod = ['a']\ntools = ['{bad}']\n+++\n", "`tools`: unknown placeholder"),
+        ("+++\nname = 'x'\ndod = ['a']\ncommand = '/review-pr'\n+++\n", "both claim '/review-pr'"),
+        ("+++\nname = 'implement'\npolicy = 'all'\n+++\n", "may not loosen `policy`"),
+        ("+++\nname = 'investigate'\nreads_only = false\n+++\n", "investigate only reads"),
+        ("#" * 300_000, "larger than 262144 bytes"),
+        (
+            "+++\nname = 'implement'\nauto_fix = true\n+++\n",
+            "may not loosen `policy` or `auto_fix`",
+        ),
+    ],
+)
+def test_errors_name_the_file_and_the_field(text: str, reason: str, tmp_path: Path) -> None:
+    write(tmp_path / ".cockpit" / "task-types", "mine.md", text)
+    with pytest.raises(TaskTypeInvalid, match=reason) as refused:
+        load_task_types(tmp_path, None)
+    assert "mine.md (project layer)" in str(refused.value) or "both claim" in reason
+
+
+def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "task-types").mkdir()
+    (tmp_path / "task-types" / "bin.md").write_bytes(b"\xff\xfe")
+    with pytest.raises(TaskTypeInvalid, match=r"bin\.md \(user layer\): cannot be read"):
+        load_task_types(None, tmp_path)
+
+
+def test_a_project_s_links_are_not_followed(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    text = "+++\nname = 'audit'\ndod = ['Found']\n+++\n"
+    write(outside, "audit.md", text)
+    folder = project / ".cockpit" / "task-types"
+    folder.mkdir(parents=True)
+    (folder / "endless.md").symlink_to("/dev/zero")
+    with pytest.raises(TaskTypeInvalid, match=r"endless\.md \(project layer\): is a link"):
+        load_task_types(project, None)
+    (folder / "endless.md").unlink()
+    folder.rmdir()
+    folder.symlink_to(outside)
+    with pytest.raises(TaskTypeInvalid, match="is a link"):
+        load_task_types(project, None)
+
+
+@given(st.text(), st.text())
+def test_values_are_never_expanded_again(first: str, second: str) -> None:
+    values = {"body": first + "{diff}{{", "diff": second}
+    assert fill("{body}|{diff}|{{x}}", values) == f"{first}{{diff}}{{{{|{second}|{{x}}"

@@ -1,0 +1,121 @@
+"""``cockpit wip`` and ``cockpit handoff`` as a person and a script use them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands.cli_world import Project, git
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A repository with two tasks, the first in progress."""
+    root = tmp_path / "project"
+    root.mkdir()
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    made = Project(root, tmp_path / "config")
+    made.run("tasks", "add", "Add the token")
+    made.run("tasks", "add", "Let it expire")
+    made.run("tasks", "start", "T-1")
+    return made
+
+
+def test_what_is_set_is_merged_and_shown(project):
+    assert "Nothing is known yet" in project.run("wip", "show").stderr
+    first = project.json(
+        "wip", "set", "t-1", "phase=testing", "decision=JWT", "file=src/a.py", "uncommitted_changes=true",
+        "test_results.passed=12", "test_results.failed=1", "test_results.failing_test=test_b",
+    )  # fmt: skip
+    assert first == {
+        "phase": "testing",
+        "decisions": [{"decision": "JWT"}],
+        "files_modified": ["src/a.py"],
+        "uncommitted_changes": True,
+        "test_results": {"passed": 12, "failed": 1, "failing_test": "test_b"},
+    }
+    patch = {"decisions": [{"decision": "RS256", "reason": "keys"}], "next_step": "fix test_b"}
+    done = project.run("wip", "set", "T-1", "--json", "-", stdin=json.dumps(patch))
+    assert json.loads(done.stdout)["decisions"] == [{"decision": "JWT"}, *patch["decisions"]]
+    shown = project.run("wip", "show").stdout
+    assert "T-1 · in progress · Add the token" in shown
+    assert "Resuming T-1 from: testing phase, next: fix test_b" in shown
+    assert "  RS256: keys" in shown
+    assert "passed 12, failed 1, failing_test test_b" in shown
+    told = project.json("wip", "show", "T-1", "--json")
+    assert (told["task_id"], told["wip"]["next_step"]) == ("T-1", "fix test_b")
+
+
+def test_json_that_is_too_deep_to_read_is_refused(project):
+    deep = '{"context": ' * 20_000
+    assert (
+        "is no JSON" in project.run("wip", "set", "T-1", "--json", "-", stdin=deep, expect=2).stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("wip", "set", "T-1"), 2, "Say what is new"),
+        (("wip", "set", "T-1", "testing"), 2, "no KEY=VALUE"),
+        (("wip", "set", "T-1", "stage=testing"), 2, "has no stage; it has phase"),
+        (("wip", "set", "T-1", "--json", "nowhere.json"), 2, "cannot be read"),
+        (("wip", "set", "T-9", "phase=x"), 2, "There is no task T-9"),
+        (("wip", "set", "T-1", "test_results.failed=NaN"), 2, "finite"),
+        (("wip", "show", "T-9"), 2, "There is no task T-9"),
+        (("handoff", "show", "T-1"), 2, "T-1 has no handoff yet"),
+        (("handoff", "set", "T-1", "OK", "done"), 2, "PASS, FAIL or BLOCKED, not 'OK'"),
+        (("handoff", "set", "T-1", "PASS", " "), 2, "needs a summary"),
+        (("handoff", "set", "T-9", "PASS", "x"), 2, "There is no task T-9"),
+    ],
+)
+def test_wrong_use_is_told_in_one_sentence(project, words, code, told) -> None:
+    assert told in project.run(*words, expect=code).stderr
+
+
+def test_no_json_and_no_object_are_told(project):
+    for text, words in (("{", "is no JSON"), ("[1]", "JSON object")):
+        done = project.run("wip", "set", "T-1", "--json", "-", stdin=text, expect=2)
+        assert words in done.stderr
+
+
+def test_which_task_is_meant_is_asked_when_it_cannot_be_told(project):
+    project.run("tasks", "start", "T-2")
+    assert "say which" in project.run("wip", "show", expect=2).stderr
+
+
+def test_a_handoff_goes_round(project):
+    (project.root / "log.txt").write_text("everything that was said\n", encoding="utf-8")
+    made = project.json(
+        "handoff", "set", "T-1", "pass", "The token is there.", "--files", "a.py,b.py",
+        "--files", "c.py", "--details", "log.txt", "--json",
+    )  # fmt: skip
+    assert made == {"status": "PASS", "summary": "The token is there."}
+    shown = project.run("handoff", "show", "T-1")
+    assert "T-1 · PASS" in shown.stdout
+    assert "  b.py" in shown.stdout
+    assert "everything" not in shown.stdout
+    assert "--details" in shown.stderr
+    assert "everything that was said" in project.run("handoff", "show", "t-1", "--details").stdout
+    told = project.json("handoff", "show", "T-1", "--json")
+    assert told["files_changed"] == ["a.py", "b.py", "c.py"]
+    assert "full_details" not in told
+    whole = project.json("handoff", "show", "T-1", "--details", "--json")
+    assert whole["full_details"] == "everything that was said\n"
+    (row,) = project.json("handoff", "list", "--json")
+    assert (row["task_id"], row["status"]) == ("T-1", "PASS")
+    assert "The token is there." in project.run("handoff", "list").stdout
+
+
+def test_who_has_no_scope_for_it_is_refused(project):
+    issued = project.run("tokens", "issue", "--namespace", "ci", "--scope", "work.read", "--json")
+    secret = json.loads(issued.stdout)["token"]
+    for words in (("wip", "set", "T-1", "phase=x"), ("handoff", "set", "T-1", "PASS", "done")):
+        done = project.run(*words, "--token", secret, expect=3)
+        assert "work.write" in done.stderr
+    issued = project.run("tokens", "issue", "--namespace", "ci", "--scope", "work.write", "--json")
+    secret = json.loads(issued.stdout)["token"]
+    project.run("wip", "set", "T-1", "phase=x", "--token", secret)
+    rows = [json.loads(line) for line in project.run("journal", "export").stdout.splitlines()]
+    assert [row["actor"] for row in rows if row["action"] == "wip.updated"] == ["ci"]

@@ -1,0 +1,186 @@
+"""A session on a task of the backlog, from the command line to its end, with a scripted agent."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands.cli_world import Project, git
+
+from cockpit.core.project_paths import find_place
+from cockpit.loop.phases.wip_capture import capture
+from cockpit.loop.runtime import open_runtime
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.wave_context import Here
+from cockpit.store.backlog import wip
+from cockpit.store.sessions import outbox, sessions, waves
+
+WORKS = """
+[[turn]]
+text = "I look at it."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "mend it", question = "what does it do?", scope = ["file:calc.py"] }
+[[turn]]
+when = { wave_from = 2 }
+text = "I mend it and try."
+[[turn.call]]
+name = "edit_file"
+arguments = { path = "calc.py", old = "a - b", new = "a + b" }
+[[turn.call]]
+name = "write_file"
+arguments = { path = "notes.md", content = "# Notes\\n" }
+[[turn.call]]
+name = "run"
+arguments = { argv = ["python3", "-m", "unittest", "test_calc"], timeout_s = 60, reason = "try it" }
+[[turn]]
+when = { wave_from = 3 }
+text = "I commit it."
+[[turn.call]]
+name = "git_commit"
+arguments = { message = "Add adds", paths = ["calc.py", "notes.md"] }
+[[turn]]
+when = { wave_from = 4 }
+text = "Something else fails."
+[[turn.call]]
+name = "run"
+arguments = { argv = ["python3", "-c", "import not_there"], timeout_s = 60, reason = "try it" }
+[[turn]]
+when = { wave_from = 5 }
+text = "That is all."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "It adds." }
+"""
+SAYS_NOTHING = """
+[[turn]]
+text = "Nothing to do."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "nothing" }
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A repository with a function that subtracts, the test that says so, and a task for it."""
+    root = tmp_path / "calc"
+    root.mkdir()
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    git(root, "config", "user.name", "T")
+    git(root, "config", "user.email", "t@example.invalid")
+    (root / "calc.py").write_text("def add(a, b):\n    return a - b\n", encoding="utf-8")
+    (root / "test_calc.py").write_text(
+        "import unittest\nfrom calc import add\n"
+        "class Adding(unittest.TestCase):\n"
+        "    def test_add(self): self.assertEqual(add(1, 2), 3)\n",
+        encoding="utf-8",
+    )
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "Add calc")
+    made = Project(root, tmp_path / "config")
+    made.run("tasks", "add", "Make add add", "--description", "It subtracts.")
+    return made
+
+
+def wip_of(project: Project) -> dict[str, Any]:
+    told: dict[str, Any] = project.json("wip", "show", "T-1", "--json")
+    return dict(told["wip"] or {})
+
+
+def rows(project: Project, action: str) -> list[Any]:
+    found = [json.loads(line) for line in project.run("journal", "export").stdout.splitlines()]
+    return [row for row in found if row["action"] == action]
+
+
+def test_what_the_engine_does_is_kept_on_its_task(project):
+    words = ("--task", "t-1", "--model", project.script(WORKS), "--approve", "all")
+    project.run("run", "fix calc so that it adds", *words)
+    known = wip_of(project)
+    head = git(project.root, "rev-parse", "HEAD").strip()
+    assert known["files_modified"] == ["calc.py", "notes.md"]
+    assert (known["uncommitted_changes"], known["last_commit"]) == (False, head)
+    results = known["test_results"]
+    assert (results["runner"], results["passed"], results["failed"]) == ("unittest", 1, 0)
+    (error,) = known["errors"]
+    assert error["type"] == "module_not_found_error"
+    assert "not_there" in error["message"]
+    told = rows(project, "wip.updated")
+    assert [sorted(row["detail"]["patch"]) for row in told] == [
+        ["files_modified", "uncommitted_changes"],
+        ["files_modified", "uncommitted_changes"],
+        ["test_results"],
+        ["last_commit", "uncommitted_changes"],
+        ["errors"],
+    ]
+    session = rows(project, "session.created")[0]
+    assert session["detail"]["task_id"] == "T-1"
+    assert {row["session_id"] for row in told} == {session["session_id"]}
+    # Each right after its receipt, and before whatever comes next.
+    confirmed = rows(project, "action.confirmed")[0]["seq"]
+    assert confirmed < told[0]["seq"] < rows(project, "action.confirmed")[1]["seq"]
+    assert project.json("tasks", "show", "T-1", "--json")["status"] == "in_progress"
+
+
+def test_a_session_on_a_task_is_told_what_it_is_and_where_it_was_left(project):
+    project.run(
+        "wip", "set", "T-1", "phase=testing", "next_step=mend add", "decision=keep the name"
+    )
+    project.run("run", "--task", "T-1", "--model", project.script(SAYS_NOTHING))
+    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+        told = connection.execute(
+            "SELECT normalized_json FROM observed_facts JOIN session_facts USING(fact_id)"
+            " WHERE band='objectives'"
+        ).fetchall()
+    text = "".join(words for (words,) in told)
+    for words in (
+        "Task T-1",
+        "It subtracts.",
+        "Resuming T-1 from: testing phase, next: mend add",
+        "keep the name",
+    ):
+        assert words in text
+    assert rows(project, "session.created")[0]["detail"]["title"] == "Make add add"
+
+
+async def test_a_wave_that_is_taken_up_again_captures_nothing_twice(project):
+    """A process may die between an action's receipt and what is kept of it: it is captured then."""
+    words = ("--task", "T-1", "--model", project.script(WORKS), "--approve", "all")
+    project.run("run", "fix calc so that it adds", *words)
+    before = wip_of(project)
+    place = find_place(project.root)
+    async with open_runtime(place, RuntimeSettings()) as runtime:
+        store, engine = runtime.store, runtime.engine
+        (session,) = store.read_now(sessions.recent)
+
+        async def again() -> None:
+            for wave in store.read_now(lambda found: waves.of_session(found, session.session_id)):
+                here = Here(engine, session, wave)
+                done = store.read_now(lambda found, at=wave: outbox.of_wave(found, at.wave_id))
+                for action in done:
+                    await capture(here, action)
+
+        await again()
+        assert store.read_now(lambda found: wip.load(found, "T-1")) == before
+        # As if nothing had been kept: all of it comes back from the receipts.
+        await store.write(lambda tx: tx.execute("UPDATE tasks SET work_in_progress=NULL"))
+        await again()
+        assert store.read_now(lambda found: wip.load(found, "T-1")) == before
+
+
+def test_without_a_task_nothing_is_captured(project):
+    words = ("--model", project.script(WORKS), "--approve", "all")
+    project.run("run", "fix calc so that it adds", *words)
+    assert rows(project, "wip.updated") == []
+    assert wip_of(project) == {}
+
+
+def test_a_task_that_there_is_not_begins_no_session(project):
+    done = project.run("run", "x", "--task", "T-9", "--model", "offline", expect=2)
+    assert "There is no task T-9" in done.stderr
+    assert rows(project, "session.created") == []
+    told = project.run("run", "--task", "T-1", "--continue", "last", expect=2)
+    assert "keeps the task" in told.stderr

@@ -1,0 +1,233 @@
+"""Handoffs: what is kept, when it goes, and what never does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from store.wip.wip_world import CANARY, World
+
+from cockpit.backlog import service
+from cockpit.backlog.completion import Boundaries
+from cockpit.core.errors import NotFound
+from cockpit.store.backlog import handoffs
+from cockpit.store.backlog.handoffs import MOST_DETAILS, MOST_SUMMARY, Handoff, HandoffInvalid
+from cockpit.store.journal import journal
+
+
+def hand_over(world: World, task_id: str, status: str = "PASS", **more: Any) -> Handoff:
+    given: dict[str, Any] = {
+        "summary": f"{task_id} works.",
+        "files_changed": ["src/a.py"],
+        "full_details": f"the whole output of {task_id}",
+        **more,
+    }
+    return world.store.write_now(
+        lambda tx: handoffs.set_handoff(tx, task_id, status, by="agent/s-1", **given)
+    )
+
+
+def done(world: World, task_id: str, **more: Any) -> Boundaries:
+    return world.store.write_now(
+        lambda tx: service.set_status(tx, task_id, "done", by="person", **more)
+    )
+
+
+def known(world: World, task_id: str) -> Handoff | None:
+    return world.store.read_now(lambda connection: handoffs.find(connection, task_id))
+
+
+def test_a_coordinator_is_given_status_and_summary_and_the_rest_on_request(world):
+    made = hand_over(world, "t-1", summary="T-1 works.", full_details="the whole output of T-1")
+    assert made.brief() == {"status": "PASS", "summary": "T-1 works."}
+    assert "full_details" not in made.body()
+    assert made.body(details=True)["full_details"] == "the whole output of T-1"
+    (row,) = world.rows("handoff.set")
+    assert row.actor == "agent/s-1"
+    assert row.detail == {
+        "task_id": "T-1",
+        "status": "PASS",
+        "summary": "T-1 works.",
+        "files": ["src/a.py"],
+        "details": True,
+    }
+    assert "whole output" not in json.dumps(row.detail)
+
+
+def test_a_second_handoff_stands_in_place_of_the_first(world):
+    hand_over(world, "T-1", "FAIL")
+    hand_over(world, "T-1", summary="Now it does.", full_details=None)
+    found = known(world, "T-1")
+    assert found is not None
+    assert (found.status, found.summary, found.full_details) == ("PASS", "Now it does.", None)
+    assert len(world.rows("handoff.set")) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"status": "OK"}, "PASS, FAIL or BLOCKED"),
+        ({"summary": "  "}, "needs a summary"),
+        ({"summary": "x" * (MOST_SUMMARY + 1)}, "full_details"),
+        ({"full_details": "x" * (MOST_DETAILS + 1)}, "1,000,000"),
+        ({"files_changed": "a.py"}, "list of at most"),
+        ({"files_changed": ["a"] * 5_001}, "list of at most"),
+    ],
+)
+def test_what_is_no_handoff_is_refused_in_words(world, change, words) -> None:
+    with pytest.raises(HandoffInvalid, match=words):
+        hand_over(world, "T-1", **change)
+    assert known(world, "T-1") is None
+
+
+def test_who_asks_for_none_is_told_how_to_make_one(world):
+    with pytest.raises(NotFound, match="T-1 has no handoff yet; `cockpit handoff set T-1"):
+        world.store.read_now(lambda connection: handoffs.load(connection, "T-1"))
+    for name in ("T-9", "S-1"):
+        with pytest.raises(NotFound):
+            world.store.read_now(lambda connection, name=name: handoffs.load(connection, name))
+    with pytest.raises(NotFound):
+        hand_over(world, "T-9")
+
+
+def test_no_secret_is_kept(world):
+    hand_over(
+        world,
+        "T-1",
+        summary=f"used {CANARY}",
+        full_details=f"export GITHUB_TOKEN={CANARY}",
+        files_changed=[f"{CANARY}.txt"],
+    )
+    world.store.close()
+    for file in world.store.path.parent.iterdir():
+        if file.is_file():
+            assert CANARY.encode() not in file.read_bytes()
+
+
+def test_finishing_the_last_task_compacts_its_story_in_that_call_after_the_report(world):
+    for task_id in ("T-1", "T-2"):
+        hand_over(world, task_id)
+    world.update("T-1", decisions=[{"decision": "JWT", "reason": "stateless"}])
+    world.update("T-2", phase="testing")
+    done(world, "T-1")
+    first = known(world, "T-1")
+    assert first is not None
+    assert first.full_details == "the whole output of T-1"
+    assert first.compacted_at is None
+    seen: list[Any] = []
+
+    def report(tx, reached):
+        whole = [handoffs.load(tx.connection, task_id) for task_id in ("T-1", "T-2")]
+        assert tx.execute("SELECT status FROM tasks WHERE task_id='T-2'").fetchone() == ("done",)
+        seen.append((reached, [handoff.full_details for handoff in whole]))
+
+    # Another story keeps the epic open.
+    world.store.write_now(
+        lambda tx: service.create_story(tx, "Screens", epic_id="E-1", by="person")
+    )
+    reached = done(world, "T-2", before_decay=report)
+    assert (reached.story_completed, reached.epic_completed) == (True, False)
+    assert seen == [(reached, ["the whole output of T-1", "the whole output of T-2"])]
+    for task_id in ("T-1", "T-2"):
+        found = known(world, task_id)
+        assert found is not None
+        assert (found.full_details, found.summary) == (None, f"{task_id} works.")
+        assert found.compacted_at is not None
+    (row,) = world.rows("handoff.compacted")
+    assert row.detail == {
+        "story_id": "S-1",
+        "task_ids": ["T-1", "T-2"],
+        "decisions": {"T-1": [{"decision": "JWT", "reason": "stateless"}]},
+    }
+    statuses = [row for row in world.rows("task.status_changed") if row.detail["to"] == "done"]
+    assert len(statuses) == 2
+
+
+def test_a_report_that_fails_takes_the_finishing_with_it_and_nothing_decays(world):
+    for task_id in ("T-1", "T-2"):
+        hand_over(world, task_id)
+    done(world, "T-1")
+
+    def report(tx, reached):
+        raise OSError("no room for the report")
+
+    with pytest.raises(OSError, match="no room"):
+        done(world, "T-2", before_decay=report)
+    assert world.task("T-2").status != "done"
+    found = known(world, "T-2")
+    assert found is not None
+    assert found.full_details == "the whole output of T-2"
+    assert world.rows("handoff.compacted") == []
+
+
+@pytest.mark.parametrize("status", ["FAIL", "BLOCKED"])
+def test_what_failed_is_intact_after_its_epic_is_archived(world, status):
+    hand_over(world, "T-1", status, full_details="why it failed")
+    hand_over(world, "T-2")
+    done(world, "T-1")
+    reached = done(world, "T-2")
+    assert (reached.story_completed, reached.epic_completed) == (True, True)
+    kept = known(world, "T-1")
+    assert kept is not None
+    assert (kept.status, kept.full_details) == (status, "why it failed")
+    assert (kept.compacted_at, kept.archived_at) == (None, None)
+    rows = world.store.read_now(
+        lambda connection: connection.execute("SELECT task_id FROM task_handoffs").fetchall()
+    )
+    assert rows == [("T-1",)]
+
+
+def test_an_archived_handoff_stands_in_the_journal_and_is_still_told(world):
+    for task_id in ("T-1", "T-2"):
+        hand_over(world, task_id)
+        done(world, task_id)
+    first, second = world.rows("handoff.archived")
+    assert (first.detail["task_id"], second.detail["task_id"]) == ("T-1", "T-2")
+    assert first.detail["summary"] == "T-1 works."
+    assert first.detail["files"] == ["src/a.py"]
+    assert (first.detail["story_id"], first.detail["epic_id"]) == ("S-1", "E-1")
+    assert first.seq > world.rows("handoff.compacted")[0].seq
+    found = known(world, "T-1")
+    assert found is not None
+    assert (found.status, found.summary, found.files_changed) == (
+        "PASS",
+        "T-1 works.",
+        ("src/a.py",),
+    )
+    assert found.archived_at == first.at
+    assert found.full_details is None
+    assert world.store.read_now(journal.verify).ok
+
+
+def test_the_handoff_of_a_blocked_task_never_decays(world):
+    hand_over(world, "T-1")
+    world.store.write_now(lambda tx: service.block(tx, "T-1", "no key", by="person"))
+    done(world, "T-2")
+    for step in (
+        lambda tx: handoffs.compact_story(tx, "S-1"),
+        lambda tx: handoffs.archive_epic(tx, "E-1"),
+    ):
+        assert world.store.write_now(step) == []
+    found = known(world, "T-1")
+    assert found is not None
+    assert found.full_details == "the whole output of T-1"
+
+
+def test_compacting_again_tells_nothing_new(world):
+    hand_over(world, "T-1")
+    assert world.store.write_now(lambda tx: handoffs.compact_story(tx, "S-1")) == ["T-1"]
+    assert world.store.write_now(lambda tx: handoffs.compact_story(tx, "S-1")) == []
+    assert len(world.rows("handoff.compacted")) == 1
+
+
+def test_handed_over_again_after_its_story_was_complete_it_is_whole_until_the_next_boundary(world):
+    hand_over(world, "T-1")
+    world.store.write_now(lambda tx: handoffs.compact_story(tx, "S-1"))
+    hand_over(world, "T-1", full_details="once more")
+    found = known(world, "T-1")
+    assert found is not None
+    assert (found.full_details, found.compacted_at) == ("once more", None)
+    assert [one.task_id for one in world.store.read_now(handoffs.recent)] == ["T-1"]
+    of_story = world.store.read_now(lambda connection: handoffs.of_story(connection, "S-1"))
+    assert of_story == [found]

@@ -1,0 +1,106 @@
+"""``cockpit work`` and ``cockpit worktrees``, run as a person runs them."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from commands.cli_world import Project
+from tasks.taskrun_world import AT_ONCE, SOURCE, finish, git, repository
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = Project(repository(tmp_path), tmp_path / "config")
+    made.run("tasks", "add", "Make add add", "--file", "calc.py")
+    return made
+
+
+def scenario(project: Project, text: str) -> str:
+    path = project.root.parent / "scenario.toml"
+    path.write_text(text, encoding="utf-8")
+    return f"script:{path}"
+
+
+def test_a_task_is_done_and_can_be_taken(project: Project) -> None:
+    model = scenario(project, AT_ONCE)
+    (project.root / "calc.py").write_text(SOURCE + "\n# mine\n", encoding="utf-8")
+    done = project.run("work", "--task", "t-1", "--model", model, "--approve", "all")
+    assert "T-1 is done. add adds." in done.stdout
+    assert "git merge cockpit/work" in done.stdout
+    assert "1 file in your checkout is not committed" in done.stderr
+    assert (project.root / "calc.py").read_text(encoding="utf-8").endswith("# mine\n")
+    assert git(project.root, "show", "cockpit/work:calc.py").endswith("return a + b")
+    again = project.run("work", "--task", "T-1", "--model", model, "--approve", "all", "--json")
+    assert json.loads(again.stdout)["status"] == "done"
+
+
+def test_a_blocked_task_says_where_its_work_is(project: Project) -> None:
+    model = scenario(project, finish("implementer", "The spec is unclear.", status="blocked"))
+    done = project.run("work", "--task", "T-1", "--model", model, "--approve", "all", expect=3)
+    assert "The spec is unclear." in done.stdout
+    assert "cockpit/T-1" in done.stdout
+    listed = json.loads(project.run("worktrees", "list", "--json").stdout)
+    assert [(tree["name"], tree["status"]) for tree in listed] == [
+        ("work", "active"),
+        ("T-1", "kept"),
+    ]
+    cleaned = project.run("worktrees", "clean")
+    assert "removed work" in cleaned.stdout
+    assert "kept T-1: its work is merged nowhere" in cleaned.stdout
+
+
+def test_the_session_of_a_role_goes_on_in_its_tree_alone(project: Project) -> None:
+    model = scenario(project, AT_ONCE)
+    words = ("work", "--task", "T-1", "--model", model, "--approve", "ask")
+    project.extra = {"COCKPIT_DEADLINE_S": "1"}
+    late = project.run(*words, expect=3)
+    assert "`cockpit tasks unblock T-1` lets its task go on" in late.stdout
+    [session] = project.json("sessions", "list", "--json")
+    given = ("--continue", session["session_id"], "--model", model, "--approve", "all")
+    refused = project.run("run", *given, expect=2)
+    assert "is the implementer of T-1" in refused.stderr
+    assert (project.root / "calc.py").read_text(encoding="utf-8") == SOURCE
+
+
+@pytest.mark.parametrize("words", [("--task", "T-1"), ("--all", "--headless")])
+def test_no_task_is_begun_with_a_role_that_cannot_be_read(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    roles = project.root / ".cockpit" / "roles"
+    roles.mkdir(parents=True, exist_ok=True)
+    (roles / "mine.md").write_text('+++\nname = "fixer"\nmax_waves = 9999\n+++\n', encoding="utf-8")
+    refused = project.run("work", *words, "--approve", "all", expect=2)
+    assert "may not loosen `max_waves`" in refused.stderr
+    [task] = json.loads(project.run("tasks", "list", "--json").stdout)
+    assert task["status"] == "todo"
+    assert json.loads(project.run("chain", "list", "--json").stdout) == []
+
+
+def test_ctrl_c_stops_between_steps_and_the_command_goes_on(project: Project) -> None:
+    slow = AT_ONCE.replace("[[turn.call]]", 'text = "one two three"\npace = 0.4\n[[turn.call]]', 1)
+    model = scenario(project, slow)
+    words = ("work", "--task", "T-1", "--model", model, "--approve", "all")
+    running = project.start(*words)
+    assert running.stderr is not None
+    # Its first session stands in the journal when it can be stopped.
+    while "session.created" not in project.run("journal", "tail").stdout:
+        assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    told, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    assert "T-1 is interrupted" in told
+    assert "T-1 is done" in project.run(*words).stdout
+
+
+def test_what_cannot_be_is_said(project: Project, tmp_path: Path) -> None:
+    assert (
+        "There is no task T-9"
+        in project.run("work", "--task", "T-9", "--model", project.script(""), expect=2).stderr
+    )
+    outside = Project(tmp_path / "plain", tmp_path / "config")
+    outside.root.mkdir()
+    assert "no git repository" in outside.run("work", "--task", "T-1", expect=2).stderr
+    assert "There is no working tree" in outside.run("worktrees", "list").stderr

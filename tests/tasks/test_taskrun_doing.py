@@ -1,0 +1,332 @@
+"""Whole tasks, from their implementer to the merge, with scripted roles, real git and real tests."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tasks.taskrun_world import AT_ONCE, BRANCH, PASSES, SOURCE, World, edit, finish, git, turn
+
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.sessions import sessions
+from cockpit.tasks.run_task import WorkSettings, do_task
+from cockpit.tasks.worktree import chain_tree, task_tree
+
+
+async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) -> None:
+    task_id = world.task()
+    head = git(world.root, "rev-parse", "HEAD")
+    (world.root / "mine.txt").write_text("uncommitted", encoding="utf-8")
+
+    ended = await world.do(AT_ONCE, task_id)
+
+    assert (ended.status, ended.reason) == ("done", "")
+    assert world.steps(task_id) == [
+        ("implement", "done"),
+        ("test", "passed"),
+        ("spec_review", "PASS"),
+        ("quality_review", "PASS"),
+        ("merge", "merged"),
+        ("done", "PASS"),
+    ]
+    assert world.show("calc.py").endswith("return a + b")
+    assert ended.merged_commit == git(world.root, "rev-parse", "cockpit/ch-1")
+    assert world.read(task_id).status == "done"
+    handoff = world.handoff(task_id)
+    assert (handoff.status, handoff.files_changed) == ("PASS", ("calc.py",))
+    assert "add adds." in handoff.summary
+    # Of the person's checkout nothing changed.
+    assert (world.root / "calc.py").read_text(encoding="utf-8") == SOURCE
+    assert git(world.root, "rev-parse", "HEAD") == head
+    assert git(world.root, "status", "--porcelain") == "?? mine.txt"
+    (made, _) = world.rows("worktree.created")
+    assert made.detail["unseen_changes"] == 1
+    assert not (world.place.state / "worktrees" / task_id).exists()
+    assert ended.tokens > 0
+
+
+async def test_the_roles_have_sessions_of_their_own(world: World) -> None:
+    task_id = world.task()
+    await world.do(AT_ONCE, task_id)
+    made = world.rows("session.created")
+    assert [row.detail["role"] for row in made] == [
+        "implementer",
+        "spec_reviewer",
+        "quality_reviewer",
+    ]
+    assert {row.detail["task_id"] for row in made} == {task_id}
+
+
+async def test_failing_tests_are_mended_by_the_fixer(world: World) -> None:
+    scenario = (
+        edit("implementer", "a - b", "a * b")
+        + finish("implementer", "add multiplies.", when='called = ["edit_file"]')
+        + edit("fixer, try 1", "a * b", "a / b")
+        + finish("fixer, try 1", "Divided.", when='called = ["edit_file"]')
+        + edit("fixer, try 2", "a / b", "a + b")
+        + finish("fixer, try 2", "Added.", when='called = ["edit_file"]')
+        + PASSES
+    )
+    task_id = world.task()
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "done"
+    assert [step for step, _ in world.steps(task_id)][:6] == [
+        "implement",
+        "test",
+        "fix",
+        "test",
+        "fix",
+        "test",
+    ]
+    assert "2 tries" in ended.summary
+    assert world.show("calc.py").endswith("return a + b")
+
+
+async def test_a_task_that_stays_red_is_blocked_with_everything_kept(world: World) -> None:
+    scenario = (
+        edit("implementer", "a - b", "a * b")
+        + finish("implementer", "Done.", when='called = ["edit_file"]')
+        + finish("fixer", "I changed nothing.")
+        + PASSES
+    )
+    task_id = world.task()
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    assert [step for step, _ in world.steps(task_id)].count("fix") == 3
+    assert "after 3 tries" in ended.reason
+    assert world.handoff(task_id).status == "FAIL"
+    assert "test_add" in (world.handoff(task_id).full_details or "")
+    assert world.read(task_id).blocker == ended.reason
+    tree = world.tree(task_id)
+    assert tree.status == "kept"
+    assert "a * b" in world.show("calc.py", tree.branch)
+    assert "a - b" in world.show("calc.py")
+
+
+async def test_a_spike_is_not_mended(world: World) -> None:
+    scenario = finish("implementer", "Looked.") + PASSES
+    task_id = world.task(task_type="spike")
+    ended = await world.do(scenario, task_id)
+    assert (ended.status, world.steps(task_id)[-2]) == ("blocked", ("test", "failed"))
+
+
+async def test_a_fixer_cannot_write_delete_or_commandeer_a_test(world: World) -> None:
+    sneaky = "import pathlib; pathlib.Path('test_calc.py').write_text('')"
+    scenario = (
+        finish("implementer", "Done.")
+        + edit("fixer", "3)", "-1)", path="test_calc.py")
+        + turn("fixer", "run", 'argv = ["rm", "test_calc.py"], reason = "x"', when="wave_from = 2")
+        + turn(
+            "fixer",
+            "run",
+            f'argv = ["python3", "-c", "{sneaky}"], reason = "x"',
+            when="wave_from = 3",
+        )
+        + finish("fixer", "Green now.", when="wave_from = 4")
+        + PASSES
+    )
+    task_id = world.task()
+    world.work = type(world.work)(max_test_retries=1)
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    refused = [row.detail["guard"] for row in world.rows("action.refused")]
+    assert refused == ["protected_test", "protected_test"]
+    (restored,) = world.rows("role.restored")
+    assert restored.detail["paths"] == ["test_calc.py"]
+    assert "assertEqual(add(1, 2), 3)" in world.show("test_calc.py", world.tree(task_id).branch)
+
+
+async def test_a_reviewer_sends_it_back_once(world: World) -> None:
+    found = "has no docstring"
+    scenario = (
+        edit("implementer", "a - b", "a + b")
+        + finish("implementer", "add adds.", when='called = ["edit_file"]')
+        + edit("implementer", "return a + b", "return b + a", said=found)
+        + finish("implementer", "Done again.", when='called = ["edit_file"]', said=found)
+        + finish("spec reviewer", f"VERDICT: FAIL\ncalc.py:1 {found}.")
+    )
+    task_id = world.task()
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    assert [step for step, _ in world.steps(task_id)] == [
+        *("implement", "test", "spec_review"),
+        *("implement", "test", "spec_review"),
+        "blocked",
+    ]
+    assert "failed again after rework" in ended.reason
+    assert world.read(task_id).needs_rework
+    assert world.show("calc.py", world.tree(task_id).branch).endswith("return b + a")
+    failed = [row.detail["failure_type"] for row in world.rows("task.failed")]
+    assert failed == ["spec", "spec"]
+
+
+async def test_a_verdict_that_cannot_be_read_is_a_fail(world: World) -> None:
+    scenario = (
+        edit("implementer", "a - b", "a + b")
+        + finish("implementer", "add adds.", when='called = ["edit_file"]')
+        + finish("spec reviewer", "Looks good to me, ship it.")
+    )
+    task_id = world.task()
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    assert world.steps(task_id)[2] == ("spec_review", "FAIL")
+
+
+async def test_two_tasks_that_change_the_same_line_conflict(world: World) -> None:
+    one, other = world.task("Add"), world.task("Add otherwise")
+    # The second one is begun before the first is merged.
+    await chain_tree(world.store, world.place, BRANCH)
+    await task_tree(world.store, world.place, other, chain_id="ch-1", chain_branch=BRANCH)
+    assert (await world.do(AT_ONCE, one)).status == "done"
+    ended = await world.do(AT_ONCE.replace('new = "a + b"', 'new = "b + a"'), other)
+    assert ended.status == "blocked"
+    assert "calc.py" in ended.reason
+    tree = world.tree(other)
+    assert (tree.status, tree.conflicts) == ("conflict", ("calc.py",))
+    assert "b + a" in world.show("calc.py", tree.branch)
+    assert world.show("calc.py").endswith("return a + b")
+    assert world.handoff(other).files_changed == ("calc.py",)
+    chain = world.place.state / "worktrees" / "ch-1"
+    assert git(chain, "status", "--porcelain") == ""
+
+
+async def test_tasks_at_the_same_time_are_merged_one_after_the_other(world: World) -> None:
+    ids = [world.task(f"Note {name}", task_type="docs", files=[]) for name in "abcd"]
+    scenario = "".join(
+        turn(
+            "implementer",
+            "write_file",
+            f'path = "{name}.md", content = "{name}"',
+            said=f"Note {name}",
+        )
+        for name in "abcd"
+    )
+    scenario += finish("implementer", "Noted.", when='called = ["write_file"]') + PASSES
+    desk = world.desk(scenario, work=WorkSettings(test_command="true"))
+    ended = await asyncio.gather(*(do_task(desk, task_id) for task_id in ids))
+    assert [one.status for one in ended] == ["done"] * 4
+    assert len({one.merged_commit for one in ended}) == 4
+    assert {f"{name}.md" for name in "abcd"} <= set(
+        git(world.root, "ls-tree", "--name-only", BRANCH).split()
+    )
+
+
+async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
+    task_id = world.task()
+    desk = world.desk(AT_ONCE)
+    desk.stop.set()
+    assert (await do_task(desk, task_id)).status == "interrupted"
+    ended = await world.do(AT_ONCE, task_id, ordinal=2)
+    assert ended.status == "done"
+    again = await world.do(AT_ONCE, task_id, ordinal=3)
+    assert (again.status, again.merged_commit, again.tokens) == ("done", ended.merged_commit, 0)
+
+
+@pytest.mark.parametrize("code", ["network", "auth"])
+async def test_a_model_that_cannot_be_had_is_no_fault_of_the_task(world: World, code: str) -> None:
+    scenario = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
+    task_id = world.task()
+    for _ in range(4):
+        ended = await world.do(scenario, task_id)
+        assert (ended.status, ended.reason) == ("interrupted", f"no model: {code}")
+    assert (await world.do(AT_ONCE, task_id)).status == "done"
+
+
+async def test_rules_alone_do_no_task_and_block_none(world: World) -> None:
+    task_id = world.task()
+    ended = await world.do(AT_ONCE, task_id, model="offline")
+    assert (ended.status, ended.reason) == ("interrupted", "no model: config")
+    assert (await world.do(AT_ONCE, task_id)).status == "done"
+
+
+async def test_a_model_that_refuses_the_prompt_blocks_the_task_at_last(world: World) -> None:
+    scenario = '[[turn]]\ntext = "x"\nerror = { code = "bad_request" }\n'
+    task_id = world.task()
+    for _ in range(2):
+        assert (await world.do(scenario, task_id)).status == "interrupted"
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    assert world.handoff(task_id).status == "BLOCKED"
+
+
+async def test_a_task_that_is_cancelled_is_taken_up_in_its_session(world: World) -> None:
+    task_id = world.task()
+    slow = AT_ONCE.replace("[[turn.call]]", 'text = "a b c"\npace = 30\n[[turn.call]]', 1)
+    running = asyncio.ensure_future(do_task(world.desk(slow), task_id))
+    while not world.rows("model.called"):
+        await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert running.cancelled()
+    assert world.steps(task_id) == [("implement", None)]
+    ended = await world.do(AT_ONCE, task_id)
+    assert ended.status == "done"
+    roles = [row.detail["role"] for row in world.rows("session.created")]
+    assert roles.count("implementer") == 1
+
+
+async def _put_down(world: World, task_id: str, **changed: Any) -> None:
+    """Begin the task, and put it down while the implementer's model speaks."""
+    slow = AT_ONCE.replace("[[turn.call]]", 'text = "a b c"\npace = 30\n[[turn.call]]', 1)
+    calls = len(world.rows("model.called"))
+    running = asyncio.ensure_future(do_task(world.desk(slow, **changed), task_id))
+    while len(world.rows("model.called")) == calls:
+        await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "chain", "second", "holds"),
+    [
+        ("all", "ch-1", "ask", "ask"),
+        ("all", "ch-2", "ask", "ask"),
+        ("ask", "ch-1", "all", "ask"),
+        ("ask", "ch-2", "all", "all"),
+    ],
+)
+async def test_a_session_gone_on_with_is_held_to_the_chain_that_does(
+    world: World, first: str, chain: str, second: str, holds: str
+) -> None:
+    """What was begun with more trust than the chain has is not finished with it."""
+    task_id = world.task()
+    await _put_down(world, task_id, approve=first)
+    await _put_down(world, task_id, approve=second, chain_id=chain)
+    made = world.rows("session.created")[0].session_id
+    found = world.store.read_now(lambda seen: sessions.load(seen, made))
+    assert found.policy == holds
+
+
+async def test_a_role_that_spends_its_tokens_is_blocked(world: World) -> None:
+    folder = world.folder / "config" / "roles"
+    folder.mkdir(parents=True)
+    (folder / "i.md").write_text(
+        '+++\nname = "implementer"\nmax_tokens = 10\n+++\n', encoding="utf-8"
+    )
+    ended = await world.do(AT_ONCE, world.task())
+    assert ended.status == "blocked"
+    assert "The limit of 10 tokens is reached" in ended.reason
+
+
+async def test_what_had_no_room_is_measured(world: World) -> None:
+    (world.root / "long.py").write_text("value = 12345 + 67890\n" * 4_000, encoding="utf-8")
+    git(world.root, "add", ".")
+    git(world.root, "commit", "--quiet", "-m", "Add long")
+    task_id = world.task(files=["calc.py", "long.py"])
+    settings = RuntimeSettings(user_dir=world.folder / "config", token_budget=9_000)
+    ended = await world.do(AT_ONCE, task_id, settings=settings)
+    assert ended.status == "done"
+    assert 0 < ended.dropped_share < 1
+
+
+async def test_work_in_progress_says_where_a_task_stands(world: World) -> None:
+    task_id = world.task()
+    await world.do(
+        finish("implementer", "Done.") + finish("fixer", "No.", status="blocked"), task_id
+    )
+    said = [row.detail["phase"] for row in world.rows("wip.updated")]
+    assert list(dict.fromkeys(said)) == ["implementing", "testing", "fixing"]
+    known = world.read(task_id).wip or {}
+    assert known["next_step"] == "fix failing test test_calc.Adding.test_add"
+    assert known["test_results"]["failed"] == 1

@@ -1,0 +1,282 @@
+"""Working trees in real repositories, in every state that a crash or a person leaves them in."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from tasks.taskrun_world import AT_ONCE, BRANCH, World, finish, git
+
+from cockpit.access.run_program import run_program
+from cockpit.act.workspace import stand_on
+from cockpit.backlog import service
+from cockpit.core.project_paths import find_place
+from cockpit.store.chains import chains
+from cockpit.store.chains import worktrees as rows
+from cockpit.store.chains.worktrees import Worktree
+from cockpit.tasks.git import WorktreeTrouble, commit_all
+from cockpit.tasks.test_protection import restore_tests
+from cockpit.tasks.worktree import chain_tree, clean, head_of, task_tree
+
+
+async def tree_of(world: World, task_id: str) -> Worktree:
+    await chain_tree(world.store, world.place, BRANCH, chain_id="ch-1")
+    return await task_tree(world.store, world.place, task_id, chain_id="ch-1", chain_branch=BRANCH)
+
+
+async def test_it_is_made_once_and_found_again(world: World) -> None:
+    task_id = world.task()
+    made = await tree_of(world, task_id)
+    assert (made.branch, Path(made.path).name) == (f"cockpit/{task_id}", task_id)
+    assert find_place(Path(made.path)).home == world.root
+    (Path(made.path) / "calc.py").write_text("changed", encoding="utf-8")
+    again = await tree_of(world, task_id)
+    assert again == made
+    assert (Path(made.path) / "calc.py").read_text(encoding="utf-8") == "changed"
+    assert len(world.rows("worktree.created")) == 2
+
+
+async def test_a_detached_head_is_begun_from(world: World) -> None:
+    git(world.root, "checkout", "--quiet", "--detach")
+    made = await tree_of(world, world.task())
+    assert made.base_commit == git(world.root, "rev-parse", "HEAD")
+
+
+async def test_a_branch_name_that_is_taken_gets_a_number(world: World) -> None:
+    task_id = world.task()
+    git(world.root, "branch", f"cockpit/{task_id}")
+    assert (await tree_of(world, task_id)).branch == f"cockpit/{task_id}-2"
+
+
+async def test_what_is_in_the_way_is_moved_aside(world: World) -> None:
+    task_id = world.task()
+    path = world.place.state / "worktrees" / task_id
+    path.mkdir(parents=True)
+    (path / "mine.txt").write_text("somebody's", encoding="utf-8")
+    await tree_of(world, task_id)
+    aside = path.with_name(f"{task_id}.left-1")
+    assert (aside / "mine.txt").read_text(encoding="utf-8") == "somebody's"
+
+
+async def test_a_tree_that_was_deleted_is_made_again_from_its_branch(world: World) -> None:
+    task_id = world.task()
+    made = await tree_of(world, task_id)
+    (Path(made.path) / "new.py").write_text("x = 1\n", encoding="utf-8")
+    assert await commit_all(Path(made.path), "new") == ("new.py",)
+    shutil.rmtree(made.path)
+    again = await tree_of(world, task_id)
+    assert (Path(again.path) / "new.py").exists()
+    assert again.branch == made.branch
+
+
+async def test_a_branch_that_the_person_looks_at_is_not_taken_from_them(world: World) -> None:
+    task_id = world.task()
+    made = await tree_of(world, task_id)
+    git(world.root, "worktree", "remove", "--force", made.path)
+    git(world.root, "checkout", "--quiet", made.branch)
+    with pytest.raises(WorktreeTrouble, match="is checked out in"):
+        await tree_of(world, task_id)
+
+
+async def test_many_at_once_get_one_each(world: World) -> None:
+    ids = [world.task(f"task {number}") for number in range(6)]
+    made = await asyncio.gather(*(tree_of(world, task_id) for task_id in ids))
+    assert len({tree.path for tree in made}) == 6
+    assert git(world.root, "worktree", "list").count("\n") == 7
+
+
+async def test_without_git_or_a_commit_it_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(WorktreeTrouble, match="git init"):
+        await head_of(find_place(tmp_path))
+    git(tmp_path, "init", "--quiet")
+    with pytest.raises(WorktreeTrouble, match="no commit yet"):
+        await head_of(find_place(tmp_path))
+
+
+async def test_a_submodule_that_is_absent_hinders_nothing(world: World) -> None:
+    other = world.folder / "other"
+    shutil.copytree(world.root, other, ignore=shutil.ignore_patterns(".cockpit"))
+    allow = ("-c", "protocol.file.allow=always")
+    git(world.root, *allow, "submodule", "--quiet", "add", str(other), "vendor")
+    git(world.root, "commit", "--quiet", "-m", "Add vendor")
+    task_id = world.task()
+    assert (await world.do(AT_ONCE, task_id)).status == "done"
+    assert "vendor" in git(world.root, "ls-tree", BRANCH)
+
+
+async def test_what_programs_leave_behind_is_not_committed(world: World) -> None:
+    made = await tree_of(world, world.task())
+    root = Path(made.path)
+    for name in ("__pycache__/calc.pyc", "node_modules/a/index.js", "kept.txt"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x", encoding="utf-8")
+    assert await commit_all(root, "kept") == ("kept.txt",)
+    assert await commit_all(root, "again") == ()
+
+
+async def test_what_is_staged_as_gone_is_committed(world: World) -> None:
+    root = Path((await tree_of(world, world.task())).path)
+    git(root, "mv", "calc.py", "sums.py")
+    (root / "new.txt").write_text("x", encoding="utf-8")
+    assert await commit_all(root, "moved") == ("calc.py", "new.txt", "sums.py")
+    assert git(root, "status", "--porcelain") == ""
+    git(root, "rm", "--quiet", "sums.py")
+    assert await commit_all(root, "gone") == ("sums.py",)
+    assert "sums.py" not in git(root, "ls-tree", "--name-only", "HEAD")
+
+
+async def test_a_test_that_a_fixer_committed_is_taken_out_again(world: World) -> None:
+    root = Path((await tree_of(world, world.task())).path)
+    before = git(root, "rev-parse", "HEAD")
+    (root / "conftest.py").write_text("collect_ignore = ['test_calc.py']\n", encoding="utf-8")
+    git(root, "add", "conftest.py")
+    git(root, "commit", "--quiet", "-m", "No tests")
+    assert await restore_tests(root, before) == ("conftest.py",)
+    assert await commit_all(root, "put back") == ("conftest.py",)
+    assert git(root, "diff", "--name-only", before) == ""
+
+
+async def test_hooks_signatures_and_a_missing_identity_stop_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = world.root / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+    git(world.root, "config", "--unset", "user.name")
+    git(world.root, "config", "--unset", "user.email")
+    git(world.root, "config", "user.useConfigOnly", "true")
+    git(world.root, "config", "commit.gpgSign", "true")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    made = await tree_of(world, world.task())
+    (Path(made.path) / "new.txt").write_text("x", encoding="utf-8")
+    assert await commit_all(Path(made.path), "kept") == ("new.txt",)
+    assert git(Path(made.path), "log", "-1", "--format=%an") == "cockpit"
+
+
+async def test_clean_removes_what_is_merged_and_says_what_it_keeps(world: World) -> None:
+    done, blocked, going = world.task("one"), world.task("two"), world.task("three")
+    await world.do(AT_ONCE, done)
+    stuck = finish("implementer", "I cannot.", status="blocked")
+    assert (await world.do(stuck, blocked)).status == "blocked"
+    await tree_of(world, going)
+    (Path(world.tree(blocked).path) / "half.py").write_text("x", encoding="utf-8")
+
+    cleaned = await clean(world.store, world.place)
+    assert cleaned.removed == (done,)
+    kept = dict(cleaned.kept)
+    assert set(kept) == {"ch-1", blocked, going}
+    assert "uncommitted work" in kept[blocked]
+    assert "git merge cockpit/ch-1" in kept["ch-1"]
+    assert f"cockpit/{done}" not in git(world.root, "branch", "--list")
+    assert world.show("calc.py").endswith("a + b")
+
+    git(world.root, "merge", "--quiet", BRANCH)
+    cleaned = await clean(world.store, world.place, everything=True)
+    assert set(cleaned.removed) == {"ch-1", blocked}
+    assert [name for name, _ in cleaned.kept] == [going]
+    assert not Path(world.tree(blocked).path).exists()
+
+
+async def test_the_tree_of_a_chain_that_runs_stays(world: World) -> None:
+    made = world.store.write_now(
+        lambda tx: chains.create(
+            tx,
+            scope_kind="all",
+            headless=True,
+            batch="auto",
+            approve="all",
+            model=None,
+            runner=None,
+            max_chains=2,
+            max_cost=None,
+            max_wall_s=None,
+            base_branch="main",
+            base_commit="",
+        )
+    )
+    await chain_tree(world.store, world.place, made.branch, chain_id=made.chain_id)
+    for everything in (False, True):
+        cleaned = await clean(world.store, world.place, everything=everything)
+        assert cleaned.removed == ()
+        assert "ch-1 is running; `cockpit chain stop ch-1`" in dict(cleaned.kept)["ch-1"]
+    world.store.write_now(lambda tx: chains.end(tx, "ch-1", "stopped", "drained"))
+    assert (await clean(world.store, world.place)).removed == ("ch-1",)
+
+
+async def test_a_branch_whose_commits_are_nowhere_else_outlives_its_tree(world: World) -> None:
+    task_id = world.task()
+    stuck = finish("implementer", "I cannot.", status="blocked")
+    await world.do(stuck, task_id)
+    tree = world.tree(task_id)
+    (Path(tree.path) / "half.py").write_text("x", encoding="utf-8")
+    await commit_all(Path(tree.path), "half")
+    cleaned = await clean(world.store, world.place, everything=True)
+    assert task_id in cleaned.removed
+    assert git(world.root, "show", f"{tree.branch}:half.py") == "x"
+
+
+async def test_a_branch_that_was_deleted_loses_no_commit(world: World) -> None:
+    task_id, asked = world.task(), []
+
+    def pressed() -> bool:
+        asked.append(1)
+        return len(asked) == 2
+
+    assert (await world.do(AT_ONCE, task_id, pressed=pressed)).status == "interrupted"
+    tree = world.tree(task_id)
+    git(world.root, "worktree", "remove", "--force", tree.path)
+    git(world.root, "branch", "-D", tree.branch)
+    assert (await world.do(AT_ONCE, task_id)).status == "done"
+    assert world.steps(task_id)[-2] == ("merge", "merged")
+    assert "a + b" in world.show("calc.py")
+
+
+async def test_a_branch_that_is_gone_for_good_blocks_its_task(world: World) -> None:
+    task_id, asked = world.task(), []
+
+    def pressed() -> bool:
+        asked.append(1)
+        return len(asked) == 2
+
+    await world.do(AT_ONCE, task_id, pressed=pressed)
+    tree = world.tree(task_id)
+    git(world.root, "worktree", "remove", "--force", tree.path)
+    git(world.root, "branch", "-D", tree.branch)
+    git(world.root, "reflog", "expire", "--expire=now", "--all")
+    git(world.root, "gc", "--quiet", "--prune=now")
+    ended = await world.do(AT_ONCE, task_id)
+    assert (ended.status, "was deleted" in ended.reason) == ("blocked", True)
+
+
+async def test_a_blocked_task_that_can_go_on_begins_a_new_run_in_its_tree(world: World) -> None:
+    task_id = world.task()
+    stuck = finish("implementer", "I cannot.", status="blocked")
+    assert (await world.do(stuck, task_id)).status == "blocked"
+    path = world.tree(task_id).path
+    world.store.write_now(lambda tx: service.resolve_blocker(tx, task_id, by="person"))
+    ended = await world.do(AT_ONCE, task_id)
+    assert ended.status == "done"
+    assert len(world.rows("task.run.started")) == 2
+    assert world.tree(task_id).path == path
+    assert world.store.read_now(rows.listed)[1].status == "merged"
+
+
+async def test_what_runs_in_a_tree_moves_no_branch_of_the_person(world: World) -> None:
+    made = await tree_of(world, world.task())
+    ground = await stand_on(Path(made.path), environment=dict(os.environ))
+    head = git(world.root, "rev-parse", "main")
+    other = git(world.root, "commit-tree", "-m", "other", f"{head}^{{tree}}")
+
+    async def confined(*words: str) -> bool:
+        argv = ground.sandbox.wrapped(words, ground.root, ground.environment)
+        env = {**ground.environment, "HOME": str(world.folder)}
+        return (await run_program(argv, cwd=ground.root, timeout_s=60, env=env)).ok
+
+    assert await confined("git", "commit", "--quiet", "--allow-empty", "-m", "mine")
+    assert git(world.root, "log", "-1", "--format=%s", made.branch) == "mine"
+    moved = await confined("git", "update-ref", "refs/heads/main", other)
+    assert moved != ground.sandbox.works
+    assert not ground.sandbox.works or git(world.root, "rev-parse", "main") == head

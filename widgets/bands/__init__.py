@@ -1,0 +1,1 @@
+"""The context pane: bands, facts, profile changes."""

@@ -1,0 +1,322 @@
+"""The facts behind a packet: a list that stays quick with 50,000 rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from textual import events
+from textual.binding import Binding
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
+
+from widgets.text.numerals import tokens
+from widgets.text.tone import ACCENT, BAD, CURSOR, DIM, GOOD, STRONG, WARN, line
+from widgets.views import FactView, Fate
+
+Order = Literal["given", "utility", "tokens"]
+
+SIGNS: dict[Fate, tuple[str, str]] = {
+    "kept": ("✔", GOOD),
+    "shortened": ("≈", WARN),
+    "dropped": ("✗", BAD),
+    "added": ("+", GOOD),
+    "removed": ("−", BAD),
+    "changed": ("~", WARN),
+}
+_HEAD = 1
+_ONE = 1_000_000
+_WORTH_CELLS = 6
+_TOKEN_CELLS = 6
+_LEVEL_CELLS = 9
+_WHY_MOST = 56
+_SOURCE_LEAST = 16
+_ORIGIN_LEAST = 18
+_GAP = "  "
+
+
+class FactList(ScrollView, can_focus=True):
+    """Draw facts one line each, below a line of column names; only what is seen is drawn.
+
+    ``u`` and ``t`` sort by utility and tokens (again: the other way round), ``o`` puts them in the
+    order in which they were given. Columns that nothing fills are left out; narrow panes lose the
+    provenance first. Provenance is asked for, for the rows that are seen, with :class:`Wanted`.
+    """
+
+    DEFAULT_CSS = """
+    FactList { height: 1fr; width: 1fr; overflow-x: hidden; text-wrap: nowrap; }
+    """
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("j,down", "move(1)", "next", show=False),
+        Binding("k,up", "move(-1)", "previous", show=False),
+        Binding("pagedown,space", "page(1)", "page down", show=False),
+        Binding("pageup", "page(-1)", "page up", show=False),
+        Binding("home,g", "edge(0)", "first", show=False),
+        Binding("end,G", "edge(-1)", "last", show=False),
+        Binding("u", "sort('utility')", "by utility", show=False),
+        Binding("t", "sort('tokens')", "by tokens", show=False),
+        Binding("o", "sort('given')", "in order", show=False),
+        Binding("enter", "open", "read", show=False),
+        Binding("p", "pin", "pin or unpin", show=False),
+    ]
+
+    cursor: reactive[int] = reactive(0)
+
+    @dataclass
+    class Opened(Message):
+        """The person wants to read a fact."""
+
+        key: str
+
+    @dataclass
+    class PinWanted(Message):
+        """The person wants the fact pinned, or not any more."""
+
+        key: str
+        pinned: bool
+
+    @dataclass
+    class Wanted(Message):
+        """These rows are seen and their provenance is not known."""
+
+        keys: tuple[str, ...]
+
+    def __init__(self, rows: Sequence[FactView] = (), *, empty: str = "No facts.") -> None:
+        super().__init__()
+        self._rows: list[FactView] = list(rows)
+        self._words: list[str] | None = None
+        self._shown: list[int] = list(range(len(rows)))
+        self._filter = ""
+        self._empty = empty
+        self._origins: dict[str, str] = {}
+        self._asked: set[str] = set()
+        self.order: Order = "given"
+        self.descending = True
+
+    def on_mount(self) -> None:
+        self._arrange()
+
+    @property
+    def rows(self) -> Sequence[FactView]:
+        """All rows, in the order given."""
+        return self._rows
+
+    @property
+    def count(self) -> int:
+        """Rows that the filter leaves."""
+        return len(self._shown)
+
+    @property
+    def at_cursor(self) -> FactView | None:
+        """The row under the cursor."""
+        return self._rows[self._shown[self.cursor]] if self.cursor < len(self._shown) else None
+
+    def show(self, rows: Sequence[FactView], *, empty: str = "") -> None:
+        """Replace the rows, and with ``empty`` the words for none; filter and order stay."""
+        self._rows, self._words = list(rows), None
+        self._empty = empty or self._empty
+        self._arrange()
+
+    def filter(self, typed: str) -> None:
+        """Show only rows that have every word of ``typed`` in source, fate, level or why."""
+        self._filter = typed
+        self._arrange()
+
+    def provide(self, origins: Mapping[str, str]) -> None:
+        """What was :class:`Wanted`: provenance in words, by key."""
+        self._origins.update(origins)
+        self.refresh()
+
+    def set_pinned(self, key: str, pinned: bool) -> None:
+        """Draw the row of ``key`` as pinned or not."""
+        for place, row in enumerate(self._rows):
+            if row.key == key:
+                self._rows[place] = replace(row, pinned=pinned)
+        self.refresh()
+
+    def watch_cursor(self) -> None:
+        top, height = self.cursor, self.content_size.height - _HEAD
+        if top < self.scroll_offset.y:
+            self.scroll_to(y=top, animate=False)
+        elif height > 0 and top >= self.scroll_offset.y + height:
+            self.scroll_to(y=top - height + 1, animate=False)
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._want()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """More rows may be seen."""
+        del event
+        self._want()
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor by ``step`` rows."""
+        self.cursor = max(0, min(self.cursor + step, len(self._shown) - 1))
+
+    def action_page(self, way: int) -> None:
+        """Move the cursor by a page."""
+        self.action_move(way * max(1, self.content_size.height - _HEAD - 1))
+
+    def action_edge(self, place: int) -> None:
+        """Move the cursor to the first (0) or last (-1) row."""
+        self.cursor = 0 if place == 0 else max(0, len(self._shown) - 1)
+
+    def action_sort(self, order: Order) -> None:
+        """Sort by ``order``; again: the other way round."""
+        self.descending = not self.descending if order == self.order else True
+        self.order = order
+        self._arrange()
+
+    def action_open(self) -> None:
+        """Ask to read the fact under the cursor."""
+        if (row := self.at_cursor) is not None:
+            self.post_message(self.Opened(row.key))
+
+    def action_pin(self) -> None:
+        """Ask to pin the fact under the cursor, or to unpin it."""
+        if (row := self.at_cursor) is not None:
+            self.post_message(self.PinWanted(row.key, not row.pinned))
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on the row that was clicked."""
+        place = event.y - self.gutter.top - _HEAD + self.scroll_offset.y
+        if event.y - self.gutter.top >= _HEAD and 0 <= place < len(self._shown):
+            self.cursor = place
+
+    def _arrange(self) -> None:
+        rows, shown = self._rows, list(range(len(self._rows)))
+        typed = self._filter.casefold().split()
+        if typed:
+            if self._words is None:
+                self._words = [
+                    f"{row.source_ref} {row.fate} {row.level} {row.why}".casefold() for row in rows
+                ]
+            words = self._words
+            shown = [place for place in shown if all(word in words[place] for word in typed)]
+        if self.order == "utility":
+            shown.sort(key=lambda place: rows[place].utility or 0, reverse=self.descending)
+        elif self.order == "tokens":
+            shown.sort(key=lambda place: rows[place].tokens, reverse=self.descending)
+        elif not self.descending:
+            shown.reverse()
+        self._shown = shown
+        self.virtual_size = Size(0, _HEAD + max(1, len(shown)))
+        self.cursor = 0
+        self.scroll_to(y=0, animate=False)
+        self.refresh()
+        self._want()
+
+    def _want(self) -> None:
+        first, height = round(self.scroll_y), self.content_size.height
+        seen = [self._rows[place].key for place in self._shown[first : first + height]]
+        unknown = tuple(key for key in seen if key not in self._asked)
+        if unknown and self.is_attached:
+            self._asked.update(unknown)
+            self.post_message(self.Wanted(unknown))
+
+    def render_line(self, y: int) -> Strip:
+        width = self.content_size.width
+        if width < 1:
+            return Strip.blank(0)
+        content = self._content(y, width).truncate(width, ellipsis=True)
+        return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
+
+    def _content(self, y: int, width: int) -> Content:
+        if not self._shown:
+            nothing = self._empty if not self._rows else "No row has all these words."
+            return line((nothing, DIM)) if y == 0 else Content("")
+        columns = self._columns(width)
+        if y < _HEAD:
+            return columns.head(self.order, self.descending)
+        place = y - _HEAD + self.scroll_offset.y
+        if place >= len(self._shown):
+            return Content("")
+        row = self._rows[self._shown[place]]
+        drawn = columns.draw(row, self._origins.get(row.key, ""))
+        if place == self.cursor:
+            drawn = drawn.pad_right(max(0, width - drawn.cell_length)).stylize(CURSOR)
+        return drawn
+
+    def _columns(self, width: int) -> _Columns:
+        # What is seen decides: a look at 50,000 rows for every line would be felt.
+        first = self.scroll_offset.y
+        seen = [
+            self._rows[place] for place in self._shown[first : first + self.content_size.height]
+        ]
+        why = min(_WHY_MOST, max((line(row.why).cell_length for row in seen), default=0))
+        return _Columns.fit(width, max(why, 3), worth=self._rows[0].utility is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The widths of the columns of one drawing: 0 leaves a column out."""
+
+    worth: int
+    level: int
+    source: int
+    why: int
+    origin: int
+
+    @classmethod
+    def fit(cls, width: int, why: int, *, worth: bool) -> _Columns:
+        worth_cells = _WORTH_CELLS + 2 if worth else 0
+        room = width - 4 - worth_cells - _TOKEN_CELLS - 2
+        # Why is said in full before a level, and before a source in full.
+        why = max(3, min(why, room - 2 - _SOURCE_LEAST))
+        room -= why + 2
+        level = _LEVEL_CELLS
+        if room - level - 2 < _SOURCE_LEAST:
+            level = 0
+        room -= level + 2 if level else 0
+        if room < _SOURCE_LEAST:
+            return cls(worth_cells, 0, max(1, room + why + 2), 0, 0)
+        origin = room * 2 // 5
+        if origin < _ORIGIN_LEAST:
+            origin = 0
+        return cls(worth_cells, level, room - (origin + 2 if origin else 0), why, origin)
+
+    def head(self, order: Order, descending: bool) -> Content:
+        arrow = "▾" if descending else "▴"
+        worth = "UTIL" + (arrow if order == "utility" else "")
+        cost = "TOK" + (arrow if order == "tokens" else "")
+        cells = ["    "]
+        if self.worth:
+            cells.append(f"{worth:>{_WORTH_CELLS}}{_GAP}")
+        cells.append(f"{cost:>{_TOKEN_CELLS}}{_GAP}")
+        if self.level:
+            cells.append(f"{'LEVEL':<{self.level}}{_GAP}")
+        cells.append(f"{'SOURCE'[: self.source]:<{self.source}}")
+        if self.why:
+            cells.append(f"{_GAP}{'WHY':<{self.why}}")
+        if self.origin:
+            cells.append(f"{_GAP}PROVENANCE")
+        return line(("".join(cells), DIM))
+
+    def draw(self, row: FactView, origin: str) -> Content:
+        sign, style = SIGNS[row.fate]
+        parts: list[Content] = [line((sign, style), " ", ("◆ " if row.pinned else "  ", ACCENT))]
+        quiet = DIM if row.fate in ("dropped", "removed") else ""
+        if self.worth:
+            worth = "" if row.utility is None else f"{row.utility / _ONE:.3f}"
+            parts.append(line((f"{worth:>{_WORTH_CELLS}}{_GAP}", quiet)))
+        parts.append(line((f"{tokens(row.tokens):>{_TOKEN_CELLS}}{_GAP}", quiet or STRONG)))
+        if self.level:
+            parts += [_cell(row.level or "–", self.level, DIM), Content(_GAP)]
+        parts.append(_cell(row.source_ref, self.source, quiet))
+        if self.why:
+            parts += [Content(_GAP), _cell(row.why, self.why, style if quiet else DIM)]
+        if self.origin:
+            parts += [Content(_GAP), line((origin, DIM)).truncate(self.origin, ellipsis=True)]
+        return Content("").join(parts)
+
+
+def _cell(text: str, cells: int, style: str) -> Content:
+    return line((text, style)).truncate(cells, ellipsis=True, pad=True)

@@ -1,0 +1,300 @@
+"""The conversation: what was said and done, as blocks that stream, freeze and scroll."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from textual import events
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.geometry import Region
+from textual.message import Message
+from textual.widget import Widget
+
+from widgets.conversation.scrollback import History
+from widgets.conversation.turn import Turn, turn
+from widgets.views import TurnView
+
+LIVE = 20
+"""How many of the newest turns are widgets with rendered Markdown."""
+
+_LIVE_MOST = 80
+_STRIDE = 600
+
+
+class Conversation(VerticalScroll, can_focus=True):
+    """Show turns by key; keep to the bottom until the reader scrolls away from it.
+
+    The newest turns are widgets, older ones lines of one :class:`History`. While the reader is
+    scrolled up nothing moves; the border says how much is new below. With the pane focused, j and k
+    move over the blocks and y copies one: :class:`Copied` carries its text as it came.
+    """
+
+    DEFAULT_CSS = """
+    Conversation { padding: 0 1; scrollbar-size-vertical: 1; }
+    """
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("j", "move(1)", "next block", show=False),
+        Binding("k", "move(-1)", "previous block", show=False),
+        Binding("g,home", "top", "first", show=False),
+        Binding("G,end", "bottom", "last", show=False),
+        Binding("y", "copy", "copy block", show=False),
+        Binding("escape", "unmark", "leave the blocks", show=False),
+    ]
+
+    @dataclass
+    class Copied(Message):
+        """The person copies a block: its text, uncleaned."""
+
+        text: str
+
+    def __init__(
+        self,
+        turns: Sequence[TurnView] = (),
+        *,
+        id: str | None = None,  # noqa: A002 -- Textual's name for it
+        classes: str | None = None,
+    ) -> None:
+        self._history = History()
+        super().__init__(self._history, id=id, classes=classes)
+        self._order: list[str] = []
+        self._place: dict[str, int] = {}
+        self._frozen: list[TurnView] = []
+        self._live: list[Turn] = []
+        self._cursor: int | None = None
+        self._unseen = 0
+        self._following = True
+        self._initial = tuple(turns)
+
+    def on_mount(self) -> None:
+        self.border_title = Content("Conversation")
+        if self._initial:
+            self.show(self._initial)
+
+    @property
+    def following(self) -> bool:
+        """True while the newest line is in view and kept there."""
+        return self._following
+
+    @property
+    def turns(self) -> tuple[TurnView, ...]:
+        """All turns, oldest first."""
+        return (*self._frozen, *(_now(live) for live in self._live))
+
+    def show(self, turns: Sequence[TurnView]) -> None:
+        """Show exactly ``turns``, oldest first, from the bottom."""
+        turns = tuple({view.key: view for view in turns}.values())
+        split = max(0, len(turns) - LIVE)
+        self._order = [view.key for view in turns]
+        self._place = {key: place for place, key in enumerate(self._order)}
+        self._frozen = list(turns[:split])
+        self._cursor = None
+        self._unseen = 0
+        with self.app.batch_update():
+            for old in self._live:
+                old.remove()
+            self._history.fill(self._frozen)
+            self._live = [turn(view) for view in turns[split:]]
+            if self._live and not split:
+                self._live[0].add_class("-first")
+            self.mount_all(self._live)
+        self._say_unseen()
+        self._following = True
+        self._hold_bottom()
+
+    def upsert(self, view: TurnView) -> None:
+        """Add the turn, or draw a later state of the one with its key."""
+        place = self._place.get(view.key)
+        if place is None:
+            self._add(view)
+        elif place < len(self._frozen):
+            self._frozen[place] = view
+            self._history.replace(place, view)
+        else:
+            self._live[place - len(self._frozen)].show(view)
+
+    def append_text(self, key: str, fragment: str) -> None:
+        """Add a fragment of streamed text to the turn ``key``, which begins if it is new."""
+        place = self._place.get(key)
+        if place is None:
+            self._add(TurnView(key=key, role="agent", text=fragment, streaming=True))
+        elif place < len(self._frozen):
+            old = self._frozen[place]
+            self.upsert(replace(old, text=old.text + fragment))
+        else:
+            self._live[place - len(self._frozen)].append(fragment)
+
+    def _add(self, view: TurnView) -> None:
+        following = self.following
+        self._place[view.key] = len(self._order)
+        self._order.append(view.key)
+        made = turn(view)
+        made.set_class(len(self._order) == 1, "-first")
+        self._live.append(made)
+        self.mount(made)
+        if not following:
+            self._unseen += 1
+            self._say_unseen()
+        if len(self._live) > (LIVE if following else _LIVE_MOST):
+            self._freeze(len(self._live) - LIVE, following)
+
+    def _freeze(self, count: int, following: bool) -> None:
+        """Turn the ``count`` oldest live turns into lines."""
+        while count and any(live.view.streaming for live in self._live[:count]):
+            count -= 1
+        if not count:
+            return
+        old, self._live = self._live[:count], self._live[count:]
+        views = [_now(live) for live in old]
+        above = [live for live in old if live.virtual_region.bottom <= self.scroll_offset.y]
+        # Measured before the lines are added: the live turns begin where the history ends.
+        before = above[-1].virtual_region.bottom - self._history.lines if above else 0
+        with self.app.batch_update():
+            for live in old:
+                live.remove()
+            heights = self._history.extend(views)
+        self._frozen += views
+        if not following and above:
+            self._shift(sum(heights[: len(above)]) - before)
+
+    def _shift(self, lines: int) -> None:
+        """Keep the lines in view where they are after ``lines`` were added above them."""
+        if lines:
+            # Set before the layout, so that no frame is painted with the lines elsewhere.
+            target = self.scroll_offset.y + lines
+            self.set_scroll(None, target)
+            self.set_reactive(Widget.scroll_target_y, target)
+            self.call_after_refresh(self._move_scrollbar)
+
+    def _move_scrollbar(self) -> None:
+        self.vertical_scrollbar.position = self.scroll_y
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if new_value < old_value or new_value >= self.max_scroll_y:
+            self._following = new_value >= self.max_scroll_y
+        if self._unseen and self._following:
+            self._unseen = 0
+            self._say_unseen()
+        if new_value < old_value and new_value < self.size.height and self._history.more:
+            self._shift(self._history.older())
+
+    def action_page_up(self) -> None:
+        """Scroll up by a page, at once: a long conversation is no place for animation."""
+        self.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        """Scroll down by a page, at once."""
+        self.scroll_page_down(animate=False)
+
+    def action_scroll_up(self) -> None:
+        """Scroll up by a line, at once."""
+        self.scroll_up(animate=False)
+
+    def action_scroll_down(self) -> None:
+        """Scroll down by a line, at once."""
+        self.scroll_down(animate=False)
+
+    def watch_virtual_size(self) -> None:
+        self._hold_bottom()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Keep the newest line in view when the pane changes its size."""
+        del event
+        self._hold_bottom()
+
+    def _hold_bottom(self) -> None:
+        # Textual's anchor pins short content to the bottom edge; a page begins at the top.
+        full = self.virtual_size.height > self.size.height > 0
+        if self._following and full:
+            self.anchor()
+        elif self.is_anchored and not full:
+            self.anchor(False)
+            self.scroll_home(animate=False, force=True, immediate=True)
+
+    def _say_unseen(self) -> None:
+        self.border_subtitle = Content(f"↓ {self._unseen} new") if self._unseen else None
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor by ``step`` blocks; the first move marks the lowest in view."""
+        if self._order:
+            last = len(self._order) - 1
+            place = self._lowest() if self._cursor is None else self._cursor + step
+            self._mark(max(0, min(place, last)))
+
+    def _lowest(self) -> int:
+        """The block on the last line in view."""
+        bottom = self.scroll_offset.y + self.size.height - 1
+        if bottom < self._history.lines:
+            return self._history.at(bottom)
+        tops = [live.virtual_region.y for live in self._live]
+        return len(self._frozen) + max(0, sum(1 for top in tops if top <= bottom) - 1)
+
+    def action_top(self) -> None:
+        """Go to the first block; what is not laid out yet is laid out piece by piece."""
+        if self._order:
+            self.run_worker(self._to_top(), group="top", exclusive=True)
+
+    async def _to_top(self) -> None:
+        while self._history.more:
+            self._history.older(_STRIDE)
+            await asyncio.sleep(0)
+        self._mark(0)
+        self.scroll_home(animate=False, force=True)
+
+    def action_bottom(self) -> None:
+        """Go to the newest block and stay at the bottom."""
+        self.workers.cancel_group(self, "top")
+        self._mark(None)
+        self._following = True
+        self._hold_bottom()
+
+    def action_unmark(self) -> None:
+        """Take the cursor off the blocks; Escape means something else when there is none."""
+        self._mark(None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let Escape through to the application when no block is marked."""
+        return self._cursor is not None if action == "unmark" else True
+
+    def action_copy(self) -> None:
+        """Copy the marked block, or the newest."""
+        if self._order:
+            place = len(self._order) - 1 if self._cursor is None else self._cursor
+            self.post_message(self.Copied(_as_text(self.turns[place])))
+
+    def on_blur(self, event: events.Blur) -> None:
+        """Take the cursor off when the pane loses the focus."""
+        del event
+        self._mark(None)
+
+    def _mark(self, place: int | None) -> None:
+        self._cursor = place
+        split = len(self._frozen)
+        self._history.mark(place if place is not None and place < split else None)
+        for index, live in enumerate(self._live):
+            live.set_class(place == split + index, "-marked")
+        if place is None:
+            return
+        if place < split:
+            top, height = self._history.where(place)
+            self.scroll_to_region(
+                Region(0, top, self.size.width, height), animate=False, top=False, force=True
+            )
+        else:
+            self.scroll_to_widget(self._live[place - split], animate=False, force=True)
+
+
+def _now(live: Turn) -> TurnView:
+    """The view of a live turn with the text that has come so far."""
+    return live.view if live.text == live.view.text else replace(live.view, text=live.text)
+
+
+def _as_text(view: TurnView) -> str:
+    lines = [
+        " ".join(part for part in (line.sign, line.text, line.right) if part) for line in view.lines
+    ]
+    return "\n".join([*([view.text] if view.text else []), *lines])

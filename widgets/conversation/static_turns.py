@@ -1,0 +1,188 @@
+"""Turns drawn as lines: what a turn looks like without a widget of its own.
+
+Old turns of a conversation are only read. Here their Markdown is drawn cheaply, line by line, with
+the same look as the live widgets: no parser, no layout, one list of lines per turn and width.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from textual.content import Content
+
+from widgets.text.clean import clean
+from widgets.text.tone import ACCENT, BAD, CODE, DIM, GOOD, RULE, STRONG, WARN, line, tone
+from widgets.views import LineView, TurnView
+
+_FENCE = re.compile(r"\s{0,3}(```|~~~)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*)")
+_ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,9}[.)]))\s+(.*)")
+_QUOTE = re.compile(r"\s{0,3}>\s?(.*)")
+_INLINE = re.compile(r"\*\*(?P<strong>[^*\n]+)\*\*|`(?P<code>[^`\n]+)`")
+_LEAST = 8
+
+
+def label(turn: TurnView) -> Content | None:
+    """The first line of a turn: who speaks. None for turns that have no speaker."""
+    if turn.role == "person":
+        return line(("you", ACCENT))
+    if turn.role == "agent":
+        state = "writing…" if turn.streaming else "interrupted" if turn.interrupted else ""
+        parts = [
+            ("agent", GOOD),
+            *([("  " + state, DIM if turn.streaming else WARN)] * bool(state)),
+        ]
+        return line(*parts)
+    if turn.role == "error":
+        return line(("✗ error", BAD))
+    return None
+
+
+def rule(text: str, width: int) -> Content:
+    """A rule across the pane with ``text`` as its label."""
+    name = line(("─ ", RULE), (text, DIM), " ").truncate(width, ellipsis=True)
+    return Content.assemble(name, line(("─" * (width - name.cell_length), RULE)))
+
+
+def details(lines: Sequence[LineView], width: int) -> list[Content]:
+    """Draw the indented lines of a turn: sign, text, and what stands at the right."""
+    drawn: list[Content] = []
+    for view in lines:
+        style = tone(view.tone)
+        sign = line("  ", (view.sign or "·", style), " ")
+        indent = sign.cell_length
+        right = line((view.right, style))
+        room = max(_LEAST, width - indent)
+        body = line((view.text, DIM if view.tone == "dim" else ""))
+        fits = body.cell_length + right.cell_length + 2 <= room
+        for place, piece in enumerate(body.wrap(room) or [Content("")]):
+            row = Content.assemble(sign if place == 0 else " " * indent, piece)
+            if place == 0 and fits and right:
+                row = row.pad_right(width - row.cell_length - right.cell_length)
+                row = Content.assemble(row, right)
+            drawn.append(row)
+        if right and not fits:
+            drawn += [Content.assemble(" " * indent, piece) for piece in right.wrap(room)]
+    return drawn
+
+
+def draw(turn: TurnView, width: int, *, first: bool = False) -> list[Content]:
+    """Draw a whole turn in ``width`` cells, after a blank line unless it is the ``first``."""
+    width = max(_LEAST, width)
+    if turn.role == "wave":
+        drawn = [rule(turn.text, width)]
+    else:
+        speaker = label(turn)
+        drawn = [] if speaker is None else [speaker]
+        if turn.text and turn.role == "agent":
+            drawn += markdown(turn.text, width)
+        elif turn.text and turn.role != "note":
+            drawn += plain(turn.text, width)
+    if turn.lines:
+        if turn.role in ("person", "agent", "error") and turn.text:
+            drawn.append(Content(""))
+        drawn += details(turn.lines, width)
+    if drawn and turn.role != "note" and not first:
+        drawn.insert(0, Content(""))
+    return drawn
+
+
+def plain(text: str, width: int) -> list[Content]:
+    """Draw text as it stands, wrapped."""
+    return [piece for row in clean(text).split("\n") for piece in Content(row).wrap(width)]
+
+
+def markdown(text: str, width: int) -> list[Content]:
+    """Draw Markdown for reading: headings, lists, quotes, code, bold. Nothing is left out."""
+    drawn: list[Content] = []
+    for kind, row in _rows(clean(text)):
+        if kind == "blank":
+            if drawn and drawn[-1].plain:
+                drawn.append(Content(""))
+        elif kind == "code":
+            drawn += [
+                Content.assemble(
+                    "  ", piece.pad_right(max(0, width - 2 - piece.cell_length))
+                ).stylize(CODE)
+                for piece in Content(row).fold(max(2, width - 2))
+            ]
+        elif kind == "heading":
+            drawn += Content.styled(row, STRONG).wrap(width)
+        elif kind == "item":
+            drawn += _item(row, width)
+        elif kind == "quote":
+            drawn += [
+                Content.assemble(("▌ ", RULE), piece)
+                for piece in _inline(row).wrap(max(_LEAST, width - 2))
+            ]
+        else:
+            drawn += _inline(row).wrap(width)
+    while drawn and not drawn[-1].plain.strip():
+        drawn.pop()
+    return drawn
+
+
+def _rows(text: str) -> Iterator[tuple[str, str]]:
+    """Split Markdown into rows by kind; the lines of one paragraph are joined."""
+    paragraph: list[str] = []
+    fence = ""
+    for row in text.split("\n"):
+        opened = _FENCE.match(row)
+        kind = "text"
+        if fence:
+            if opened and row.strip() == fence:
+                fence = ""
+                continue
+            yield "code", row
+            continue
+        if opened:
+            fence, kind = opened[1], "fence"
+        elif not row.strip():
+            kind = "blank"
+        elif found := _HEADING.match(row):
+            kind, row = "heading", found[1]
+        elif _ITEM.match(row):
+            kind = "item"
+        elif found := _QUOTE.match(row):
+            kind, row = "quote", found[1]
+        elif row.lstrip().startswith("|"):
+            kind = "table"
+        if kind == "text":
+            paragraph.append(row.strip())
+            continue
+        if paragraph:
+            yield "text", " ".join(paragraph)
+            paragraph.clear()
+        if kind == "fence":
+            if (info := row.strip().lstrip("`~").strip()) and not info.isalnum():
+                yield "code", info
+        else:
+            yield kind, row
+    if paragraph:
+        yield "text", " ".join(paragraph)
+
+
+def _item(row: str, width: int) -> list[Content]:
+    found = _ITEM.match(row)
+    assert found is not None  # noqa: S101 -- the kind was decided by this very pattern
+    indent, bullet, number, text = found.groups()
+    mark = "• " if bullet else f"{number} "
+    margin = min(len(indent), width // 3)
+    room = max(_LEAST, width - margin - len(mark))
+    return [
+        Content.assemble(" " * margin, mark if place == 0 else " " * len(mark), piece)
+        for place, piece in enumerate(_inline(text).wrap(room))
+    ]
+
+
+def _inline(row: str) -> Content:
+    parts: list[str | tuple[str, str]] = []
+    at = 0
+    for found in _INLINE.finditer(row):
+        parts.append(row[at : found.start()])
+        strong = found["strong"]
+        parts.append((strong, STRONG) if strong is not None else (found["code"], CODE))
+        at = found.end()
+    parts.append(row[at:])
+    return line(*(part for part in parts if part))

@@ -1,0 +1,215 @@
+"""The newest turns of a conversation as widgets: one that writes Markdown, one for all the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.geometry import Size
+from textual.widget import Widget
+
+from widgets.conversation.static_turns import details, draw, label
+from widgets.text.clean import StreamCleaner
+from widgets.views import TurnView
+
+if TYPE_CHECKING:
+    from widgets.conversation.markdown import SafeMarkdown
+
+LONG = 40_000
+"""Characters above which a finished turn is drawn as plain lines: a widget per block is too many."""
+
+_FRAME = 0.07
+_REST = 3
+
+
+def _body() -> SafeMarkdown:
+    from widgets.conversation.markdown import SafeMarkdown  # late: an empty screen shows none
+
+    return SafeMarkdown()
+
+
+class Rows(Widget):
+    """Lines that are laid out for a width, and as many as there are."""
+
+    DEFAULT_CSS = "Rows { height: auto; width: 1fr; text-wrap: nowrap; }"
+
+    def rows(self, width: int) -> list[Content]:
+        """Lay the lines out for ``width`` cells."""
+        raise NotImplementedError
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self.rows(width))
+
+    def render(self) -> Content:
+        return Content("\n").join(self.rows(self.content_size.width))
+
+
+class Card(Rows):
+    """A turn that is not written while one watches: the person's words, waves, notes, errors."""
+
+    DEFAULT_CSS = """
+    Card { margin: 1 0 0 0; }
+    Card.-first, Card.-note { margin: 0; }
+    """
+
+    def __init__(self, view: TurnView) -> None:
+        super().__init__(classes="-note" if view.role == "note" else None)
+        self.view = view
+
+    @property
+    def text(self) -> str:
+        """The text of the turn, as it came."""
+        return self.view.text
+
+    def show(self, view: TurnView) -> None:
+        """Draw ``view``, a later state of the same turn."""
+        if view != self.view:
+            self.view = view
+            self.refresh(layout=True)
+
+    def append(self, fragment: str) -> None:
+        """Add a fragment of text."""
+        self.show(replace(self.view, text=self.view.text + fragment))
+
+    def rows(self, width: int) -> list[Content]:
+        return draw(self.view, max(1, width), first=True)
+
+
+class Answer(Vertical):
+    """A turn of the agent, rendered as Markdown; :meth:`append` lets it grow in place."""
+
+    DEFAULT_CSS = """
+    Answer { height: auto; width: 1fr; margin: 1 0 0 0; }
+    Answer.-first { margin: 0; }
+    """
+
+    def __init__(self, view: TurnView) -> None:
+        super().__init__()
+        self.view = view
+        self._fed = ""
+        self._cleaner = StreamCleaner()
+        self._waiting: list[str] = []
+        self._pumping = False
+        self._ready = False
+        self._body = _body()
+
+    @property
+    def text(self) -> str:
+        """The text of the turn as it stands now, as it came."""
+        return self._fed if self._ready else self.view.text
+
+    def compose(self) -> ComposeResult:
+        yield AnswerHead(self.view)
+        yield self._body
+        yield AnswerLines(self.view)
+
+    def on_mount(self) -> None:
+        self._ready = True
+        self.show(self.view)
+
+    def show(self, view: TurnView) -> None:
+        """Draw ``view``, a later state of the same turn. Text that only grew is only added to."""
+        self.view = view
+        if not self._ready:
+            return
+        self.query_one(AnswerHead).show(view)
+        self.query_one(AnswerLines).show(view)
+        if view.text.startswith(self._fed):
+            self._feed(view.text[len(self._fed) :])
+        elif not (view.streaming and self._fed.startswith(view.text)):
+            self._rewrite(view.text)
+
+    def append(self, fragment: str) -> None:
+        """Add a fragment of streamed text."""
+        if self._ready:
+            self._feed(fragment)
+        else:
+            self.view = replace(self.view, text=self.view.text + fragment)
+
+    def _feed(self, fragment: str) -> None:
+        self._fed += fragment
+        shown = self._cleaner.feed(fragment)
+        if shown:
+            self._waiting.append(shown)
+            self._pump()
+
+    def _rewrite(self, text: str) -> None:
+        # Markdown's update() followed by append() loses an open code fence: start from nothing.
+        old, self._body = self._body, _body()
+        self._fed = ""
+        self._cleaner = StreamCleaner()
+        self._waiting.clear()
+        self.mount(self._body, after=old)
+        old.remove()
+        self._feed(text)
+
+    def _pump(self) -> None:
+        if not self._pumping:
+            self._pumping = True
+            self.run_worker(self._write(), group="stream")
+
+    async def _write(self) -> None:
+        """Write what is waiting, at most once a frame: many fragments become one update."""
+        now = asyncio.get_running_loop().time
+        try:
+            while self._waiting:
+                text = "".join(self._waiting)
+                self._waiting.clear()
+                begun = now()
+                await self._body.append(text)
+                # A long block costs more each time it grows: it then grows less often.
+                if self.view.streaming:
+                    await asyncio.sleep(max(_FRAME, _REST * (now() - begun)))
+        finally:
+            self._pumping = False
+
+
+Turn = Answer | Card
+"""A live turn."""
+
+
+def turn(view: TurnView) -> Turn:
+    """Make the widget for ``view``."""
+    if view.role == "agent" and (view.streaming or len(view.text) <= LONG):
+        return Answer(view)
+    return Card(view)
+
+
+class AnswerHead(Rows):
+    """Who speaks, and whether they still do."""
+
+    def __init__(self, view: TurnView) -> None:
+        super().__init__()
+        self._view = view
+
+    def show(self, view: TurnView) -> None:
+        """Draw the head of ``view``."""
+        self._view = view
+        self.refresh()
+
+    def rows(self, width: int) -> list[Content]:
+        return [label(self._view) or Content("")]
+
+
+class AnswerLines(Rows):
+    """The indented lines below the words."""
+
+    def __init__(self, view: TurnView) -> None:
+        super().__init__()
+        self._view = view
+        self.display = bool(view.lines)
+
+    def show(self, view: TurnView) -> None:
+        """Draw the lines of ``view``."""
+        if view.lines != self._view.lines or bool(view.text) != bool(self._view.text):
+            self._view = view
+            self.display = bool(view.lines)
+            self.refresh(layout=True)
+
+    def rows(self, width: int) -> list[Content]:
+        drawn = details(self._view.lines, max(1, width))
+        return [Content(""), *drawn] if drawn and self._view.text else drawn

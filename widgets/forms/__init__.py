@@ -1,0 +1,1 @@
+"""Forms, pick lists and key-value sheets."""

@@ -1,0 +1,190 @@
+"""A form: labelled fields one under the other, filled in from the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
+
+from widgets.text.clean import clean
+from widgets.text.tone import CURSOR, DIM, STRONG, Part, line
+from widgets.work.work_views import FieldView, FormView
+
+
+class Choice(Widget, can_focus=True):
+    """One of a few words; left and right change it."""
+
+    DEFAULT_CSS = "Choice { height: 1; width: 1fr; text-wrap: nowrap; }"
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("left,h", "turn(-1)", "before", show=False),
+        Binding("right,l,space", "turn(1)", "next", show=False),
+    ]
+
+    value: reactive[str] = reactive("")
+
+    def __init__(self, choices: tuple[str, ...], value: str) -> None:
+        super().__init__()
+        self._choices = choices if value in choices or not value else (value, *choices)
+        self.set_reactive(Choice.value, value or (choices[0] if choices else ""))
+
+    def action_turn(self, step: int) -> None:
+        """Choose the next word, or the one before."""
+        if self._choices:
+            known = self.value in self._choices
+            here = self._choices.index(self.value) if known else -max(step, 0)
+            self.value = self._choices[(here + step) % len(self._choices)]
+
+    def on_focus(self) -> None:
+        """The chosen word is marked while the keys go here."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The keys go elsewhere."""
+        self.refresh()
+
+    def render(self) -> Content:
+        parts: list[Part] = []
+        for each in self._choices:
+            chosen = each == self.value
+            parts += [(f"{'●' if chosen else '○'} {each}", self._style(chosen)), "  "]
+        every = line(*parts)
+        if every.cell_length <= self.content_size.width:
+            return every
+        here = self._choices.index(self.value) + 1 if self.value in self._choices else 0
+        return line(
+            ("‹ ", DIM), (self.value, self._style(True)), (" ›", DIM),
+            (f"  {here} of {len(self._choices)}", DIM),
+        )  # fmt: skip
+
+    def _style(self, chosen: bool) -> str:
+        if not chosen:
+            return DIM
+        return f"{STRONG} {CURSOR}" if self.has_focus else STRONG
+
+
+class Form(VerticalScroll, can_focus=False):
+    """Draw a :class:`FormView`. Tab goes from field to field, Enter to the next one.
+
+    What is loaded and pasted is cleaned. :attr:`changed` has only those fields that the person
+    changed: what was not touched keeps its bytes.
+    """
+
+    DEFAULT_CSS = """
+    Form { height: auto; width: 1fr; padding: 0; }
+    Form .label { height: 1; width: 14; text-wrap: nowrap; text-overflow: ellipsis; }
+    Form > .row { height: 1; width: 1fr; }
+    Form > .row.-text { height: auto; margin: 1 0 0 0; }
+    Form Input, Form Choice { width: 1fr; height: 1; border: none; padding: 0; }
+    Form Input:focus { border: none; }
+    Form TextArea { width: 1fr; height: auto; min-height: 3; max-height: 12; border: none;
+        padding: 0 1; }
+    Form TextArea:focus { border: none; }
+    """
+
+    @dataclass
+    class Changed(Message):
+        """Something was typed."""
+
+    def __init__(self, view: FormView) -> None:
+        super().__init__()
+        self.view = view
+        self._fields: dict[str, Widget] = {}
+        self._first: Mapping[str, str] = {}
+
+    def compose(self) -> ComposeResult:
+        self._fields = {each.name: _widget(each) for each in self.view.fields}
+        self._first = self.values
+        for each in self.view.fields:
+            with Horizontal(classes="row -text" if each.kind == "text" else "row"):
+                yield Static(line((each.label, DIM)), classes="label")
+                yield self._fields[each.name]
+
+    def on_mount(self) -> None:
+        for widget in self._fields.values():
+            widget.focus()
+            break
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """What stands in every field."""
+        return {name: _value(widget) for name, widget in self._fields.items()}
+
+    @property
+    def changed(self) -> Mapping[str, str]:
+        """The fields whose value is not what it was at first."""
+        return {name: text for name, text in self.values.items() if text != self._first[name]}
+
+    def fill(self, values: Mapping[str, str]) -> None:
+        """Put values into fields, as if they were typed; names without a field are passed over."""
+        for name, text in values.items():
+            widget = self._fields.get(name)
+            if isinstance(widget, TextArea):
+                widget.load_text(clean(text))
+            elif isinstance(widget, Input | Choice):
+                widget.value = clean(text, newlines=False)
+
+    def turn_to(self, name: str) -> None:
+        """Put the cursor into a field."""
+        if name in self._fields:
+            self._fields[name].focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Keep what would act on the terminal out of the field."""
+        event.stop()
+        if (sound := clean(event.value, newlines=False)) != event.value:
+            event.input.value = sound
+        self.post_message(self.Changed())
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Keep what would act on the terminal out of the field."""
+        event.stop()
+        text = event.text_area.text
+        if (sound := clean(text)) != text:
+            event.text_area.load_text(sound)
+            event.text_area.move_cursor(event.text_area.document.end)
+        self.post_message(self.Changed())
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Go to the next field."""
+        event.stop()
+        self.screen.focus_next()
+
+    def on_key(self, event: events.Key) -> None:
+        """Enter in a choice goes on, too."""
+        if event.key == "enter" and isinstance(self.screen.focused, Choice):
+            event.stop()
+            self.screen.focus_next()
+
+
+def _widget(field: FieldView) -> Widget:
+    if field.kind == "choice":
+        return Choice(
+            tuple(clean(each, newlines=False) for each in field.choices),
+            clean(field.value, newlines=False),
+        )
+    if field.kind == "text":
+        area = TextArea(clean(field.value), soft_wrap=True, highlight_cursor_line=False)
+        area.cursor_blink = False
+        return area
+    made = Input(
+        clean(field.value, newlines=False),
+        placeholder=clean(field.hint, newlines=False),
+        select_on_focus=False,
+    )
+    made.cursor_blink = False
+    return made
+
+
+def _value(widget: Widget) -> str:
+    if isinstance(widget, TextArea):
+        return widget.text
+    return widget.value if isinstance(widget, Input | Choice) else ""

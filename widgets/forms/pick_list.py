@@ -1,0 +1,142 @@
+"""A list to pick from: sessions to resume, task types, turns to rewind to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from widgets.text.clean import clean
+from widgets.text.tone import DIM, line, spread
+
+PickRow = tuple[str, str, str]
+"""One choice: its key, the text to read, a dim hint at the right."""
+
+
+class Pick(Vertical):
+    """A titled list that filters while the person types.
+
+    Every word typed must occur in a row's text or hint, in any order and case. Enter posts
+    :class:`Picked`, Escape :class:`Dismissed`; the application puts it into a modal screen.
+    """
+
+    DEFAULT_CSS = """
+    Pick { height: auto; width: 1fr; max-width: 100; padding: 0 1; }
+    Pick > Input { border: none; height: 1; padding: 0; background: transparent; }
+    Pick > Input:focus { border: none; }
+    Pick > OptionList { height: auto; max-height: 16; border: none; padding: 0;
+        background: transparent; }
+    Pick > OptionList:focus { border: none; }
+    """
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("escape", "dismiss_list", "close", show=False),
+        Binding("down,ctrl+n", "move(1)", "next", show=False, priority=True),
+        Binding("up,ctrl+p", "move(-1)", "previous", show=False, priority=True),
+    ]
+
+    @dataclass
+    class Picked(Message):
+        """The person chose the row with this key."""
+
+        key: str
+
+    @dataclass
+    class Dismissed(Message):
+        """The person left without choosing."""
+
+    def __init__(
+        self,
+        title: str,
+        rows: Iterable[PickRow],
+        *,
+        empty: str = "Nothing here yet.",
+        id: str | None = None,  # noqa: A002 -- Textual's name for it
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._title = title
+        self._rows = tuple(rows)
+        self._shown: tuple[PickRow, ...] = ()
+        self._empty = empty
+
+    def compose(self) -> ComposeResult:
+        yield Input(placeholder="type to filter", select_on_focus=False)
+        yield OptionList(markup=False)
+        yield Static(id="pick-empty")
+
+    def on_mount(self) -> None:
+        self.border_title = Content(clean(self._title, newlines=False) or " ")
+        self._filter("")
+        self.query_one(Input).focus()
+
+    def show(self, rows: Iterable[PickRow]) -> None:
+        """Replace the rows; what was typed goes on filtering."""
+        self._rows = tuple(rows)
+        self._filter(self.query_one(Input).value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter by what was typed."""
+        event.stop()
+        self._filter(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Choose the highlighted row."""
+        event.stop()
+        place = self.query_one(OptionList).highlighted
+        if place is not None and place < len(self._shown):
+            self.post_message(self.Picked(self._shown[place][0]))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Choose the row that was clicked."""
+        event.stop()
+        self.post_message(self.Picked(self._shown[event.option_index][0]))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay the rows out anew."""
+        del event
+        self._filter(self.query_one(Input).value)
+
+    def action_move(self, step: int) -> None:
+        """Move the highlight while the cursor stays in the filter."""
+        options = self.query_one(OptionList)
+        if self._shown:
+            place = options.highlighted or 0
+            options.highlighted = max(0, min(place + step, len(self._shown) - 1))
+
+    def action_dismiss_list(self) -> None:
+        """Leave without choosing."""
+        self.post_message(self.Dismissed())
+
+    def _filter(self, typed: str) -> None:
+        words = typed.casefold().split()
+        self._shown = tuple(
+            row
+            for row in self._rows
+            if all(word in f"{row[1]} {row[2]}".casefold() for word in words)
+        )
+        options = self.query_one(OptionList)
+        width = max(8, (options.content_size.width or self.content_size.width) - 2)
+        options.clear_options()
+        options.add_options(Option(_row(row, width)) for row in self._shown)
+        options.display = bool(self._shown)
+        if self._shown:
+            options.highlighted = 0
+        message = self._empty if not self._rows else "No row has all these words."
+        note = self.query_one("#pick-empty", Static)
+        note.update(line((message, DIM)))
+        note.display = not self._shown
+
+
+def _row(row: PickRow, width: int) -> Content:
+    text, hint = line(row[1]), line((row[2], DIM))
+    if not row[2] or hint.cell_length > width // 2:
+        return Content.assemble(text, "  ", hint).truncate(width, ellipsis=True)
+    return spread(text, hint, width)

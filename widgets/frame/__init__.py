@@ -1,0 +1,1 @@
+"""What frames every screen: header, headline, key bar, timeline."""

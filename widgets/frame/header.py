@@ -1,0 +1,104 @@
+"""The header: one line that says where you are, in the project and in the loop."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from widgets.text.numerals import money, tokens
+from widgets.text.tone import ACCENT, BAD, DIM, GOOD, STRONG, WARN, Part, line, spread
+from widgets.views import HeaderView
+
+STAGES = ("observe", "orient", "decide", "act", "learn")
+
+_GAP = "   "
+_TASK_CELLS = 48
+
+
+class HeaderBar(Widget):
+    """Draw a :class:`HeaderView` on one line, giving up the least important parts first.
+
+    Posts nothing. From wide to narrow it loses the loop strip, the spend, the model, the task type,
+    the branch and the state; what waits for the person is kept to the last.
+    """
+
+    DEFAULT_CSS = """
+    HeaderBar { height: 1; width: 1fr; padding: 0 1; text-wrap: nowrap; }
+    """
+
+    view: reactive[HeaderView] = reactive(HeaderView(project=""))
+
+    def show(self, view: HeaderView) -> None:
+        """Draw ``view``."""
+        self.view = view
+
+    def render(self) -> Content:
+        width = self.content_size.width
+        for left, right in self._choices():
+            if left.cell_length + right.cell_length + 2 <= width:
+                return spread(left, right, width)
+        return spread(left, right, width)
+
+    def _choices(self) -> list[tuple[Content, Content]]:
+        """The line at falling detail: (left, right) from the most to the least said."""
+        return [
+            (self._left(said), self._right(said))
+            for said in (
+                {"strip", "spend", "model", "kind", "branch", "state"},
+                {"spend", "model", "kind", "branch", "state"},
+                {"model", "kind", "branch", "state"},
+                {"kind", "branch", "state"},
+                {"branch", "state"},
+                {"state"},
+                set[str](),
+            )
+        ]
+
+    def _left(self, said: set[str]) -> Content:
+        view = self.view
+        parts: list[Part] = [("cockpit", STRONG), "  "]
+        if view.project:
+            parts.append(view.project)
+        if "branch" in said and view.branch:
+            parts += [(" ▸ ", DIM), view.branch]
+        task = _shorten(view.task, _TASK_CELLS if "kind" in said else _TASK_CELLS // 2)
+        if task:
+            parts += [_GAP, (task, STRONG)]
+        if "kind" in said and view.task_type:
+            parts += [" " if task else _GAP, view.task_type]
+        if view.wave:
+            parts += [_GAP, f"wave {view.wave}", "  "]
+            parts += [self._phase()]
+        if "strip" in said:
+            parts.append(_GAP)
+            for place, stage in enumerate(STAGES):
+                if place:
+                    parts.append((" › ", DIM))
+                parts.append((stage, WARN if stage == view.phase else DIM))
+        return line(*parts)
+
+    def _phase(self) -> Part:
+        phase = self.view.phase
+        style = GOOD if phase == "done" else BAD if phase == "failed" else WARN
+        sign = {"done": "✔ ", "failed": "✗ "}.get(phase, "")
+        return (sign + phase.upper(), style)
+
+    def _right(self, said: set[str]) -> Content:
+        view = self.view
+        parts: list[Part] = []
+        if "state" in said and view.state:
+            parts += [(view.state, DIM), _GAP]
+        if "model" in said and view.model:
+            parts += [(view.model, DIM), " "]
+        if "spend" in said and view.tokens:
+            parts += [f"{tokens(view.tokens)} tok", "  "]
+        if "spend" in said and view.cost_usd is not None:
+            parts += [money(view.cost_usd), _GAP]
+        if view.pending:
+            parts.append((f"● {view.pending}", ACCENT))
+        return line(*parts).rstrip()
+
+
+def _shorten(text: str, cells: int) -> str:
+    return text if len(text) <= cells else text[: cells - 1] + "…"

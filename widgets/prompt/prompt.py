@@ -1,0 +1,286 @@
+"""The prompt: where the person types, sends, discusses, completes and finds what was sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
+
+from widgets.prompt.completions import Completions
+from widgets.text.clean import clean
+from widgets.views import CompletionView
+
+CompletionKind = Literal["command", "file"]
+Complete = Callable[[CompletionKind, str], Sequence[CompletionView]]
+"""Called with the kind and what was typed after the sign; answers the best choices first."""
+
+_COMMAND = re.compile(r"/(\S*)")
+_FILE = re.compile(r"(?:^|(?<=\s))@(\S*)$")
+_FOUND_MOST = 50
+_LEAST = 2
+_NEWLINE = ("shift+enter", "ctrl+j", "alt+enter")
+
+
+class Prompt(TextArea):
+    """A text area that grows from one to eight lines and never takes a pasted newline for Enter.
+
+    Enter posts :class:`Submitted` with the text (also an empty one) and takes the text away;
+    :meth:`put` puts a draft back. Escape closes a list, or posts :class:`Escaped`. Up and down at
+    the edges walk through ``entries``, Ctrl+R searches them. ``/`` and ``@`` ask ``complete``.
+    """
+
+    DEFAULT_CSS = """
+    Prompt { height: auto; min-height: 1; max-height: 10; width: 1fr; padding: 0 1;
+        scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
+    """
+
+    @dataclass
+    class Submitted(Message):
+        """The person pressed Enter; ``text`` is what stood in the prompt, possibly nothing."""
+
+        text: str
+
+    @dataclass
+    class Escaped(Message):
+        """The person pressed Escape with no list open."""
+
+    @dataclass
+    class HelpWanted(Message):
+        """The person pressed ``?`` in an empty prompt."""
+
+    @dataclass
+    class Typed(Message):
+        """A key other than Enter or Escape was pressed, or text was pasted."""
+
+    def __init__(
+        self,
+        *,
+        placeholder: str = "",
+        complete: Complete | None = None,
+        entries: Sequence[str] = (),
+        id: str | None = None,  # noqa: A002 -- Textual's name for it
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(
+            id=id, classes=classes, soft_wrap=True, compact=False, highlight_cursor_line=False
+        )
+        self.cursor_blink = False
+        self.complete = complete
+        self.entries = list(entries)
+        self.hint = placeholder
+        self._list = Completions()
+        self._list_for: Literal["", "command", "file", "search"] = ""
+        self._at: int | None = None
+        self._draft = ""
+        self._policy = ""
+
+    @property
+    def hint(self) -> str:
+        """The dim words in an empty prompt."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, text: str) -> None:
+        self._hint = text
+        self.placeholder = Content(clean(text, newlines=False))
+
+    @property
+    def policy(self) -> str:
+        """The words in the lower border: the approval policy."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, text: str) -> None:
+        self._policy = text
+        self.border_subtitle = Content(clean(text, newlines=False)) if text else None
+
+    def put(self, text: str) -> None:
+        """Put a draft into the prompt, the cursor at its end. Nothing is posted."""
+        self.load_text(text)
+        self.move_cursor(self.document.end)
+
+    def load_text(self, text: str) -> None:
+        """Replace the whole text, cleaned."""
+        super().load_text(clean(text))
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Apply an edit with its text cleaned: nothing unclean is ever in the document."""
+        edit.text = clean(edit.text)
+        return super().edit(edit)
+
+    def render_line(self, y: int) -> Strip:
+        # Textual cannot wrap a placeholder into a single cell.
+        width = self.content_size.width
+        return Strip.blank(width) if width < _LEAST else super().render_line(y)
+
+    async def on_mount(self) -> None:
+        await self.screen.mount(self._list)
+
+    async def on_unmount(self) -> None:
+        if self._list.is_attached:
+            await self._list.remove()
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        # Textual goes on to the parent's handler, which inserts the text: a newline in it is text.
+        del event
+        self.post_message(self.Typed())
+
+    async def _on_key(self, event: events.Key) -> None:
+        key = event.key
+        if key not in ("enter", "escape"):
+            self.post_message(self.Typed())
+        if self._list.open and self._list_key(key):
+            _taken(event)
+        elif key == "enter":
+            _taken(event)
+            self._submit()
+        elif key in _NEWLINE:
+            _taken(event)
+            self.insert("\n")
+        elif key == "escape":
+            _taken(event)
+            self.post_message(self.Escaped())
+        elif key == "ctrl+r":
+            _taken(event)
+            self._search()
+        elif event.character == "?" and not self.text:
+            _taken(event)
+            self.post_message(self.HelpWanted())
+        elif key == "up" and self.cursor_at_first_line and self.entries:
+            _taken(event)
+            self._recall(-1)
+        elif key == "down" and self.cursor_at_last_line and self._at is not None:
+            _taken(event)
+            self._recall(1)
+
+    def _list_key(self, key: str) -> bool:
+        """Handle a key for the open list; False lets it through to the text."""
+        if key in ("up", "down", "ctrl+p", "ctrl+n"):
+            back = key in ("up", "ctrl+p")
+            self._list.move(-1 if back else 1)
+        elif key == "ctrl+r" and self._list_for == "search":
+            self._list.move(1)
+        elif key == "escape":
+            if self._list_for == "search":
+                self._end_search(self._draft)
+            else:
+                self._close()
+        elif key == "tab" or (key == "enter" and not self._is_complete()):
+            self._take()
+        elif key == "enter":
+            self._close()
+            return False
+        else:
+            return False
+        return True
+
+    def _is_complete(self) -> bool:
+        """True when what is typed is the choice itself: Enter then sends it."""
+        chosen = self._list.chosen
+        return (
+            self._list_for == "command"
+            and chosen is not None
+            and self.text.strip().lstrip("/") == chosen.text.lstrip("/")
+        )
+
+    def _submit(self) -> None:
+        text = self.text
+        if text.strip():
+            if not self.entries or self.entries[-1] != text:
+                self.entries.append(text)
+            self.load_text("")
+        self._at = None
+        self._close()
+        self.post_message(self.Submitted(text if text.strip() else ""))
+
+    def _recall(self, step: int) -> None:
+        if self._at is None:
+            self._draft = self.text
+            self._at = len(self.entries)
+        self._at = max(0, self._at + step)
+        if self._at >= len(self.entries):
+            self._at = None
+            self.put(self._draft)
+        else:
+            self.put(self.entries[self._at])
+        self._close()
+
+    def _search(self) -> None:
+        if self.entries:
+            self._draft = self.text
+            self._list_for = "search"
+            self._offer()
+
+    def _end_search(self, text: str) -> None:
+        self._close()
+        self.put(text)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Offer what fits the text now."""
+        if event.text_area is self:
+            self.refresh(layout=True)
+            if self._list_for == "search":
+                self._offer()
+            elif self.has_focus and self._at is None:
+                self._complete_now()
+
+    def _offer(self) -> None:
+        words = self.text.casefold().split()
+        found = [
+            CompletionView(entry)
+            for entry in dict.fromkeys(reversed(self.entries))
+            if all(word in entry.casefold() for word in words)
+        ]
+        shown = tuple(found[:_FOUND_MOST]) or (CompletionView("", "nothing sent has these words"),)
+        self._list.show(shown, self)
+
+    def _complete_now(self) -> None:
+        kind, prefix = self._asked()
+        if kind == "" or self.complete is None:
+            self._close()
+            return
+        self._list_for = kind
+        self._list.show(tuple(self.complete(kind, prefix)), self)
+
+    def _asked(self) -> tuple[Literal["", "command", "file"], str]:
+        row, column = self.cursor_location
+        before = self.document.get_line(row)[:column]
+        if row == 0 and (found := _COMMAND.fullmatch(before)):
+            return "command", found[1]
+        if found := _FILE.search(before):
+            return "file", found[1]
+        return "", ""
+
+    def _take(self) -> None:
+        """Put the highlighted choice into the text."""
+        chosen, kind = self._list.chosen, self._list_for
+        self._close()
+        if chosen is None:
+            return
+        if kind == "search":
+            self.put(chosen.text or self._draft)
+            return
+        asked, prefix = self._asked()
+        if asked == kind:
+            row, column = self.cursor_location
+            sign = "/" if kind == "command" else "@"
+            text = sign + chosen.text.lstrip(sign) + " "
+            self.replace(text, (row, column - len(prefix) - 1), (row, column))
+
+    def _close(self) -> None:
+        self._list_for = ""
+        if self._list.open:
+            self._list.close()
+
+
+def _taken(event: events.Key) -> None:
+    event.stop()
+    event.prevent_default()

@@ -1,0 +1,1 @@
+"""The proposal pane: requests, diffs, fields."""

@@ -1,0 +1,130 @@
+"""The items of a context request: what would be read, where it lands, what it costs."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from widgets.text.numerals import tokens
+from widgets.text.tone import BAD, CURSOR, DIM, GOOD, STRONG, STRUCK, band, line
+from widgets.views import ItemView
+
+_BAND_CELLS = 12
+_TOKEN_CELLS = 6
+_LEAST = 12
+_INDENT = 4
+
+
+class Checklist(Widget):
+    """Draw items with their tokens and bands; while narrowing, each has a box to tick.
+
+    Refused items are struck through with the reason; they can never be kept.
+    """
+
+    DEFAULT_CSS = """
+    Checklist { height: auto; width: 1fr; text-wrap: nowrap; }
+    """
+
+    narrowing: reactive[bool] = reactive(False)
+    cursor: reactive[int] = reactive(0)
+    dropped: reactive[frozenset[int]] = reactive(frozenset())
+
+    def __init__(self, items: tuple[ItemView, ...]) -> None:
+        super().__init__()
+        self.items = items
+        self._width = 0
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The items to fetch, in order."""
+        return tuple(
+            each.item
+            for place, each in enumerate(self.items)
+            if not each.refused and place not in self.dropped
+        )
+
+    def move(self, step: int) -> None:
+        """Move the cursor by ``step`` items."""
+        self.cursor = max(0, min(self.cursor + step, len(self.items) - 1))
+
+    def toggle(self) -> bool:
+        """Tick or untick the item under the cursor; False when it was refused."""
+        if not self.items or self.items[self.cursor].refused:
+            return False
+        self.dropped = self.dropped ^ {self.cursor}
+        return True
+
+    @property
+    def cursor_line(self) -> int:
+        """The line that the cursor is on."""
+        return sum(len(self._rows(place)) for place in range(self.cursor))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        self._width = width
+        if not self.items:
+            return 0
+        return 1 + sum(len(self._rows(place)) for place in range(len(self.items)))
+
+    def render(self) -> Content:
+        self._width = width = self.content_size.width
+        rows: list[Content] = []
+        for place in range(len(self.items)):
+            drawn = self._rows(place)
+            if self.narrowing and place == self.cursor:
+                drawn = [
+                    row.pad_right(max(0, width - row.cell_length)).stylize(CURSOR) for row in drawn
+                ]
+            rows += drawn
+        if self.items:
+            rows.append(self._total(width))
+        return Content("\n").join(rows)
+
+    def _rows(self, place: int) -> list[Content]:
+        """One item: never cut short, for what is approved must have been readable."""
+        each, width = self.items[place], self._width
+        kept = not each.refused and place not in self.dropped
+        sign = "✗" if each.refused else "✔" if kept else "–"
+        box = f"[{'x' if kept else ' '}]" if self.narrowing and not each.refused else f" {sign} "
+        style = BAD if each.refused else GOOD if kept else DIM
+        level = f" · {each.level}" if each.level != "full" else ""
+        name = line((each.item, STRUCK if each.refused else "" if kept else DIM), (level, DIM))
+        right = self._right(each, kept)
+        room = width - right.cell_length - 1 - _INDENT
+        if room < _LEAST:
+            right, room = Content(""), max(_LEAST, width - _INDENT)
+        rows = [
+            Content.assemble(line((box, style), " ") if at == 0 else " " * _INDENT, piece)
+            for at, piece in enumerate(name.wrap(room))
+        ]
+        gap = max(1, width - rows[0].cell_length - right.cell_length)
+        rows[0] = Content.assemble(rows[0], " " * gap, right) if right else rows[0]
+        for words, tint in ((each.refused, BAD), (each.note, DIM)):
+            if words:
+                pieces = line((words, tint)).wrap(max(_LEAST, width - _INDENT))
+                rows += [Content.assemble(" " * _INDENT, piece) for piece in pieces]
+        return rows
+
+    def _right(self, each: ItemView, kept: bool) -> Content:
+        cost = "" if each.refused else tokens(each.tokens)
+        drawn = line((f"{cost:>{_TOKEN_CELLS}}", STRONG if kept else DIM))
+        if self._width < 3 * _BAND_CELLS + _TOKEN_CELLS:
+            return drawn
+        label = Content.styled(line(each.band).plain, band(each.band))
+        return Content.assemble(drawn, "  ", label.truncate(_BAND_CELLS, ellipsis=True, pad=True))
+
+    def _total(self, width: int) -> Content:
+        fetched = [
+            each
+            for place, each in enumerate(self.items)
+            if not each.refused and place not in self.dropped
+        ]
+        total = sum(each.tokens for each in fetched)
+        count = (
+            f"{len(fetched)} of {len(self.items)}"
+            if len(fetched) != len(self.items)
+            else (str(len(self.items)))
+        )
+        words = line((f"    {count} items · ", DIM), (f"{tokens(total)} tokens", STRONG))
+        return words.truncate(width, ellipsis=True)

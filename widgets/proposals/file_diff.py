@@ -1,0 +1,70 @@
+"""A file's change for review: textual-diff-view, made safe for text from anywhere."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.style import Style
+from textual_diff_view import DiffView
+
+from widgets.text.clean import clean
+from widgets.text.tone import BAD, DIM, GOOD, STRONG, WARN, Part, line
+from widgets.views import FileDiffView
+
+_INLINE_MOST = 4_000
+
+
+class FileDiff(DiffView):
+    """Draw one :class:`FileDiffView`; split or unified, with ``+`` and ``-`` beside the colours."""
+
+    DEFAULT_CSS = """
+    FileDiff { height: auto; width: 1fr; }
+    """
+
+    def __init__(self, view: FileDiffView, *, split: bool = False) -> None:
+        path = clean(view.path, newlines=False)
+        super().__init__(
+            path,
+            path,
+            clean(view.before or ""),
+            clean(view.after or ""),
+            split=split,
+            annotations=True,
+            wrap=True,
+        )
+        self._state = "new" if view.before is None else "removed" if view.after is None else ""
+        self._unseen = _unseen(view)
+
+    def get_title(self) -> Content:
+        """The path, what happens to the file, and how many lines come and go."""
+        added, removed = self.counts
+        parts: list[Part] = [(self.path_modified, STRONG)]
+        if self._state:
+            parts.append((f"  {self._state} file", DIM))
+        parts += ["  ", (f"+{added}", GOOD), " ", (f"−{removed}", BAD)]
+        if self._unseen:
+            parts.append((f"  ! {self._unseen}", WARN))
+        return line(*parts)
+
+    @classmethod
+    def _highlight_diff_lines(
+        cls,
+        lines_a: list[Content],
+        lines_b: list[Content],
+        added_style: Style,
+        removed_style: Style,
+    ) -> tuple[list[Content], list[Content]]:
+        # Comparing characters is quadratic: a large rewrite is readable by lines alone.
+        if sum(len(each) for each in (*lines_a, *lines_b)) > _INLINE_MOST:
+            return lines_a, lines_b
+        return super()._highlight_diff_lines(lines_a, lines_b, added_style, removed_style)
+
+
+def _unseen(view: FileDiffView) -> str:
+    """Words for a change that the drawn lines do not show."""
+    if view.before is None or view.after is None or view.before == view.after:
+        return ""
+    if clean(view.before).splitlines() == clean(view.after).splitlines():
+        return "only line endings or invisible characters change"
+    if ("\r\n" in view.before) != ("\r\n" in view.after):
+        return "line endings change too"
+    return ""

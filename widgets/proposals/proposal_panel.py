@@ -1,0 +1,338 @@
+"""The proposal in front: everything that a person needs to see before deciding it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Static
+
+from widgets.bands.profile_change import BandShift
+from widgets.frame.footer import hint_line
+from widgets.proposals.checklist import Checklist
+from widgets.proposals.fields import Fields
+from widgets.text.clean import hidden
+from widgets.text.numerals import duration
+from widgets.text.tone import BADGE, DIM, STRONG, WARN, block, line, spread
+from widgets.views import FileDiffView, KeyHintView, ProposalView, QueueView
+
+SPLIT_CELLS = 110
+"""Width from which the two sides of a diff stand beside each other."""
+
+_PLAIN_FROM = 40_000
+_DEADLINE_NEAR = 60
+_TITLE_LEAST = 12
+
+
+class ProposalPanel(Vertical, can_focus=True):
+    """Draw the front of a :class:`QueueView`; it decides nothing and does not arm itself.
+
+    The application sets :attr:`armed` (until then keys, title and border are dim) and
+    :attr:`narrowing` (then j and k move over the items and space posts :class:`Narrowed`). A body
+    that Markdown would not show in full is drawn as it is written, and characters that cannot be
+    shown are counted in a warning.
+    """
+
+    DEFAULT_CSS = """
+    ProposalPanel { height: 1fr; width: 1fr; padding: 0 1; }
+    ProposalPanel > #proposal-scroll { height: 1fr; scrollbar-size-vertical: 1; }
+    ProposalPanel > #proposal-scroll > Static { height: auto; width: 1fr; margin: 0 0 1 0; }
+    """
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("j,down", "move(1)", "down", show=False),
+        Binding("k,up", "move(-1)", "up", show=False),
+        Binding("pagedown", "page(1)", "page down", show=False),
+        Binding("pageup", "page(-1)", "page up", show=False),
+        Binding("space", "keep", "keep or drop", show=False),
+        Binding("d", "split", "side by side", show=False),
+    ]
+
+    view: reactive[QueueView] = reactive(QueueView(), init=False)
+    hints: reactive[tuple[KeyHintView, ...]] = reactive((), init=False)
+    armed: reactive[bool] = reactive(False, init=False)
+    narrowing: reactive[bool] = reactive(False, init=False)
+
+    @dataclass
+    class Narrowed(Message):
+        """The person changed which items to keep; ``items`` are the ones that stay, in order."""
+
+        items: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002 -- Textual's name for it
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._drawn: ProposalView | None = None
+        self._blank = True
+        self._ready = False
+        self._split: bool | None = None
+
+    def compose(self) -> ComposeResult:
+        yield ProposalHead()
+        yield VerticalScroll(id="proposal-scroll", can_focus=False)
+        yield ProposalKeys()
+
+    def on_mount(self) -> None:
+        self._ready = True
+        self._redraw()
+
+    def show(self, view: QueueView, hints: Sequence[KeyHintView] = ()) -> None:
+        """Draw ``view``; the scroll position stays while only ages and deadlines move on."""
+        self.hints = tuple(hints)
+        self.view = view
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The items of a context request that are still ticked."""
+        lists = list(self.query(Checklist))
+        return lists[0].kept if lists else ()
+
+    def watch_view(self) -> None:
+        self._redraw()
+
+    def watch_hints(self) -> None:
+        self._redraw_frame()
+
+    def watch_armed(self) -> None:
+        self._redraw_frame()
+
+    def watch_narrowing(self, narrowing: bool) -> None:
+        for each in self.query(Checklist):
+            each.narrowing = narrowing
+
+    def _redraw(self) -> None:
+        if not self._ready:
+            return
+        self._redraw_frame()
+        front = self.view.front
+        still = replace(front, age_s=0, left_s=None) if front is not None else None
+        if still != self._drawn or self._blank:
+            self._drawn, self._blank = still, False
+            self.narrowing = False
+            scroll = self.query_one("#proposal-scroll", VerticalScroll)
+            scroll.remove_children()
+            scroll.mount_all(list(self._parts(front)))
+            scroll.scroll_home(animate=False)
+
+    def _redraw_frame(self) -> None:
+        view, front = self.view, self.view.front
+        name = f"Proposals {view.index + 1} of {view.total}" if front else "Proposals"
+        self.border_title = Content(name)
+        for level in ("low", "medium", "high"):
+            self.set_class(front is not None and front.risk == level, f"-risk-{level}")
+        self.set_class(front is not None and not self.armed, "-unarmed")
+        self.border_subtitle = self._border_words(front) if front is not None else None
+        if self._ready:
+            self.query_one(ProposalHead).show(front, self.armed)
+            self.query_one(ProposalKeys).show(self.hints, self.armed or front is None)
+
+    def _border_words(self, front: ProposalView) -> Content:
+        parts = [f"risk {front.risk}"]
+        if front.left_s is not None:
+            only = "only " if front.left_s < _DEADLINE_NEAR else ""
+            parts.append(f"{only}{duration(front.left_s)} left")
+        if front.second_key:
+            parts.append("asks for a second key")
+        return Content(" · ".join(parts))
+
+    def _parts(self, front: ProposalView | None) -> Iterator[Widget]:
+        if front is None:
+            yield Static(line(("Nothing waits for you.", DIM)))
+            return
+        if front.revises or front.changes:
+            yield Static(_revision(front))
+        if front.kind == "context" or front.purpose or front.question:
+            yield Static(_request(front))
+        if front.items:
+            yield Checklist(front.items)
+        if front.shift is not None:
+            yield BandShift(front.shift)
+        if front.fields:
+            yield Fields(front.fields)
+        if front.body.strip():
+            yield from self._body(front.body)
+        yield from self._diffs(front.diffs)
+        for note in front.notes:
+            yield Static(Content.assemble(line(("! ", WARN)), block(note)))
+        if unseen := _unseen(front):
+            yield Static(
+                line(
+                    (f"! {unseen} characters of this cannot be shown (controls, invisible).", WARN)
+                )
+            )
+
+    def _diffs(self, diffs: Sequence[FileDiffView]) -> Iterator[Widget]:
+        if diffs:
+            from widgets.proposals.file_diff import FileDiff  # late: an empty screen shows none
+
+            split = self._wide if self._split is None else self._split
+            yield from (FileDiff(diff, split=split) for diff in diffs)
+
+    def _body(self, body: str) -> Iterator[Widget]:
+        from widgets.conversation.markdown import (  # late: an empty screen shows none
+            SafeMarkdown,
+            faithful,
+        )
+
+        if len(body) <= _PLAIN_FROM and faithful(body):
+            yield SafeMarkdown(body)
+            return
+        yield Static(line(("As written: rendering would leave part of it out.", DIM)))
+        yield Static(block(body))
+
+    @property
+    def _wide(self) -> bool:
+        return self.size.width >= SPLIT_CELLS
+
+    def on_resize(self) -> None:
+        """Put the two sides of diffs beside each other when there is room."""
+        if self._split is None:
+            self._split_all(self._wide)
+
+    def _split_all(self, split: bool) -> None:
+        if self.query("FileDiff"):
+            from widgets.proposals.file_diff import FileDiff
+
+            for each in self.query(FileDiff):
+                each.split = split
+
+    def action_split(self) -> None:
+        """Switch diffs between side by side and unified."""
+        self._split = not (self._wide if self._split is None else self._split)
+        self._split_all(self._split)
+
+    def action_move(self, step: int) -> None:
+        """Move over the items while narrowing, else scroll by a line."""
+        scroll = self.query_one("#proposal-scroll", VerticalScroll)
+        lists = list(self.query(Checklist))
+        if self.narrowing and lists:
+            lists[0].move(step)
+            top = lists[0].virtual_region.y + lists[0].cursor_line
+            if not scroll.scroll_offset.y <= top < scroll.scroll_offset.y + scroll.size.height:
+                scroll.scroll_to(y=top, animate=False)
+        else:
+            scroll.scroll_relative(y=step, animate=False)
+
+    def action_page(self, way: int) -> None:
+        """Scroll by a page."""
+        scroll = self.query_one("#proposal-scroll", VerticalScroll)
+        scroll.scroll_relative(y=way * max(1, scroll.size.height - 1), animate=False)
+
+    def action_keep(self) -> None:
+        """Keep or drop the item under the cursor while narrowing."""
+        lists = list(self.query(Checklist))
+        if self.narrowing and lists and lists[0].toggle():
+            self.post_message(self.Narrowed(lists[0].kept))
+
+
+def _revision(front: ProposalView) -> Content:
+    head = line(("revises ", DIM), front.revises) if front.revises else line(("changed", DIM))
+    rows = [line(("  Δ ", WARN), change) for change in front.changes]
+    return Content("\n").join([head, *rows])
+
+
+def _request(front: ProposalView) -> Content:
+    rows = [
+        Content.assemble(line((f"{name:<11}", STRONG)), block(words))
+        for name, words in (
+            ("Purpose", front.purpose),
+            ("Question", front.question),
+            ("Escalation", front.escalation),
+        )
+        if words
+    ]
+    return Content("\n").join(rows or [line(("No purpose given.", DIM))])
+
+
+def _unseen(front: ProposalView) -> int:
+    """Count what of the decided text cannot be seen. Diffs count both sides."""
+    texts = [front.title, front.purpose, front.question, front.body]
+    texts += [part for field in front.fields for part in field]
+    texts += [each.item for each in front.items]
+    for diff in front.diffs:
+        texts += [diff.path, diff.before or "", diff.after or ""]
+    if (shift := front.shift) is not None:
+        texts += [shift.base, shift.holds, shift.reason, *(row.name for row in shift.bands)]
+        texts += [part for row in shift.rules for part in (row.name, row.before, row.after)]
+        texts += [part for row in shift.verdict for part in (row.code, row.message)]
+    return sum(hidden(text) for text in texts)
+
+
+class ProposalHead(Widget):
+    """Kind, title, and who asks since when."""
+
+    DEFAULT_CSS = "ProposalHead { height: auto; width: 1fr; text-wrap: nowrap; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._front: ProposalView | None = None
+        self._armed = False
+
+    def show(self, front: ProposalView | None, armed: bool) -> None:
+        self._front, self._armed = front, armed
+        self.display = front is not None
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._rows(width)) + 1
+
+    def render(self) -> Content:
+        return Content("\n").join(self._rows(self.content_size.width))
+
+    def _rows(self, width: int) -> list[Content]:
+        front = self._front
+        if front is None:
+            return []
+        badge = line((f" {front.kind.upper()} ", BADGE), "  ")
+        title = line((front.title, STRONG if self._armed else DIM))
+        indent = badge.cell_length
+        pieces = title.wrap(max(_TITLE_LEAST, width - indent))
+        rows = [
+            Content.assemble(badge if place == 0 else " " * indent, piece)
+            for place, piece in enumerate(pieces)
+        ]
+        who = " · ".join(
+            part
+            for part in (
+                front.chain or (front.session and f"session {front.session}"),
+                front.task,
+                front.role.replace("_", " "),
+            )
+            if part
+        )
+        since = f"{duration(front.age_s)} ago" if front.age_s else "now"
+        rows.append(spread(line((who, DIM)), line((since, DIM)), width))
+        return rows
+
+
+class ProposalKeys(Widget):
+    """The keys that decide, dim until they do."""
+
+    DEFAULT_CSS = "ProposalKeys { height: 1; width: 1fr; text-wrap: nowrap; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hints: tuple[KeyHintView, ...] = ()
+        self._armed = False
+
+    def show(self, hints: tuple[KeyHintView, ...], armed: bool) -> None:
+        self._hints, self._armed = hints, armed
+        self.display = bool(hints)
+        self.refresh()
+
+    def render(self) -> Content:
+        width = self.content_size.width
+        drawn = hint_line(self._hints, width, dim=not self._armed)
+        wait = line(("…  ", DIM)) if not self._armed else Content("")
+        return Content.assemble(wait, drawn).truncate(width)

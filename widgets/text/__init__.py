@@ -1,0 +1,1 @@
+"""How text is cleaned, coloured and formatted before it is drawn."""

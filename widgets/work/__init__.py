@@ -1,0 +1,1 @@
+"""The work pane and the screens over the backlog."""

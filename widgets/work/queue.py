@@ -1,0 +1,153 @@
+"""The work queue: what comes next, and why in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual import events
+from textual.binding import Binding
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
+
+from widgets.text.tone import CURSOR, DIM, STRONG, line, spread, tone
+from widgets.work.work_views import QueuedView
+
+_TALL = 2
+_KEY_MOST = 10
+
+
+class QueueList(ScrollView, can_focus=True):
+    """Draw queued tasks, two lines each: the task, and below it the reasons. Only what is seen is
+    drawn. Posts :class:`Opened` and :class:`Moved`."""
+
+    DEFAULT_CSS = """
+    QueueList { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
+    """
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("j,down", "move(1)", "next", show=False),
+        Binding("k,up", "move(-1)", "previous", show=False),
+        Binding("pagedown,space", "page(1)", "page down", show=False),
+        Binding("pageup", "page(-1)", "page up", show=False),
+        Binding("home,g", "edge(0)", "first", show=False),
+        Binding("end,G", "edge(-1)", "last", show=False),
+        Binding("enter", "open", "open", show=False),
+    ]
+
+    cursor: reactive[int] = reactive(0)
+
+    @dataclass
+    class Opened(Message):
+        """The person wants to see this task in full."""
+
+        key: str
+
+    @dataclass
+    class Moved(Message):
+        """The cursor stands on another task."""
+
+        key: str
+
+    def __init__(
+        self,
+        rows: Sequence[QueuedView] = (),
+        *,
+        empty: str = "Nothing waits.",
+        id: str | None = None,  # noqa: A002 -- Textual's name for it
+    ) -> None:
+        super().__init__(id=id)
+        self._rows = tuple(rows)
+        self._empty = empty
+        self._keys = 0
+
+    def on_mount(self) -> None:
+        self.show(self._rows)
+
+    @property
+    def rows(self) -> Sequence[QueuedView]:
+        """The tasks in their order."""
+        return self._rows
+
+    @property
+    def at_cursor(self) -> QueuedView | None:
+        """The task under the cursor."""
+        return self._rows[self.cursor] if self.cursor < len(self._rows) else None
+
+    def show(self, rows: Sequence[QueuedView]) -> None:
+        """Draw ``rows``; the cursor stays on its task."""
+        held = self.at_cursor
+        self._rows = tuple(rows)
+        keys = [row.key for row in self._rows]
+        self._keys = min(_KEY_MOST, max((len(key) for key in keys), default=0))
+        here = min(self.cursor, max(0, len(keys) - 1))
+        self.virtual_size = Size(0, max(1, _TALL * len(keys)))
+        self.cursor = keys.index(held.key) if held is not None and held.key in keys else here
+        self.refresh()
+
+    def watch_cursor(self) -> None:
+        top, height = self.cursor * _TALL, self.content_size.height
+        if top < self.scroll_offset.y:
+            self.scroll_to(y=top, animate=False)
+        elif height and top + _TALL > self.scroll_offset.y + height:
+            self.scroll_to(y=top + _TALL - height, animate=False)
+        self.refresh()
+        if (row := self.at_cursor) is not None:
+            self.post_message(self.Moved(row.key))
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor by ``step`` tasks."""
+        self.cursor = max(0, min(self.cursor + step, len(self._rows) - 1))
+
+    def action_page(self, way: int) -> None:
+        """Move the cursor by a page."""
+        self.action_move(way * max(1, self.content_size.height // _TALL - 1))
+
+    def action_edge(self, place: int) -> None:
+        """Move the cursor to the first (0) or last (-1) task."""
+        self.cursor = 0 if place == 0 else max(0, len(self._rows) - 1)
+
+    def action_open(self) -> None:
+        """Ask to see the task under the cursor."""
+        if (row := self.at_cursor) is not None:
+            self.post_message(self.Opened(row.key))
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on the task that was clicked; again: open it."""
+        place = (event.y - self.gutter.top + self.scroll_offset.y) // _TALL
+        if 0 <= place < len(self._rows):
+            if place == self.cursor:
+                self.action_open()
+            self.cursor = place
+
+    def render_line(self, y: int) -> Strip:
+        width = self.content_size.width
+        if width < 1:
+            return Strip.blank(0)
+        content = self._content(y + self.scroll_offset.y, width).truncate(width, ellipsis=True)
+        return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
+
+    def _content(self, y: int, width: int) -> Content:
+        if not self._rows:
+            return line((self._empty, DIM)) if y == 0 else Content("")
+        place, part = divmod(y, _TALL)
+        if place >= len(self._rows):
+            return Content("")
+        row = self._rows[place]
+        digits = len(str(len(self._rows)))
+        if part == 0:
+            sign = (row.sign or "·", tone(row.tone))
+            left = line(
+                (f"{place + 1:>{digits}} ", DIM), sign, " ", (f"{row.key:<{self._keys}}", STRONG),
+                "  ", row.title,
+            )  # fmt: skip
+            drawn = spread(left, line((row.state, tone(row.tone))), width)
+        else:
+            drawn = line(" " * (digits + 3), (row.why, DIM))
+        if place == self.cursor:
+            drawn = drawn.pad_right(max(0, width - drawn.cell_length)).stylize(CURSOR)
+        return drawn

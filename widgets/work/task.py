@@ -1,0 +1,157 @@
+"""One task in full: what is asked, what it hangs on, where it stands, and what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from widgets.conversation.markdown import SafeMarkdown
+from widgets.forms.key_values import Sheet, SheetRow
+from widgets.text.clean import clean
+from widgets.text.tone import BAD, DIM, STRONG, Part, block, line, tone
+from widgets.work.task_memory import READ_MOST, handoff_rows, wip_rows
+from widgets.work.work_views import HappeningView, LinkView, TaskView
+
+WIDE = 110
+"""From this width on, what is known stands beside what is asked."""
+
+_GAP = SheetRow("", Content(""))
+
+
+class TaskPanel(VerticalScroll, can_focus=True):
+    """Draw a :class:`TaskView`; scrolls. Posts nothing."""
+
+    DEFAULT_CSS = """
+    TaskPanel { height: 1fr; width: 1fr; padding: 0 1; }
+    TaskPanel #task-head { height: auto; margin: 0 0 1 0; }
+    TaskPanel #task-body { height: auto; layout: vertical; }
+    TaskPanel #task-body.-wide { layout: horizontal; }
+    TaskPanel #task-asked { height: auto; width: 1fr; }
+    TaskPanel #task-known { height: auto; width: 1fr; margin: 1 0 0 0; }
+    TaskPanel .-wide #task-asked { width: 11fr; margin: 0 4 0 0; }
+    TaskPanel .-wide #task-known { width: 9fr; margin: 0; }
+    TaskPanel .asked-title { height: auto; }
+    TaskPanel #task-asked Sheet, TaskPanel .-later { margin: 1 0 0 0; }
+    """
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("j,down", "scroll_down", "down", show=False),
+        Binding("k,up", "scroll_up", "up", show=False),
+        Binding("space,pagedown", "page_down", "page down", show=False),
+        Binding("pageup", "page_up", "page up", show=False),
+        Binding("g,home", "scroll_home", "top", show=False),
+        Binding("G,end", "scroll_end", "end", show=False),
+    ]
+
+    def __init__(self, view: TaskView | None = None, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.view = view or TaskView("", "")
+        self._head = Static(id="task-head")
+        self._words = {"description": SafeMarkdown(), "criteria": SafeMarkdown()}
+        self._titles = {name: Static(classes="asked-title") for name in self._words}
+        self._shown = dict.fromkeys(self._words, "")
+        self._happened, self._known = Sheet(), Sheet()
+        self._body = Container(id="task-body")
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        with self._body:
+            with Container(id="task-asked"):
+                for name, words in self._words.items():
+                    yield self._titles[name]
+                    yield words
+                yield self._happened
+            with Container(id="task-known"):
+                yield self._known
+
+    async def on_mount(self) -> None:
+        self._titles["criteria"].update(line(("Done when", STRONG)))
+        self._titles["criteria"].add_class("-later")
+        self._titles["description"].update(line(("Description", STRONG)))
+        await self.show(self.view)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put what is known beside what is asked, or below it."""
+        self._body.set_class(event.size.width >= WIDE, "-wide")
+
+    async def show(self, view: TaskView) -> None:
+        """Draw ``view``; the place one has scrolled to stays."""
+        self.view = view
+        if not self._head.is_attached:
+            return  # it is drawn when it is there
+        self._head.update(_head(view))
+        texts = {
+            "description": view.description.strip() or "*No description.*",
+            "criteria": view.criteria.strip(),
+        }
+        for name, text in texts.items():
+            self._titles[name].display = self._words[name].display = bool(text)
+            if text != self._shown[name]:
+                self._shown[name] = text
+                await self._words[name].update(clean(_cut(text)))
+        self._known.show(_known(view))
+        self._happened.show(_happened(view))
+
+
+def _head(view: TaskView) -> Content:
+    first: list[Part] = [(view.sign or "·", tone(view.tone)), " ", (view.key, STRONG)]
+    rows = [line(*first, "  ", (view.title, STRONG))]
+    parts: list[Part] = [(view.status, tone(view.tone))]
+    for name, value in view.facts:
+        parts += ["   ", (f"{name} " if name else "", DIM), value]
+    rows.append(line(*parts))
+    if view.blocker:
+        rows.append(Content.assemble(line(("■ ", BAD)), block(view.blocker, BAD)))
+    return Content("\n").join(rows)
+
+
+def _cut(text: str) -> str:
+    left = len(text) - READ_MOST
+    more = f"\n\n**… {left:,} more characters: e shows all.**" if left > 0 else ""
+    return text[:READ_MOST] + more
+
+
+def _known(view: TaskView) -> list[SheetRow]:
+    sections: list[list[SheetRow]] = []
+    if view.links:
+        sections.append([SheetRow("Depends"), *(_link(each) for each in view.links)])
+    if view.wip is not None:
+        sections.append([SheetRow("Work in progress"), *wip_rows(view.wip, brief=True)])
+    if view.handoff is not None:
+        sections.append([SheetRow("Handoff"), *handoff_rows(view.handoff, brief=True)])
+    if view.failures:
+        sections.append([SheetRow("Failures"), *_rows(view.failures)])
+    return _joined(sections)
+
+
+def _happened(view: TaskView) -> list[SheetRow]:
+    return [SheetRow("Activity"), *_rows(view.activity)] if view.activity else []
+
+
+def _joined(sections: Sequence[Sequence[SheetRow]]) -> list[SheetRow]:
+    rows: list[SheetRow] = []
+    for section in sections:
+        rows += [_GAP, *section] if rows else section
+    return rows
+
+
+def _link(view: LinkView) -> SheetRow:
+    return SheetRow(
+        view.relation,
+        line((view.sign, tone(view.tone)), " ", (view.key, STRONG), "  ", view.title),
+    )
+
+
+def _rows(views: Sequence[HappeningView]) -> list[SheetRow]:
+    found = []
+    for each in views:
+        kind = line((each.kind, tone(each.tone) or DIM))
+        by: list[Part] = [(f"  {each.by}", DIM)] if each.by else []
+        head = Content.assemble(line((each.sign, tone(each.tone)), " "), kind, "  ")
+        found.append(SheetRow(each.at, Content.assemble(head, line(each.words, *by))))
+    return found

@@ -1,0 +1,122 @@
+"""What a task remembers: its work in progress and what it handed over, as rows of a sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from widgets.forms.key_values import SheetRow
+from widgets.text.tone import BAD, DIM, STRONG, WARN, Part, block, line, tone
+from widgets.work.cards import tests
+from widgets.work.work_views import HandoffView, WipView
+
+LISTED_MOST = 100
+"""Entries of a list that are shown; how many more there are is said."""
+READ_MOST = 20_000
+"""Characters of a text that are shown, likewise."""
+
+_GAP = SheetRow("", Content(""))
+
+
+def wip_rows(view: WipView, *, brief: bool = False) -> list[SheetRow]:
+    """The rows of a task's work in progress; ``brief`` leaves the lists to the inspector."""
+    if view.empty:
+        return [SheetRow("", line(("No work in progress is recorded for this task.", DIM)))]
+    rows: list[SheetRow] = []
+
+    def add(name: str, *parts: Part) -> None:
+        if parts:
+            rows.append(SheetRow(name, line(*parts)))
+
+    if view.phase:
+        add("phase", (view.phase, tone("accent")))
+    if view.next_step:
+        add("next", view.next_step)
+    rows += _tests(view)
+    commit: list[Part] = [view.last_commit] if view.last_commit else []
+    if view.uncommitted:
+        commit += [("   " if commit else ""), ("changes are not committed", WARN)]
+    elif view.uncommitted is False:
+        commit += [("   " if commit else ""), ("all is committed", DIM)]
+    add("commit", *commit)
+    if brief:
+        if view.files:
+            add("files", f"{len(view.files):,} changed")
+        return rows
+    if view.context:
+        rows.append(SheetRow("context", block(view.context)))
+    if view.updated:
+        add("updated", (view.updated, DIM))
+    if view.files:
+        rows += _files(view.files)
+    if view.decisions:
+        rows += [_GAP, SheetRow(f"Decisions  {len(view.decisions):,}")]
+        rows += _more(len(view.decisions), "earlier")
+        for what, why in view.decisions[-LISTED_MOST:]:
+            reason: list[Part] = [("  because ", DIM), why] if why else []
+            rows.append(SheetRow("", line("  ", what, *reason)))
+    if view.errors:
+        rows += [_GAP, SheetRow(f"Errors  {len(view.errors):,}")]
+        rows += _more(len(view.errors), "earlier")
+        for error in view.errors[-LISTED_MOST:]:
+            where: list[Part] = [(f"  {error.place}", STRONG)] if error.place else []
+            head = line("  ", (error.kind or "error", BAD), *where)
+            rows.append(SheetRow("", head))
+            if error.message:
+                rows.append(SheetRow("", _indented(block(error.message))))
+    return rows
+
+
+def _tests(view: WipView) -> list[SheetRow]:
+    found = view.tests
+    if found is None:
+        return []
+    if not found.ran:
+        return [SheetRow("tests", line(("did not run", WARN)))]
+    counts = tests(found) or [("ran", DIM)]
+    rows = [SheetRow("tests", line(*counts))]
+    if found.first_failing:
+        rows.append(SheetRow("failing", line((found.first_failing, BAD))))
+    return rows
+
+
+def _indented(content: Content, space: str = "    ") -> Content:
+    return Content("\n").join(
+        Content.assemble(space, part) for part in content.split("\n", allow_blank=True)
+    )
+
+
+def handoff_rows(view: HandoffView, *, brief: bool = False) -> list[SheetRow]:
+    """The rows of what a task handed over; ``brief`` leaves files and details to the inspector."""
+    if view.empty:
+        return [SheetRow("", line(("Nothing was handed over for this task.", DIM)))]
+    state: list[Part] = [("   ", ""), (view.state, DIM)] if view.state else []
+    rows = [
+        SheetRow("status", line((view.status, tone(view.tone)), *state)),
+        SheetRow("summary", block(view.summary)),
+    ]
+    if brief:
+        if view.files:
+            rows.append(SheetRow("files", line(f"{len(view.files):,} changed")))
+        return rows
+    if view.files:
+        rows += _files(view.files)
+    if view.details is not None:
+        shown, left = view.details[:READ_MOST], len(view.details) - READ_MOST
+        rows += [_GAP, SheetRow("Details"), SheetRow("", _indented(block(shown), "  "))]
+        if left > 0:
+            words = f"! {left:,} more characters: `cockpit handoff show {view.task} --details`"
+            rows.append(SheetRow("", line((words, WARN))))
+    return rows
+
+
+def _files(paths: Sequence[str]) -> list[SheetRow]:
+    rows = [_GAP, SheetRow(f"Files  {len(paths):,}")]
+    rows += [SheetRow("", line("  ", path)) for path in paths[:LISTED_MOST]]
+    return rows + _more(len(paths), "more")
+
+
+def _more(count: int, word: str) -> list[SheetRow]:
+    left = count - LISTED_MOST
+    return [SheetRow("", line((f"  … {left:,} {word}", DIM)))] if left > 0 else []

@@ -1,0 +1,216 @@
+"""Chains and work: what every task at work, session and chain does now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import events
+from textual.binding import Binding
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
+
+from widgets.text.tone import CURSOR, DIM, STRONG, line, tone
+from widgets.views import BoardView, WorkRowView
+from widgets.work.card_views import TaskLineView
+from widgets.work.cards import line_columns, task_line
+from widgets.work.chain_views import ChainRowView, ChainView
+from widgets.work.chains import chain_row, columns
+
+_Row = ChainRowView | TaskLineView | WorkRowView
+
+_TITLE_MOST = 36
+_STATE_MOST = 22
+_DETAIL_LEAST = 8
+_INDENT = 2
+
+
+class Board(ScrollView, can_focus=True):
+    """Draw a :class:`BoardView`: the trees of chains, other tasks at work, then other sessions.
+
+    Tasks and sessions stand below a summary. Each row has a sign in its tone, so that no state is
+    told by colour alone. The row that the person is attached to is marked ``▸``.
+    """
+
+    DEFAULT_CSS = """
+    Board { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
+    """
+    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
+        Binding("j,down", "move(1)", "next row", show=False),
+        Binding("k,up", "move(-1)", "previous row", show=False),
+        Binding("home,g", "edge(0)", "first row", show=False),
+        Binding("end,G", "edge(-1)", "last row", show=False),
+        Binding("enter", "open", "attach", show=False),
+        Binding("space", "peek", "peek", show=False),
+    ]
+
+    view: reactive[BoardView] = reactive(BoardView())
+    cursor: reactive[int] = reactive(0)
+
+    @dataclass
+    class RowOpened(Message):
+        """The person wants to follow this row's session, or to see its task."""
+
+        key: str
+
+    @dataclass
+    class RowPeeked(Message):
+        """The person wants a glance at this row without leaving."""
+
+        key: str
+
+    @dataclass
+    class RowMoved(Message):
+        """The cursor stands on another row; keys mean something else."""
+
+        key: str
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 -- Textual's name for it
+        super().__init__(id=id)
+        self._lines: list[_Row | str] = []
+        self._places: list[int] = []
+        self._shared = self._tasks = (0, 0, 0)
+        self._titles = self._states = 0
+
+    def show(self, view: BoardView) -> None:
+        """Draw ``view``; the cursor stays on the row with the same key."""
+        self.view = view
+
+    def on_mount(self) -> None:
+        self.border_title = Content("Chains & work")
+
+    @property
+    def at_cursor(self) -> str:
+        """The key of the row under the cursor; empty where there is none."""
+        return self._key(self.cursor)
+
+    def turn_to(self, key: str) -> bool:
+        """Put the cursor on the row with that key; False where there is none."""
+        keys = [self._key(place) for place in range(len(self._places))]
+        if key in keys:
+            self.cursor = keys.index(key)
+        return key in keys
+
+    def _key(self, place: int) -> str:
+        row = self._lines[self._places[place]] if place < len(self._places) else ""
+        return row if isinstance(row, str) else row.key
+
+    def watch_view(self, view: BoardView) -> None:
+        held = self.at_cursor
+        self._lines = _laid_out(view)
+        self._places = [at for at, row in enumerate(self._lines) if not isinstance(row, str)]
+        self._shared, self._tasks = columns(view.chains), line_columns(view.tasks)
+        self._titles = max((_cells(row) for row in view.rows), default=0)
+        states = (line(row.state).cell_length for row in view.rows)
+        self._states = min(_STATE_MOST, max(states, default=0))
+        self.cursor = min(self.cursor, max(0, len(self._places) - 1))
+        self.turn_to(held)
+        self.virtual_size = Size(0, max(1, len(self._lines)))
+        self.refresh()
+
+    def watch_cursor(self) -> None:
+        self.post_message(self.RowMoved(self.at_cursor))
+        top = self._places[self.cursor] if self.cursor < len(self._places) else 0
+        height = self.scrollable_content_region.height
+        if top < self.scroll_offset.y or self.cursor == 0:
+            self.scroll_to(y=0 if self.cursor == 0 else top, animate=False)
+        elif height and top >= self.scroll_offset.y + height:
+            self.scroll_to(y=top - height + 1, animate=False)
+        self.refresh()
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor by ``step`` rows."""
+        self.cursor = max(0, min(self.cursor + step, len(self._places) - 1))
+
+    def action_edge(self, place: int) -> None:
+        """Move the cursor to the first (0) or last (-1) row."""
+        self.cursor = 0 if place == 0 else max(0, len(self._places) - 1)
+
+    def action_open(self) -> None:
+        """Ask to follow the row under the cursor."""
+        if key := self.at_cursor:
+            self.post_message(self.RowOpened(key))
+
+    def action_peek(self) -> None:
+        """Ask for a glance at the row under the cursor."""
+        if key := self.at_cursor:
+            self.post_message(self.RowPeeked(key))
+
+    def on_click(self, event: events.Click) -> None:
+        """Open the row that was clicked."""
+        at = event.y - self.gutter.top + self.scroll_offset.y
+        if at in self._places:
+            self.cursor = self._places.index(at)
+            self.action_open()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        content = self._content(y + self.scroll_offset.y, width)
+        if width < 1:
+            return Strip.blank(0)
+        content = content.truncate(width, ellipsis=True)
+        return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
+
+    def _content(self, y: int, width: int) -> Content:
+        if not self._lines and y == 0:
+            return line(("No other sessions. Waves, chains and tasks show here.", DIM))
+        row = self._lines[y] if y < len(self._lines) else ""
+        if isinstance(row, str):
+            return line(row)
+        if isinstance(row, WorkRowView):
+            content = self._row(row, min(_TITLE_MOST, self._titles), width)
+        elif isinstance(row, TaskLineView):
+            key, phase, count = self._tasks
+            content = task_line(row, width, key=key, phase=phase, count=count)
+        else:
+            content = chain_row(row, width, self._shared)
+        if self.has_focus and self._places[self.cursor : self.cursor + 1] == [y]:
+            content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
+        return content
+
+    def _row(self, row: WorkRowView, title_cells: int, width: int) -> Content:
+        states = self._states
+        detailed = width >= title_cells + states + _DETAIL_LEAST + 6
+        if not detailed:
+            title_cells = max(_DETAIL_LEAST, width - states - 4)
+        mark = "▸" if row.current else " "
+        title = line(
+            " " * (row.depth * _INDENT),
+            (row.sign or "·", tone(row.tone)),
+            " ",
+            (row.title, STRONG if row.current else ""),
+        ).truncate(title_cells, ellipsis=True, pad=True)
+        state = line((row.state, tone(row.tone) or DIM)).truncate(states, ellipsis=True, pad=True)
+        drawn = Content.assemble(mark, " ", title, "  ", state)
+        return Content.assemble(drawn, "  ", line((row.detail, DIM))) if detailed else drawn
+
+
+def _laid_out(view: BoardView) -> list[_Row | str]:
+    """The lines of the pane: rows, and words between them."""
+    lines: list[_Row | str] = []
+    for place, row in enumerate(view.chains):
+        # A chain whose tree is open stands off from the next one.
+        if (
+            place
+            and isinstance(row, ChainView)
+            and not isinstance(view.chains[place - 1], ChainView)
+        ):
+            lines.append("")
+        lines.append(row)
+    blocks: list[list[_Row | str]] = [lines] if lines else []
+    if view.work or view.tasks:
+        blocks.append([*([view.work] if view.work else []), *view.tasks])
+    if view.summary or view.rows:
+        head = [view.summary, ""] if view.summary else []
+        blocks.append([*head, *view.rows])
+    return [
+        each for place, block in enumerate(blocks) for each in [*([""] if place else []), *block]
+    ]
+
+
+def _cells(row: WorkRowView) -> int:
+    return row.depth * _INDENT + 2 + line(row.title).cell_length

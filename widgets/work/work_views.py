@@ -1,0 +1,132 @@
+"""What the screens over the backlog draw: frozen views of a task, its memory, the queue and forms.
+
+As in :mod:`widgets.views` every string may be hostile; the widgets clean each one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from widgets.work.card_views import ResultsView, Tone
+
+
+@dataclass(frozen=True, slots=True)
+class LinkView:
+    """A task that this one depends on, or that depends on it."""
+
+    key: str
+    relation: str
+    sign: str
+    tone: Tone
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorView:
+    """One error that a task ran into."""
+
+    kind: str
+    place: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class WipView:
+    """A task's work in progress. ``decisions`` are (what, why), the newest last."""
+
+    task: str
+    title: str = ""
+    updated: str = ""
+    phase: str = ""
+    next_step: str = ""
+    context: str = ""
+    tests: ResultsView | None = None
+    last_commit: str = ""
+    uncommitted: bool | None = None
+    files: tuple[str, ...] = ()
+    decisions: tuple[tuple[str, str], ...] = ()
+    errors: tuple[ErrorView, ...] = ()
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffView:
+    """What was handed over when a task ended. ``details`` None: they are not shown, ``kept`` says
+    whether there are any; ``state`` tells of compacting and archiving in words."""
+
+    task: str
+    title: str = ""
+    status: str = ""
+    tone: Tone = "plain"
+    summary: str = ""
+    files: tuple[str, ...] = ()
+    state: str = ""
+    kept: bool = False
+    details: str | None = None
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HappeningView:
+    """One line of a task's activity or failures."""
+
+    at: str
+    sign: str
+    tone: Tone
+    kind: str
+    words: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """One task in full. ``facts`` are (name, value) pairs in order; ``blocker`` is why it is stuck."""
+
+    key: str
+    title: str
+    sign: str = ""
+    tone: Tone = "plain"
+    status: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    description: str = ""
+    criteria: str = ""
+    blocker: str = ""
+    links: tuple[LinkView, ...] = ()
+    wip: WipView | None = None
+    handoff: HandoffView | None = None
+    failures: tuple[HappeningView, ...] = ()
+    activity: tuple[HappeningView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedView:
+    """One task of the work queue: ``state`` says whether it can be begun, ``why`` what its place is
+    made of, or what it waits for."""
+
+    key: str
+    title: str
+    sign: str = ""
+    tone: Tone = "plain"
+    state: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    """One field of a form: a ``line``, a ``text`` of many lines, or one of ``choices``."""
+
+    name: str
+    label: str
+    value: str = ""
+    kind: Literal["line", "text", "choice"] = "line"
+    hint: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FormView:
+    """A form: a title and its fields, the first one first."""
+
+    title: str
+    fields: tuple[FieldView, ...]
