@@ -16,7 +16,7 @@ TOKEN = click.option(
 )
 
 
-def calling(tx: Tx, token: str) -> Caller:
+def find_caller(tx: Tx, token: str) -> Caller:
     """The holder of ``token``, or of the environment's, or the person. Raises ``TokenRefused``.
 
     Looked up in the transaction that acts on it: a token revoked before that opens nothing.

@@ -64,7 +64,7 @@ _REFUSED = frozenset(
 )
 
 
-def of_error(error: CockpitError) -> Exit:
+def exit_code_of_error(error: CockpitError) -> Exit:
     """The exit code that tells this kind of error."""
     if error.code in _WRONG_USE:
         return Exit.WRONG_USE
@@ -73,7 +73,7 @@ def of_error(error: CockpitError) -> Exit:
     return Exit.WAITING if error.code == "deadline" else Exit.FAILED
 
 
-def of_session(connection: sqlite3.Connection, session_id: str) -> Exit:
+def exit_code_of_session(connection: sqlite3.Connection, session_id: str) -> Exit:
     """The exit code that tells how a session stands.
 
     A session that ended ``blocked`` has the code of what blocked it: a deadline that passed, or a

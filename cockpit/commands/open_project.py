@@ -25,7 +25,7 @@ class WrongUse(CockpitError):
     code = "usage"
 
 
-def here() -> Place:
+def find_project() -> Place:
     """The project that the working directory is in. Raises :class:`WrongUse` where there is none."""
     try:
         return find_place(Path.cwd())
@@ -33,9 +33,9 @@ def here() -> Place:
         raise WrongUse("The working directory is gone; change to one that exists.") from error
 
 
-def repository() -> Place:
-    """As :func:`here`, for what needs git. Raises :class:`WrongUse` without a repository."""
-    place = here()
+def require_repository() -> Place:
+    """As :func:`find_project`, for what needs git. Raises :class:`WrongUse` without a repository."""
+    place = find_project()
     if not place.git:
         raise WrongUse(
             f"{place.root} is no git repository; tasks are done on branches of one. Change to yours, or"
@@ -44,7 +44,7 @@ def repository() -> Place:
     return place
 
 
-def settings_of(place: Place, flags: Mapping[str, object] | None = None) -> Settings:
+def load_project_settings(place: Place, flags: Mapping[str, object] | None = None) -> Settings:
     """The settings of that project. Raises :class:`~cockpit.config.load_settings.ConfigInvalid`."""
     from cockpit.config.load_settings import load_settings
 
@@ -78,7 +78,7 @@ def _absorb_hooks(store: Store, place: Place) -> None:
         hook_log.note(str(place.state), f"absorbing failed: {error}")
 
 
-def first_start(place: Place, *, quiet: bool = False) -> None:
+def ensure_root_token(place: Place, *, quiet: bool = False) -> None:
     """On the first start in a project make its root token, and unless ``quiet`` say where it is."""
     from cockpit.access.capability_tokens import ROOT_FILE, ensure_root
     from cockpit.commands.terminal import say
@@ -91,12 +91,12 @@ def first_start(place: Place, *, quiet: bool = False) -> None:
         say(f"The root token of this project is in {made}; only you can read it.")
 
 
-def look(read: Callable[[sqlite3.Connection], T], *, empty: T | None = None) -> T:
+def read_store(read: Callable[[sqlite3.Connection], T], *, empty: T | None = None) -> T:
     """Read from this project's store, which is not made by looking.
 
     Without a store ``empty`` is the answer; without that :class:`NotFound` is raised.
     """
-    place = here()
+    place = find_project()
     if not place.database.exists():
         if empty is None:
             raise NotFound(

@@ -8,8 +8,8 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cockpit.commands.exit_codes import Exit, of_error
-from cockpit.commands.terminal import ReaderGone, drop_unwritten, say
+from cockpit.commands.exit_codes import Exit, exit_code_of_error
+from cockpit.commands.terminal import ReaderGone, discard_buffered, say
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
 from cockpit.decide.model import ModelError
@@ -17,7 +17,7 @@ from cockpit.decide.model import ModelError
 LARGEST_LOG = 1_000_000
 
 
-def explain(error: Exception) -> Exit:
+def report_error(error: Exception) -> Exit:
     """Say what happened; returns the exit code. An error nobody foresaw goes to the log."""
     if isinstance(error, ReaderGone):
         return _nobody_reads()
@@ -26,7 +26,7 @@ def explain(error: Exception) -> Exit:
         say(mask("".join(traceback.format_exception(error))).rstrip())
     if isinstance(error, CockpitError):
         say(f"cockpit: {mask(str(error))}")
-        return of_error(error)
+        return exit_code_of_error(error)
     if isinstance(error, ModelError):
         say(f"cockpit: {mask(str(error))}")
         return Exit.WRONG_USE if error.code in ("config", "script") else Exit.FAILED
@@ -37,7 +37,7 @@ def explain(error: Exception) -> Exit:
 
 
 def _nobody_reads() -> Exit:
-    drop_unwritten(sys.stdout, sys.stderr)
+    discard_buffered(sys.stdout, sys.stderr)
     return Exit.PIPE_CLOSED
 
 

@@ -34,7 +34,7 @@ class OutputFailed(CockpitError):
     code = "output"
 
 
-def on_terminal(stream: IO[str] | None) -> bool:
+def is_terminal(stream: IO[str] | None) -> bool:
     """Whether a person reads this stream now."""
     try:
         return stream is not None and stream.isatty()
@@ -53,7 +53,7 @@ def show(text: str) -> None:
     _write(sys.stdout, clean(text) + "\n")
 
 
-def ring(sequence: str) -> None:
+def ring_terminal(sequence: str) -> None:
     """Call the person at the terminal: ``sequence`` is cockpit's own, with nothing of others in it raw."""
     if sys.stderr is not None:
         _write(sys.stderr, sequence)
@@ -74,7 +74,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return _escaped(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent))
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def format_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Columns as wide as what is in them; every cell on one line, the last as long as it is."""
     cells = [[clean(cell, newlines=False).strip() for cell in row] for row in rows]
     lines = [list(headings), *cells]
@@ -87,7 +87,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def listing(
+def show_list(
     as_json: bool,
     records: Sequence[Mapping[str, Any]],
     headings: Sequence[str],
@@ -98,12 +98,12 @@ def listing(
     if as_json:
         show_json([dict(record) for record in records])
     elif records:
-        show(table(headings, rows))
+        show(format_table(headings, rows))
     else:
         say(nothing)
 
 
-class Telling:
+class SafeStream:
     """Words that arrive in fragments; a sequence split across two of them is removed all the same."""
 
     def __init__(self, stream: IO[str] | None) -> None:
@@ -130,13 +130,13 @@ def _write(stream: IO[str] | None, text: str) -> None:
     except BrokenPipeError as error:
         raise ReaderGone from error
     except OSError as error:
-        drop_unwritten(stream)
+        discard_buffered(stream)
         raise OutputFailed(
             f"The output cannot be written: {error.strerror or error}. What was recorded is kept."
         ) from error
 
 
-def drop_unwritten(*streams: IO[str] | None) -> None:
+def discard_buffered(*streams: IO[str] | None) -> None:
     """What is still buffered has no reader: without this the interpreter would complain on leaving."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:

@@ -11,7 +11,7 @@ from cli_world import Project
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.commands.terminal import Telling, json_text, table
+from cockpit.commands.terminal import SafeStream, format_table, json_text
 
 ATTACKS = {
     "osc52": "\x1b]52;c;aGVsbG8=\x07",
@@ -110,7 +110,7 @@ def test_a_stream_cut_anywhere_passes_nothing_on(parts: list[str], data: st.Data
     text = "".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     out = io.StringIO()
-    telling = Telling(out)
+    telling = SafeStream(out)
     for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
         telling.write(text[start:end])
     telling.end()
@@ -118,5 +118,5 @@ def test_a_stream_cut_anywhere_passes_nothing_on(parts: list[str], data: st.Data
 
 
 def test_a_cell_stays_on_its_line() -> None:
-    text = table(("A", "B"), [("one\ntwo", "three\r\nfour"), (ATTACKS["osc8"], "x")])
+    text = format_table(("A", "B"), [("one\ntwo", "three\r\nfour"), (ATTACKS["osc8"], "x")])
     assert text.splitlines() == ["A        B", "one two  three four", "link     x"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.commands.command_caller import calling
-from cockpit.commands.open_project import first_start, here, look, open_store
+from cockpit.commands.command_caller import find_caller
+from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
 from cockpit.store.backlog.epics import STATUSES
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ UNCAPPED = 10**9
 """A person's answer is as long as it is; the cap is for models."""
 
 
-def ask(name: str, empty: Any = None, **arguments: Any) -> Any:
+def read_with_tool(name: str, empty: Any = None, **arguments: Any) -> Any:
     """What a tool that reads answers; without a store ``empty``, or ``NotFound`` where that is None."""
 
     def read(connection: sqlite3.Connection) -> Any:
@@ -46,55 +46,55 @@ def ask(name: str, empty: Any = None, **arguments: Any) -> Any:
         tool = named(name)
         return tool.run(connection, PERSON, tool.parameters(**arguments), cap_tokens=UNCAPPED)
 
-    return look(read, empty=empty)
+    return read_store(read, empty=empty)
 
 
-def change(name: str, token: str, **arguments: Any) -> Any:
+def write_with_tool(name: str, token: str, **arguments: Any) -> Any:
     """What a tool that writes answers, called by the holder of ``token`` or the person."""
-    return change_each(name, token, [arguments])[0]
+    return write_with_tool_each(name, token, [arguments])[0]
 
 
-def change_each(name: str, token: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
+def write_with_tool_each(name: str, token: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
     """What a tool that writes answers to each of ``calls``: all of them happen, or none."""
     from cockpit.backlog.tools.tool_table import named
 
     tool = named(name)
 
     def step(tx: Tx) -> list[Any]:
-        caller = calling(tx, token)
+        caller = find_caller(tx, token)
         return [
             tool.run(tx, caller, tool.parameters(**arguments), cap_tokens=UNCAPPED)
             for arguments in calls
         ]
 
-    found: list[Any] = written(step)
+    found: list[Any] = write_store(step)
     return found
 
 
-def written(step: Any) -> Any:
+def write_store(step: Any) -> Any:
     """What ``step`` gives, run in one transaction of this project's store."""
-    place = here()
-    first_start(place, quiet=True)
+    place = find_project()
+    ensure_root_token(place, quiet=True)
     with open_store(place) as store:
         return store.write_now(step)
 
 
-def by_token(tx: Tx, token: str, what: str) -> str:
+def authorize_writer(tx: Tx, token: str, what: str) -> str:
     """The name of who writes. Raises ``TokenRefused``, and ``NotAllowed`` without ``work.write``."""
     from cockpit.access.token_scopes import WORK_WRITE
     from cockpit.loop.decisions.profile_change_results import actor_of
 
-    caller = calling(tx, token)
+    caller = find_caller(tx, token)
     caller.require(WORK_WRITE, what)
     return actor_of(caller)
 
 
-def words_of(text: str | None) -> str | None:
+def read_text_argument(text: str | None) -> str | None:
     """``text``, or standard input for ``-``."""
     return sys.stdin.read() if text == "-" else text
 
 
-def paged(answer: Any) -> None:
+def say_more(answer: Any) -> None:
     """Say on stderr where a list goes on."""
     from cockpit.commands.terminal import say
 

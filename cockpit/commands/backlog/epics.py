@@ -15,15 +15,15 @@ from cockpit.commands.backlog.call_work_tools import (
     PRIORITY,
     STANDING,
     STATUS,
-    ask,
-    by_token,
-    paged,
-    words_of,
-    written,
+    authorize_writer,
+    read_text_argument,
+    read_with_tool,
+    say_more,
+    write_store,
 )
 from cockpit.commands.command_caller import TOKEN
 from cockpit.commands.open_project import WrongUse
-from cockpit.commands.terminal import listing, show, show_json, table
+from cockpit.commands.terminal import format_table, show, show_json, show_list
 
 
 @click.group(short_help="What stories add up to, and which comes first.")
@@ -53,13 +53,13 @@ def add(
         made = service.create_epic(
             tx,
             " ".join(title),
-            description=words_of(description) or "",
+            description=read_text_argument(description) or "",
             priority=priority or "P2",
-            by=by_token(tx, token, "write epics"),
+            by=authorize_writer(tx, token, "write epics"),
         )
         return render_epic(made)
 
-    _shown(written(step), as_json)
+    _shown(write_store(step), as_json)
 
 
 @epics.command("list")
@@ -72,9 +72,9 @@ def add(
 def list_epics(as_json: bool, **arguments: Any) -> None:
     """List epics, the most urgent first."""
     arguments["fields"] = arguments["fields"] or ("minimal" if as_json else "standard")
-    answer = ask("get_epics", {"epics": []}, **arguments)
+    answer = read_with_tool("get_epics", {"epics": []}, **arguments)
     more = [name for name in ("priority",) if answer["epics"] and name in answer["epics"][0]]
-    listing(
+    show_list(
         as_json,
         answer["epics"],
         ("EPIC", "STATUS", *(name.upper() for name in more), "TITLE"),
@@ -89,7 +89,7 @@ def list_epics(as_json: bool, **arguments: Any) -> None:
         ],
         "There is no such epic; `cockpit epics add TITLE` writes one.",
     )
-    paged(answer)
+    say_more(answer)
 
 
 @epics.command("show")
@@ -99,9 +99,9 @@ def list_epics(as_json: bool, **arguments: Any) -> None:
 def show_epic(epic: str, fields: str | None, as_json: bool) -> None:
     """Show EPIC and its stories."""
     if as_json:
-        show_json(ask("get_epic", epic_id=epic, fields=fields or "standard"))
+        show_json(read_with_tool("get_epic", epic_id=epic, fields=fields or "standard"))
         return
-    found = ask("get_epic", epic_id=epic)
+    found = read_with_tool("get_epic", epic_id=epic)
     show(
         f"{found['id']}  {found['title']}\n{found['status'].replace('_', ' ')} · {found['priority']}"
     )
@@ -111,7 +111,7 @@ def show_epic(epic: str, fields: str | None, as_json: bool) -> None:
         rows = [
             (one["id"], one["status"].replace("_", " "), one["title"]) for one in found["stories"]
         ]
-        show("\n" + table(("STORY", "STATUS", "TITLE"), rows))
+        show("\n" + format_table(("STORY", "STATUS", "TITLE"), rows))
 
 
 @epics.command()
@@ -124,7 +124,7 @@ def show_epic(epic: str, fields: str | None, as_json: bool) -> None:
 @AS_JSON
 def edit(epic: str, token: str, as_json: bool, **fields: Any) -> None:
     """Change EPIC; a new priority re-orders the queue."""
-    fields["description"] = words_of(fields["description"])
+    fields["description"] = read_text_argument(fields["description"])
     changes = {name: value for name, value in fields.items() if value is not None}
     if not changes:
         raise WrongUse("Say what to change: --title, --priority, --description or --status.")
@@ -133,10 +133,10 @@ def edit(epic: str, token: str, as_json: bool, **fields: Any) -> None:
         from cockpit.backlog import service
         from cockpit.backlog.response_modes import render_epic
 
-        by = by_token(tx, token, "change epics")
+        by = authorize_writer(tx, token, "change epics")
         return render_epic(service.update_epic(tx, epic, changes, by=by))
 
-    _shown(written(step), as_json)
+    _shown(write_store(step), as_json)
 
 
 def _shown(made: dict[str, Any], as_json: bool) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cockpit.commands.command_caller import TOKEN, calling
-from cockpit.commands.open_project import WrongUse, here, look, open_store
-from cockpit.commands.terminal import listing, say, show, show_json
+from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.commands.open_project import WrongUse, find_project, open_store, read_store
+from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.store.backlog import handoffs, tasks
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def handoff() -> None:
 @AS_JSON
 def show_handoff(task: str, details: bool, as_json: bool) -> None:
     """Show how TASK ended."""
-    found: Handoff = look(lambda connection: handoffs.load(connection, task))
+    found: Handoff = read_store(lambda connection: handoffs.load(connection, task))
     if as_json:
         show_json(found.body(details=details))
         return
@@ -59,8 +59,10 @@ def show_handoff(task: str, details: bool, as_json: bool) -> None:
 @AS_JSON
 def list_handoffs(limit: int, as_json: bool) -> None:
     """List handoffs, the newest first."""
-    found: list[Handoff] = look(lambda connection: handoffs.recent(connection, limit), empty=[])
-    listing(
+    found: list[Handoff] = read_store(
+        lambda connection: handoffs.recent(connection, limit), empty=[]
+    )
+    show_list(
         as_json,
         [one.body() for one in found],
         ("TASK", "STATUS", "FILES", "DETAILS", "SUMMARY"),
@@ -105,13 +107,13 @@ def set_handoff(
         from cockpit.access.token_scopes import WORK_WRITE
         from cockpit.loop.decisions.profile_change_results import actor_of
 
-        caller = calling(tx, token)
+        caller = find_caller(tx, token)
         caller.require(WORK_WRITE, "hand a task over")
         by = actor_of(caller)
         return handoffs.set_handoff(tx, task, status.upper(), summary, paths, details, by=by)
 
-    look(lambda connection: tasks.load(connection, task))
-    with open_store(here()) as store:
+    read_store(lambda connection: tasks.load(connection, task))
+    with open_store(find_project()) as store:
         made = store.write_now(step)
     if as_json:
         show_json(made.brief())

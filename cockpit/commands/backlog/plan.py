@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.commands.backlog.call_work_tools import AS_JSON
-from cockpit.commands.command_caller import TOKEN, calling
-from cockpit.commands.open_project import WrongUse, first_start, here, look, open_store, settings_of
+from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.commands.open_project import (
+    WrongUse,
+    ensure_root_token,
+    find_project,
+    load_project_settings,
+    open_store,
+    read_store,
+)
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.core.text import plural
 from widgets.text.clean import hidden
@@ -88,9 +95,9 @@ def plan(
 def _proposed(
     text: str, waiting: Proposal | None, token: str, approve: str | None, again: bool
 ) -> tuple[Proposal, Taken | None]:
-    place = here()
-    settings = settings_of(place, {"[approval] policy": approve}).runtime
-    first_start(place)
+    place = find_project()
+    settings = load_project_settings(place, {"[approval] policy": approve}).runtime
+    ensure_root_token(place)
 
     def step(tx: Tx) -> tuple[Proposal, Taken | None]:
         from cockpit.access.token_scopes import NotAllowed
@@ -99,7 +106,7 @@ def _proposed(
         from cockpit.backlog.planning.propose_plan import propose, taken
         from cockpit.loop.decisions.edit_action import revise
 
-        who = calling(tx, token)
+        who = find_caller(tx, token)
         if waiting is None:
             made = propose(tx, text, who, policy=settings.policy, again=again)
         elif who.kind != "person":
@@ -162,7 +169,7 @@ def _waiting(source: str) -> Proposal | None:
 
     if not _PROPOSAL.fullmatch(source) or Path(source).exists():
         return None
-    found = look(lambda connection: proposals.load(connection, source))
+    found = read_store(lambda connection: proposals.load(connection, source))
     if found.kind != "action" or found.body.get("type") != PLAN_ACTION:
         raise WrongUse(f"{source} is no plan; `cockpit proposals show {source}` says what it is.")
     if found.status != "pending":

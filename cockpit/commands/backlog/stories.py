@@ -14,15 +14,15 @@ from cockpit.commands.backlog.call_work_tools import (
     OFFSET,
     STANDING,
     STATUS,
-    ask,
-    by_token,
-    paged,
-    words_of,
-    written,
+    authorize_writer,
+    read_text_argument,
+    read_with_tool,
+    say_more,
+    write_store,
 )
 from cockpit.commands.command_caller import TOKEN
 from cockpit.commands.open_project import WrongUse
-from cockpit.commands.terminal import listing, show, show_json, table
+from cockpit.commands.terminal import format_table, show, show_json, show_list
 
 _EPIC = click.option("--epic", "epic_id", metavar="ID", help="The epic that it belongs to.")
 
@@ -47,12 +47,12 @@ def add(
         from cockpit.backlog import service
         from cockpit.backlog.response_modes import render_story
 
-        by = by_token(tx, token, "write stories")
-        words = words_of(description) or ""
+        by = authorize_writer(tx, token, "write stories")
+        words = read_text_argument(description) or ""
         made = service.create_story(tx, " ".join(title), epic_id=epic_id, description=words, by=by)
         return render_story(made)
 
-    _shown(written(step), as_json)
+    _shown(write_store(step), as_json)
 
 
 @stories.command("list")
@@ -65,15 +65,15 @@ def add(
 def list_stories(as_json: bool, **arguments: Any) -> None:
     """List stories, the oldest first."""
     arguments["fields"] = arguments["fields"] or "minimal"
-    answer = ask("list_stories", {"stories": []}, **arguments)
-    listing(
+    answer = read_with_tool("list_stories", {"stories": []}, **arguments)
+    show_list(
         as_json,
         answer["stories"],
         ("STORY", "STATUS", "TITLE"),
         [(one["id"], one["status"].replace("_", " "), one["title"]) for one in answer["stories"]],
         "There is no such story; `cockpit stories add TITLE` writes one.",
     )
-    paged(answer)
+    say_more(answer)
 
 
 @stories.command("show")
@@ -83,9 +83,9 @@ def list_stories(as_json: bool, **arguments: Any) -> None:
 def show_story(story: str, fields: str | None, as_json: bool) -> None:
     """Show STORY and its tasks."""
     if as_json:
-        show_json(ask("get_story", story_id=story, fields=fields or "standard"))
+        show_json(read_with_tool("get_story", story_id=story, fields=fields or "standard"))
         return
-    found = ask("get_story", story_id=story)
+    found = read_with_tool("get_story", story_id=story)
     belongs = f" · {found['epic']}" if found["epic"] else ""
     show(f"{found['id']}  {found['title']}\n{found['status'].replace('_', ' ')}{belongs}")
     if found["description"]:
@@ -94,7 +94,7 @@ def show_story(story: str, fields: str | None, as_json: bool) -> None:
         rows = [
             (one["id"], one["status"].replace("_", " "), one["title"]) for one in found["tasks"]
         ]
-        show("\n" + table(("TASK", "STATUS", "TITLE"), rows))
+        show("\n" + format_table(("TASK", "STATUS", "TITLE"), rows))
 
 
 @stories.command()
@@ -107,7 +107,7 @@ def show_story(story: str, fields: str | None, as_json: bool) -> None:
 @AS_JSON
 def edit(story: str, token: str, as_json: bool, **fields: Any) -> None:
     """Change STORY; --epic '' takes it out of its epic."""
-    fields["description"] = words_of(fields["description"])
+    fields["description"] = read_text_argument(fields["description"])
     changes = {name: value for name, value in fields.items() if value is not None}
     if not changes:
         raise WrongUse("Say what to change: --title, --epic, --description or --status.")
@@ -116,10 +116,10 @@ def edit(story: str, token: str, as_json: bool, **fields: Any) -> None:
         from cockpit.backlog import service
         from cockpit.backlog.response_modes import render_story
 
-        by = by_token(tx, token, "change stories")
+        by = authorize_writer(tx, token, "change stories")
         return render_story(service.update_story(tx, story, changes, by=by))
 
-    _shown(written(step), as_json)
+    _shown(write_store(step), as_json)
 
 
 def _shown(made: dict[str, Any], as_json: bool) -> None:

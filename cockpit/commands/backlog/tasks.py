@@ -16,11 +16,11 @@ from cockpit.commands.backlog.call_work_tools import (
     PRIORITY,
     STATUS,
     UNCAPPED,
-    ask,
-    paged,
+    read_with_tool,
+    say_more,
 )
-from cockpit.commands.open_project import look
-from cockpit.commands.terminal import listing, say, show, show_json, table
+from cockpit.commands.open_project import read_store
+from cockpit.commands.terminal import format_table, say, show, show_json, show_list
 
 if TYPE_CHECKING:
     from cockpit.store.backlog.tasks import Task
@@ -59,10 +59,10 @@ def list_tasks(
         known = _named(connection, terms)
         return tasks_like(connection, known, limit, offset, fields or "minimal", UNCAPPED)
 
-    answer: dict[str, Any] = look(read, empty={"tasks": []})
+    answer: dict[str, Any] = read_store(read, empty={"tasks": []})
     found = answer["tasks"]
     more = [name for name in ("type", "story", "priority") if found and name in found[0]]
-    listing(
+    show_list(
         as_json,
         found,
         ("TASK", "STATUS", *(name.upper() for name in more), "TITLE"),
@@ -77,7 +77,7 @@ def list_tasks(
         ],
         "No task is like that." if any(terms.values()) else _NONE,
     )
-    paged(answer)
+    say_more(answer)
 
 
 @tasks.command("show")
@@ -87,9 +87,9 @@ def list_tasks(
 def show_task(task: str, fields: str | None, as_json: bool) -> None:
     """Show TASK: its words, what it waits for, what happened on it."""
     if as_json:
-        show_json(ask("get_task", task_id=task, fields=fields or "standard"))
+        show_json(read_with_tool("get_task", task_id=task, fields=fields or "standard"))
         return
-    show(look(lambda connection: _told(connection, task)))
+    show(read_store(lambda connection: _told(connection, task)))
 
 
 @tasks.command("next")
@@ -99,11 +99,11 @@ def show_task(task: str, fields: str | None, as_json: bool) -> None:
 def next_tasks(limit: int, fields: str | None, as_json: bool) -> None:
     """List the tasks to begin now: they can all be worked on at once."""
     empty = {"tasks": [], "ready": 0}
-    answer = ask("get_next_batch", empty, limit=limit, fields=fields or "minimal")
+    answer = read_with_tool("get_next_batch", empty, limit=limit, fields=fields or "minimal")
     found = answer["tasks"]
     rows = [(one["id"], one["title"]) for one in found]
     nothing = "No task can be begun now."
-    listing(as_json, found, ("TASK", "TITLE"), rows, nothing)
+    show_list(as_json, found, ("TASK", "TITLE"), rows, nothing)
     if not found and not as_json and "held_by" in answer:
         busy = ", ".join(answer["held_by"])
         say(f"{answer['ready']} could begin, but touch what is changed now by {busy}.")
@@ -127,7 +127,7 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
         rows = work_queue.why(connection, ready=ready or None, limit=limit, offset=offset)
         return list(zip(rows, explained(connection, rows), strict=True))
 
-    found: list[tuple[Queued, dict[str, Any]]] = look(read, empty=[])
+    found: list[tuple[Queued, dict[str, Any]]] = read_store(read, empty=[])
     last = ("SCORE", "WHY") if why else ("TITLE",)
     rows = [
         (
@@ -141,7 +141,7 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
     ]
     headings = ("TASK", "GROUP", "PRIORITY", "UNBLOCKS", *last)
     nothing = "The queue ends before that." if offset else "The queue is empty."
-    listing(as_json, [reason for _, reason in found], headings, rows, nothing)
+    show_list(as_json, [reason for _, reason in found], headings, rows, nothing)
 
 
 @tasks.command()
@@ -151,7 +151,7 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
 @AS_JSON
 def board(everything: bool, limit: int, fields: str | None, as_json: bool) -> None:
     """Draw the board: a column for each status."""
-    answer = ask(
+    answer = read_with_tool(
         "get_kanban_board",
         {"columns": {}},
         include_done=everything,
@@ -202,7 +202,7 @@ def _told(connection: sqlite3.Connection, named: str) -> str:
         for one in dependencies.of_task(connection, task.task_id)
     ]
     if waits:
-        parts.append(table(("DEPENDS ON", "TYPE", "STATUS", "TITLE"), waits))
+        parts.append(format_table(("DEPENDS ON", "TYPE", "STATUS", "TITLE"), waits))
     behind = [
         one
         for one in dependencies.dependents(connection, task.task_id)
@@ -224,13 +224,13 @@ def _told(connection: sqlite3.Connection, named: str) -> str:
         for one in task_activity.failures(connection, task.task_id)[:_SHOWN]
     ]
     if failed:
-        parts.append(table(("ATTEMPT", "FAILED AT", "WHEN", "WHY"), failed))
+        parts.append(format_table(("ATTEMPT", "FAILED AT", "WHEN", "WHY"), failed))
     happened = [
         (one.created_at[:16].replace("T", " "), one.actor, one.activity_type, one.description)
         for one in task_activity.of_task(connection, task.task_id, _SHOWN)
     ]
     if happened:
-        parts.append(table(("WHEN", "WHO", "WHAT", ""), happened))
+        parts.append(format_table(("WHEN", "WHO", "WHAT", ""), happened))
     return "\n\n".join(parts)
 
 

@@ -11,16 +11,16 @@ from cockpit.backlog.validation import TASK_TYPES
 from cockpit.commands.backlog.call_work_tools import (
     AS_JSON,
     DESCRIPTION,
-    ask,
-    by_token,
-    change,
-    change_each,
-    words_of,
-    written,
+    authorize_writer,
+    read_text_argument,
+    read_with_tool,
+    write_store,
+    write_with_tool,
+    write_with_tool_each,
 )
 from cockpit.commands.command_caller import TOKEN
-from cockpit.commands.open_project import WrongUse, look
-from cockpit.commands.terminal import listing, say, show, show_json
+from cockpit.commands.open_project import WrongUse, read_store
+from cockpit.commands.terminal import say, show, show_json, show_list
 
 if TYPE_CHECKING:
     import sqlite3
@@ -60,20 +60,20 @@ def add(
     title: tuple[str, ...], waits_for: tuple[str, ...], token: str, as_json: bool, **fields: Any
 ) -> None:
     """Write a task called TITLE."""
-    fields["description"] = words_of(fields["description"])
+    fields["description"] = read_text_argument(fields["description"])
     given = {name: value for name, value in fields.items() if value not in (None, ())}
 
     def step(tx: Tx) -> dict[str, Any]:
         from cockpit.backlog import service
         from cockpit.backlog.response_modes import render_task
 
-        by = by_token(tx, token, "write tasks")
+        by = authorize_writer(tx, token, "write tasks")
         made = service.create_task(tx, " ".join(title), by=by, **given)
         for other in waits_for:
             service.add_dependency(tx, made.task_id, other, by=by)
         return render_task(made)
 
-    made = written(step)
+    made = write_store(step)
     if as_json:
         show_json(made)
     else:
@@ -95,7 +95,7 @@ def add(
 @AS_JSON
 def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
     """Change TASK: by options, or without any in your editor ($VISUAL, $EDITOR)."""
-    fields["description"] = words_of(fields["description"])
+    fields["description"] = read_text_argument(fields["description"])
     given = {name: value for name, value in fields.items() if value not in (None, ())}
     words = {} if given else _edited(task)
     if not given and not words:
@@ -106,7 +106,7 @@ def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
         from cockpit.backlog import service, task_form
         from cockpit.backlog.response_modes import render_task
 
-        by = by_token(tx, token, "change tasks")
+        by = authorize_writer(tx, token, "change tasks")
         changed = (
             service.update_task(tx, task, given, by=by)
             if given
@@ -114,7 +114,7 @@ def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
         )
         return render_task(changed, "standard")
 
-    made = written(step)
+    made = write_store(step)
     if as_json:
         show_json(made)
     else:
@@ -132,7 +132,7 @@ def _edited(named: str) -> dict[str, str]:
         task = tasks.load(connection, named)
         return task_form.words_of(task, task_form.waits_for(connection, task.task_id))
 
-    words = look(looked)
+    words = read_store(looked)
     fields = task_form.FIELDS
     before = form_text.written(
         fields, {each.name: clean(words[each.name], newlines=each.long) for each in fields}
@@ -175,7 +175,7 @@ def done(tasks: tuple[str, ...], notes: str | None, token: str, as_json: bool) -
 def _stand(
     tasks: tuple[str, ...], status: str, notes: str | None, token: str, as_json: bool
 ) -> None:
-    found = change_each(
+    found = write_with_tool_each(
         "update_task_status",
         token,
         [{"task_id": task, "status": status, "notes": notes} for task in tasks],
@@ -199,7 +199,7 @@ def _stand(
 @AS_JSON
 def block(task: str, reason: tuple[str, ...], token: str, as_json: bool) -> None:
     """TASK cannot go on, for REASON."""
-    _shown(change("set_blocker", token, task_id=task, reason=" ".join(reason)), as_json)
+    _shown(write_with_tool("set_blocker", token, task_id=task, reason=" ".join(reason)), as_json)
 
 
 @click.command()
@@ -208,7 +208,7 @@ def block(task: str, reason: tuple[str, ...], token: str, as_json: bool) -> None
 @AS_JSON
 def unblock(task: str, token: str, as_json: bool) -> None:
     """TASK can go on."""
-    _shown(change("resolve_blocker", token, task_id=task), as_json)
+    _shown(write_with_tool("resolve_blocker", token, task_id=task), as_json)
 
 
 @click.command()
@@ -218,7 +218,7 @@ def unblock(task: str, token: str, as_json: bool) -> None:
 @AS_JSON
 def reopen(task: str, notes: str | None, token: str, as_json: bool) -> None:
     """TASK is to be done after all, and its story and epic with it."""
-    _shown(change("reopen_task", token, task_id=task, notes=notes), as_json)
+    _shown(write_with_tool("reopen_task", token, task_id=task, notes=notes), as_json)
 
 
 @click.command()
@@ -228,7 +228,7 @@ def reopen(task: str, notes: str | None, token: str, as_json: bool) -> None:
 @AS_JSON
 def archive(task: str, reason: str | None, token: str, as_json: bool) -> None:
     """Put TASK away: nobody will do it, and nothing waits for it."""
-    _shown(change("archive_task", token, task_id=task, reason=reason), as_json)
+    _shown(write_with_tool("archive_task", token, task_id=task, reason=reason), as_json)
 
 
 def _shown(found: dict[str, Any], as_json: bool) -> None:
@@ -257,11 +257,11 @@ def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json:
     if on is None and remove:
         raise WrongUse("Say on which task it depends no more: cockpit tasks dep T-4 T-2 --remove.")
     if on is None:
-        found = ask("get_task_dependencies", task_id=task)
+        found = read_with_tool("get_task_dependencies", task_id=task)
     elif remove:
-        found = change("remove_dependency", token, task_id=task, depends_on_task_id=on)
+        found = write_with_tool("remove_dependency", token, task_id=task, depends_on_task_id=on)
     else:
-        found = change(
+        found = write_with_tool(
             "add_dependency", token, task_id=task, depends_on_task_id=on, dependency_type=kind
         )
     if as_json:
@@ -272,7 +272,7 @@ def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json:
         ("depends on it" if one["type"] == "relates_to" else "unblocks", one)
         for one in found["dependents"]
     ]
-    listing(
+    show_list(
         False,
         [one for _, one in rows],
         ("", "TASK", "TYPE", "STATUS", "TITLE"),
@@ -297,7 +297,7 @@ def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json:
 @TOKEN
 def note(task: str, words: tuple[str, ...], kind: str, token: str) -> None:
     """Note what happened on TASK."""
-    made = change(
+    made = write_with_tool(
         "add_task_activity", token, task_id=task, activity_type=kind, description=" ".join(words)
     )
     say(f"noted on {made['id']}")
@@ -311,7 +311,7 @@ def note(task: str, words: tuple[str, ...], kind: str, token: str) -> None:
 @TOKEN
 def fail(task: str, kind: str, reason: tuple[str, ...], attempt: int | None, token: str) -> None:
     """An attempt at TASK failed at its spec, its quality or its implementation."""
-    made = change(
+    made = write_with_tool(
         "record_task_failure",
         token,
         task_id=task,
@@ -328,7 +328,7 @@ def fail(task: str, kind: str, reason: tuple[str, ...], attempt: int | None, tok
 @TOKEN
 def rework(task: str, off: bool, token: str) -> None:
     """The work on TASK has to be done again."""
-    made = change("set_needs_rework", token, task_id=task, value=not off)
+    made = write_with_tool("set_needs_rework", token, task_id=task, value=not off)
     say(f"{made['id']} {'needs no rework' if off else 'needs rework'}")
 
 

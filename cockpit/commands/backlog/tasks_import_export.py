@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.commands.backlog.call_work_tools import AS_JSON, by_token, written
+from cockpit.commands.backlog.call_work_tools import AS_JSON, authorize_writer, write_store
 from cockpit.commands.command_caller import TOKEN
-from cockpit.commands.open_project import WrongUse, here, look
+from cockpit.commands.open_project import WrongUse, find_project, read_store
 from cockpit.commands.terminal import json_text, say, show, show_json, show_json_line
 from cockpit.core.text import plural
 
@@ -53,11 +53,11 @@ def import_tasks(
 
         from cockpit.backlog.github_issues import open_issues, taken
 
-        home = here().home
+        home = find_project().home
         found = asyncio.run(open_issues(home, labels=labels, repo=repo, limit=limit))
 
         def step(tx: Tx) -> Imported:
-            by = by_token(tx, token, "import issues")
+            by = authorize_writer(tx, token, "import issues")
             return taken(tx, found, story_id=story_id, by=by)
     else:
         from cockpit.backlog.import_export import imported, read_lines
@@ -65,9 +65,9 @@ def import_tasks(
         lines = read_lines(_lines(source))
 
         def step(tx: Tx) -> Imported:
-            return imported(tx, lines, by=by_token(tx, token, "import tasks"))
+            return imported(tx, lines, by=authorize_writer(tx, token, "import tasks"))
 
-    made: Imported = written(step)
+    made: Imported = write_store(step)
     told = {"created": made.created, "changed": made.changed, "unchanged": made.unchanged}
     if as_json:
         show_json(told)
@@ -91,7 +91,7 @@ def export_tasks(file: Path | None) -> None:
     from cockpit.backlog.import_export import exported
 
     nothing: list[dict[str, Any]] = []
-    found = look(lambda connection: list(exported(connection)), empty=nothing)
+    found = read_store(lambda connection: list(exported(connection)), empty=nothing)
     lines = [json_text(one) for one in found]
     if file is None:
         for line in lines:

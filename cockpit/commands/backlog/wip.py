@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.commands.command_caller import TOKEN, calling
-from cockpit.commands.open_project import WrongUse, here, look, open_store
+from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.commands.open_project import WrongUse, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.core.errors import NotFound
 from cockpit.store.backlog import tasks, wip
@@ -42,7 +42,7 @@ def work_in_progress() -> None:
 @AS_JSON
 def show_wip(task: str, as_json: bool) -> None:
     """Show what is under way on TASK."""
-    found = look(lambda connection: _chosen(connection, task))
+    found = read_store(lambda connection: _chosen(connection, task))
     if as_json:
         show_json({"task_id": found.task_id, "updated_at": found.wip_updated_at, "wip": found.wip})
         return
@@ -78,12 +78,12 @@ def set_wip(task: str, changes: tuple[str, ...], source: str | None, token: str)
         from cockpit.access.token_scopes import WORK_WRITE
         from cockpit.loop.decisions.profile_change_results import actor_of
 
-        caller = calling(tx, token)
+        caller = find_caller(tx, token)
         caller.require(WORK_WRITE, "change work in progress")
         return wip.update(tx, task, patch, by=actor_of(caller))
 
-    look(lambda connection: tasks.load(connection, task))
-    with open_store(here()) as store:
+    read_store(lambda connection: tasks.load(connection, task))
+    with open_store(find_project()) as store:
         show_json(store.write_now(step))
 
 

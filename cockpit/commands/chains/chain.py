@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.commands.chains.show_chain import document, page
-from cockpit.commands.open_project import here, look, open_store, settings_of
+from cockpit.commands.open_project import (
+    find_project,
+    load_project_settings,
+    open_store,
+    read_store,
+)
 from cockpit.commands.sessions.run import Dollars, Duration
-from cockpit.commands.terminal import listing, show, show_json
+from cockpit.commands.terminal import show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
@@ -37,10 +42,10 @@ def chain() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list, each with its sessions[].")
 def list_chains(limit: int, as_json: bool) -> None:
     """List chains, the newest first."""
-    found: list[dict[str, Any]] = look(
+    found: list[dict[str, Any]] = read_store(
         lambda seen: [document(seen, one) for one in chains.listed(seen, limit)], empty=[]
     )
-    listing(
+    show_list(
         as_json,
         found,
         ("CHAIN", "STATUS", "SCOPE", "TASKS", "READY", "SESSIONS", "TOKENS", "BRANCH"),
@@ -55,9 +60,9 @@ def list_chains(limit: int, as_json: bool) -> None:
 def show_chain(chain_id: str | None, as_json: bool) -> None:
     """Show a chain: how far it is, what it spent, and how full each of its sessions was."""
     if as_json:
-        show_json(look(lambda seen: document(seen, _named(seen, chain_id))))
+        show_json(read_store(lambda seen: document(seen, _named(seen, chain_id))))
     else:
-        show(look(lambda seen: page(seen, _named(seen, chain_id))))
+        show(read_store(lambda seen: page(seen, _named(seen, chain_id))))
 
 
 @chain.command("watch")
@@ -78,12 +83,12 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
     """
     from cockpit.chains.report.chain_report import report_as_set
 
-    place = here()
-    asked = look(lambda seen: _named(seen, chain_id)).chain_id
+    place = find_project()
+    asked = read_store(lambda seen: _named(seen, chain_id)).chain_id
     with open_store(place) as store:
         found = store.write_now(lambda tx: _stop(tx, asked, now))
         if found.status not in chains.OPEN:
-            setting = settings_of(place).headless.report
+            setting = load_project_settings(place).headless.report
             asyncio.run(report_as_set(store, place, setting, found))
     if as_json:
         show_json(found.body())
@@ -111,9 +116,9 @@ def resume_chain(
     """
     from cockpit.commands.chains.watch_chain import resume_and_watch
 
-    place = here()
-    settings = settings_of(place)
-    known = look(lambda seen: _named(seen, chain_id))
+    place = find_project()
+    settings = load_project_settings(place)
+    known = read_store(lambda seen: _named(seen, chain_id))
     named = known.chain_id if chain_id is not None else None
     given = {name: value for name, value in limits.items() if value is not None}
     with open_store(place) as store:
@@ -126,8 +131,8 @@ def resume_chain(
 @click.option("--path", "only_path", is_flag=True, help="Where it is, instead of what it says.")
 def report_chain(chain_id: str | None, only_path: bool) -> None:
     """Show a chain's report; one that was not written is written now."""
-    written = look(lambda seen: _named(seen, chain_id)).report_path
-    path = here().home / written if written else None
+    written = read_store(lambda seen: _named(seen, chain_id)).report_path
+    path = find_project().home / written if written else None
     if path is None or not path.is_file():
         path = asyncio.run(_report(chain_id))
     show(str(path) if only_path else path.read_text(encoding="utf-8"))
@@ -167,9 +172,9 @@ def _stop(tx: Tx, chain_id: str, now: bool) -> Chain:
 async def _watch(chain_id: str | None) -> None:
     from cockpit.commands.chains.watch_chain import Teller
 
-    place = here()
-    settings = settings_of(place)
-    found = look(lambda seen: _named(seen, chain_id))
+    place = find_project()
+    settings = load_project_settings(place)
+    found = read_store(lambda seen: _named(seen, chain_id))
     with open_store(place) as store:
         show(store.read_now(lambda seen: page(seen, found)))
         if found.status not in chains.OPEN:
@@ -190,7 +195,7 @@ def _began(connection: sqlite3.Connection, found: Chain) -> int:
 async def _report(chain_id: str | None) -> Path:
     from cockpit.chains.report.chain_report import write_report
 
-    place = here()
+    place = find_project()
     with open_store(place) as store:
         found = store.read_now(lambda seen: _named(seen, chain_id))
         return await write_report(store, place, found)

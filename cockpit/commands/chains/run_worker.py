@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import here, open_store, settings_of
+from cockpit.commands.open_project import find_project, load_project_settings, open_store
 from cockpit.commands.terminal import say
 from cockpit.core.errors import IllegalTransition
 from cockpit.store.chains import chains
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def be_session(chain_id: str, ordinal: int) -> Exit:
     """Be that session until it ends. A signal lets the chain come to rest, a second one stops it."""
-    place = here()
+    place = find_project()
     with open_store(place) as store:
         ended = asyncio.run(_run(store, place, chain_id, ordinal))
     return Exit.DONE if ended.status == "clean" else Exit.INTERRUPTED
@@ -31,7 +31,9 @@ async def _run(store: Store, place: Place, chain_id: str, ordinal: int) -> Chain
     from cockpit.chains.worker import take_part
 
     chain = store.read_now(lambda found: chains.load(found, chain_id))
-    settings = settings_of(place, {"[approval] policy": chain.approve, "[model] name": chain.model})
+    settings = load_project_settings(
+        place, {"[approval] policy": chain.approve, "[model] name": chain.model}
+    )
     working = asyncio.ensure_future(
         take_part(store, place, settings.runtime, settings.work, chain_id, ordinal, say=say)
     )

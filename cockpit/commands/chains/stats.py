@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cockpit.commands.backlog.call_work_tools import AS_JSON
-from cockpit.commands.open_project import WrongUse, look
-from cockpit.commands.terminal import say, show, show_json, table
+from cockpit.commands.open_project import WrongUse, read_store
+from cockpit.commands.terminal import format_table, say, show, show_json
 from cockpit.core.text import plural
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ def _measured(since: str, before: str) -> Measures:
     def read(connection: sqlite3.Connection) -> Measures:
         return measured(connection, since, before)
 
-    return look(read, empty=Measures(since, before))
+    return read_store(read, empty=Measures(since, before))
 
 
 def _show(found: Measures) -> None:
     from cockpit.chains.report.measure_rows import measure_rows
 
     rows = [(row.name, row.shown, row.aim or "", row.told) for row in measure_rows(found)]
-    show(table(("MEASURE", "NOW", "AIM", ""), rows))
+    show(format_table(("MEASURE", "NOW", "AIM", ""), rows))
     if not found.sessions:
         say("No session of a chain has ended in that time; `cockpit work --all` starts one.")
 
@@ -86,7 +86,7 @@ def _compare(since: str, before: str, after: str, as_json: bool) -> None:
         for each in compared(old, new)
     ]
     heads = ("MEASURE", f"BEFORE {before[:10]}", f"FROM {after[:10]}", "CHANGE", "")
-    show(table(heads, rows))
+    show(format_table(heads, rows))
     say(f"{plural(old.sessions, 'session')} of chains ended before, {new.sessions:,} after.")
 
 

@@ -14,7 +14,7 @@ from cockpit.commands.chains.run_worker import ask_to_stop
 from cockpit.commands.chains.show_chain import document
 from cockpit.commands.chains.work_one_task import say_unseen
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.terminal import on_terminal, ring, say, show, show_json
+from cockpit.commands.terminal import is_terminal, ring_terminal, say, show, show_json
 from cockpit.core.errors import NotFound
 from cockpit.core.text import plural
 from cockpit.store.chains import chains, task_runs
@@ -195,7 +195,7 @@ class Teller:
         await notify(
             Notice(title, words, urgent=urgent),
             self._settings.headless.notify,
-            terminal=ring if on_terminal(sys.stderr) else None,
+            terminal=ring_terminal if is_terminal(sys.stderr) else None,
             environment=os.environ,
             cwd=self._place.root,
         )
@@ -214,7 +214,7 @@ class Teller:
                 continue
             if not self._quiet:
                 show(told.line)
-            elif on_terminal(sys.stderr):
+            elif is_terminal(sys.stderr):
                 say(told.line)
             if told.calls:
                 await self.call(f"{self._chain_id} waits for you", told.line.strip(), urgent=True)

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import WrongUse, first_start, open_store, repository, settings_of
+from cockpit.commands.open_project import (
+    WrongUse,
+    ensure_root_token,
+    load_project_settings,
+    open_store,
+    require_repository,
+)
 from cockpit.commands.sessions.run import Dollars, Duration
 
 if TYPE_CHECKING:
@@ -92,11 +98,11 @@ def _work(given: Mapping[str, Any]) -> Exit:
         "[model] name": given["model"],
         "[headless] max_chains": given["max_chains"],
     }
-    place = repository()
-    settings = settings_of(place, flags)
+    place = require_repository()
+    settings = load_project_settings(place, flags)
     order = _order(settings, given)
     know(settings, place, given["runner"], begins=not given["again"])
-    first_start(place, quiet=True)
+    ensure_root_token(place, quiet=True)
     if given["after"]:
         from cockpit.commands.chains.work_after_session import follow_and_watch
 

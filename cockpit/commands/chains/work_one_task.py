@@ -8,7 +8,12 @@ import signal
 from typing import TYPE_CHECKING
 
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import WrongUse, open_store, repository, settings_of
+from cockpit.commands.open_project import (
+    WrongUse,
+    load_project_settings,
+    open_store,
+    require_repository,
+)
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.core.project_paths import Place
 from cockpit.store.backlog import tasks
@@ -33,8 +38,8 @@ def work_on(
     """
     from cockpit.tasks.pause import SetAside
 
-    place = repository()
-    settings = settings_of(place, {"[approval] policy": approve, "[model] name": model})
+    place = require_repository()
+    settings = load_project_settings(place, {"[approval] policy": approve, "[model] name": model})
     know(settings, place, runner)
     with open_store(place) as store:
         ended = asyncio.run(_do(store, place, settings, task_id, runner))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from cockpit.commands.open_project import here, look, open_store
-from cockpit.commands.terminal import listing, say, show, show_json
+from cockpit.commands.open_project import find_project, open_store, read_store
+from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.store.chains import worktrees as rows
 from cockpit.store.chains.worktrees import Worktree
 
@@ -26,8 +26,8 @@ def worktrees() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def list_worktrees(everything: bool, as_json: bool) -> None:
     """List working trees, the oldest first."""
-    found: list[Worktree] = look(lambda seen: rows.listed(seen, removed=everything), empty=[])
-    listing(
+    found: list[Worktree] = read_store(lambda seen: rows.listed(seen, removed=everything), empty=[])
+    show_list(
         as_json,
         [{**tree.body(), "updated_at": tree.updated_at} for tree in found],
         ("NAME", "STATUS", "BRANCH", "CHANGED", "PATH"),
@@ -62,7 +62,7 @@ def clean_worktrees(ctx: click.Context, /, everything: bool, as_json: bool) -> N
     """
     from cockpit.tasks.worktree import clean
 
-    place = here()
+    place = find_project()
     with open_store(place) as store:
         done = asyncio.run(clean(store, place, everything=everything))
     if as_json:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cockpit.commands.demo.sample_project import Sample, make_sample, shipped
-from cockpit.commands.open_project import here, settings_of
-from cockpit.commands.terminal import on_terminal, say
+from cockpit.commands.open_project import find_project, load_project_settings
+from cockpit.commands.terminal import is_terminal, say
 
 if TYPE_CHECKING:
     from cockpit.config.load_settings import Settings
@@ -55,11 +55,11 @@ def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
         say(demo_chain.next_words(root, program, ended))
         ctx.exit(ended)
     os.chdir(root)
-    place = here()
+    place = find_project()
     script = _script(place)
     # A model's name and a policy of the user's own settings are for their own work.
-    settings = settings_of(place, {"[model] name": script, "[approval] policy": "ask"})
-    if on_terminal(sys.stdin) and on_terminal(sys.stdout):
+    settings = load_project_settings(place, {"[model] name": script, "[approval] policy": "ask"})
+    if is_terminal(sys.stdin) and is_terminal(sys.stdout):
         code = asyncio.run(_on_screen(place, settings, sample))
     else:
         from cockpit.commands.demo.demo_headless import play

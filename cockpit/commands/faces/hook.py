@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from cockpit.commands.open_project import WrongUse, here, open_store
-from cockpit.commands.terminal import on_terminal, say, show, show_json, table
+from cockpit.commands.open_project import WrongUse, find_project, open_store
+from cockpit.commands.terminal import format_table, is_terminal, say, show, show_json
 from cockpit.hook import install_hooks, spool
 from cockpit.hook.event_payload import AGENTS
 from cockpit.hook.install_hooks import Scope, Settings
@@ -41,7 +41,7 @@ def hook(ctx: click.Context, agent: str) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    if on_terminal(sys.stdin):
+    if is_terminal(sys.stdin):
         raise WrongUse(
             "cockpit hook reads an event from an agent. `cockpit hook install claude` or"
             " `cockpit hook install codex` makes the agent call it."
@@ -84,7 +84,7 @@ def uninstall(agent: str, scope: Scope, yes: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def status(as_json: bool) -> None:
     """Where our hooks are installed, what waits to be absorbed, and the newest lines of the log."""
-    place = here()
+    place = find_project()
     scopes: list[tuple[str, Scope]] = [("claude", "project"), ("claude", "local")]
     scopes += [("claude", "user"), ("codex", "project"), ("codex", "user")]
     found: list[dict[str, Any]] = []
@@ -111,7 +111,7 @@ def status(as_json: bool) -> None:
         )
         for one in found
     ]
-    show(table(("AGENT", "SCOPE", "EVENTS", "FILE"), rows))
+    show(format_table(("AGENT", "SCOPE", "EVENTS", "FILE"), rows))
     for one in found:
         if "error" in one:
             say(one["error"])
@@ -121,7 +121,7 @@ def status(as_json: bool) -> None:
 
 
 def _settings(agent: str, scope: Scope) -> Settings:
-    place = here()
+    place = find_project()
     path = install_hooks.place_of(agent, scope, place.root, os.environ)
     return install_hooks.load(agent, path, inside=None if scope == "user" else place.root)
 
@@ -153,7 +153,7 @@ def _change(settings: Settings, after: str | None, yes: bool) -> None:
     )
     show("\n".join(lines))
     if not yes:
-        if not on_terminal(sys.stdin):
+        if not is_terminal(sys.stdin):
             raise WrongUse("Nobody is there to ask, so nothing was written; --yes writes it.")
         if not click.confirm("Write this?", err=True):
             say("Nothing was written.")
@@ -167,7 +167,7 @@ def _waiting() -> tuple[int, int]:
     """(events that wait, events that could not be absorbed); nothing is made by looking."""
     from cockpit.store.hooks import pending_events
 
-    place = here()
+    place = find_project()
     if not place.database.exists():
         return 0, 0
     files = len(spool.files(str(place.state)))

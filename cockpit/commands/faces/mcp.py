@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from cockpit.commands.open_project import WrongUse, first_start, here, settings_of
-from cockpit.commands.terminal import on_terminal, say
+from cockpit.commands.open_project import (
+    WrongUse,
+    ensure_root_token,
+    find_project,
+    load_project_settings,
+)
+from cockpit.commands.terminal import is_terminal, say
 
 if TYPE_CHECKING:
     from cockpit.backlog.tools.work_tool import Tier
@@ -52,11 +57,11 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
     from cockpit.access.listen_address import listening
     from cockpit.loop.decisions.decide_proposal import TOKEN
 
-    place = here()
-    settings = settings_of(place).runtime
+    place = find_project()
+    settings = load_project_settings(place).runtime
     # Before what speaks the protocol is loaded: an address that is none is told at once.
     door = listening(host, port) if http else None
-    first_start(place, quiet=not http)
+    ensure_root_token(place, quiet=not http)
     from cockpit.mcp.run_server import over_http, over_stdio
 
     if door is not None:
@@ -64,7 +69,7 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
     else:
         if sys.stdin is None:
             raise WrongUse("Standard input is closed; a client starts this and speaks to it there.")
-        if on_terminal(sys.stdin):
+        if is_terminal(sys.stdin):
             say(
                 "A client starts this and speaks to it on standard input; docs/agents.md tells how."
             )

@@ -6,7 +6,12 @@ import asyncio
 
 import click
 
-from cockpit.commands.open_project import first_start, here, open_store, settings_of
+from cockpit.commands.open_project import (
+    ensure_root_token,
+    find_project,
+    load_project_settings,
+    open_store,
+)
 from cockpit.commands.terminal import say
 
 _HOST, _PORT = "127.0.0.1", 8787
@@ -27,9 +32,9 @@ def serve(host: str, port: int) -> None:
     """
     from cockpit.api import server
 
-    place = here()
-    settings = settings_of(place).runtime
-    first_start(place)
+    place = find_project()
+    settings = load_project_settings(place).runtime
+    ensure_root_token(place)
     with open_store(place) as store:
         asyncio.run(server.serve(store, settings, host, port, _tell))
 

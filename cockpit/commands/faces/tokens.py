@@ -9,10 +9,10 @@ import click
 
 from cockpit.access.capability_tokens import ROOT_FILE, Token, issue, listed, revoke
 from cockpit.access.token_scopes import SCOPES, read_scopes
-from cockpit.commands.command_caller import TOKEN, calling
-from cockpit.commands.open_project import first_start, here, look, open_store
+from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
 from cockpit.commands.sessions.run import Duration
-from cockpit.commands.terminal import listing, say, show, show_json
+from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.clock import stamp
 
 
@@ -44,13 +44,13 @@ def issue_token(
     namespace: str, scopes: tuple[str, ...], expires: float | None, token: str, as_json: bool
 ) -> None:
     """Make a token and print it, once. Nobody grants what they do not have."""
-    place = here()
-    first_start(place)
+    place = find_project()
+    ensure_root_token(place)
     wanted = read_scopes(scopes)
 
     def step(tx: Any) -> tuple[Token, str]:
         return issue(
-            tx, namespace=namespace, scopes=wanted, by=calling(tx, token), expires_s=expires
+            tx, namespace=namespace, scopes=wanted, by=find_caller(tx, token), expires_s=expires
         )
 
     with open_store(place) as store:
@@ -69,8 +69,8 @@ def issue_token(
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def list_tokens(as_json: bool) -> None:
     """List every token: expired and revoked ones as well."""
-    found: list[Token] = look(listed, empty=[])
-    listing(
+    found: list[Token] = read_store(listed, empty=[])
+    show_list(
         as_json,
         [_record(token) for token in found],
         ("TOKEN", "STATUS", "NAMESPACE", "EXPIRES", "BY", "SCOPES"),
@@ -87,7 +87,7 @@ def list_tokens(as_json: bool) -> None:
         ],
         "There is no token yet; the first start makes the root token.",
     )
-    root = here().state / ROOT_FILE
+    root = find_project().state / ROOT_FILE
     if root.exists() and not as_json:
         say(f"The root token is in {root}; only you can read it.")
 
@@ -98,8 +98,8 @@ def list_tokens(as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="The record as JSON.")
 def revoke_token(cap_id: str, token: str, as_json: bool) -> None:
     """End the token CAP_ID, now and for good."""
-    with open_store(here()) as store:
-        ended = store.write_now(lambda tx: revoke(tx, cap_id, calling(tx, token)))
+    with open_store(find_project()) as store:
+        ended = store.write_now(lambda tx: revoke(tx, cap_id, find_caller(tx, token)))
     if as_json:
         show_json(_record(ended))
     else:

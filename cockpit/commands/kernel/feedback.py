@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.commands.command_caller import TOKEN, calling
-from cockpit.commands.open_project import choose_session, here, look, open_store, settings_of
-from cockpit.commands.terminal import listing, say, show, show_json, table
+from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.commands.open_project import (
+    choose_session,
+    find_project,
+    load_project_settings,
+    open_store,
+    read_store,
+)
+from cockpit.commands.terminal import format_table, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.store.context import profiles
 from cockpit.store.context import wave_feedback as stored
@@ -52,14 +58,16 @@ def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: b
     from cockpit.loop.decisions.profile_change_results import actor_of
 
     def step(tx: Tx) -> Feedback:
-        caller = calling(tx, token)
+        caller = find_caller(tx, token)
         # Feedback decides promotions: who may not approve a change may not bring it about.
         caller.require(APPROVE, "judge a wave")
         wave_id = choose_wave(tx.connection, wave)
         return spoken(tx, wave_id, verdict, " ".join(words), by=actor_of(caller))
 
-    look(stored.recent)  # in a project where nothing was recorded, it says so and makes nothing
-    with open_store(here()) as store:
+    read_store(
+        stored.recent
+    )  # in a project where nothing was recorded, it says so and makes nothing
+    with open_store(find_project()) as store:
         made = store.write_now(step)
     if as_json:
         show_json(stored.body(made))
@@ -72,7 +80,7 @@ def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: b
 @AS_JSON
 def show_feedback(wave: str, as_json: bool) -> None:
     """Show what is known of WAVE's decision, and how the picture changed."""
-    rows: list[Feedback] = look(
+    rows: list[Feedback] = read_store(
         lambda connection: stored.history(connection, choose_wave(connection, wave))
     )
     if not rows:
@@ -97,7 +105,7 @@ def show_feedback(wave: str, as_json: bool) -> None:
     if judged.missed:
         show("\nmissed signals")
         show(
-            table(
+            format_table(
                 ("HELD", "TOKENS", "BAND", "FACT", "ASKED FOR"),
                 [
                     (one.held, f"{one.tokens:,}", one.band, one.source_ref, one.item)
@@ -118,8 +126,8 @@ def list_feedback(session: str | None, limit: int, as_json: bool) -> None:
         named = None if session is None else choose_session(connection, session)
         return stored.recent(connection, named, limit)
 
-    found: list[Feedback] = look(read, empty=[])
-    listing(
+    found: list[Feedback] = read_store(read, empty=[])
+    show_list(
         as_json,
         [stored.body(row) for row in found],
         ("WAVE", "QUALITY", "MISSED", "REGRET", "PERSON", "PROFILE"),
@@ -147,7 +155,10 @@ def suggest(profile_id: str) -> None:
     from cockpit.orient.profile_changes.change_limits import AGENTS
     from cockpit.orient.profile_changes.guard import CAPABILITY, CRITICAL
 
-    named = profile_id or profiles.first(settings_of(here()).runtime.token_budget).profile_id
+    named = (
+        profile_id
+        or profiles.first(load_project_settings(find_project()).runtime.token_budget).profile_id
+    )
 
     def read(connection: sqlite3.Connection) -> list[dict[str, Any]]:
         if not profiles.history(connection, named):
@@ -156,7 +167,7 @@ def suggest(profile_id: str) -> None:
         current = profiles.current(connection, named)
         return suggestions(connection, current, AGENTS, (*CRITICAL, *CAPABILITY))
 
-    found = look(read)
+    found = read_store(read)
     if not found:
         say("Nothing to suggest: no source was missed often enough under this version.")
         return

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import choose_session, here, look, open_store
-from cockpit.commands.terminal import listing, say, show, show_json, table
+from cockpit.commands.open_project import choose_session, find_project, open_store, read_store
+from cockpit.commands.terminal import format_table, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.core.text import plural
 from cockpit.store.context import facts, packets, pins, profiles
@@ -47,7 +47,7 @@ def show_packet(session: str | None, wave: int | None, as_json: bool) -> None:
         texts = facts.texts(connection, held)
         return stored, {identity: text.source_ref for identity, text in texts.items()}
 
-    stored, refs = look(read)
+    stored, refs = read_store(read)
     compiled = stored.packet
     if as_json:
         show_json({"packet_id": stored.packet_id, "digest": stored.digest, **compiled.body()})
@@ -64,7 +64,7 @@ def show_packet(session: str | None, wave: int | None, as_json: bool) -> None:
         )
         for band, entry in compiled.rendered()
     ]
-    show("\n" + table(("BAND", "TOKENS", "LEVEL", "", "FACT"), rows))
+    show("\n" + format_table(("BAND", "TOKENS", "LEVEL", "", "FACT"), rows))
 
 
 @packet.command()
@@ -84,8 +84,8 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
         known = fact_arrays.read(connection, at.session_id, at.ordinal)
         return explained(known, profile, at.ordinal, algorithm=made.algorithm)
 
-    told = look(read)
-    listing(
+    told = read_store(read)
+    show_list(
         as_json,
         [asdict(fact) for fact in told],
         ("VERDICT", "REASON", "BAND", "LEVEL", "TOKENS", "SCORE", "WAVE", "FACT"),
@@ -129,8 +129,8 @@ def verify(
             return [_pick(connection, session, wave)[0].wave_id]
         return [stored.wave_id for stored in packets.for_session(connection, session_id)]
 
-    named = look(read)
-    with open_store(here()) as store:
+    named = read_store(read)
+    with open_store(find_project()) as store:
         outcomes = [verified(store, wave_id) for wave_id in named]
     if as_json:
         show_json(
@@ -172,7 +172,7 @@ def diff(session: str | None, wave: int | None, since: int | None, as_json: bool
         texts = facts.texts(connection, sorted(held))
         return *pair, {identity: text.source_ref for identity, text in texts.items()}
 
-    before, after, refs = look(read)
+    before, after, refs = read_store(read)
     change = difference(before, after)
     lines = [("−", "removed", band, entry, "") for band, entry in change.removed]
     lines += [("+", "added", band, entry, "") for band, entry in change.added]
@@ -186,7 +186,7 @@ def diff(session: str | None, wave: int | None, since: int | None, as_json: bool
         )
         for seen in change.changed
     ]
-    listing(
+    show_list(
         as_json,
         [
             {
@@ -234,7 +234,7 @@ def _keep(
         session_id = choose_session(tx.connection, session)
         return change(tx, session_id, pins.named(tx.connection, session_id, fact))
 
-    with open_store(here()) as store:
+    with open_store(find_project()) as store:
         made = store.write_now(step)
     if as_json:
         show_json(asdict(made))
@@ -244,8 +244,8 @@ def _keep(
 
 
 def _list(session: str | None, as_json: bool) -> None:
-    found = look(_session(session))
-    listing(
+    found = read_store(_session(session))
+    show_list(
         as_json,
         [
             {
@@ -308,7 +308,7 @@ def _summary(made: Packet) -> str:
 
 
 def _bands(made: Packet) -> str:
-    return table(
+    return format_table(
         ("BAND", "USED", "FLOOR", "TARGET", "CEILING", "FACTS", "DROPPED"),
         [
             (

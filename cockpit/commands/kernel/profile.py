@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from cockpit.commands.kernel.profile_change import COMMANDS
-from cockpit.commands.open_project import WrongUse, here, look, settings_of
-from cockpit.commands.terminal import json_text, listing, say, show, show_json, table
+from cockpit.commands.open_project import WrongUse, find_project, load_project_settings, read_store
+from cockpit.commands.terminal import format_table, json_text, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.core.text import plural
 from cockpit.orient.profile_changes.profile_json import differences, document
@@ -61,7 +61,7 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
         )
     show("")
     show(
-        table(
+        format_table(
             ("BAND", "FLOOR", "TARGET", "CEILING"),
             [
                 (
@@ -75,7 +75,7 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
     )
     show("")
     show(
-        table(
+        format_table(
             ("RULE", "SOURCE", "PRIORITY", "NOVELTY", "RISK", "HALF-LIFE", ""),
             [
                 (
@@ -97,8 +97,8 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
 def show_history(profile_id: str, as_json: bool) -> None:
     """List every version of PROFILE_ID, oldest first."""
     name = profile_id or _first().profile_id
-    found: tuple[Profile, ...] = look(lambda connection: history(connection, name), empty=())
-    listing(
+    found: tuple[Profile, ...] = read_store(lambda connection: history(connection, name), empty=())
+    show_list(
         as_json,
         [document(version) for version in found],
         ("VERSION", "STATUS", "BUDGET", "RANKING", "BY", "AT", "DIGEST"),
@@ -161,8 +161,8 @@ def export(profile_id: str, version: int | None, output: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def show_changes(as_json: bool) -> None:
     """List the changes that were proposed, newest first, and what became of each."""
-    found: list[profile_changes.ChangeProposal] = look(profile_changes.changes, empty=[])
-    listing(
+    found: list[profile_changes.ChangeProposal] = read_store(profile_changes.changes, empty=[])
+    show_list(
         as_json,
         [
             {
@@ -211,7 +211,7 @@ def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, An
             return load(connection, name, version), None
         return current(connection, name), profile_changes.progress(connection, name)
 
-    found = look(read) if here().database.exists() else None
+    found = read_store(read) if find_project().database.exists() else None
     if found is not None:
         return found
     if name != shipped.profile_id or version not in (None, 1):
@@ -220,7 +220,7 @@ def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, An
 
 
 def _first() -> Profile:
-    return first(settings_of(here()).runtime.token_budget)
+    return first(load_project_settings(find_project()).runtime.token_budget)
 
 
 def _weights(rule: Rule) -> tuple[int, int, int]:

@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from cockpit.commands.command_caller import TOKEN, calling
-from cockpit.commands.exit_codes import Exit, of_error
-from cockpit.commands.open_project import WrongUse, first_start, here, open_store, settings_of
+from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.commands.exit_codes import Exit, exit_code_of_error
+from cockpit.commands.open_project import (
+    WrongUse,
+    ensure_root_token,
+    find_project,
+    load_project_settings,
+    open_store,
+)
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.core.errors import CockpitError
 from cockpit.store.context import profiles
@@ -113,12 +119,12 @@ def rollback(profile_id: str, to: int | None, token: str, as_json: bool) -> None
     from cockpit.loop.decisions.profile_change_expiry import roll_back
     from cockpit.orient.profile_changes.profile_json import document
 
-    place = here()
-    settings = settings_of(place).runtime
+    place = find_project()
+    settings = load_project_settings(place).runtime
 
     def step(tx: Any) -> Profile:
         name = profile_id or profiles.ensure_default(tx, settings.token_budget).profile_id
-        return roll_back(tx, settings, name, calling(tx, token), to=to)
+        return roll_back(tx, settings, name, find_caller(tx, token), to=to)
 
     with _coded(as_json), open_store(place) as store:
         made = store.write_now(step)
@@ -137,12 +143,12 @@ def _proposed(
     from cockpit.loop.decisions import profile_change_service
     from cockpit.orient.profile_changes.change_record import ChangeRefused
 
-    place = here()
-    settings = settings_of(place).runtime
-    first_start(place)
+    place = find_project()
+    settings = load_project_settings(place).runtime
+    ensure_root_token(place)
 
     def step(tx: Any) -> Outcome:
-        who = calling(tx, token)
+        who = find_caller(tx, token)
         base = profiles.ensure_default(tx, settings.token_budget)
         if profile_id:
             base = profiles.current(tx.connection, profile_id)
@@ -182,8 +188,8 @@ def _decided(
 ) -> None:
     from cockpit.loop.decisions import profile_change_service
 
-    place = here()
-    settings = settings_of(place).runtime
+    place = find_project()
+    settings = load_project_settings(place).runtime
 
     def step(tx: Any) -> Outcome:
         return profile_change_service.decide(
@@ -191,7 +197,7 @@ def _decided(
             settings,
             proposal_id,
             verdict,
-            calling(tx, token),
+            find_caller(tx, token),
             shown_digest=_digest(tx, proposal_id, shown),
             reason=reason,
         )
@@ -237,7 +243,7 @@ def _coded(as_json: bool) -> Iterator[None]:
     try:
         yield
     except CockpitError as error:
-        if of_error(error) is Exit.REFUSED:
+        if exit_code_of_error(error) is Exit.REFUSED:
             if as_json:
                 show_json({"status": "refused", "code": error.code, "message": str(error)})
             else:

@@ -8,7 +8,7 @@ import sqlite3
 import click
 
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import choose_session, here, look, open_store
+from cockpit.commands.open_project import choose_session, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_json_line
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.text import plural
@@ -34,7 +34,7 @@ def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
     if live:
         asyncio.run(_follow(session, lines, as_json))
         return
-    found: list[Row] = look(lambda connection: _last(connection, session, lines)[0], empty=[])
+    found: list[Row] = read_store(lambda connection: _last(connection, session, lines)[0], empty=[])
     _print(found, as_json)
 
 
@@ -43,7 +43,7 @@ def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
 @click.pass_context
 def verify(ctx: click.Context, as_json: bool) -> None:
     """Walk the whole chain: finds any row that was changed, removed or inserted."""
-    verdict = look(stored.verify)
+    verdict = read_store(stored.verify)
     if as_json:
         seq, why = verdict.broken or (None, None)
         show_json({"ok": verdict.ok, "rows": verdict.rows, "broken_at": seq, "why": why})
@@ -62,8 +62,8 @@ def export(session: str | None) -> None:
     after, count = 0, 0
     named: str | None = None
     if session is not None:
-        named = look(lambda connection: choose_session(connection, session))
-    place = here()
+        named = read_store(lambda connection: choose_session(connection, session))
+    place = find_project()
     if not place.database.exists():
         say("Nothing was recorded here yet.")
         return
@@ -82,7 +82,7 @@ def export(session: str | None) -> None:
 
 
 async def _follow(session: str | None, lines: int, as_json: bool) -> None:
-    with open_store(here()) as store:
+    with open_store(find_project()) as store:
         found, named = await store.read(lambda connection: _last(connection, session, lines))
         newest = await store.read(stored.last_seq)
         _print(found, as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cockpit.commands.open_project import look
+from cockpit.commands.open_project import read_store
 from cockpit.commands.terminal import show
 
 
@@ -14,7 +14,7 @@ def metrics() -> None:
     from cockpit.loop.views.metrics import Metrics, measured
 
     show(
-        look(
+        read_store(
             lambda connection: measured(connection).exposition(), empty=Metrics().exposition()
         ).rstrip()
     )

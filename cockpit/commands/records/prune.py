@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.commands.open_project import here, open_store
+from cockpit.commands.open_project import find_project, open_store
 from cockpit.commands.terminal import show, show_json
 from cockpit.core.clock import SystemClock, stamp
 from cockpit.core.text import plural
@@ -60,11 +60,11 @@ def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json:
     from cockpit.store.context import prune as pruning
 
     if before is not None and restore is None:
-        with open_store(here()) as store:
+        with open_store(find_project()) as store:
             done = pruning.prune(store, stamp(before), dry_run=dry_run)
         show_json(done.body()) if as_json else show(_told(done, dry_run))
     elif restore is not None and before is None:
-        with open_store(here()) as store:
+        with open_store(find_project()) as store:
             back = pruning.restore(store, restore)
         show_json({"restored": back}) if as_json else show(f"Put back: {plural(back, 'row')}")
     else:

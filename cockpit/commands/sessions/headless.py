@@ -13,12 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cockpit.backlog.service import set_status
-from cockpit.commands.exit_codes import Exit, of_session
-from cockpit.commands.open_project import WrongUse, choose_session, first_start, here, settings_of
-from cockpit.commands.report_error import explain
+from cockpit.commands.exit_codes import Exit, exit_code_of_session
+from cockpit.commands.open_project import (
+    WrongUse,
+    choose_session,
+    ensure_root_token,
+    find_project,
+    load_project_settings,
+)
+from cockpit.commands.report_error import report_error
 from cockpit.commands.terminal import (
-    Telling,
-    on_terminal,
+    SafeStream,
+    is_terminal,
     say,
     show_json,
     show_json_line,
@@ -52,8 +58,8 @@ class Teller:
         self._story = Storyteller()
         # The story is the answer of `text`; beside a document it is progress, for a person only.
         stream = sys.stdout if output == "text" else sys.stderr
-        quiet = self._lines or (output == "json" and not on_terminal(sys.stderr))
-        self._telling = None if quiet else Telling(stream)
+        quiet = self._lines or (output == "json" and not is_terminal(sys.stderr))
+        self._telling = None if quiet else SafeStream(stream)
 
     def take(self, rows: Sequence[journal.Row]) -> None:
         """Tell these rows. Raises :class:`ReaderGone`."""
@@ -82,9 +88,9 @@ def drive(
     The session's last word in ``output``'s format is on stdout by then. Raises
     :class:`~cockpit.core.errors.CockpitError` where none could begin.
     """
-    place = here()
-    settings = settings_of(place, flags)
-    first_start(place, quiet=not on_terminal(sys.stderr))
+    place = find_project()
+    settings = load_project_settings(place, flags)
+    ensure_root_token(place, quiet=not is_terminal(sys.stderr))
     return asyncio.run(_drive(place, settings, words, session, task_id, output, flags))
 
 
@@ -105,11 +111,11 @@ async def _drive(
             document = await runtime.store.read(lambda c: session_document(c, session_id))
             show_json(document)
         ended = await runtime.store.read(lambda c: sessions.load(c, session_id))
-        code = await runtime.store.read(lambda c: of_session(c, session_id))
+        code = await runtime.store.read(lambda c: exit_code_of_session(c, session_id))
     if ending.interrupted and ended.status == "stopped":
         code = Exit.INTERRUPTED
     elif ending.error is not None:
-        told = explain(ending.error)
+        told = report_error(ending.error)
         code = Exit.FAILED if ended.status == "failed" else told
     # A pruned session cannot go on as it is: its error has said what would mend that.
     if code not in (Exit.DONE, Exit.REFUSED) and not isinstance(ending.error, SessionPruned):

@@ -18,6 +18,6 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        from cockpit.commands.report_error import explain
+        from cockpit.commands.report_error import report_error
 
-        return explain(error)
+        return report_error(error)

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from cockpit.commands.open_project import here, look, settings_of
+from cockpit.commands.open_project import find_project, load_project_settings, read_store
 from cockpit.commands.sessions.proposal_text import proposal_text
-from cockpit.commands.terminal import listing, say, show, show_json
+from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.clock import moment
 from cockpit.core.errors import Stale
 from cockpit.core.project_paths import Place
@@ -37,9 +37,9 @@ def proposals() -> None:
 def list_proposals(every: bool, as_json: bool) -> None:
     """List the proposals that wait, oldest first."""
     read = stored.recent if every else stored.pending
-    found: list[Proposal] = look(lambda connection: read(connection), empty=[])
+    found: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
     now = datetime.now(UTC)
-    listing(
+    show_list(
         as_json,
         [_record(proposal) for proposal in found],
         ("PROPOSAL", "KIND", "RISK", "STATUS", "AGE", "LEFT", "SESSION", "TITLE"),
@@ -65,7 +65,7 @@ def list_proposals(every: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="The whole record as JSON.")
 def show_proposal(proposal_id: str, as_json: bool) -> None:
     """Show PROPOSAL_ID in full: what would happen, and the digest that stands for it."""
-    proposal = look(lambda connection: stored.load(connection, proposal_id))
+    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     if as_json:
         show_json({**_record(proposal), "body": dict(proposal.body)})
         return
@@ -92,7 +92,7 @@ def show_proposal(proposal_id: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="The decided record as JSON.")
 def approve(proposal_id: str, items: tuple[str, ...], shown: str | None, as_json: bool) -> None:
     """Approve PROPOSAL_ID: what was shown happens. High risk needs --shown."""
-    proposal = look(lambda connection: stored.load(connection, proposal_id))
+    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     if proposal.risk == "high" and not shown and proposal.status == "pending":
         raise Stale(
             f"{proposal_id} is of high risk. Look at it with `cockpit proposals show {proposal_id}` "
@@ -113,7 +113,7 @@ def approve(proposal_id: str, items: tuple[str, ...], shown: str | None, as_json
 @click.option("--json", "as_json", is_flag=True, help="The decided record as JSON.")
 def reject(proposal_id: str, reason: str, shown: str | None, as_json: bool) -> None:
     """Reject PROPOSAL_ID: it does not happen."""
-    proposal = look(lambda connection: stored.load(connection, proposal_id))
+    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     digest = _digest(proposal, shown)
 
     async def decide(runtime: Any) -> None:
@@ -129,7 +129,7 @@ def reject(proposal_id: str, reason: str, shown: str | None, as_json: bool) -> N
 @click.option("--json", "as_json", is_flag=True, help="The decided record as JSON.")
 def discuss(proposal_id: str, words: str, shown: str | None, as_json: bool) -> None:
     """End this revision of PROPOSAL_ID and talk about it; the agent's next one points back to it."""
-    proposal = look(lambda connection: stored.load(connection, proposal_id))
+    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     digest = _digest(proposal, shown)
 
     async def decide(runtime: Any) -> None:
@@ -139,9 +139,9 @@ def discuss(proposal_id: str, words: str, shown: str | None, as_json: bool) -> N
 
 
 def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json: bool) -> None:
-    place = here()
-    asyncio.run(_decided(place, settings_of(place).runtime, decide))
-    proposal = look(lambda connection: stored.load(connection, proposal_id))
+    place = find_project()
+    asyncio.run(_decided(place, load_project_settings(place).runtime, decide))
+    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     if as_json:
         show_json(_record(proposal))
     else:

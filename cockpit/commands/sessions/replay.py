@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cockpit.commands.open_project import choose_session, look
+from cockpit.commands.open_project import choose_session, read_store
 
 
 @click.command(short_help="Watch a past session again.")
@@ -14,5 +14,5 @@ def replay(ctx: click.Context, /, session: str) -> None:
     """Show SESSION (the last one without a name) from its first row on; nothing can be changed."""
     from cockpit.commands.sessions.screen import open_replay
 
-    session_id = look(lambda connection: choose_session(connection, session))
+    session_id = read_store(lambda connection: choose_session(connection, session))
     ctx.exit(open_replay(session_id))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from cockpit.commands.open_project import (
     WrongUse,
     choose_session,
-    first_start,
-    here,
-    look,
+    ensure_root_token,
+    find_project,
+    load_project_settings,
     open_store,
-    settings_of,
+    read_store,
 )
 from cockpit.commands.sessions.remembered_theme import remember_theme
-from cockpit.commands.terminal import on_terminal, say, table
+from cockpit.commands.terminal import format_table, is_terminal, say
 from cockpit.store.sessions import sessions
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ def open_screen(
     ``session`` is the id of one to go on with, ``last``, '' to be asked which, or None for a new one.
     """
     _needs_terminal()
-    place = here()
-    settings = settings_of(place, flags)
-    first_start(place)
+    place = find_project()
+    settings = load_project_settings(place, flags)
+    ensure_root_token(place)
     session_id = None
     if session == "":
         session_id = _picked()
     elif session is not None:
-        session_id = look(lambda connection: choose_session(connection, session))
+        session_id = read_store(lambda connection: choose_session(connection, session))
     gc.disable()  # until the first frame: what a start makes stays, and is a lot to look through
     try:
         return asyncio.run(_show(place, settings, session_id, first_words))
@@ -54,7 +54,7 @@ def open_screen(
 
 
 def _needs_terminal() -> None:
-    if not (on_terminal(sys.stdin) and on_terminal(sys.stdout)):
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise WrongUse(
             "The screen needs a terminal on both ends. Without one: cockpit run TASK, "
             "cockpit review TARGET, cockpit proposals list."
@@ -119,7 +119,7 @@ async def _warm(runtime: Runtime, session_id: str | None) -> None:
 
 def _picked() -> str | None:
     """The session that the person chooses from a numbered list; None: a new one."""
-    found: list[sessions.Session] = look(
+    found: list[sessions.Session] = read_store(
         lambda connection: sessions.recent(connection, 20), empty=[]
     )
     if not found:
@@ -129,7 +129,7 @@ def _picked() -> str | None:
         (str(number), one.status, one.updated_at[:16].replace("T", " "), one.title)
         for number, one in enumerate(found, start=1)
     ]
-    say(table(("", "STATUS", "CHANGED", "TITLE"), rows))
+    say(format_table(("", "STATUS", "CHANGED", "TITLE"), rows))
     import click
 
     number: int = click.prompt("Which", type=click.IntRange(1, len(found)), default=1, err=True)
@@ -139,8 +139,8 @@ def _picked() -> str | None:
 def open_replay(session_id: str) -> int:
     """Show a past session with a scrubber until the person leaves; returns the exit code."""
     _needs_terminal()
-    place = here()
-    settings = settings_of(place)
+    place = find_project()
+    settings = load_project_settings(place)
     from cockpit.app.screens.replay_screen import run_replay
 
     with open_store(place) as store:

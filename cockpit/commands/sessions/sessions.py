@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from cockpit.commands.open_project import WrongUse, choose_session, look
+from cockpit.commands.open_project import WrongUse, choose_session, read_store
 from cockpit.commands.sessions.export import FORMATS
-from cockpit.commands.terminal import json_text, listing, say, show, show_json
+from cockpit.commands.terminal import json_text, say, show, show_json, show_list
 from cockpit.loop.views.session_report import session_document, session_text
 from cockpit.store.sessions.sessions import Session, recent
 
@@ -25,8 +25,8 @@ def sessions() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def list_sessions(limit: int, as_json: bool) -> None:
     """List sessions, the one that changed last first."""
-    found: list[Session] = look(lambda connection: recent(connection, limit), empty=[])
-    listing(
+    found: list[Session] = read_store(lambda connection: recent(connection, limit), empty=[])
+    show_list(
         as_json,
         [_record(session) for session in found],
         ("SESSION", "STATUS", "TYPE", "MODEL", "CHANGED", "TITLE"),
@@ -56,7 +56,7 @@ def show_session(session: str | None, as_json: bool) -> None:
         tell = session_document if as_json else session_text
         return tell(connection, session_id)
 
-    answer = look(read)
+    answer = read_store(read)
     if as_json:
         show_json(answer)
     else:
@@ -78,7 +78,7 @@ def export_session(session: str, form: str | None, file: Path | None) -> None:
     from cockpit.commands.sessions import export
     from cockpit.loop.views.transcript import document
 
-    told = look(lambda connection: document(connection, choose_session(connection, session)))
+    told = read_store(lambda connection: document(connection, choose_session(connection, session)))
     named = file.suffix.removeprefix(".").lower() if file is not None else ""
     match form or (named if named in FORMATS else "md"):
         case "json":

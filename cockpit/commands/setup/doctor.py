@@ -8,9 +8,9 @@ from dataclasses import asdict
 import click
 
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import here
+from cockpit.commands.open_project import find_project
 from cockpit.commands.setup.doctor_checks import Check, every_check
-from cockpit.commands.terminal import show, show_json, table
+from cockpit.commands.terminal import format_table, show, show_json
 
 SIGNS = {"ok": "✔", "missing": "–", "broken": "✘"}
 
@@ -23,11 +23,11 @@ def doctor(ctx: click.Context, /, as_json: bool) -> None:
 
     Ends with 1 when something is broken; what is only missing costs a part of what cockpit can do.
     """
-    checks = asyncio.run(every_check(here()))
+    checks = asyncio.run(every_check(find_project()))
     if as_json:
         show_json([asdict(check) for check in checks])
     else:
-        show(table(("", ""), [_row(check) for check in checks]).lstrip("\n "))
+        show(format_table(("", ""), [_row(check) for check in checks]).lstrip("\n "))
     if any(check.state == "broken" for check in checks):
         ctx.exit(Exit.FAILED)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cockpit.commands.open_project import here
+from cockpit.commands.open_project import find_project
 from cockpit.commands.terminal import say, show_json
 from cockpit.config.all_settings import KEYS, TABLES, Key
 from cockpit.core.errors import StoreUnwritable
@@ -37,7 +37,7 @@ def init(as_json: bool) -> None:
 
     What is there already is left as it is.
     """
-    place = here()
+    place = find_project()
     written: list[str] = []
     kept: list[str] = []
     try:
