@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from cockpit.store.backlog import epics, handoffs, stories
-from cockpit.store.backlog.epics import SETTLED
+from cockpit.store.backlog import handoffs
+from cockpit.store.backlog.epics_and_stories import EPICS, SETTLED, STORIES
 from cockpit.store.db.transaction import Tx
 
 
@@ -42,13 +42,13 @@ def story_as_its_tasks(tx: Tx, story_id: str | None, *, by: str) -> Boundaries:
     """Bring the story's status, and its epic's, in line with its tasks; says what that completed."""
     if story_id is None:
         return Boundaries()
-    story = stories.load(tx.connection, story_id)
+    story = STORIES.load(tx.connection, story_id)
     found = tx.execute(
         "SELECT status, count(*) FROM tasks WHERE story_id=? GROUP BY status", (story_id,)
     )
     status = following(story.status, found)
     if status != story.status:
-        stories.change(tx, story, {"status": status}, by=by)
+        STORIES.change(tx, story, {"status": status}, by=by)
     return Boundaries(
         status == "done" != story.status,
         epic_as_its_stories(tx, story.epic_id, by=by),
@@ -61,13 +61,13 @@ def epic_as_its_stories(tx: Tx, epic_id: str | None, *, by: str) -> bool:
     """Bring the epic's status in line with its stories'; whether that completed it."""
     if epic_id is None:
         return False
-    epic = epics.load(tx.connection, epic_id)
+    epic = EPICS.load(tx.connection, epic_id)
     found = tx.execute(
         "SELECT status, count(*) FROM stories WHERE epic_id=? GROUP BY status", (epic_id,)
     )
     status = following(epic.status, found)
     if status != epic.status:
-        epics.change(tx, epic, {"status": status}, by=by)
+        EPICS.change(tx, epic, {"status": status}, by=by)
     return status == "done" != epic.status
 
 

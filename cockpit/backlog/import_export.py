@@ -11,7 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from cockpit.backlog import validation
 from cockpit.backlog.completion import Boundaries, decay, epic_as_its_stories, story_as_its_tasks
@@ -19,9 +19,18 @@ from cockpit.backlog.service import EPIC_FIELDS
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.clock import moment
 from cockpit.core.errors import CockpitError
-from cockpit.store.backlog import dependencies, epics, stories, tasks, wip, work_queue
-from cockpit.store.backlog.backlog_ids import EPIC, MOST, STORY, TASK, Kind, number_of, read_id
+from cockpit.store.backlog import dependencies, tasks, wip, work_queue
+from cockpit.store.backlog.backlog_ids import (
+    HIGHEST_NUMBER,
+    TASK,
+    Kind,
+    id_number,
+    read_id,
+)
+from cockpit.store.backlog.epics_and_stories import EPICS, STORIES, Epic, Parents, Story
 from cockpit.store.db.transaction import Tx
+
+P = TypeVar("P", Epic, Story)
 
 MOST_LINES = 200_000
 _TIMES = ("created_at", "started_at", "done_at")
@@ -33,7 +42,7 @@ _KEYS = {
 }
 
 
-HIGHEST = MOST // 10
+HIGHEST = HIGHEST_NUMBER // 10
 """The highest number that a file can give: far more can come after it than ever will."""
 
 
@@ -56,7 +65,7 @@ def exported(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
     """Every line, in an order in which each names only what came before it."""
     for status in (None, "archived"):
         for epic in sorted(
-            epics.listed(connection, status=status, limit=-1), key=lambda epic: epic.number
+            EPICS.select(connection, status=status, limit=-1), key=lambda epic: epic.number
         ):
             yield {
                 "kind": "epic",
@@ -67,7 +76,7 @@ def exported(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
                 "done_at": epic.done_at,
             }
     for status in (None, "archived"):
-        for story in stories.listed(connection, status=status, limit=-1):
+        for story in STORIES.select(connection, status=status, limit=-1):
             yield {
                 "kind": "story",
                 "id": story.story_id,
@@ -169,42 +178,40 @@ class _Taking:
     epics: dict[str | None, None] = field(default_factory=dict)
 
     def epic(self, line: dict[str, Any]) -> None:
-        said = _said(line, (*EPIC_FIELDS, "source"))
-        number = self._known(EPIC, line)
-        new = number is None or not self._there(EPIC, number)
-        if new:
-            made = epics.insert(self.tx, _title(line), number=number, by=self.by)
-        else:
-            made = epics.load(self.tx.connection, line["id"])
-        after = epics.change(self.tx, made, said, by=self.by)
-        if new:
-            self._times(EPIC, "epic_id", made.epic_id, line)
-        self.epics[made.epic_id] = None
-        self.done.count(new=new, differs=after != made)
+        fields = _said(line, (*EPIC_FIELDS, "source"))
+        before, _ = self._parent(EPICS, line, fields)
+        self.epics[before.epic_id] = None
 
     def story(self, line: dict[str, Any]) -> None:
-        said = _said(line, ("title", "description", "status"))
+        fields = _said(line, ("title", "description", "status"))
         if "epic" in line:
             named = line["epic"]
-            said["epic_id"] = epics.load(self.tx.connection, named).epic_id if named else None
-        number = self._known(STORY, line)
-        new = number is None or not self._there(STORY, number)
+            fields["epic_id"] = EPICS.load(self.tx.connection, named).epic_id if named else None
+        before, after = self._parent(STORIES, line, fields)
+        self.stories[before.story_id] = None
+        self.epics |= dict.fromkeys((before.epic_id, after.epic_id))
+
+    def _parent(
+        self, table: Parents[P], line: dict[str, Any], fields: dict[str, Any]
+    ) -> tuple[P, P]:
+        """Import an epic or a story; returns it as it was (or as it was created) and as it is now."""
+        number = self._known(table.kind, line)
+        new = number is None or not self._there(table.kind, number)
         if new:
-            made = stories.insert(self.tx, _title(line), number=number, by=self.by)
+            before = table.insert(self.tx, _title(line), number=number, by=self.by)
         else:
-            made = stories.load(self.tx.connection, line["id"])
-        after = stories.change(self.tx, made, said, by=self.by)
+            before = table.load(self.tx.connection, line["id"])
+        after = table.change(self.tx, before, fields, by=self.by)
         if new:
-            self._times(STORY, "story_id", made.story_id, line)
-        self.stories[made.story_id] = None
-        self.epics |= dict.fromkeys((made.epic_id, after.epic_id))
-        self.done.count(new=new, differs=after != made)
+            self._times(table.kind, table.key, table.id_of(before), line)
+        self.done.count(new=new, differs=after != before)
+        return before, after
 
     def task(self, line: dict[str, Any]) -> None:
         said = _said(line, (*tasks.WORDS, "packages", "files"))
         if "story" in line:
             named = line["story"]
-            said["story_id"] = stories.load(self.tx.connection, named).story_id if named else None
+            said["story_id"] = STORIES.load(self.tx.connection, named).story_id if named else None
         number = self._known(TASK, line)
         new = number is None or not self._there(TASK, number)
         if new:
@@ -249,7 +256,7 @@ class _Taking:
         if line.get("id") is None:
             return None
         identity = read_id(kind, str(line["id"]))
-        number = number_of(identity)
+        number = id_number(identity)
         if number > HIGHEST and not self._there(kind, number):
             raise BacklogInvalid(
                 f"{identity} is too high for a new {kind.word}: those to come are numbered after it."

@@ -12,11 +12,11 @@ from typing import Any, Literal, TypeVar
 
 from cockpit.backlog.validation import one_of
 from cockpit.observe.count_tokens import count_tokens
-from cockpit.store.backlog.epics import Epic
-from cockpit.store.backlog.stories import Story
+from cockpit.store.backlog.epics_and_stories import EPICS, STORIES, Epic, Parents, Story
 from cockpit.store.backlog.tasks import Task
 
 T = TypeVar("T")
+P = TypeVar("P", Epic, Story)
 
 Fields = Literal["minimal", "standard", "full"]
 FIELDS: tuple[Fields, ...] = ("minimal", "standard", "full")
@@ -71,36 +71,33 @@ def render_task(task: Task, fields: str = "minimal") -> dict[str, Any]:
 
 
 def render_story(story: Story, fields: str = "minimal") -> dict[str, Any]:
-    """The story as a JSON value."""
-    one_of("fields", fields, FIELDS)
-    told: dict[str, Any] = {"id": story.story_id, "title": story.title, "status": story.status}
-    if fields == "minimal":
-        return told
-    told |= {"description": story.description, "epic": story.epic_id}
-    if fields == "standard":
-        return told
-    return told | {
-        "created_at": story.created_at,
-        "updated_at": story.updated_at,
-        "done_at": story.done_at,
-    }
+    """Render the story as a JSON value; ``fields`` as for :func:`render_task`."""
+    return _render_parent(STORIES, story, fields, {"epic": story.epic_id})
 
 
 def render_epic(epic: Epic, fields: str = "minimal") -> dict[str, Any]:
-    """The epic as a JSON value."""
+    """Render the epic as a JSON value; ``fields`` as for :func:`render_task`."""
+    own = {"priority": epic.priority}
+    return _render_parent(EPICS, epic, fields, own, {"source": epic.source})
+
+
+def _render_parent(
+    table: Parents[P],
+    row: P,
+    fields: str,
+    standard: Mapping[str, Any],
+    full: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Render an epic or a story; ``standard`` and ``full`` are what only its kind has."""
     one_of("fields", fields, FIELDS)
-    told: dict[str, Any] = {"id": epic.epic_id, "title": epic.title, "status": epic.status}
+    body: dict[str, Any] = {"id": table.id_of(row), "title": row.title, "status": row.status}
     if fields == "minimal":
-        return told
-    told |= {"description": epic.description, "priority": epic.priority}
+        return body
+    body |= {"description": row.description, **standard}
     if fields == "standard":
-        return told
-    return told | {
-        "source": epic.source,
-        "created_at": epic.created_at,
-        "updated_at": epic.updated_at,
-        "done_at": epic.done_at,
-    }
+        return body
+    times = {name: getattr(row, name) for name in ("created_at", "updated_at", "done_at")}
+    return {**body, **(full or {}), **times}
 
 
 def within(value: Any, cap_tokens: int) -> bool:

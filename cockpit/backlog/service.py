@@ -22,9 +22,8 @@ from cockpit.backlog.completion import (
     story_as_its_tasks,
 )
 from cockpit.backlog.validation import BacklogInvalid
-from cockpit.store.backlog import dependencies, epics, stories, task_activity, tasks, work_queue
-from cockpit.store.backlog.epics import DEFAULT_PRIORITY, Epic
-from cockpit.store.backlog.stories import Story
+from cockpit.store.backlog import dependencies, task_activity, tasks, work_queue
+from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY, EPICS, STORIES, Epic, Story
 from cockpit.store.backlog.task_activity import Activity, Failure
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
@@ -65,7 +64,7 @@ def create_epic(
     by: str,
 ) -> Epic:
     """A new epic."""
-    return epics.insert(
+    return EPICS.insert(
         tx,
         validation.title(title),
         description=validation.text("The description", description),
@@ -79,8 +78,8 @@ def create_story(
     tx: Tx, title: str, *, epic_id: str | None = None, description: str = "", by: str
 ) -> Story:
     """A new story; a finished epic that gets one is open again."""
-    epic = epics.load(tx.connection, epic_id).epic_id if epic_id else None
-    made = stories.insert(
+    epic = EPICS.load(tx.connection, epic_id).epic_id if epic_id else None
+    made = STORIES.insert(
         tx,
         validation.title(title),
         epic_id=epic,
@@ -96,7 +95,7 @@ def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **f
 
     ``fields`` are :data:`TASK_FIELDS`.
     """
-    story = stories.load(tx.connection, story_id).story_id if story_id else None
+    story = STORIES.load(tx.connection, story_id).story_id if story_id else None
     read = validation.changes({"title": title, **fields}, TASK_FIELDS)
     made = tasks.insert(tx, replace(tasks.blank(""), **read, story_id=story), by=by)
     story_as_its_tasks(tx, story, by=by)
@@ -106,11 +105,11 @@ def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **f
 
 def update_epic(tx: Tx, epic_id: str, changes: Mapping[str, Any], *, by: str) -> Epic:
     """Change an epic; a new priority re-orders the queue."""
-    epic = epics.load(tx.connection, epic_id)
+    epic = EPICS.load(tx.connection, epic_id)
     read = validation.changes(changes, EPIC_FIELDS)
     if read.get("status") in ("done", "archived"):
         _nothing_open(tx, f"{epic.epic_id} has open stories", "epic_id", "stories", epic.epic_id)
-    made = epics.change(tx, epic, read, by=by)
+    made = EPICS.change(tx, epic, read, by=by)
     if made.priority != epic.priority:
         work_queue.refresh(tx, _tasks_of(tx, "epic_id", epic.epic_id))
     if made.status == "done" != epic.status:
@@ -120,14 +119,14 @@ def update_epic(tx: Tx, epic_id: str, changes: Mapping[str, Any], *, by: str) ->
 
 def update_story(tx: Tx, story_id: str, changes: Mapping[str, Any], *, by: str) -> Story:
     """Change a story; moving it to another epic re-orders the queue."""
-    story = stories.load(tx.connection, story_id)
+    story = STORIES.load(tx.connection, story_id)
     read = validation.changes(changes, STORY_FIELDS)
     if "epic_id" in read:
         named = read["epic_id"]
-        read["epic_id"] = epics.load(tx.connection, named).epic_id if named else None
+        read["epic_id"] = EPICS.load(tx.connection, named).epic_id if named else None
     if read.get("status") in ("done", "archived"):
         _nothing_open(tx, f"{story.story_id} has open tasks", "story_id", "tasks", story.story_id)
-    made = stories.change(tx, story, read, by=by)
+    made = STORIES.change(tx, story, read, by=by)
     finished = made.status == "done" != story.status
     for epic_id in dict.fromkeys((made.epic_id, story.epic_id)):
         ended = epic_as_its_stories(tx, epic_id, by=by)
@@ -135,7 +134,7 @@ def update_story(tx: Tx, story_id: str, changes: Mapping[str, Any], *, by: str) 
         decay(tx, Boundaries(ours, ended, story.story_id if ours else None, epic_id), None)
     if made.epic_id != story.epic_id:
         work_queue.refresh(tx, _tasks_of(tx, "story_id", story.story_id))
-    return stories.load(tx.connection, story.story_id)
+    return STORIES.load(tx.connection, story.story_id)
 
 
 def update_task(
@@ -146,7 +145,7 @@ def update_task(
     read = validation.changes(changes, TASK_FIELDS)
     if "story_id" in read:
         named = read["story_id"]
-        read["story_id"] = stories.load(tx.connection, named).story_id if named else None
+        read["story_id"] = STORIES.load(tx.connection, named).story_id if named else None
     if all(getattr(task, name) == value for name, value in read.items()):
         return task
     made = tasks.change(tx, task, read)

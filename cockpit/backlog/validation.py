@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from cockpit.core.errors import CockpitError
-from cockpit.store.backlog.epics import PRIORITIES, STATUSES
+from cockpit.store.backlog.epics_and_stories import PRIORITIES, STATUSES
 
 TASK_TYPES = (
     "feature",

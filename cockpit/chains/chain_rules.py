@@ -17,7 +17,7 @@ from cockpit.core.clock import moment
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import Place
 from cockpit.core.text import plural
-from cockpit.store.backlog import epics, stories
+from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.backlog.queue_scope import ready_count
 from cockpit.store.chains import chains, task_runs, workers
 from cockpit.store.chains.chains import Chain
@@ -250,9 +250,9 @@ def limit_reached(chain: Chain, used: Spent) -> str:
 
 def _scope_id(connection: sqlite3.Connection, order: Order) -> str:
     if order.scope_kind == "epic":
-        return epics.load(connection, order.scope_id).epic_id
+        return EPICS.load(connection, order.scope_id).epic_id
     if order.scope_kind == "story":
-        return stories.load(connection, order.scope_id).story_id
+        return STORIES.load(connection, order.scope_id).story_id
     return ""
 
 

@@ -16,7 +16,8 @@ from cockpit.app.projection.kanban import Looking, lines, summary
 from cockpit.app.projection.task_detail import task_view
 from cockpit.backlog import service
 from cockpit.core.errors import CockpitError
-from cockpit.store.backlog import dependencies, epics, stories, tasks, work_queue
+from cockpit.store.backlog import dependencies, tasks, work_queue
+from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
@@ -120,9 +121,9 @@ def compare(store) -> None:
         if task.status == "todo":
             assert (task.task_id in work.ready) == queued[task.task_id].ready
             assert work.waits_for(mine) == sorted(queued[task.task_id].blocked_by, key=number_in)
-    for story in store.read_now(lambda c: stories.listed(c)):
+    for story in store.read_now(lambda c: STORIES.select(c)):
         assert work.stories[story.story_id].status == story.status
-    for epic in store.read_now(lambda c: epics.listed(c)):
+    for epic in store.read_now(lambda c: EPICS.select(c)):
         assert (work.epics[epic.epic_id].status, work.epics[epic.epic_id].priority) == (
             epic.status, epic.priority,
         )  # fmt: skip

@@ -16,7 +16,8 @@ from cockpit.app.screens.queue_screen import QueueScreen
 from cockpit.app.screens.task_screen import TaskScreen
 from cockpit.backlog import service
 from cockpit.core.clock import CountingIds, SystemClock
-from cockpit.store.backlog import dependencies, epics, handoffs, stories, task_activity, tasks, wip
+from cockpit.store.backlog import dependencies, handoffs, task_activity, tasks, wip
+from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
@@ -286,7 +287,7 @@ async def test_help_and_palette_work_on_the_board(filled):
         await until(pilot, lambda: isinstance(app.screen, FormDialog))
         await pilot.press(*"Billing", "tab", "left", "ctrl+s")
         await until(pilot, lambda: app.screen is board)
-        made = filled.store.read_now(lambda connection: epics.load(connection, "E-3"))
+        made = filled.store.read_now(lambda connection: EPICS.load(connection, "E-3"))
         assert (made.title, made.priority) == ("Billing", "P1")
 
 
@@ -465,7 +466,7 @@ async def test_a_story_is_written_and_moved_and_an_epic_gets_another_priority(fi
         await until(pilot, lambda: isinstance(app.screen, FormDialog))
         await pilot.press("tab", "backspace", *"2", "ctrl+s")
         await until(pilot, lambda: app.screen is screen)
-        made = filled.store.read_now(lambda connection: stories.load(connection, "S-4"))
+        made = filled.store.read_now(lambda connection: STORIES.load(connection, "S-4"))
         assert (made.title, made.epic_id) == ("Keys rotate", "E-2")
         screen.act("edit_epic")
         await until(pilot, lambda: isinstance(app.screen, PickOne))
@@ -473,7 +474,7 @@ async def test_a_story_is_written_and_moved_and_an_epic_gets_another_priority(fi
         await until(pilot, lambda: isinstance(app.screen, FormDialog))
         await pilot.press("tab", "right", "ctrl+s")
         await until(pilot, lambda: app.screen is screen)
-        made_epic = filled.store.read_now(lambda connection: epics.load(connection, "E-2"))
+        made_epic = filled.store.read_now(lambda connection: EPICS.load(connection, "E-2"))
         assert made_epic.priority == "P0"
 
 

@@ -117,7 +117,7 @@ def test_lines_may_come_in_any_order_and_without_ids(work: Backlog) -> None:
         ('{"kind": "task", "title": "x", "files": ["a", 3]}', "Line 2: Files are a list"),
         ('{"kind": "task", "title": "x", "id": "T-9999999"}', "Line 2: T-9999999 is too high"),
         ('{"kind": "task", "title": "x", "story": "S-9"}', "Line 2: There is no story S-9"),
-        ('{"kind": "task", "title": "x", "id": "S-9"}', "Line 2: 'S-9' is no task's id"),
+        ('{"kind": "task", "title": "x", "id": "S-9"}', "Line 2: 'S-9' is not a task id"),
         ('{"kind": "task", "title": "x", "created_at": "now"}', "Line 2: created_at 'now' is no"),
         ('{"kind": "task", "title": "x", "wip": {"a": 1}}', "Line 2: Work in progress has no a"),
         ('{"kind": "dependency", "task": "T-1"}', "Line 2: A dependency needs"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cockpit.app.actions.task_writes import PERSON
 from cockpit.app.projection.backlog import EpicState, StoryState
 from cockpit.backlog import service, task_form
-from cockpit.store.backlog.epics import PRIORITIES
+from cockpit.store.backlog.epics_and_stories import PRIORITIES
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
 from widgets.work.work_views import FieldView, FormView

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from cockpit.backlog.response_modes import Fields, fitted
 from cockpit.backlog.session_context import session_context
 from cockpit.backlog.tools.work_tool import Asked, WorkTool
-from cockpit.store.backlog import epics, handoffs, stories, tasks, wip
+from cockpit.store.backlog import handoffs, tasks, wip
+from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,12 @@ def _get_task_handoff(asked: Asked, args: GetTaskHandoff) -> dict[str, Any]:
 
 
 def _compact_story_handoffs(asked: Asked, args: OfStory) -> dict[str, Any]:
-    story = stories.load(asked.connection, args.story_id)
+    story = STORIES.load(asked.connection, args.story_id)
     return {"compacted": handoffs.compact_story(asked.tx, story.story_id, by=asked.by)}
 
 
 def _delete_epic_handoffs(asked: Asked, args: OfEpic) -> dict[str, Any]:
-    epic = epics.load(asked.connection, args.epic_id)
+    epic = EPICS.load(asked.connection, args.epic_id)
     return {"archived": handoffs.archive_epic(asked.tx, epic.epic_id, by=asked.by)}
 
 

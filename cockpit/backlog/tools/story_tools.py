@@ -18,7 +18,8 @@ from cockpit.backlog.response_modes import (
 from cockpit.backlog.tools.find_tools import MOST_LISTED, Nothing, Priority, Status, listed
 from cockpit.backlog.tools.work_tool import Asked, WorkTool, said
 from cockpit.backlog.validation import BacklogInvalid
-from cockpit.store.backlog import epics, stories, tasks, work_queue
+from cockpit.store.backlog import tasks, work_queue
+from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 
 StoryStatus = Literal["todo", "in_progress", "done"]
 
@@ -94,7 +95,7 @@ def _create_story(asked: Asked, args: CreateStory) -> dict[str, Any]:
 
 
 def _get_story(asked: Asked, args: GetStory) -> dict[str, Any]:
-    story = stories.load(asked.connection, args.story_id)
+    story = STORIES.load(asked.connection, args.story_id)
     found = tasks.listed(asked.connection, story_id=story.story_id, limit=MOST_LISTED)
     total = tasks.count(asked.connection, story_id=story.story_id)
     told = fitted(render_story(story, args.fields), asked.cap_tokens // 2)
@@ -104,7 +105,7 @@ def _get_story(asked: Asked, args: GetStory) -> dict[str, Any]:
 def _list_stories(asked: Asked, args: ListStories) -> dict[str, Any]:
     limit, offset = listed(args.limit), max(0, args.offset)
     # One more than asked tells whether any is left; how many, nobody needs.
-    found = stories.listed(
+    found = STORIES.select(
         asked.connection, epic_id=args.epic_id, status=args.status, limit=limit + 1, offset=offset
     )
     items = each(render_story, found[:limit], args.fields)
@@ -130,8 +131,8 @@ def _create_epic(asked: Asked, args: CreateEpic) -> dict[str, Any]:
 
 
 def _get_epic(asked: Asked, args: GetEpic) -> dict[str, Any]:
-    epic = epics.load(asked.connection, args.epic_id)
-    found = stories.listed(asked.connection, epic_id=epic.epic_id, limit=MOST_LISTED)
+    epic = EPICS.load(asked.connection, args.epic_id)
+    found = STORIES.select(asked.connection, epic_id=epic.epic_id, limit=MOST_LISTED)
     told = fitted(render_epic(epic, args.fields), asked.cap_tokens // 2)
     items = each(render_story, found, "minimal")
     return {**told, **page(items, asked.cap_tokens // 2, name="stories")}
@@ -139,7 +140,7 @@ def _get_epic(asked: Asked, args: GetEpic) -> dict[str, Any]:
 
 def _get_epics(asked: Asked, args: GetEpics) -> dict[str, Any]:
     limit, offset = listed(args.limit), max(0, args.offset)
-    found = epics.listed(
+    found = EPICS.select(
         asked.connection,
         status=args.status,
         priority=args.priority,

@@ -9,7 +9,7 @@ import click
 
 from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
-from cockpit.store.backlog.epics import STATUSES
+from cockpit.store.backlog.epics_and_stories import STATUSES
 
 if TYPE_CHECKING:
     import sqlite3

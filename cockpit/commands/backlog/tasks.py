@@ -168,13 +168,13 @@ def board(everything: bool, limit: int, fields: str | None, as_json: bool) -> No
 
 def _named(connection: sqlite3.Connection, terms: dict[str, str | None]) -> dict[str, str | None]:
     """The terms with the ids as the store has them. Raises ``NotFound``."""
-    from cockpit.store.backlog import epics, stories
+    from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 
     found = dict(terms)
     if found["story_id"]:
-        found["story_id"] = stories.load(connection, found["story_id"]).story_id
+        found["story_id"] = STORIES.load(connection, found["story_id"]).story_id
     if found["epic_id"]:
-        found["epic_id"] = epics.load(connection, found["epic_id"]).epic_id
+        found["epic_id"] = EPICS.load(connection, found["epic_id"]).epic_id
     return found
 
 

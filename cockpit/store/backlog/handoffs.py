@@ -17,7 +17,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.backlog import work_queue
-from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown
+from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown_id
 from cockpit.store.journal.event_types import Action
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def set_handoff(
     """
     task_id = read_id(TASK, task_id)
     if tx.execute("SELECT 1 FROM tasks WHERE task_id=?", (task_id,)).fetchone() is None:
-        raise unknown(TASK, task_id)
+        raise unknown_id(TASK, task_id)
     _check(status, summary, files_changed, full_details)
     files = sorted({str(path) for path in mask_value(list(files_changed))})
     told = mask(summary.strip())
@@ -148,7 +148,7 @@ def load(connection: sqlite3.Connection, task_id: str) -> Handoff:
         return found
     task_id = read_id(TASK, task_id)
     if connection.execute("SELECT 1 FROM tasks WHERE task_id=?", (task_id,)).fetchone() is None:
-        raise unknown(TASK, task_id)
+        raise unknown_id(TASK, task_id)
     raise NotFound(
         f"{task_id} has no handoff yet; `cockpit handoff set {task_id} PASS 'what was done'` gives it one."
     )

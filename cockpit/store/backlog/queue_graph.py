@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from cockpit.store.backlog.epics import SETTLED
+from cockpit.store.backlog.epics_and_stories import SETTLED
 
 MOST_UNBLOCKED: Final = 99
 """Beyond so many it makes no difference how much a task unblocks, and nobody counts on."""

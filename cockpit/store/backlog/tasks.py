@@ -13,8 +13,8 @@ from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import mask, mask_value
-from cockpit.store.backlog.backlog_ids import TASK, next_number, read_id, unknown, written
-from cockpit.store.backlog.epics import DEFAULT_PRIORITY
+from cockpit.store.backlog.backlog_ids import TASK, format_id, next_number, read_id, unknown_id
+from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
@@ -99,7 +99,7 @@ def load(connection: sqlite3.Connection, task_id: str) -> Task:
     named = read_id(TASK, task_id)
     row = connection.execute(f"{_SELECT} WHERE task_id=?", (named,)).fetchone()
     if row is None:
-        raise unknown(TASK, named)
+        raise unknown_id(TASK, named)
     return _read(row)
 
 
@@ -164,7 +164,9 @@ def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
     """
     own = number or next_number(tx, TASK)
     now = tx.now()
-    made = replace(draft, **_masked(draft), task_id=written(TASK, own), number=own, created_at=now)
+    made = replace(
+        draft, **_masked(draft), task_id=format_id(TASK, own), number=own, created_at=now
+    )
     made = replace(made, updated_at=now)
     columns = ("task_id", "number", "created_at", *_KEPT, "packages_json", "files_json")
     marks = ",".join("?" * len(columns))

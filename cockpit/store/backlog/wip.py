@@ -18,7 +18,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask_value, safe_text
 from cockpit.store.backlog import work_queue
-from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown
+from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown_id
 from cockpit.store.journal.event_types import Action
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _stored(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | No
         "SELECT work_in_progress FROM tasks WHERE task_id=?", (task_id,)
     ).fetchone()
     if row is None:
-        raise unknown(TASK, task_id)
+        raise unknown_id(TASK, task_id)
     if row[0] is None:
         return None
     kept: dict[str, Any] = json.loads(row[0])

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.store.backlog.backlog_ids import MOST, number_of
-from cockpit.store.backlog.epics import PRIORITIES
+from cockpit.store.backlog.backlog_ids import HIGHEST_NUMBER, id_number
+from cockpit.store.backlog.epics_and_stories import PRIORITIES
 from cockpit.store.backlog.path_conflicts import claims_of, grouped
 from cockpit.store.backlog.queue_graph import Graph
 from cockpit.store.db.transaction import Tx
@@ -81,7 +81,7 @@ _SELECT = (
 def score(priority: str, unblocks: int, number: int) -> int:
     """The score of a task of that priority and number that ``unblocks`` so many others."""
     rank = len(PRIORITIES) - 1 - PRIORITIES.index(priority)
-    return rank * _PRIORITY_STEP + unblocks * _UNBLOCKS_STEP + (MOST - number)
+    return rank * _PRIORITY_STEP + unblocks * _UNBLOCKS_STEP + (HIGHEST_NUMBER - number)
 
 
 def next_batch(connection: sqlite3.Connection, limit: int = 3) -> list[Queued]:
@@ -169,7 +169,7 @@ def rebuild(tx: Tx) -> None:
 def _write_rows(tx: Tx, task_ids: Collection[str], graph: Graph) -> bool:
     """Write the rows that differ; whether a task came, went, or became ready or not."""
     now, moved = tx.now(), False
-    for task_id in sorted(task_ids, key=number_of):
+    for task_id in sorted(task_ids, key=id_number):
         before = tx.execute(
             "SELECT task_id, number, priority_score, unblocks, blocked_by, claims, ready, running,"
             " story_id, epic_id FROM work_queue WHERE task_id=?",
@@ -230,7 +230,7 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: Graph) -> _Row | N
         number,
         score(priority, unblocks, number),
         unblocks,
-        canonical_json(sorted(waits_for, key=number_of)),
+        canonical_json(sorted(waits_for, key=id_number)),
         canonical_json(claims_of(*(json.loads(path) for path in paths if path))),
         status == "todo" and not waits_for,
         status in RUNNING,

@@ -20,7 +20,8 @@ from cockpit.loop.decisions.approved_effects import NoCommission
 from cockpit.loop.decisions.decide_proposal import rule
 from cockpit.loop.decisions.edit_action import revise
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.store.backlog import dependencies, epics, stories, tasks, work_queue
+from cockpit.store.backlog import dependencies, tasks, work_queue
+from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals
@@ -77,9 +78,9 @@ def test_approving_takes_all_of_it_in(store: Store) -> None:
         ("T-1", "T-2", "T-3"),
     )
     assert became.dependencies == 2
-    epic = store.read_now(lambda c: epics.load(c, "E-1"))
+    epic = store.read_now(lambda c: EPICS.load(c, "E-1"))
     assert (epic.priority, epic.source) == ("P1", f"plan {made.proposal_id}")
-    assert store.read_now(lambda c: stories.load(c, "S-1")).epic_id == "E-1"
+    assert store.read_now(lambda c: STORIES.load(c, "S-1")).epic_id == "E-1"
     one, two, three = (store.read_now(lambda c, n=n: tasks.load(c, f"T-{n}")) for n in (1, 2, 3))
     assert (one.status, two.status, two.task_type) == ("done", "todo", "bug")
     assert (two.estimate_hours, two.files, two.priority) == (3.0, ("src/auth.py",), "P1")
