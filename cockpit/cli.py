@@ -36,10 +36,10 @@ COMMANDS = {
     "proposals": ("cockpit.commands.sessions.proposals:proposals", "What waits for a decision."),
     "sessions": ("cockpit.commands.sessions.sessions:sessions", "What was worked on."),
     "tasks": ("cockpit.commands.backlog.tasks:tasks", "What is to be done, and how it stands."),
-    "stories": ("cockpit.commands.backlog.stories:stories", "What tasks add up to."),
+    "stories": ("cockpit.commands.backlog.epics_and_stories:stories", "Manage stories."),
     "epics": (
-        "cockpit.commands.backlog.epics:epics",
-        "What stories add up to, and which comes first.",
+        "cockpit.commands.backlog.epics_and_stories:epics",
+        "Manage epics and their priorities.",
     ),
     "plan": (
         "cockpit.commands.backlog.plan:plan",

@@ -1,0 +1,227 @@
+"""``cockpit epics`` and ``cockpit stories``: two groups with the same four commands.
+
+Specified in ``docs/reference/backlog.md`` and ``docs/reference/commands.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from cockpit.commands.backlog.call_work_tools import (
+    AS_JSON,
+    DESCRIPTION,
+    FIELDS,
+    LIMIT,
+    OFFSET,
+    PRIORITY,
+    STANDING,
+    STATUS,
+    authorize_writer,
+    read_text_argument,
+    read_with_tool,
+    say_more,
+    write_store,
+)
+from cockpit.commands.command_caller import TOKEN
+from cockpit.commands.open_project import WrongUse
+from cockpit.commands.terminal import format_table, show, show_json, show_list
+
+Option = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """In what the commands for epics and for stories differ."""
+
+    word: str
+    plural: str
+    article: str
+    children: str
+    """What adds up to one, in the plural."""
+    child: str
+    option: Option
+    """The option of ``add`` and ``edit`` that only this kind has."""
+    option_name: str
+    filter: Option
+    """The option of ``list`` that only this kind has."""
+    list_tool: str
+    show_priority: bool
+    """Whether the table and the heading show a priority; otherwise the heading shows the epic."""
+
+
+_EPIC = _Kind(
+    word="epic",
+    plural="epics",
+    article="an",
+    children="stories",
+    child="story",
+    option=PRIORITY,
+    option_name="priority",
+    filter=PRIORITY,
+    list_tool="get_epics",
+    show_priority=True,
+)
+_STORY = _Kind(
+    word="story",
+    plural="stories",
+    article="a",
+    children="tasks",
+    child="task",
+    option=click.option("--epic", "epic_id", metavar="ID", help="The epic that it belongs to."),
+    option_name="epic",
+    filter=click.option("--epic", "epic_id", metavar="ID", help="List only stories of this epic."),
+    list_tool="list_stories",
+    show_priority=False,
+)
+
+
+@click.group(short_help="Manage epics and their priorities.")
+def epics() -> None:
+    """Manage epics: the large goals that stories add up to.
+
+    Write an EPIC as E-1, e1 or 1. P0 is the most urgent priority.
+
+    \b
+    Example:
+      cockpit epics add "Single sign-on" --priority P1
+    """
+
+
+@click.group(short_help="Manage stories.")
+def stories() -> None:
+    """Manage stories: what a group of tasks delivers together.
+
+    Write a STORY as S-12, s12 or 12.
+
+    \b
+    Example:
+      cockpit stories add "Refresh tokens" --epic E-1
+    """
+
+
+def _define_commands(group: click.Group, kind: _Kind) -> None:
+    """Give ``group`` the commands ``add``, ``list``, ``show`` and ``edit`` for ``kind``."""
+
+    @group.command(help=f"Add {kind.article} {kind.word} with the title TITLE.")
+    @click.argument("title", nargs=-1, required=True)
+    @kind.option
+    @DESCRIPTION
+    @TOKEN
+    @AS_JSON
+    def add(
+        title: tuple[str, ...], description: str | None, token: str, as_json: bool, **own: Any
+    ) -> None:
+        own = {name: value for name, value in own.items() if value is not None}
+
+        def step(tx: Any) -> dict[str, Any]:
+            from cockpit.backlog import service
+
+            create: Any = service.create_epic if kind is _EPIC else service.create_story
+            by = authorize_writer(tx, token, f"write {kind.plural}")
+            text = read_text_argument(description) or ""
+            return _render(kind, create(tx, " ".join(title), description=text, by=by, **own))
+
+        _show_change(write_store(step), as_json)
+
+    order = "the most urgent first" if kind.show_priority else "the oldest first"
+
+    @group.command("list", help=f"List {kind.plural}, {order}.")
+    @STATUS
+    @kind.filter
+    @FIELDS
+    @LIMIT
+    @OFFSET
+    @AS_JSON
+    def list_rows(as_json: bool, **arguments: Any) -> None:
+        with_priority = kind.show_priority and not as_json
+        arguments["fields"] = arguments["fields"] or ("standard" if with_priority else "minimal")
+        answer = read_with_tool(kind.list_tool, {kind.plural: []}, **arguments)
+        rows = answer[kind.plural]
+        priority = ["priority"] if kind.show_priority and rows and "priority" in rows[0] else []
+        show_list(
+            as_json,
+            rows,
+            (kind.word.upper(), "STATUS", *(name.upper() for name in priority), "TITLE"),
+            [
+                (row["id"], _status(row), *(row[name] for name in priority), row["title"])
+                for row in rows
+            ],
+            f"No {kind.plural} match. `cockpit {kind.plural} add TITLE` adds one.",
+        )
+        say_more(answer)
+
+    @group.command("show", help=f"Show {kind.word.upper()} and its {kind.children}.")
+    @click.argument(kind.word)
+    @FIELDS
+    @AS_JSON
+    def show_row(fields: str | None, as_json: bool, **arguments: str) -> None:
+        identity = {f"{kind.word}_id": arguments[kind.word]}
+        if as_json:
+            show_json(read_with_tool(f"get_{kind.word}", fields=fields or "standard", **identity))
+            return
+        row = read_with_tool(f"get_{kind.word}", **identity)
+        belongs = row["priority"] if kind.show_priority else row["epic"]
+        heading = " · ".join(part for part in (_status(row), belongs) if part)
+        show(f"{row['id']}  {row['title']}\n{heading}")
+        if row["description"]:
+            show(f"\n{row['description']}")
+        if row[kind.children]:
+            cells = [(child["id"], _status(child), child["title"]) for child in row[kind.children]]
+            show("\n" + format_table((kind.child.upper(), "STATUS", "TITLE"), cells))
+
+    note = (
+        "A new priority re-orders the work queue."
+        if kind.show_priority
+        else "--epic '' takes the story out of its epic."
+    )
+
+    @group.command(help=f"Change {kind.word.upper()}.\n\n{note}")
+    @click.argument(kind.word)
+    @click.option("--title", metavar="TEXT", help="The new title.")
+    @kind.option
+    @DESCRIPTION
+    @STANDING
+    @TOKEN
+    @AS_JSON
+    def edit(token: str, as_json: bool, **fields: Any) -> None:
+        identity = fields.pop(kind.word)
+        fields["description"] = read_text_argument(fields["description"])
+        changes = {name: value for name, value in fields.items() if value is not None}
+        if not changes:
+            raise WrongUse(
+                f"Nothing to change. Pass --title, --{kind.option_name}, --description or --status."
+            )
+
+        def step(tx: Any) -> dict[str, Any]:
+            from cockpit.backlog import service
+
+            update: Any = service.update_epic if kind is _EPIC else service.update_story
+            by = authorize_writer(tx, token, f"change {kind.plural}")
+            return _render(kind, update(tx, identity, changes, by=by))
+
+        _show_change(write_store(step), as_json)
+
+
+_define_commands(epics, _EPIC)
+_define_commands(stories, _STORY)
+
+
+def _render(kind: _Kind, row: Any) -> dict[str, Any]:
+    from cockpit.backlog.response_modes import render_epic, render_story
+
+    return render_epic(row) if kind is _EPIC else render_story(row)
+
+
+def _status(row: dict[str, Any]) -> str:
+    return str(row["status"]).replace("_", " ")
+
+
+def _show_change(row: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        show_json(row)
+    else:
+        show(f"{row['id']} {row['title']}")
