@@ -1,41 +1,67 @@
-"""What a tool call asks for, once it has been read: one frozen record per tool.
+"""The records that tool calls are read into, one per tool.
 
-Source: design of Act ("Actions"), RFC-003 §6.4.
+A record is the tool's JSON Schema as well: a model is shown the descriptions written here. See
+``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from cockpit.core.read_record import HIDDEN, describe
 
 MAX_TIMEOUT_S = 600
 """The longest that a command may run, in seconds."""
 
+_PATH = describe("Path from the project's root.")
+_REASON = describe("Why, in one sentence, for the person who decides.")
+
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """Put ``content`` into the file ``path`` (from the project's root), new or not."""
+    """Write ``content`` to the file ``path``, whether it exists or not."""
 
-    path: str
-    content: str
+    path: Annotated[str, _PATH]
+    content: Annotated[str, describe("The whole new content.")]
 
 
 @dataclass(frozen=True, slots=True)
 class EditFile:
-    """Replace ``old`` by ``new`` in ``path``: the one place where it stands, or all of them."""
+    """Replace ``old`` by ``new`` in ``path``, where it occurs exactly once, or everywhere."""
 
-    path: str
-    old: str
-    new: str
-    replace_all: bool = False
+    path: Annotated[str, _PATH]
+    old: Annotated[
+        str, describe("The exact text to replace, with enough lines around it to be unique.")
+    ]
+    new: Annotated[str, describe("The text that takes its place.")]
+    replace_all: Annotated[bool, describe("Replace every occurrence.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunArguments:
+    """The arguments of ``run`` as the model writes them: ``argv`` or ``command``, not both."""
+
+    argv: Annotated[
+        tuple[str, ...] | None,
+        describe("Program and arguments, e.g. ['pytest', '-q', 'tests'].", minItems=1),
+    ] = None
+    command: Annotated[
+        str | None, describe("The same as one line; use argv or command, not both.")
+    ] = None
+    reason: Annotated[str, _REASON]
+    timeout_s: Annotated[
+        int,
+        describe("Seconds until it is ended; 120 if left out.", minimum=1, maximum=MAX_TIMEOUT_S),
+    ] = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """Run ``argv`` (a program and its arguments; no shell) in the project's root.
 
-    ``reason`` is for the person who decides; ``timeout_s`` is 1 to :data:`MAX_TIMEOUT_S` seconds.
+    ``reason`` is for the user who decides; ``timeout_s`` is 1 to :data:`MAX_TIMEOUT_S` seconds.
     """
 
     argv: tuple[str, ...]
@@ -45,49 +71,75 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class GitHub:
-    """One ``gh`` command line that writes."""
+    """Run one ``gh`` command line that writes."""
 
-    command: str
+    command: Annotated[
+        str, describe("For example: gh pr review 24 --request-changes --body 'Two findings …'")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class GitCommit:
-    """Commit exactly ``paths`` as they are in the working tree; nothing else that is staged."""
+    """Commit exactly ``paths`` as they are in the worktree; other staged files stay staged."""
 
-    message: str
-    paths: tuple[str, ...]
+    message: Annotated[str, describe("The commit message: a subject line, a blank line, why.")]
+    paths: Annotated[
+        tuple[str, ...],
+        describe("Files from the project's root, deleted ones included.", minItems=1),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Ask to read. ``scope`` holds scope items as text; the gateway parses them."""
+    """Ask to read. ``scope`` lists scope items as text; the gateway parses them."""
 
-    purpose: str
-    question: str
-    scope: tuple[str, ...]
-    escalation: str = ""
+    purpose: Annotated[str, describe("What you are trying to achieve.")]
+    question: Annotated[str, describe("The question that these items will answer.")]
+    scope: Annotated[
+        tuple[str, ...],
+        describe(
+            "Items: file:PATH[:A-B], file:GLOB (all its files: file:src/**/*.py), "
+            "search:REGEX [in GLOB], tree:DIR, symbol:NAME, "
+            "diff:RANGE, log:RANGE, pr:N, issue:N; each may end in ' @outline' or "
+            "' @reference'.",
+            minItems=1,
+        ),
+    ]
+    escalation: Annotated[str, describe("What you will do if this is not granted.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The agent holds its task to be over."""
+    """End the task, in the agent's own judgement."""
 
     status: Literal["done", "blocked"]
-    summary: str
+    summary: Annotated[str, describe("What was found or done, or what is in the way.")]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProposeProfileChange:
-    """Ask to shift attention for some waves. What the parts mean is read and judged in Orient."""
+    """Ask for a temporary profile change. :mod:`cockpit.orient.profile_changes.parse_change` reads
+    ``bands`` and ``rules``; the hidden fields are read so that the guard can refuse them by code."""
 
-    base_profile_version: int
-    effective_waves: int
-    reason: str
-    bands: Mapping[str, Any] = field(default_factory=dict)
-    rules: tuple[Any, ...] = ()
-    total_token_budget: Any = None
-    namespace: Any = None
-    requested_by: Any = None
+    base_profile_version: Annotated[
+        int,
+        describe("The current version; it stands in this tool's description.", minimum=1),
+    ]
+    effective_waves: Annotated[int, describe("For how many waves it is to hold.", minimum=1)]
+    bands: Annotated[
+        Mapping[str, Any], describe("By band: any of min_tokens, target_tokens, max_tokens.")
+    ] = field(default_factory=dict)
+    rules: Annotated[
+        tuple[Any, ...],
+        describe(
+            "By rule_id: any of priority_weight (0 to 4), risk_weight, "
+            "novelty_weight (0 to 1), recency_half_life (waves)."
+        ),
+    ] = ()
+    reason: Annotated[str, _REASON]
+    total_token_budget: Annotated[Any, HIDDEN] = None
+    namespace: Annotated[Any, HIDDEN] = None
+    requested_by: Annotated[Any, HIDDEN] = None
 
 
 Action = WriteFile | EditFile | Run | GitHub | GitCommit

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-import msgspec
+from msgspec import Meta
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.read_record import (
+    InvalidRecord,
+    describe,
+    parse_object,
+    read_record,
+    record_schema,
+)
 from cockpit.loop.decisions.profile_change_results import Outcome
-from cockpit.orient.profile_changes.change_record import ChangeRefused
-from cockpit.orient.profile_changes.parse_change import MOST_WORDS, read_object
+from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS, MAX_TEXT, ChangePayload
 
 
 class BodyMalformed(CockpitError):
@@ -21,10 +27,16 @@ class BodyMalformed(CockpitError):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What may be said with a decision: the digest of what was seen, and why."""
+    """The body of a decision: the digest of the proposal as it was shown, and a reason."""
 
-    shown_digest: str | None = None
-    reason: str = ""
+    shown_digest: Annotated[
+        str | None,
+        describe(
+            "The digest of what was seen: refused when it is another by now.",
+            type=["string", "null"],
+        ),
+    ] = None
+    reason: Annotated[str, Meta(max_length=MAX_TEXT)] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +57,14 @@ class Health:
 
 
 def read_decision(body: bytes) -> Decision:
-    """A decision's body, strictly; an empty one says nothing. Raises :class:`BodyMalformed`."""
+    """Read a decision's body; an empty body is an empty decision. Raises :class:`BodyMalformed`."""
     if not body:
         return Decision()
     try:
-        found = read_object(body)
-        unknown = sorted(found.keys() - {"shown_digest", "reason"})
-        if unknown:
-            raise BodyMalformed(
-                f"A decision has no field {unknown[0][:80]!r}; it has shown_digest, reason. Who"
-                " decides is who holds the token."
-            )
-        decision = msgspec.convert(found, Decision, strict=True)
-    except ChangeRefused as error:
+        fields = parse_object(body, name="the decision", max_characters=MAX_CHARACTERS)
+        return read_record(Decision, fields, name="the decision")
+    except InvalidRecord as error:
         raise BodyMalformed(str(error)) from error
-    except msgspec.ValidationError as error:
-        raise BodyMalformed(f"{error}.") from error
-    if len(decision.reason) > MOST_WORDS:
-        raise BodyMalformed(f"reason is longer than {MOST_WORDS:,} characters.")
-    return decision
 
 
 def standing(outcome: Outcome) -> Standing:
@@ -78,68 +79,11 @@ def carried(schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
     return {"requestBody": {"required": required, "content": content}}
 
 
-_TOKENS = {"type": "integer", "minimum": 0}
-_WEIGHT = {"type": "number", "minimum": 0}
-CHANGE: dict[str, Any] = {
-    "type": "object",
-    "required": ["base_profile_version", "effective_waves"],
-    "additionalProperties": False,
-    "properties": {
-        "base_profile_version": {"type": "integer", "minimum": 1},
-        "effective_waves": {"type": "integer", "minimum": 1},
-        "bands": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    "min_tokens": _TOKENS,
-                    "target_tokens": _TOKENS,
-                    "max_tokens": _TOKENS,
-                },
-            },
-        },
-        "rules": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "rule_id": {"type": "string"},
-                    "source_type": {"type": "string"},
-                    "predicate": {"type": "object"},
-                    "priority_weight": {**_WEIGHT, "maximum": 4},
-                    "novelty_weight": {**_WEIGHT, "maximum": 1},
-                    "risk_weight": {**_WEIGHT, "maximum": 1},
-                    "recency_half_life": {"type": "integer", "minimum": 0},
-                    "enabled": {"type": "boolean"},
-                },
-            },
-        },
-        "total_token_budget": {"type": "integer", "minimum": 1},
-        "reason": {"type": "string", "maxLength": MOST_WORDS},
-        "namespace": {
-            "type": "string",
-            "description": "Counts for nothing; refused unless it is the token's.",
-        },
-        "requested_by": {
-            "type": "string",
-            "description": "Counts for nothing; refused unless it is the token's namespace.",
-        },
-    },
-}
-"""A profile change, as `docs/adaptation.md` tells it."""
+CHANGE = record_schema(ChangePayload, closed=True)
+"""The schema of a profile change."""
 
-DECISION: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "shown_digest": {
-            "type": ["string", "null"],
-            "description": "The digest of what was seen: refused when it is another by now.",
-        },
-        "reason": {"type": "string", "maxLength": MOST_WORDS},
-    },
-}
+DECISION = record_schema(Decision, closed=True)
+"""The schema of a decision."""
 
 PROBLEM: dict[str, Any] = {
     "type": "object",

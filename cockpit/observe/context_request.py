@@ -1,7 +1,7 @@
-"""Context requests: the one structured way in which a model asks to see more.
+"""Context requests: the one structured way in which a model asks to read more.
 
-Every request says why (purpose), what it hopes to learn (question), what to read (scope) and when
-it would ask for more (escalation). Source: RFC-09, invariants 1 and 2.
+Every request says why (purpose), what it should answer (question), what to read (scope) and what the
+agent does if it is refused (escalation). See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.read_record import InvalidRecord, read_record
 from cockpit.observe.scope_items import EXAMPLES, ScopeItem, ScopeRefused, parse_item
 
 MAX_ITEMS = 64
-"""Most scope items of one request."""
+"""The most scope items of one request."""
 
-_MAX_WORDS = 4_000
-_FIELDS = ("purpose", "question", "scope", "escalation")
-_WRITE = {
+_MAX_CHARACTERS = 4_000
+_EXAMPLES = {
     "purpose": '"purpose": "check that the callers of load() survive its new argument"',
     "question": '"question": "does any caller still pass a path as text?"',
     "scope": f'"scope": ["{EXAMPLES["file"]}", "{EXAMPLES["symbol"]}"]',
@@ -34,7 +34,7 @@ class RequestRefused(CockpitError):
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """What a model asks for. ``rev`` is the reviewed revision that files are read from, if any."""
+    """A model's request. ``rev`` is the reviewed revision that files are read from, if any."""
 
     purpose: str
     question: str
@@ -43,46 +43,56 @@ class ContextRequest:
     rev: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    purpose: str
+    question: str
+    scope: tuple[str, ...]
+    escalation: str = ""
+
+
 def parse_request(arguments: Mapping[str, Any], *, rev: str | None = None) -> ContextRequest:
-    """Check a model's arguments. Raises :class:`RequestRefused`; the first fault is reported.
+    """Read a model's arguments and parse its scope items, without repeats and in their order.
 
-    Items that are the same are taken once; their order is kept.
+    Raises :class:`RequestRefused` for the first fault.
     """
-    unknown = sorted(str(name) for name in arguments if name not in _FIELDS)
-    if unknown:
+    try:
+        request = read_record(_Arguments, arguments, name="request_context")
+    except InvalidRecord as error:
+        example = _EXAMPLES.get(error.path)
         raise RequestRefused(
-            f"request_context has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}"
+            f"{error} For example {example}." if example else str(error)
+        ) from error
+    return ContextRequest(
+        _check_sentence("purpose", request.purpose),
+        _check_sentence("question", request.question),
+        _parse_scope(request.scope),
+        _check_length("escalation", request.escalation.strip()),
+        rev,
+    )
+
+
+def _check_sentence(field: str, text: str) -> str:
+    if not text.strip():
+        raise RequestRefused(
+            f"{field} is empty: write it as a sentence, for example {_EXAMPLES[field]}"
         )
-    purpose = _words(arguments, "purpose")
-    question = _words(arguments, "question")
-    scope = _scope(arguments.get("scope"))
-    escalation = _words(arguments, "escalation", needed=False)
-    return ContextRequest(purpose, question, scope, escalation, rev)
+    return _check_length(field, text.strip())
 
 
-def _words(arguments: Mapping[str, Any], field: str, *, needed: bool = True) -> str:
-    value = arguments.get(field)
-    if value is None and not needed:
-        return ""
-    if value is not None and not isinstance(value, str):
-        raise RequestRefused(f"{field} must be text, for example {_WRITE[field]}")
-    words = (value or "").strip()
-    if needed and not words:
-        raise RequestRefused(f"{field} is empty: say it in a sentence, for example {_WRITE[field]}")
-    if len(words) > _MAX_WORDS:
-        raise RequestRefused(f"{field} has {len(words)} characters; keep it under {_MAX_WORDS}")
-    return words
+def _check_length(field: str, text: str) -> str:
+    if len(text) > _MAX_CHARACTERS:
+        raise RequestRefused(f"{field} has {len(text)} characters; keep it under {_MAX_CHARACTERS}")
+    return text
 
 
-def _scope(value: Any) -> tuple[ScopeItem, ...]:
-    if not isinstance(value, list | tuple) or not value:
-        raise RequestRefused(f"scope must be a list that names something, like {_WRITE['scope']}")
-    if len(value) > MAX_ITEMS:
-        raise RequestRefused(f"scope has {len(value)} items; ask for at most {MAX_ITEMS} at once")
+def _parse_scope(scope: tuple[str, ...]) -> tuple[ScopeItem, ...]:
+    if not scope:
+        raise RequestRefused(f"scope must be a list of items, for example {_EXAMPLES['scope']}")
+    if len(scope) > MAX_ITEMS:
+        raise RequestRefused(f"scope has {len(scope)} items; ask for at most {MAX_ITEMS} at once")
     items: dict[ScopeItem, None] = {}
-    for position, text in enumerate(value):
-        if not isinstance(text, str):
-            raise RequestRefused(f"scope[{position}] must be text, like {_WRITE['scope']}")
+    for position, text in enumerate(scope):
         try:
             items[parse_item(text)] = None
         except ScopeRefused as error:

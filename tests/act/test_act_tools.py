@@ -66,7 +66,7 @@ def test_defaults_and_both_ways_to_name_a_command() -> None:
         (
             "write_file",
             '{"path":"a","content":"","mode":1}',
-            "no field 'mode'. Its fields are: path,",
+            "no field 'mode'. It takes: path,",
         ),
         ("write_file", '{"path":1,"content":""}', "Expected `str`, got `int` - at `$.path`"),
         ("write_file", '{"path":"a","path":"b","content":""}', "'path' is given twice"),
@@ -81,7 +81,7 @@ def test_defaults_and_both_ways_to_name_a_command() -> None:
         ("run", '{"reason":"r","argv":["a"],"timeout_s":601}', "1 to 600 seconds, not 601"),
         ("run", '{"reason":"r","argv":["a"],"timeout_s":0}', "1 to 600"),
         ("run", '{"reason":"r","argv":["a"],"timeout_s":NaN}', "NaN is not a number"),
-        ("run", '{"reason":"r","argv":["a"],"timeout_s":1e999}', "Expected `int`"),
+        ("run", '{"reason":"r","argv":["a"],"timeout_s":1e999}', "1e999 is too large a number"),
         ("run", '{"reason":"r","argv":["a"],"timeout_s":1.5}', "Expected `int`"),
         ("run", '{"reason":"r","argv":["a","\\u0000"]}', "NUL"),
         ("run", '{"reason":"r","command":"a && b"}', "cockpit runs argv, not a shell"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cockpit.orient.profile_changes.apply_change import applied
 from cockpit.orient.profile_changes.change_preview import proposal_body, title
-from cockpit.orient.profile_changes.parse_change import parse
+from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context.profile_model import shipped
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -246,7 +246,7 @@ class Scene:
     def shift_attention(self, proposal_id: str = "p-profile") -> Scene:
         """A change of the attention profile for three waves, as the guard let it through."""
         base = shipped()
-        change = parse(
+        change = parse_change(
             json.dumps(
                 {
                     "base_profile_version": base.version,

@@ -11,7 +11,7 @@ from learn_world import World, fact
 from cockpit.learn.suggest_weights import suggestions
 from cockpit.orient.profile_changes.change_limits import AGENTS
 from cockpit.orient.profile_changes.guard import CAPABILITY, CRITICAL, admin_policy, judge
-from cockpit.orient.profile_changes.parse_change import parse
+from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context import profiles
 from cockpit.store.context.profile_model import Predicate, Rule
 
@@ -79,7 +79,7 @@ def test_the_guard_lets_every_suggestion_through_for_an_agent(small):
     admin = admin_policy(BUDGET, horizon_max=50, floor_percent=100)
     assert len(found) == 4
     for payload in found:
-        change = parse(json.dumps(payload))
+        change = parse_change(json.dumps(payload))
         assert judge(change, base, admin, AGENTS, "agent/s-1") == ()
 
 
@@ -152,7 +152,7 @@ def test_what_held_the_room_of_what_was_missed_is_to_weigh_a_quarter_less(small)
     base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
     admin = admin_policy(BUDGET, horizon_max=50, floor_percent=100)
     for payload in found:
-        assert judge(parse(json.dumps(payload)), base, admin, AGENTS, "agent/s-1") == ()
+        assert judge(parse_change(json.dumps(payload)), base, admin, AGENTS, "agent/s-1") == ()
 
 
 @pytest.mark.parametrize("source", [*CRITICAL, *CAPABILITY])

@@ -32,7 +32,7 @@ from cockpit.orient.profile_changes.change_limits import envelope_of
 from cockpit.orient.profile_changes.change_preview import proposal_body, title
 from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
 from cockpit.orient.profile_changes.guard import CODES, AdminPolicy, Refusal, admin_policy, judge
-from cockpit.orient.profile_changes.parse_change import parse
+from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_changes import ChangeProposal
 from cockpit.store.context.profile_model import Profile
@@ -189,7 +189,7 @@ def _judged(
     caller: Caller,
 ) -> tuple[ProfileChange | None, tuple[Refusal, ...]]:
     try:
-        change = payload if isinstance(payload, ProfileChange) else parse(payload)
+        change = payload if isinstance(payload, ProfileChange) else parse_change(payload)
     except ChangeRefused as error:
         return None, (Refusal(error.code, str(error)),)
     change = replace(change, reason=mask(change.reason))
@@ -238,7 +238,7 @@ def _approved(
     """Judge once more, then decide and apply, or let the guard reject."""
     origin = origin_of(shown)
     base = profiles.current(tx.connection, kept.profile_id)
-    change = parse(kept.payload, own=True)
+    change = parse_change(kept.payload, imported=True)
     refusals = _verdict(tx, settings, change, base, kept.requested_by)
     if refusals:
         if shown.status == "pending":

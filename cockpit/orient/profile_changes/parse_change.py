@@ -1,20 +1,19 @@
-"""A proposed profile change, read strictly: anything that is not plainly right is refused.
+"""Read a proposed profile change strictly: anything doubtful is refused.
 
-What is left out stays as it is. Numbers are whole tokens and waves, weights 0 to 4 (risk and novelty
-0 to 1). Source: RFC-003 §10.3, §16.1 (fail closed on malformed payloads).
+A field that is left out stays as it is. Numbers are whole tokens and waves; weights are 0 to 4 (risk and
+novelty 0 to 1). See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, cast, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
 
-import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.read_record import InvalidRecord, describe, parse_object, read_record
 from cockpit.orient.profile_changes.change_record import (
     BAND_FIELDS,
     BandChange,
@@ -28,269 +27,201 @@ from cockpit.store.context.profile_model import (
     WEIGHT_ONE,
     Predicate,
     Ranking,
-    read_predicate,
 )
 
-LONGEST = 200_000
-LARGEST = 10**9
-MOST_RULES = 200
-MOST_WORDS = 4_000
+T = TypeVar("T")
 
-_FIELDS = (
-    "base_profile_version",
-    "effective_waves",
-    "bands",
-    "rules",
-    "total_token_budget",
-    "reason",
-    "namespace",
-    "requested_by",
-)
-_OWN_FIELDS = ("ranking", "removed_rules")
-_RULE_FIELDS = (
-    "rule_id",
-    "source_type",
-    "predicate",
-    "priority_weight",
-    "novelty_weight",
-    "risk_weight",
-    "recency_half_life",
-    "enabled",
-)
-_BOUNDS = frozenset(
+MAX_CHARACTERS = 200_000
+MAX_NUMBER = 10**9
+MAX_RULES = 200
+MAX_TEXT = 4_000
+
+_OUT_OF_REACH = frozenset(
     (
         *("scope", "scopes", "tool", "tools", "capability", "capabilities", "permissions"),
         *("policy", "approval", "sandbox", "network", "paths", "limits", "grants", "allow"),
         *("max_jobs", "max_facts", "floors", "admin"),
     )
 )
-"""Words for what a profile has no say in: a payload that names them asks for wider bounds."""
+"""Fields that no profile has: a change that names one asks for more than a profile decides."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}", re.ASCII)
 
+_Tokens = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
+_Positive = Annotated[int, Meta(ge=1, le=MAX_NUMBER)]
+_Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+_Priority = Annotated[float, Meta(ge=0, le=PRIORITY_MAX // WEIGHT_ONE)]
+_Weight = Annotated[float, Meta(ge=0, le=1)]
 
-def parse(text: str | bytes, *, own: bool = False) -> ProfileChange:
-    """Read a payload. ``own`` allows what only an import asks for.
 
-    Raises :class:`ChangeRefused`, whose words name the field and what would be right.
+@dataclass(frozen=True, slots=True)
+class BandPayload:
+    """New limits of one band, in tokens."""
+
+    min_tokens: _Tokens | UnsetType = UNSET
+    target_tokens: _Tokens | UnsetType = UNSET
+    max_tokens: _Tokens | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class RulePayload:
+    """A changed or new attention rule, as JSON names its fields."""
+
+    rule_id: str | UnsetType = UNSET
+    source_type: str | UnsetType = UNSET
+    predicate: Predicate | UnsetType = UNSET
+    priority_weight: _Priority | UnsetType = UNSET
+    novelty_weight: _Weight | UnsetType = UNSET
+    risk_weight: _Weight | UnsetType = UNSET
+    recency_half_life: Annotated[int, Meta(ge=0, le=WEIGHT_ONE)] | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePayload:
+    """A profile change, as agents propose it."""
+
+    base_profile_version: _Positive
+    effective_waves: _Positive
+    bands: Mapping[str, BandPayload] = field(default_factory=dict)
+    rules: tuple[RulePayload, ...] = ()
+    total_token_budget: _Positive | UnsetType = UNSET
+    reason: _Text = ""
+    namespace: Annotated[
+        _Text | UnsetType, describe("Counts for nothing; refused unless it is the token's.")
+    ] = UNSET
+    requested_by: Annotated[
+        _Text | UnsetType,
+        describe("Counts for nothing; refused unless it is the token's namespace."),
+    ] = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportPayload(ChangePayload):
+    """A profile change that comes from an imported profile: it may last and may remove rules."""
+
+    effective_waves: _Tokens
+    ranking: Ranking | None = None
+    removed_rules: tuple[str, ...] = ()
+
+
+def parse_change(text: str | bytes, *, imported: bool = False) -> ProfileChange:
+    """Read the JSON text of a change; ``imported`` allows the fields of :class:`ImportPayload`.
+
+    Raises :class:`ChangeRefused` with a message that names the field.
     """
     body = read_object(text)
-    allowed = (*_FIELDS, *_OWN_FIELDS) if own else _FIELDS
-    _known("the change", body, allowed)
-    for name in ("base_profile_version", "effective_waves"):
-        if name not in body:
-            raise ChangeRefused(f"{name} is missing.")
-    base = _whole("base_profile_version", body["base_profile_version"], least=1)
-    waves = _whole("effective_waves", body["effective_waves"], least=0 if own else 1)
-    total = None
-    if "total_token_budget" in body:
-        total = _whole("total_token_budget", body["total_token_budget"], least=1)
-    claimed = [_words(name, body[name]) for name in ("namespace", "requested_by") if name in body]
-    ranking = body.get("ranking")
-    if ranking not in (None, *get_args(Ranking)):
-        raise ChangeRefused(f"ranking must be one of {', '.join(get_args(Ranking))}.")
+    payload = _read_payload(ImportPayload if imported else ChangePayload, body)
+    ranking: Ranking | None = None
+    removed: tuple[str, ...] = ()
+    if isinstance(payload, ImportPayload):
+        ranking = payload.ranking
+        removed = tuple(_check_name("removed_rules", name) for name in payload.removed_rules)
     return ProfileChange(
-        base,
-        waves,
-        _bands(body.get("bands", {})),
-        _rules(body.get("rules", [])),
-        total,
-        _words("reason", body.get("reason", "")),
-        tuple(claimed),
-        cast("Ranking | None", ranking),
-        tuple(_name("removed_rules", name) for name in _list("removed_rules", body)),
+        payload.base_profile_version,
+        payload.effective_waves,
+        _band_changes(payload.bands),
+        _rule_changes(payload.rules),
+        _or_none(payload.total_token_budget),
+        payload.reason,
+        tuple(claim for claim in (payload.namespace, payload.requested_by) if claim is not UNSET),
+        ranking,
+        removed,
     )
 
 
 def read_object(text: str | bytes) -> dict[str, Any]:
-    """One JSON object: no duplicate key, no number that is none, nothing that cannot be stored.
-
-    Raises :class:`ChangeRefused`.
-    """
-    if len(text) > LONGEST:
-        raise ChangeRefused(f"The change is longer than {LONGEST:,} characters.")
+    """Parse the text of one JSON object. Raises :class:`ChangeRefused`."""
     try:
-        if isinstance(text, bytes):
-            text = text.decode("utf-8")
-        value = json.loads(
-            text,
-            object_pairs_hook=_once,
-            parse_constant=_no_constant,
-            parse_float=_finite,
-            parse_int=_short,
-        )
-        # What cannot be encoded cannot be stored, shown or digested.
-        canonical_json(value).encode("utf-8")
-    except json.JSONDecodeError as error:
-        raise ChangeRefused(
-            f"It is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from error
-    except RecursionError as error:
-        raise ChangeRefused("It is nested too deeply.") from error
-    except ValueError as error:
-        raise ChangeRefused(f"It is not JSON that can be used: {error}.") from error
-    if not isinstance(value, dict):
-        raise ChangeRefused("It must be a JSON object with named fields.")
-    return value
+        return parse_object(text, name="the change", max_characters=MAX_CHARACTERS)
+    except InvalidRecord as error:
+        raise ChangeRefused(str(error)) from error
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the field {key[:80]!r} is given twice")
-        found[key] = value
-    return found
-
-
-def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is not a number")
-
-
-def _finite(word: str) -> float:
-    value = float(word)
-    if not math.isfinite(value):
-        raise ValueError(f"{word[:40]} is too large a number")
-    return value
-
-
-def _short(word: str) -> int:
-    # Python's own limit tells the reader to change the interpreter.
-    if len(word) > 40:
-        raise ValueError(f"{word[:40]}… is too large a number")
-    return int(word)
-
-
-def _bands(value: Any) -> tuple[BandChange, ...]:
-    found = []
-    for name, body in _mapping("bands", value).items():
-        if name not in BANDS:
+def _read_payload(record: type[ChangePayload], body: Mapping[str, Any]) -> ChangePayload:
+    try:
+        return read_record(record, body, name="the change")
+    except InvalidRecord as error:
+        out_of_reach = [name for name in error.unknown if name.casefold() in _OUT_OF_REACH]
+        if out_of_reach:
             raise ChangeRefused(
-                f"There is no band {name[:80]!r}; there are {', '.join(BANDS)}.",
-                code="band_invalid",
-            )
-        fields = _mapping(f"bands.{name}", body)
-        _known(f"bands.{name}", fields, BAND_FIELDS)
-        room = {field: _whole(f"bands.{name}.{field}", n) for field, n in fields.items()}
-        found.append(BandChange(name, **room))
-    return tuple(sorted(found, key=lambda band: BANDS.index(band.name)))
+                f"{out_of_reach[0]} is not part of a profile: an agent's rights are set elsewhere.",
+                code="capability_relaxed",
+            ) from error
+        raise ChangeRefused(str(error)) from error
 
 
-def _rules(value: Any) -> tuple[RuleChange, ...]:
-    if not isinstance(value, list):
-        raise ChangeRefused("rules must be a list of objects.")
-    if len(value) > MOST_RULES:
-        raise ChangeRefused(f"rules names {len(value):,} rules; at most {MOST_RULES} are read.")
-    found: dict[str, RuleChange] = {}
-    for place, entry in enumerate(value):
-        rule = _rule(f"rules[{place}]", _mapping(f"rules[{place}]", entry))
-        if rule.rule_id in found:
-            raise ChangeRefused(f"rules[{place}]: rule {rule.rule_id!r} is given twice.")
-        found[rule.rule_id] = rule
-    return tuple(found.values())
-
-
-def _rule(place: str, body: Mapping[str, Any]) -> RuleChange:
-    _known(place, body, _RULE_FIELDS)
-    names = {
-        field: _name(f"{place}.{field}", body[field])
-        for field in ("rule_id", "source_type")
-        if field in body
-    }
-    if not names:
-        raise ChangeRefused(f"{place} needs a rule_id, or the source_type that it is about.")
-    enabled = body.get("enabled")
-    if "enabled" in body and not isinstance(enabled, bool):
-        raise ChangeRefused(f"{place}.enabled must be true or false.")
-    weights: dict[str, int] = {}
-    for field, most in (
-        ("priority_weight", PRIORITY_MAX),
-        ("novelty_weight", WEIGHT_ONE),
-        ("risk_weight", WEIGHT_ONE),
-    ):
-        if field in body:
-            weights[field] = _weight(f"{place}.{field}", body[field], most)
-    half_life = None
-    if "recency_half_life" in body:
-        name = f"{place}.recency_half_life"
-        half_life = _whole(name, body["recency_half_life"], most=WEIGHT_ONE)
-    return RuleChange(
-        names.get("rule_id", names.get("source_type", "")),
-        names.get("source_type"),
-        _predicate(place, body["predicate"]) if "predicate" in body else None,
-        weights.get("priority_weight"),
-        weights.get("novelty_weight"),
-        weights.get("risk_weight"),
-        half_life,
-        enabled,
+def _band_changes(bands: Mapping[str, BandPayload]) -> tuple[BandChange, ...]:
+    for name in bands:
+        _check_band("bands", name)
+    return tuple(
+        BandChange(name, *(_or_none(getattr(bands[name], limit)) for limit in BAND_FIELDS))
+        for name in BANDS
+        if name in bands
     )
 
 
-def _predicate(place: str, value: Any) -> Predicate:
-    try:
-        found = read_predicate(_mapping(f"{place}.predicate", value))
-    except msgspec.ValidationError as error:
-        raise ChangeRefused(f"{place}.predicate: {error}.") from error
-    numbers = (found.min_utility, found.max_age_waves or 0)
-    if not all(0 <= number <= LARGEST for number in numbers):
-        raise ChangeRefused(f"{place}.predicate: numbers are 0 to {LARGEST:,}.")
-    if found.band not in ("", *BANDS):
+def _rule_changes(rules: tuple[RulePayload, ...]) -> tuple[RuleChange, ...]:
+    if len(rules) > MAX_RULES:
+        raise ChangeRefused(f"rules lists {len(rules):,} rules; at most {MAX_RULES} are allowed.")
+    changes: dict[str, RuleChange] = {}
+    for position, rule in enumerate(rules):
+        place = f"rules[{position}]"
+        change = _rule_change(place, rule)
+        if change.rule_id in changes:
+            raise ChangeRefused(f"{place}: rule {change.rule_id!r} is given twice.")
+        changes[change.rule_id] = change
+    return tuple(changes.values())
+
+
+def _rule_change(place: str, rule: RulePayload) -> RuleChange:
+    source_type = _or_none(rule.source_type)
+    rule_id = source_type if rule.rule_id is UNSET else rule.rule_id
+    if rule_id is None:
+        raise ChangeRefused(f"{place} needs a rule_id, or the source_type that it is about.")
+    _check_name(f"{place}.rule_id", rule_id)
+    if source_type is not None:
+        _check_name(f"{place}.source_type", source_type)
+    if rule.predicate is not UNSET:
+        _check_predicate(f"{place}.predicate", rule.predicate)
+    return RuleChange(
+        rule_id,
+        source_type,
+        _or_none(rule.predicate),
+        _thousandths(rule.priority_weight),
+        _thousandths(rule.novelty_weight),
+        _thousandths(rule.risk_weight),
+        _or_none(rule.recency_half_life),
+        _or_none(rule.enabled),
+    )
+
+
+def _check_predicate(place: str, predicate: Predicate) -> None:
+    numbers = (predicate.min_utility, predicate.max_age_waves or 0)
+    if not all(0 <= number <= MAX_NUMBER for number in numbers):
+        raise ChangeRefused(f"{place}: numbers are 0 to {MAX_NUMBER:,}.")
+    if predicate.band:
+        _check_band(place, predicate.band)
+    if len(predicate.ref_prefix) > MAX_TEXT:
+        raise ChangeRefused(f"{place}.ref_prefix is longer than {MAX_TEXT:,} characters.")
+
+
+def _check_band(place: str, name: str) -> None:
+    if name not in BANDS:
         raise ChangeRefused(
-            f"{place}.predicate: there is no band {found.band[:80]!r}.", code="band_invalid"
-        )
-    _words(f"{place}.predicate.ref_prefix", found.ref_prefix)
-    return found
-
-
-def _known(place: str, body: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    unknown = sorted(body.keys() - set(allowed))
-    wider = [name for name in unknown if name.casefold() in _BOUNDS]
-    if wider:
-        raise ChangeRefused(
-            f"{wider[0]} is not a profile's to change: what an agent may do is decided elsewhere.",
-            code="capability_relaxed",
-        )
-    if unknown:
-        raise ChangeRefused(
-            f"{place} has no field {unknown[0][:80]!r}; it has {', '.join(allowed)}."
+            f"{place}: there is no band {name[:80]!r}. The bands are: {', '.join(BANDS)}.",
+            code="band_invalid",
         )
 
 
-def _mapping(place: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ChangeRefused(f"{place} must be an object with named fields.")
-    return value
-
-
-def _list(place: str, body: Mapping[str, Any]) -> list[Any]:
-    value = body.get(place, [])
-    if not isinstance(value, list):
-        raise ChangeRefused(f"{place} must be a list.")
-    return value
-
-
-def _whole(place: str, value: Any, *, least: int = 0, most: int = LARGEST) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ChangeRefused(f"{place} must be a whole number.")
-    if not least <= value <= most:
-        raise ChangeRefused(f"{place} must be from {least:,} to {most:,}.")
-    return value
-
-
-def _weight(place: str, value: Any, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ChangeRefused(f"{place} must be a number.")
-    if not 0 <= value <= most // WEIGHT_ONE:
-        raise ChangeRefused(f"{place} must be from 0 to {most // WEIGHT_ONE}.")
-    return round(value * WEIGHT_ONE)
-
-
-def _words(place: str, value: Any) -> str:
-    if not isinstance(value, str) or len(value) > MOST_WORDS:
-        raise ChangeRefused(f"{place} must be text of at most {MOST_WORDS:,} characters.")
-    return value
-
-
-def _name(place: str, value: Any) -> str:
-    if not isinstance(value, str) or _NAME.fullmatch(value) is None:
+def _check_name(place: str, name: str) -> str:
+    if _NAME.fullmatch(name) is None:
         raise ChangeRefused(f"{place} must be a name: letters, digits and _.:/- up to 100.")
-    return value
+    return name
+
+
+def _thousandths(weight: float | UnsetType) -> int | None:
+    return None if weight is UNSET else round(weight * WEIGHT_ONE)
+
+
+def _or_none(value: T | UnsetType) -> T | None:
+    return None if value is UNSET else value

@@ -12,7 +12,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.orient.profile_changes.apply_change import applied, between
 from cockpit.orient.profile_changes.change_preview import band_body, rule_body
 from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
-from cockpit.orient.profile_changes.parse_change import parse, read_object
+from cockpit.orient.profile_changes.parse_change import parse_change, read_object
 from cockpit.store.context.profile_model import BANDS, Profile
 
 _ABOUT = (
@@ -62,7 +62,7 @@ def imported(text: str | bytes, base: Profile, *, waves: int, reason: str) -> Pr
     }
     if len(payload["bands"]) != len(BANDS) or len(bands) != len(BANDS):
         raise ChangeRefused(f"bands must hold {', '.join(BANDS)}, once each.", code="band_invalid")
-    wanted = applied(parse(canonical_json(payload), own=True), base)
+    wanted = applied(parse_change(canonical_json(payload), imported=True), base)
     return between(base, wanted, waves=waves, reason=reason)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cockpit.orient.profile_changes.apply_change import applied, promotes, weights_only
 from cockpit.orient.profile_changes.change_limits import AGENTS, OPEN, envelope_of
 from cockpit.orient.profile_changes.guard import CAPABILITY, CODES, CRITICAL, admin_policy, judge
-from cockpit.orient.profile_changes.parse_change import parse
+from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context.profile_model import BANDS, Predicate, Rule, check, scaled, shipped
 
 ADMIN = admin_policy(150_000, horizon_max=50, floor_percent=100)
@@ -20,7 +20,7 @@ ADMIN = admin_policy(150_000, horizon_max=50, floor_percent=100)
 
 def asked(own=False, **fields):
     given = {"base_profile_version": 1, "effective_waves": 3}
-    return parse(json.dumps(given | fields), own=own)
+    return parse_change(json.dumps(given | fields), imported=own)
 
 
 def codes(change, base=None, admin=ADMIN, envelope=OPEN, namespace="main"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cockpit.core.canonical_json import canonical_json
 from cockpit.orient.profile_changes.apply_change import applied
 from cockpit.orient.profile_changes.change_record import ChangeRefused
-from cockpit.orient.profile_changes.parse_change import parse
+from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.orient.profile_changes.profile_json import differences, document, imported
 from cockpit.store.context.profile_model import shipped
 
@@ -98,7 +98,7 @@ REFUSED = {
 def test_what_is_refused_and_with_which_code(name):
     payload, code = REFUSED[name]
     with pytest.raises(ChangeRefused) as refused:
-        parse(payload)
+        parse_change(payload)
     assert refused.value.code == code
     assert str(refused.value)
 
@@ -106,18 +106,18 @@ def test_what_is_refused_and_with_which_code(name):
 def test_a_number_that_is_too_long_is_named_for_a_person():
     payload, _ = REFUSED["a number of 10,000 digits"]
     with pytest.raises(ChangeRefused) as refused:
-        parse(payload)
+        parse_change(payload)
     assert "9999… is too large a number" in str(refused.value)
     assert "sys." not in str(refused.value)
 
 
 def test_bytes_that_are_no_text_are_refused():
     with pytest.raises(ChangeRefused):
-        parse(b"\xff\xfe{}")
+        parse_change(b"\xff\xfe{}")
 
 
 def test_a_good_one_is_read_and_written_back():
-    change = parse(
+    change = parse_change(
         body(
             bands={"situational": {"max_tokens": 90_000}, "identity": {"min_tokens": 13_000}},
             rules=[{"source_type": "search", "priority_weight": 1.25}],
@@ -127,12 +127,12 @@ def test_a_good_one_is_read_and_written_back():
     )
     assert [band.name for band in change.bands] == ["identity", "situational"]
     assert (change.rules[0].rule_id, change.rules[0].priority_weight) == ("search", 1250)
-    assert parse(change.text) == change
+    assert parse_change(change.text) == change
 
 
 def test_what_is_left_out_stays_as_it_is():
     base = shipped()
-    after = applied(parse(body(rules=[{"rule_id": "search", "priority_weight": 2}])), base)
+    after = applied(parse_change(body(rules=[{"rule_id": "search", "priority_weight": 2}])), base)
     found = differences(base, after)
     assert found["bands"] == []
     assert [entry["rule_id"] for entry in found["rules"]] == ["search"]
@@ -143,7 +143,7 @@ def test_what_is_left_out_stays_as_it_is():
 def test_an_export_imported_again_changes_nothing_but_what_differs():
     base = shipped()
     other = applied(
-        parse(
+        parse_change(
             body(
                 bands={"exploration": {"max_tokens": 20_000}},
                 rules=[
@@ -186,14 +186,14 @@ FIELD = st.sampled_from(
 @given(st.dictionaries(FIELD, JSON) | JSON)
 def test_whatever_comes_is_read_or_refused(value):
     try:
-        change = parse(json.dumps(value))
+        change = parse_change(json.dumps(value))
     except ChangeRefused as refused:
         assert refused.code in ("malformed", "band_invalid", "capability_relaxed")
     else:
-        assert parse(change.text).body() == change.body()
+        assert parse_change(change.text).body() == change.body()
 
 
 @given(st.binary(max_size=200))
 def test_bytes_are_read_or_refused(data):
     with pytest.raises(ChangeRefused):
-        parse(data)
+        parse_change(data)
