@@ -21,16 +21,16 @@ from statistics import median
 from measure import Row, row
 
 from cockpit.backlog import service
-from cockpit.chains.batch_loop import SessionEnd, run_session
-from cockpit.chains.chain_rules import Order, begin
-from cockpit.chains.token_limits import Quota
+from cockpit.chains.batch_loop import WorkerEnd, run_batches
+from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
+from cockpit.chains.handover import WorkerLimits
 from cockpit.core.project_paths import find_place
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, workers
 from cockpit.store.db.database import Store
-from cockpit.tasks.run_task import do_task
-from cockpit.tasks.task_context import Desk
+from cockpit.tasks.run_task import run_task
+from cockpit.tasks.task_context import TaskContext
 
 TASKS = 200
 AT_ONCE = 4
@@ -63,7 +63,7 @@ class Turn:
     """A session of the chain, then half as many tasks without one: CPU and wall in seconds, and
     this process's resident memory in MiB after both."""
 
-    ended: SessionEnd
+    ended: WorkerEnd
     cpu_s: float
     wall_s: float
     alone: int
@@ -118,8 +118,10 @@ async def _turns() -> list[Turn]:
     """A chain to its end in one project; between its sessions the same tasks one by one in another."""
     turns: list[Turn] = []
     async with _desk(TASKS) as desk, _desk(TASKS) as bare:
-        order = Order("all", headless=True, approve="all", model=desk.model, max_chains=TASKS)
-        chain = await begin(desk.store, desk.place, order)
+        order = ChainOptions(
+            "all", headless=True, approve="all", model=desk.model, max_chains=TASKS
+        )
+        chain = await create_chain(desk.store, desk.place, order)
         left = bare.store.read_now(lambda seen: tasks.listed(seen, limit=TASKS))
         while not turns or turns[-1].ended.reason == "pressure":
             began = time.process_time(), time.perf_counter()
@@ -130,7 +132,7 @@ async def _turns() -> list[Turn]:
             for first in range(0, len(block), AT_ONCE):
                 async with asyncio.TaskGroup() as group:
                     for task in block[first : first + AT_ONCE]:
-                        group.create_task(do_task(bare, task.task_id))
+                        group.create_task(run_task(bare, task.task_id))
             after = time.process_time(), time.perf_counter()
             took = between[0] - began[0], between[1] - began[1]
             theirs = after[0] - between[0], after[1] - between[1]
@@ -140,17 +142,19 @@ async def _turns() -> list[Turn]:
     return turns
 
 
-async def _session(desk: Desk, chain: chains.Chain, ordinal: int) -> SessionEnd:
+async def _session(desk: TaskContext, chain: chains.Chain, ordinal: int) -> WorkerEnd:
     """One session as its process would run it."""
     await desk.store.write(lambda tx: workers.start(tx, chain, ordinal, token_limit=TOKENS))
     at = replace(desk, chain_id=chain.chain_id, ordinal=ordinal, chain_branch=chain.branch)
-    ended = await run_session(at, chain, ordinal, quota=Quota(tokens=TOKENS), say=lambda _: None)
+    ended = await run_batches(
+        at, chain, ordinal, quota=WorkerLimits(tokens=TOKENS), say=lambda _: None
+    )
     await desk.store.write(lambda tx: workers.end(tx, chain, ordinal, "clean", ended.reason))
     return ended
 
 
 @asynccontextmanager
-async def _desk(count: int) -> AsyncIterator[Desk]:
+async def _desk(count: int) -> AsyncIterator[TaskContext]:
     """A repository of one file, and so many tasks that meet nowhere."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "project"
@@ -172,7 +176,7 @@ async def _desk(count: int) -> AsyncIterator[Desk]:
                         tx, f"Make {number}", files=[f"made/{number}.txt"], by="bench"
                     )
                 )
-            yield Desk(
+            yield TaskContext(
                 store=store,
                 place=place,
                 settings=RuntimeSettings(
@@ -193,7 +197,7 @@ def _scenario(count: int) -> Iterable[str]:
         yield _FINISHES.format(role=role, called=called, summary=summary)
 
 
-def _done(desk: Desk, wanted: int) -> None:
+def _done(desk: TaskContext, wanted: int) -> None:
     done = desk.store.read_now(lambda seen: tasks.count(seen, status="done"))
     if done != wanted:
         raise RuntimeError(f"only {done} of the bench's {wanted} tasks are done")

@@ -11,7 +11,7 @@ from statistics import median
 from measure import Row, at, row
 
 from cockpit.backlog import service
-from cockpit.backlog.import_export import imported
+from cockpit.backlog.import_export import import_backlog
 from cockpit.store.backlog import queue_scope, tasks, work_queue
 from cockpit.store.backlog.queue_scope import Scope
 from cockpit.store.db.database import Store
@@ -128,7 +128,7 @@ def _fill(tx: Tx) -> None:
         if number > 200 and pick.random() < 0.1:
             other = number - pick.randrange(20, 200)
             lines.append({"kind": "dependency", "task": f"T-{number}", "depends_on": f"T-{other}"})
-    imported(tx, enumerate(lines, start=1), by=BY)
+    import_backlog(tx, enumerate(lines, start=1), by=BY)
 
 
 def _batch(connection: object) -> list[work_queue.Queued]:

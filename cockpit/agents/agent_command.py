@@ -23,41 +23,41 @@ _NESTED = frozenset(("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR
 """Set by an agent that cockpit itself may have been started from; another one would misread them."""
 
 
-class RunnerTrouble(CockpitError):
+class RunnerError(CockpitError):
     """A runner cannot be used; the message says which, why and what to do."""
 
     code = "runner"
 
 
-class RunnerMissing(RunnerTrouble):
+class RunnerMissing(RunnerError):
     """Nobody configured that runner, or its program cannot be started: no task is to blame for it."""
 
     code = "runner_missing"
 
 
-def asked(runner: RunnerSettings) -> frozenset[str]:
+def placeholders_in(runner: RunnerSettings) -> frozenset[str]:
     """The placeholders that the command names."""
     return frozenset(name for word in runner.command for name in _ASKED.findall(word))
 
 
-def argv_of(runner: RunnerSettings, values: Mapping[str, str]) -> tuple[str, ...]:
+def build_argv(runner: RunnerSettings, values: Mapping[str, str]) -> tuple[str, ...]:
     """The command with ``values`` in place of its placeholders, which are read once and not again in
-    what they give. Raises :class:`RunnerTrouble`."""
+    what they give. Raises :class:`RunnerError`."""
     words = tuple(_ASKED.sub(lambda match: values[match[1]], word) for word in runner.command)
     if any("\0" in word for word in words):
-        raise RunnerTrouble(
+        raise RunnerError(
             f"The prompt for runner {runner.name} holds a NUL character, which no argument can."
             " Leave {prompt} out of its command: it comes on standard input then."
         )
     if any(len(word.encode("utf-8", "replace")) > LONGEST_WORD for word in words):
-        raise RunnerTrouble(
+        raise RunnerError(
             f"The prompt is too long to be an argument of runner {runner.name}. Leave {{prompt}} out of"
             " its command: it comes on standard input then; or use {prompt_file}."
         )
     return words
 
 
-def environment_of(
+def build_environment(
     runner: RunnerSettings, environment: Mapping[str, str], ours: Mapping[str, str]
 ) -> dict[str, str]:
     """The variables that the agent sees: ``environment`` without what looks like a secret, those that

@@ -17,7 +17,7 @@ _PATIENCE_S = 10.0
 _LOOK_S = 0.05
 
 
-def wanted(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
+def hook_groups(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
     """Our hooks by event: each a list with one matcher group. ``program`` starts cockpit."""
     handler: dict[str, Any] = {
         "type": "command",
@@ -43,7 +43,7 @@ def wanted(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-async def absorbed(store: Store, task_id: str) -> None:
+async def wait_for_hook_events(store: Store, task_id: str) -> None:
     """Wait until what hooks told of the task is work in progress; not for ever, and mostly a moment.
 
     What comes after the agent's end would otherwise say of a tree that is committed that it is not.

@@ -6,7 +6,7 @@ LONGEST_LINE = 32 * 1024 * 1024
 """Bytes; a longer line is passed over, the ones behind it are read."""
 
 
-class Lines:
+class LineReader:
     """Cuts what comes into lines. A line is text without its end, or None for one that was too long."""
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:

@@ -10,19 +10,19 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from cockpit.agents.json_fields import Object, count, inner, objects, price, read_object, text
 from cockpit.agents.stream_events import (
-    Began,
+    AgentMessage,
+    AgentStarted,
     Finish,
-    Fragment,
-    Odd,
-    Said,
-    Spent,
-    Told,
-    ToolBegan,
+    StreamEvent,
+    TextPiece,
+    TokenUsage,
     ToolEnded,
-    Using,
+    ToolStarted,
+    UnreadableLine,
+    UsageUpdate,
 )
+from cockpit.core.json_fields import Object, count, inner, objects, price, read_object, text
 
 TYPES = frozenset(("system", "assistant", "user", "result", "stream_event"))
 _CODE = re.compile(r"\s*(?:Error: )?Exit code (\d{1,3})\b")
@@ -33,16 +33,18 @@ class ClaudeStream:
 
     def __init__(self) -> None:
         self.finished: Finish | None = None
-        self._by_message: dict[str, Spent] = {}
+        self._by_message: dict[str, TokenUsage] = {}
 
-    def take(self, line: str) -> list[Told]:
+    def take(self, line: str) -> list[StreamEvent]:
         """What a line tells."""
         body = read_object(line)
         if body is None:
-            return [Odd(f"no JSON object: {line.strip()[:200]!r}")] if line.strip() else []
+            return (
+                [UnreadableLine(f"no JSON object: {line.strip()[:200]!r}")] if line.strip() else []
+            )
         match body.get("type"):
             case "system" if body.get("subtype") == "init":
-                return [Began(text(body, "session_id"), text(body, "model"))]
+                return [AgentStarted(text(body, "session_id"), text(body, "model"))]
             case "stream_event":
                 return self._piece(body)
             case "assistant":
@@ -58,27 +60,27 @@ class ClaudeStream:
         """How it ended, when the program has ended with ``code``; None when it never told."""
         return self.finished
 
-    def _piece(self, body: Object) -> list[Told]:
+    def _piece(self, body: Object) -> list[StreamEvent]:
         event = inner(body, "event")
         delta = inner(event, "delta")
         # What a helper of the agent's says to it is not said to anybody here.
         if body.get("parent_tool_use_id") or delta.get("type") != "text_delta":
             return []
-        return [Fragment(text(delta, "text"))]
+        return [TextPiece(text(delta, "text"))]
 
-    def _assistant(self, body: Object) -> list[Told]:
+    def _assistant(self, body: Object) -> list[StreamEvent]:
         message = inner(body, "message")
-        told: list[Told] = []
+        told: list[StreamEvent] = []
         for block in objects(message, "content"):
             if block.get("type") == "tool_use":
                 arguments = inner(block, "input")
-                told.append(ToolBegan(text(block, "id"), text(block, "name"), arguments))
+                told.append(ToolStarted(text(block, "id"), text(block, "name"), arguments))
             elif block.get("type") == "text" and not body.get("parent_tool_use_id"):
-                told.append(Said(text(block, "text")))
+                told.append(AgentMessage(text(block, "text")))
         usage = inner(message, "usage")
         if usage:
             self._by_message[text(message, "id")] = _spent(usage)
-            told.append(Using(_sum(list(self._by_message.values()))))
+            told.append(UsageUpdate(_sum(list(self._by_message.values()))))
         return told
 
     def _end(self, body: Object) -> Finish:
@@ -108,20 +110,20 @@ def _words(content: Any) -> str:
     return "\n".join(text(one, "text") for one in objects({"content": content}, "content"))
 
 
-def _spent(usage: Object) -> Spent:
+def _spent(usage: Object) -> TokenUsage:
     cached = count(usage, "cache_read_input_tokens")
     fresh = count(usage, "input_tokens") + count(usage, "cache_creation_input_tokens")
-    return Spent(fresh + cached, count(usage, "output_tokens"), cached)
+    return TokenUsage(fresh + cached, count(usage, "output_tokens"), cached)
 
 
-def _by_model(usage: Object) -> Spent:
+def _by_model(usage: Object) -> TokenUsage:
     cached = count(usage, "cacheReadInputTokens")
     fresh = count(usage, "inputTokens") + count(usage, "cacheCreationInputTokens")
-    return Spent(fresh + cached, count(usage, "outputTokens"), cached)
+    return TokenUsage(fresh + cached, count(usage, "outputTokens"), cached)
 
 
-def _sum(several: list[Spent]) -> Spent:
-    return Spent(
+def _sum(several: list[TokenUsage]) -> TokenUsage:
+    return TokenUsage(
         sum(one.input_tokens for one in several),
         sum(one.output_tokens for one in several),
         sum(one.cached_tokens for one in several),

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from cockpit.agents.json_fields import Object, count, inner, objects, read_object, text
-from cockpit.agents.stream_events import Began, Finish, Odd, Said, Spent, Told, ToolBegan, ToolEnded
+from cockpit.agents.stream_events import (
+    AgentMessage,
+    AgentStarted,
+    Finish,
+    StreamEvent,
+    TokenUsage,
+    ToolEnded,
+    ToolStarted,
+    UnreadableLine,
+)
+from cockpit.core.json_fields import Object, count, inner, objects, read_object, text
 
 TYPES = ("thread.", "turn.", "item.")
 
@@ -23,14 +32,16 @@ class CodexStream:
         self._error = ""
         self._begun: set[str] = set()
 
-    def take(self, line: str) -> list[Told]:
+    def take(self, line: str) -> list[StreamEvent]:
         """What a line tells."""
         body = read_object(line)
         if body is None:
-            return [Odd(f"no JSON object: {line.strip()[:200]!r}")] if line.strip() else []
+            return (
+                [UnreadableLine(f"no JSON object: {line.strip()[:200]!r}")] if line.strip() else []
+            )
         match body.get("type"):
             case "thread.started":
-                return [Began(text(body, "thread_id"))]
+                return [AgentStarted(text(body, "thread_id"))]
             case "item.started":
                 return self._began(inner(body, "item"))
             case "item.completed":
@@ -50,20 +61,20 @@ class CodexStream:
             return Finish(False, self._error)
         return self.finished
 
-    def _began(self, item: Object) -> list[Told]:
+    def _began(self, item: Object) -> list[StreamEvent]:
         used = _used(item)
         if used is None or used[0] in self._begun:
             return []
         self._begun.add(used[0])
-        return [ToolBegan(*used)]
+        return [ToolStarted(*used)]
 
-    def _completed(self, item: Object) -> list[Told]:
+    def _completed(self, item: Object) -> list[StreamEvent]:
         kind = item.get("type")
         if kind == "agent_message":
             self._last = text(item, "text")
-            return [Said(self._last)]
+            return [AgentMessage(self._last)]
         if kind == "error":
-            return [Odd(text(item, "message")[:400])]
+            return [UnreadableLine(text(item, "message")[:400])]
         if kind not in _KINDS:
             return []
         return [*self._began(item), _ended(item)]
@@ -110,8 +121,8 @@ def _ended(item: Object) -> ToolEnded:
     return ToolEnded(text(item, "id"), output, failed, known)
 
 
-def _spent(usage: Object) -> Spent:
-    return Spent(
+def _spent(usage: Object) -> TokenUsage:
+    return TokenUsage(
         count(usage, "input_tokens"),
         count(usage, "output_tokens"),
         count(usage, "cached_input_tokens"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.agents import stream_events
-from cockpit.agents.stream_formats import LONGEST_TEXT, shortened
+from cockpit.agents.stream_formats import LONGEST_TEXT, shorten_message
 from cockpit.core.errors import NotFound
 from cockpit.learn.capture_wip import ToolUse, captured
 from cockpit.loop.phases.answer_stream import Speech
@@ -32,7 +32,7 @@ _SAYS = ("command", "file_path", "path", "notebook_path", "input", "pattern", "q
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AgentRun:
     """The run that is told. ``number`` counts the runs of the session; ``captures``: nobody else
     tells the task's work in progress what the agent's tools do."""
 
@@ -44,64 +44,64 @@ class Part:
     captures: bool
 
 
-class Telling:
+class StreamJournal:
     """Takes what a stream tells, in order. ``agent_session`` is the agent's own name for it, ``odd``
     how many lines were strange, ``spent`` what was accounted for so far."""
 
-    def __init__(self, store: Store, part: Part) -> None:
+    def __init__(self, store: Store, part: AgentRun) -> None:
         self.agent_session = ""
         self.odd = 0
-        self.spent = stream_events.Spent()
+        self.spent = stream_events.TokenUsage()
         self._store = store
         self._part = part
         self._speech: Speech | None = None
         self._messages = 0
         self._last = ""
-        self._tools: dict[str, stream_events.ToolBegan] = {}
-        self._due = stream_events.Spent()
+        self._tools: dict[str, stream_events.ToolStarted] = {}
+        self._due = stream_events.TokenUsage()
         self._accounted_at = store.clock.monotonic()
 
-    async def take(self, one: stream_events.Told) -> None:
+    async def take(self, one: stream_events.StreamEvent) -> None:
         """Journal one thing."""
         match one:
-            case stream_events.Began():
+            case stream_events.AgentStarted():
                 self.agent_session = one.agent_session[:200]
                 await self._row(
                     Action.RUNNER_JOINED,
                     agent_session=self.agent_session,
                     model=one.model[:200],
                 )
-            case stream_events.Fragment(text):
+            case stream_events.TextPiece(text):
                 speech = self._speech = self._speech or self._speaking()
                 if len(speech.text) <= LONGEST_TEXT:
                     await speech.feed(text)
-            case stream_events.Said():
-                await self._said(shortened(one).text)
-            case stream_events.ToolBegan():
+            case stream_events.AgentMessage():
+                await self._said(shorten_message(one).text)
+            case stream_events.ToolStarted():
                 self._tools[one.call_id] = one
                 await self._row(
                     Action.RUNNER_TOOL_STARTED,
                     run=self._part.number,
                     call_id=one.call_id[:200],
                     tool=one.tool[:200],
-                    title=title_of(one),
+                    title=tool_title(one),
                 )
             case stream_events.ToolEnded():
                 await self._used(one)
-            case stream_events.Using(spent):
+            case stream_events.UsageUpdate(spent):
                 self._due = spent
                 if self._store.clock.monotonic() - self._accounted_at >= _SPENT_S:
                     await self._account("tool")
-            case stream_events.Odd(words):
+            case stream_events.UnreadableLine(words):
                 await self._strange(words)
 
     async def close(self, finish: stream_events.Finish | None) -> None:
         """The end: the last message, and what it all cost."""
         if finish is not None and finish.ok and finish.text.strip() != self._last.strip():
-            await self._said(shortened(stream_events.Said(finish.text)).text)
+            await self._said(shorten_message(stream_events.AgentMessage(finish.text)).text)
         elif self._speech is not None:
             await self._said(self._speech.text, interrupted=True)
-        if finish is not None and finish.spent != stream_events.Spent():
+        if finish is not None and finish.spent != stream_events.TokenUsage():
             self._due = finish.spent
         await self._account("end" if finish is not None and finish.ok else "cut")
 
@@ -130,7 +130,7 @@ class Telling:
 
     async def _used(self, ended: stream_events.ToolEnded) -> None:
         began = self._tools.pop(ended.call_id, None)
-        used = began or stream_events.ToolBegan(ended.call_id, "", {})
+        used = began or stream_events.ToolStarted(ended.call_id, "", {})
         summary = " ".join(ended.output[: 4 * _SUMMARY].split())[:_SUMMARY]
         await self._row(
             Action.RUNNER_TOOL_ENDED,
@@ -138,7 +138,7 @@ class Telling:
             run=self._part.number,
             call_id=used.call_id[:200],
             tool=used.tool[:200],
-            title=title_of(used),
+            title=tool_title(used),
             failed=ended.failed,
             exit_code=ended.exit_code,
             summary=summary,
@@ -147,7 +147,7 @@ class Telling:
             await self._capture(began, ended)
 
     async def _capture(
-        self, began: stream_events.ToolBegan, ended: stream_events.ToolEnded
+        self, began: stream_events.ToolStarted, ended: stream_events.ToolEnded
     ) -> None:
         task_id, root = self._part.task_id, str(self._part.root)
         if task_id is None:
@@ -214,7 +214,7 @@ class Telling:
         )
 
 
-def title_of(used: stream_events.ToolBegan) -> str:
+def tool_title(used: stream_events.ToolStarted) -> str:
     """A tool's use in one line: the tool, and what says most of its arguments."""
     said = (used.arguments.get(name) for name in _SAYS)
     about = next((one for one in said if isinstance(one, str) and one.strip()), "")

@@ -14,15 +14,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
-from cockpit.agents.agent_command import argv_of, asked, environment_of
+from cockpit.agents.agent_command import build_argv, build_environment, placeholders_in
+from cockpit.agents.agent_process import AgentProcess, run_agent_process
 from cockpit.agents.bounded_lines import LONGEST_LINE
 from cockpit.agents.final_status import read_status
-from cockpit.agents.journal_stream import Part, Telling
-from cockpit.agents.process import Talked, talk
-from cockpit.agents.run_folder import Handover, hand_over, ours, take_back
-from cockpit.agents.session_lease import held
-from cockpit.agents.stream_events import Finish, Odd, Using
-from cockpit.agents.stream_formats import stream_of
+from cockpit.agents.journal_stream import AgentRun, StreamJournal
+from cockpit.agents.run_folder import (
+    RunFolder,
+    cockpit_variables,
+    create_run_folder,
+    remove_run_folder,
+)
+from cockpit.agents.session_lease import hold_session
+from cockpit.agents.stream_events import Finish, UnreadableLine, UsageUpdate
+from cockpit.agents.stream_formats import open_stream
 from cockpit.core.errors import Stale
 from cockpit.core.project_paths import Place
 from cockpit.core.secrets import mask
@@ -52,7 +57,7 @@ class RunnerOutcome:
     reason: str = ""
 
 
-async def run_outside(
+async def run_agent(
     store: Store,
     place: Place,
     runner: RunnerSettings,
@@ -75,8 +80,8 @@ async def run_outside(
     Cancelled, it ends the agent and leaves the session stopped. Raises ``Stale`` when another process
     has the session, ``RunnerTrouble`` and ``ProgramMissing`` for a command that cannot be run.
     """
-    async with held(store, session_id) as lost:
-        given = await hand_over(
+    async with hold_session(store, session_id) as lost:
+        given = await create_run_folder(
             store,
             place,
             session_id=session_id,
@@ -88,10 +93,10 @@ async def run_outside(
         run = _Run(store, runner, session_id, task_id, worktree, WORK_WRITE in scopes)
         try:
             around = environment or {}
-            variables = ours(
+            variables = cockpit_variables(
                 given, around, task_id=task_id or "", policy=policy, works=WORK_WRITE in scopes
             )
-            env = environment_of(runner, around, variables)
+            env = build_environment(runner, around, variables)
             return await run.through(given, prompt, env, stop, lost, max_tokens)
         except asyncio.CancelledError:
             await asyncio.shield(run.stopped())
@@ -102,10 +107,10 @@ async def run_outside(
             await run.failed(getattr(error, "code", type(error).__name__), str(error))
             raise
         finally:
-            await asyncio.shield(take_back(store, given))
+            await asyncio.shield(remove_run_folder(store, given))
 
 
-def runs_of(connection: sqlite3.Connection, session_id: str) -> int:
+def count_runs(connection: sqlite3.Connection, session_id: str) -> int:
     """How often an agent was started for the session."""
     (count,) = connection.execute(
         "SELECT count(*) FROM journal WHERE session_id=? AND action=?",
@@ -135,7 +140,7 @@ class _Run:
 
     async def through(
         self,
-        given: Handover,
+        given: RunFolder,
         prompt: str,
         env: Mapping[str, str],
         stop: asyncio.Event | None,
@@ -144,10 +149,10 @@ class _Run:
     ) -> RunnerOutcome:
         """Start it, take in what it tells, and conclude."""
         runner, task = self._runner, self._task_id or ""
-        argv = argv_of(runner, given.values(prompt, self._worktree, task, self._session_id))
-        placed = asked(runner)
+        argv = build_argv(runner, given.values(prompt, self._worktree, task, self._session_id))
+        placed = placeholders_in(runner)
         number = await self._store.write(self._started)
-        part = Part(
+        part = AgentRun(
             self._session_id,
             self._task_id,
             runner.name,
@@ -155,24 +160,30 @@ class _Run:
             number,
             captures=self._works and "hooks" not in placed,
         )
-        telling, stream, spent_all = Telling(self._store, part), stream_of(runner.format), False
+        telling, stream, spent_all = (
+            StreamJournal(self._store, part),
+            open_stream(runner.format),
+            False,
+        )
         enough = asyncio.Event()
 
         async def take(line: str | None) -> None:
             nonlocal spent_all
             if line is None:
-                await telling.take(Odd(f"a line of more than {LONGEST_LINE} bytes: passed over"))
+                await telling.take(
+                    UnreadableLine(f"a line of more than {LONGEST_LINE} bytes: passed over")
+                )
                 return
             for told in stream.take(line):
                 await telling.take(told)
-                if isinstance(told, Using) and max_tokens and told.spent.fresh > max_tokens:
+                if isinstance(told, UsageUpdate) and max_tokens and told.spent.fresh > max_tokens:
                     spent_all = True
                     enough.set()
 
         stdin = None if placed & {"prompt", "prompt_file"} else prompt.encode("utf-8", "replace")
         finish: Finish | None = None
         try:
-            talked = await talk(
+            talked = await run_agent_process(
                 argv,
                 cwd=self._worktree,
                 env=env,
@@ -194,7 +205,7 @@ class _Run:
         return outcome
 
     def _outcome(
-        self, talked: Talked, finish: Finish | None, telling: Telling, limit: str
+        self, talked: AgentProcess, finish: Finish | None, telling: StreamJournal, limit: str
     ) -> RunnerOutcome:
         text = finish.text if finish is not None and finish.ok else ""
         status: Status
@@ -211,7 +222,7 @@ class _Run:
             status, text, telling.spent.tokens, telling.spent.cost_usd, talked.code, reason
         )
 
-    def _wrong(self, talked: Talked, finish: Finish | None) -> str:
+    def _wrong(self, talked: AgentProcess, finish: Finish | None) -> str:
         name, limits = f"Runner {self._runner.name}", self._runner
         said = f" It said: {finish.text}" if finish is not None and not finish.ok else ""
         if talked.why == "timeout":
@@ -230,7 +241,7 @@ class _Run:
 
     def _started(self, tx: Tx) -> int:
         sessions.enter(tx, self._session_id, "running")
-        number = runs_of(tx.connection, self._session_id) + 1
+        number = count_runs(tx.connection, self._session_id) + 1
         detail = {
             "runner": self._runner.name,
             "program": Path(self._runner.command[0]).name,
@@ -241,7 +252,7 @@ class _Run:
         tx.journal(Action.RUNNER_STARTED, session_id=self._session_id, detail=detail)
         return number
 
-    def _ended(self, tx: Tx, outcome: RunnerOutcome, telling: Telling) -> None:
+    def _ended(self, tx: Tx, outcome: RunnerOutcome, telling: StreamJournal) -> None:
         detail: dict[str, Any] = {
             "runner": self._runner.name,
             "status": outcome.status,

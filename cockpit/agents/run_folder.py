@@ -19,7 +19,7 @@ from pathlib import Path
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import AGENT, PERSON
-from cockpit.agents.agent_hooks import wanted
+from cockpit.agents.agent_hooks import hook_groups
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.project_paths import Place
 from cockpit.store.db.database import Store
@@ -37,7 +37,7 @@ _SLACK_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
+class RunFolder:
     """One run's folder and the token in it."""
 
     folder: Path
@@ -61,7 +61,7 @@ class Handover:
         (self.folder / "process").write_text(sessions.named_process(pid), encoding="ascii")
 
 
-async def hand_over(
+async def create_run_folder(
     store: Store,
     place: Place,
     *,
@@ -70,10 +70,10 @@ async def hand_over(
     prompt: str,
     scopes: frozenset[str],
     lasts_s: float,
-) -> Handover:
+) -> RunFolder:
     """Make the folder and its token, in place of what an earlier run of the session left."""
     folder = place.state / "runs" / session_id
-    end_left_over(folder)
+    kill_leftover_agent(folder)
     namespace = f"{AGENT}{task_id or 'run'}/{session_id}".lower()
 
     def issue(tx: Tx) -> tuple[capability_tokens.Token, str]:
@@ -83,7 +83,7 @@ async def hand_over(
 
     token, secret = await store.write(issue)
     folder.mkdir(mode=0o700, parents=True)
-    given = Handover(folder, token.cap_id, secret)
+    given = RunFolder(folder, token.cap_id, secret)
     cockpit = (sys.executable, "-P", "-m", "cockpit")
     server = {
         "type": "stdio",
@@ -93,12 +93,12 @@ async def hand_over(
     }
     _write(folder / "prompt.md", prompt)
     _write(folder / "mcp.json", json.dumps({"mcpServers": {SERVER: server}}))
-    _write(folder / "hooks.json", json.dumps({"hooks": wanted("claude", shlex.join(cockpit))}))
+    _write(folder / "hooks.json", json.dumps({"hooks": hook_groups("claude", shlex.join(cockpit))}))
     return given
 
 
-def ours(
-    given: Handover, environment: Mapping[str, str], *, task_id: str, policy: str, works: bool
+def cockpit_variables(
+    given: RunFolder, environment: Mapping[str, str], *, task_id: str, policy: str, works: bool
 ) -> dict[str, str]:
     """The variables that make our hooks, server and commands act for the agent and its task.
 
@@ -111,7 +111,7 @@ def ours(
     return {**found, "COCKPIT_CONFIG_DIR": folder} if folder else found
 
 
-async def take_back(store: Store, given: Handover) -> None:
+async def remove_run_folder(store: Store, given: RunFolder) -> None:
     """End the token and remove the folder."""
 
     def revoke(tx: Tx) -> None:
@@ -124,7 +124,7 @@ async def take_back(store: Store, given: Handover) -> None:
     shutil.rmtree(given.folder, ignore_errors=True)
 
 
-def end_left_over(folder: Path) -> bool:
+def kill_leftover_agent(folder: Path) -> bool:
     """End the agent that an earlier run left behind, and remove its folder; whether one still ran."""
     try:
         named = (folder / "process").read_text(encoding="ascii")

@@ -14,7 +14,7 @@ HEARTBEAT_S = 15.0
 
 
 @asynccontextmanager
-async def held(store: Store, session_id: str) -> AsyncIterator[asyncio.Event]:
+async def hold_session(store: Store, session_id: str) -> AsyncIterator[asyncio.Event]:
     """Hold the session's lease; the event is set when another process has taken it over.
 
     Raises ``Stale`` when another live process has it.

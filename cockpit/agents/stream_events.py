@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class TokenUsage:
     """Tokens are counts, those read from a cache among ``input_tokens``; ``cost_usd`` is None when the
     agent names no price."""
 
@@ -28,7 +28,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class AgentStarted:
     """The agent has started: its own name for this session, and its model where it tells it."""
 
     agent_session: str
@@ -36,21 +36,21 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
+class TextPiece:
     """A piece of a message that is still streaming."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AgentMessage:
     """A whole message; the fragments before it were pieces of it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ToolBegan:
+class ToolStarted:
     """The agent uses a tool of its own, in its own words."""
 
     call_id: str
@@ -69,20 +69,22 @@ class ToolEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Using:
+class UsageUpdate:
     """What the agent has spent so far, all together."""
 
-    spent: Spent
+    spent: TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
-class Odd:
+class UnreadableLine:
     """A line that is none of the format's; the words say why, and quote little of it."""
 
     words: str
 
 
-Told = Began | Fragment | Said | ToolBegan | ToolEnded | Using | Odd
+StreamEvent = (
+    AgentStarted | TextPiece | AgentMessage | ToolStarted | ToolEnded | UsageUpdate | UnreadableLine
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +94,4 @@ class Finish:
 
     ok: bool
     text: str
-    spent: Spent = Spent()
+    spent: TokenUsage = TokenUsage()

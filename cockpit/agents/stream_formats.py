@@ -8,8 +8,14 @@ from cockpit.agents.claude_stream import TYPES as CLAUDE_TYPES
 from cockpit.agents.claude_stream import ClaudeStream
 from cockpit.agents.codex_stream import TYPES as CODEX_TYPES
 from cockpit.agents.codex_stream import CodexStream
-from cockpit.agents.json_fields import read_object, text
-from cockpit.agents.stream_events import Finish, Fragment, Odd, Said, Told
+from cockpit.agents.stream_events import (
+    AgentMessage,
+    Finish,
+    StreamEvent,
+    TextPiece,
+    UnreadableLine,
+)
+from cockpit.core.json_fields import read_object, text
 
 LONGEST_TEXT = 200_000
 """Characters of one message; what comes after them is left out."""
@@ -20,7 +26,7 @@ _UNDECIDED = 20
 class Stream(Protocol):
     """A stream as it comes in."""
 
-    def take(self, line: str) -> list[Told]:
+    def take(self, line: str) -> list[StreamEvent]:
         """What a line (without its end) tells."""
         ...
 
@@ -36,13 +42,13 @@ class TextStream:
         self._lines: list[str] = []
         self._length = 0
 
-    def take(self, line: str) -> list[Told]:
+    def take(self, line: str) -> list[StreamEvent]:
         """The line, as a piece of the message."""
         if self._length > LONGEST_TEXT:
             return []
         self._length += len(line) + 1
         self._lines.append(line)
-        return [Fragment(line + "\n")]
+        return [TextPiece(line + "\n")]
 
     def close(self, code: int) -> Finish | None:
         """The whole text; None after a failure."""
@@ -50,21 +56,23 @@ class TextStream:
         return Finish(True, words) if code == 0 else None
 
 
-class AnyStream:
+class DetectedStream:
     """A stream whose format its own first lines tell."""
 
     def __init__(self) -> None:
         self._found: Stream | None = None
         self._before: list[str] = []
 
-    def take(self, line: str) -> list[Told]:
+    def take(self, line: str) -> list[StreamEvent]:
         """What the line tells; nothing until the format is known."""
         if self._found is not None:
             return self._found.take(line)
         self._found = _recognised(line)
         if self._found is not None:
-            told: list[Told] = [
-                Odd(f"no JSON object: {one.strip()[:200]!r}") for one in self._before if one.strip()
+            told: list[StreamEvent] = [
+                UnreadableLine(f"no JSON object: {one.strip()[:200]!r}")
+                for one in self._before
+                if one.strip()
             ]
             return told + self._found.take(line)
         self._before.append(line)
@@ -76,13 +84,13 @@ class AnyStream:
             self._as_text()
         return self._found.close(code) if self._found is not None else None
 
-    def _as_text(self) -> list[Told]:
+    def _as_text(self) -> list[StreamEvent]:
         self._found = TextStream()
         before, self._before = self._before, []
         return [one for line in before for one in self._found.take(line)]
 
 
-def stream_of(name: str) -> Stream:
+def open_stream(name: str) -> Stream:
     """The stream of a format: ``claude``, ``codex``, ``text``, or ``auto`` to find out."""
     match name:
         case "claude":
@@ -92,12 +100,16 @@ def stream_of(name: str) -> Stream:
         case "text":
             return TextStream()
         case _:
-            return AnyStream()
+            return DetectedStream()
 
 
-def shortened(message: Said) -> Said:
+def shorten_message(message: AgentMessage) -> AgentMessage:
     """The message, no longer than :data:`LONGEST_TEXT`."""
-    return message if len(message.text) <= LONGEST_TEXT else Said(message.text[:LONGEST_TEXT] + "…")
+    return (
+        message
+        if len(message.text) <= LONGEST_TEXT
+        else AgentMessage(message.text[:LONGEST_TEXT] + "…")
+    )
 
 
 def _recognised(line: str) -> Stream | None:

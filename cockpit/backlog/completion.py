@@ -38,7 +38,7 @@ BeforeDecay = Callable[[Tx, Boundaries], None]
 """Called when something was completed, before any handoff of it decays: a report reads them whole."""
 
 
-def story_as_its_tasks(tx: Tx, story_id: str | None, *, by: str) -> Boundaries:
+def update_story_status(tx: Tx, story_id: str | None, *, by: str) -> Boundaries:
     """Bring the story's status, and its epic's, in line with its tasks; says what that completed."""
     if story_id is None:
         return Boundaries()
@@ -46,18 +46,18 @@ def story_as_its_tasks(tx: Tx, story_id: str | None, *, by: str) -> Boundaries:
     found = tx.execute(
         "SELECT status, count(*) FROM tasks WHERE story_id=? GROUP BY status", (story_id,)
     )
-    status = following(story.status, found)
+    status = status_from_parts(story.status, found)
     if status != story.status:
         STORIES.change(tx, story, {"status": status}, by=by)
     return Boundaries(
         status == "done" != story.status,
-        epic_as_its_stories(tx, story.epic_id, by=by),
+        update_epic_status(tx, story.epic_id, by=by),
         story_id,
         story.epic_id,
     )
 
 
-def epic_as_its_stories(tx: Tx, epic_id: str | None, *, by: str) -> bool:
+def update_epic_status(tx: Tx, epic_id: str | None, *, by: str) -> bool:
     """Bring the epic's status in line with its stories'; whether that completed it."""
     if epic_id is None:
         return False
@@ -65,13 +65,13 @@ def epic_as_its_stories(tx: Tx, epic_id: str | None, *, by: str) -> bool:
     found = tx.execute(
         "SELECT status, count(*) FROM stories WHERE epic_id=? GROUP BY status", (epic_id,)
     )
-    status = following(epic.status, found)
+    status = status_from_parts(epic.status, found)
     if status != epic.status:
         EPICS.change(tx, epic, {"status": status}, by=by)
     return status == "done" != epic.status
 
 
-def following(status: str, parts: Iterable[tuple[str, int]]) -> str:
+def status_from_parts(status: str, parts: Iterable[tuple[str, int]]) -> str:
     """The status of a whole that stands at ``status``, with so many parts at each status.
 
     Nothing follows from no parts. When all are settled it is done, or archived where none was done;
@@ -88,7 +88,7 @@ def following(status: str, parts: Iterable[tuple[str, int]]) -> str:
     return status
 
 
-def decay(tx: Tx, reached: Boundaries, before_decay: BeforeDecay | None) -> None:
+def decay_handoffs(tx: Tx, reached: Boundaries, before_decay: BeforeDecay | None) -> None:
     """Let the handoffs of what was completed decay, after ``before_decay`` has seen them whole."""
     if not (reached.story_completed or reached.epic_completed):
         return

@@ -11,7 +11,7 @@ from cockpit.store.backlog.path_conflicts import meeting
 from cockpit.store.backlog.work_queue import Queued
 
 
-def explained(connection: sqlite3.Connection, rows: Sequence[Queued]) -> list[dict[str, Any]]:
+def explain_rows(connection: sqlite3.Connection, rows: Sequence[Queued]) -> list[dict[str, Any]]:
     """Each row as a JSON value with its reasons, and in ``why`` those in words."""
     busy = work_queue.running(connection)
     first = work_queue.why(connection, ready=True, limit=work_queue.GROUPED)

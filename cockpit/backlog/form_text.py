@@ -18,7 +18,7 @@ _FENCE = "+++"
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One field: ``long`` is Markdown of many lines, everything else one line.
 
     What may stand in a line is one of ``choices`` where there are any, and said by ``hint`` otherwise.
@@ -31,7 +31,7 @@ class Field:
     long: bool = False
 
 
-def written(fields: Sequence[Field], values: Mapping[str, str]) -> str:
+def write_form(fields: Sequence[FormField], values: Mapping[str, str]) -> str:
     """The text of ``values`` by name. Whoever shows it cleans them first: they stand here as they are."""
     lines = [_FENCE]
     for each in fields:
@@ -49,7 +49,7 @@ def written(fields: Sequence[Field], values: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read(fields: Sequence[Field], text: str) -> dict[str, str]:
+def read_form(fields: Sequence[FormField], text: str) -> dict[str, str]:
     """The values by name in a text that the person edited; a field that was taken out is empty.
 
     Raises :class:`BacklogInvalid`, which says what cannot be read.
@@ -70,7 +70,7 @@ def read(fields: Sequence[Field], text: str) -> dict[str, str]:
     return found | _texts(fields, lines[fences[1] + 1 :])
 
 
-def _texts(fields: Sequence[Field], lines: Sequence[str]) -> dict[str, str]:
+def _texts(fields: Sequence[FormField], lines: Sequence[str]) -> dict[str, str]:
     long = [each for each in fields if each.long]
     if not long:
         return {}

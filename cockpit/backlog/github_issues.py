@@ -16,7 +16,7 @@ from typing import Any
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.backlog import service, validation
-from cockpit.backlog.import_export import Imported
+from cockpit.backlog.import_export import ImportCounts
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
 from cockpit.store.backlog import tasks
@@ -95,9 +95,11 @@ async def open_issues(
         raise IssuesUnread(f"gh wrote something that is no list of issues: {error}") from error
 
 
-def taken(tx: Tx, issues: Sequence[Issue], *, story_id: str | None = None, by: str) -> Imported:
+def import_issues(
+    tx: Tx, issues: Sequence[Issue], *, story_id: str | None = None, by: str
+) -> ImportCounts:
     """Make a task of every issue that has none yet, and give the others the issue's words."""
-    done = Imported()
+    done = ImportCounts()
     for issue in issues:
         known = _task_of(tx.connection, issue.source)
         if known is None:

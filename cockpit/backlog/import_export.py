@@ -14,7 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from cockpit.backlog import validation
-from cockpit.backlog.completion import Boundaries, decay, epic_as_its_stories, story_as_its_tasks
+from cockpit.backlog.completion import (
+    Boundaries,
+    decay_handoffs,
+    update_epic_status,
+    update_story_status,
+)
 from cockpit.backlog.service import EPIC_FIELDS
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.clock import moment
@@ -47,7 +52,7 @@ HIGHEST = HIGHEST_NUMBER // 10
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportCounts:
     """What an import did, in numbers of lines."""
 
     created: int = 0
@@ -61,7 +66,7 @@ class Imported:
         self.unchanged += not new and not differs
 
 
-def exported(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
+def export_backlog(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
     """Every line, in an order in which each names only what came before it."""
     for status in (None, "archived"):
         for epic in sorted(
@@ -140,7 +145,7 @@ def read_lines(text: Iterable[str]) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
-def imported(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: str) -> Imported:
+def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: str) -> ImportCounts:
     """Take the lines (of :func:`read_lines`) into the backlog.
 
     An id that is there is brought in line with the file, a new one is made, a line without an id
@@ -173,7 +178,7 @@ class _Taking:
 
     tx: Tx
     by: str
-    done: Imported = field(default_factory=Imported)
+    done: ImportCounts = field(default_factory=ImportCounts)
     stories: dict[str | None, None] = field(default_factory=dict)
     epics: dict[str | None, None] = field(default_factory=dict)
 
@@ -244,10 +249,10 @@ class _Taking:
     def settle(self) -> None:
         """Bring stories, epics and the queue in line with what was taken."""
         for story_id in self.stories:
-            decay(self.tx, story_as_its_tasks(self.tx, story_id, by=self.by), None)
+            decay_handoffs(self.tx, update_story_status(self.tx, story_id, by=self.by), None)
         for epic_id in self.epics:
-            ended = epic_as_its_stories(self.tx, epic_id, by=self.by)
-            decay(self.tx, Boundaries(False, ended, None, epic_id), None)
+            ended = update_epic_status(self.tx, epic_id, by=self.by)
+            decay_handoffs(self.tx, Boundaries(False, ended, None, epic_id), None)
         if self.done.created or self.done.changed:
             work_queue.rebuild(self.tx)
 

@@ -100,7 +100,7 @@ def _render_parent(
     return {**body, **(full or {}), **times}
 
 
-def within(value: Any, cap_tokens: int) -> bool:
+def fits(value: Any, cap_tokens: int) -> bool:
     """Whether the JSON value has at most so many tokens.
 
     A token has a byte at least, so that what is short is not counted: that would load a vocabulary.
@@ -152,21 +152,21 @@ def page(
             break
         many += 1
     # A tokenizer may cut two items apart otherwise than each alone: rarely, and by a token or two.
-    while many > 1 and not within(answer(items[:many]), cap_tokens):
+    while many > 1 and not fits(answer(items[:many]), cap_tokens):
         many -= 1
     if many:
         return answer(items[:many])
-    return answer([fitted(items[0], cap_tokens - _AROUND)])
+    return answer([shorten_to_fit(items[0], cap_tokens - _AROUND)])
 
 
-def fitted(body: Mapping[str, Any], cap_tokens: int = ANSWER_TOKENS) -> dict[str, Any]:
+def shorten_to_fit(body: Mapping[str, Any], cap_tokens: int = ANSWER_TOKENS) -> dict[str, Any]:
     """``body`` within the cap: of long lists the newest entries, of long texts the beginning.
 
     What was cut is counted under ``left_out``, by name.
     """
     entries, letters = 10_000, 1_000_000
     told, left_out = dict(body), dict[str, int]()
-    while not within({**told, "left_out": left_out} if left_out else told, cap_tokens):
+    while not fits({**told, "left_out": left_out} if left_out else told, cap_tokens):
         if entries <= _LEAST_ENTRIES and letters <= _LEAST_TEXT:
             break
         entries, letters = max(_LEAST_ENTRIES, entries // 2), max(_LEAST_TEXT, letters // 2)
@@ -192,6 +192,8 @@ def _cut(name: str, value: Any, entries: int, letters: int, left_out: dict[str, 
     return value
 
 
-def each(render: Callable[[T, str], dict[str, Any]], rows: Sequence[T], fields: str) -> list[Any]:
+def render_all(
+    render: Callable[[T, str], dict[str, Any]], rows: Sequence[T], fields: str
+) -> list[Any]:
     """Every row rendered."""
     return [render(row, fields) for row in rows]

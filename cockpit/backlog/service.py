@@ -17,9 +17,9 @@ from cockpit.backlog import validation
 from cockpit.backlog.completion import (
     BeforeDecay,
     Boundaries,
-    decay,
-    epic_as_its_stories,
-    story_as_its_tasks,
+    decay_handoffs,
+    update_epic_status,
+    update_story_status,
 )
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.store.backlog import dependencies, task_activity, tasks, work_queue
@@ -86,7 +86,7 @@ def create_story(
         description=validation.text("The description", description),
         by=by,
     )
-    epic_as_its_stories(tx, epic, by=by)
+    update_epic_status(tx, epic, by=by)
     return made
 
 
@@ -98,7 +98,7 @@ def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **f
     story = STORIES.load(tx.connection, story_id).story_id if story_id else None
     read = validation.changes({"title": title, **fields}, TASK_FIELDS)
     made = tasks.insert(tx, replace(tasks.blank(""), **read, story_id=story), by=by)
-    story_as_its_tasks(tx, story, by=by)
+    update_story_status(tx, story, by=by)
     work_queue.refresh(tx, [made.task_id])
     return made
 
@@ -113,7 +113,7 @@ def update_epic(tx: Tx, epic_id: str, changes: Mapping[str, Any], *, by: str) ->
     if made.priority != epic.priority:
         work_queue.refresh(tx, _tasks_of(tx, "epic_id", epic.epic_id))
     if made.status == "done" != epic.status:
-        decay(tx, Boundaries(False, True, None, epic.epic_id), None)
+        decay_handoffs(tx, Boundaries(False, True, None, epic.epic_id), None)
     return made
 
 
@@ -129,9 +129,9 @@ def update_story(tx: Tx, story_id: str, changes: Mapping[str, Any], *, by: str) 
     made = STORIES.change(tx, story, read, by=by)
     finished = made.status == "done" != story.status
     for epic_id in dict.fromkeys((made.epic_id, story.epic_id)):
-        ended = epic_as_its_stories(tx, epic_id, by=by)
+        ended = update_epic_status(tx, epic_id, by=by)
         ours = finished and epic_id == made.epic_id
-        decay(tx, Boundaries(ours, ended, story.story_id if ours else None, epic_id), None)
+        decay_handoffs(tx, Boundaries(ours, ended, story.story_id if ours else None, epic_id), None)
     if made.epic_id != story.epic_id:
         work_queue.refresh(tx, _tasks_of(tx, "story_id", story.story_id))
     return STORIES.load(tx.connection, story.story_id)
@@ -151,7 +151,7 @@ def update_task(
     made = tasks.change(tx, task, read)
     if made.story_id != task.story_id:
         for story_id in (made.story_id, task.story_id):
-            decay(tx, story_as_its_tasks(tx, story_id, by=by), None)
+            decay_handoffs(tx, update_story_status(tx, story_id, by=by), None)
     if any(getattr(made, name) != getattr(task, name) for name in _CLAIMING):
         work_queue.refresh(tx, [made.task_id])
     tasks.changed(tx, made, by=by, session_id=session_id)
@@ -196,7 +196,7 @@ def set_status(
     made = tasks.change(tx, task, changes)
     if status in ("done", "archived", "blocked"):
         active_task.leave(tx, made.task_id)
-    reached = story_as_its_tasks(tx, made.story_id, by=by)
+    reached = update_story_status(tx, made.story_id, by=by)
     work_queue.refresh(tx, [made.task_id])
     tx.journal(
         Action.TASK_STATUS_CHANGED,
@@ -216,7 +216,7 @@ def set_status(
     )
     if words and status != "blocked":
         task_activity.add(tx, made.task_id, "note", words, by=by)
-    decay(tx, reached, before_decay)
+    decay_handoffs(tx, reached, before_decay)
     return reached
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cockpit.backlog import service
-from cockpit.backlog.form_text import Field
+from cockpit.backlog.form_text import FormField
 from cockpit.backlog.validation import TASK_TYPES, BacklogInvalid
 from cockpit.store.backlog import dependencies
 from cockpit.store.backlog.backlog_ids import TASK, read_id
@@ -16,19 +16,19 @@ from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
 
 FIELDS = (
-    Field("title", "Title", "what is to be done, in a line"),
-    Field("type", "Type", choices=TASK_TYPES),
-    Field("story", "Story", "the id of a story, or nothing"),
-    Field("estimate_hours", "Estimate", "in hours"),
-    Field("waits_for", "Waits for", "ids of tasks, with commas between"),
-    Field("packages", "Packages", "what it will touch, with commas between"),
-    Field("files", "Files", "paths that it will touch, with commas between"),
-    Field("description", "Description", long=True),
-    Field("acceptance_criteria", "Done when", long=True),
+    FormField("title", "Title", "what is to be done, in a line"),
+    FormField("type", "Type", choices=TASK_TYPES),
+    FormField("story", "Story", "the id of a story, or nothing"),
+    FormField("estimate_hours", "Estimate", "in hours"),
+    FormField("waits_for", "Waits for", "ids of tasks, with commas between"),
+    FormField("packages", "Packages", "what it will touch, with commas between"),
+    FormField("files", "Files", "paths that it will touch, with commas between"),
+    FormField("description", "Description", long=True),
+    FormField("acceptance_criteria", "Done when", long=True),
 )
 """What may be said of a task, in the order that it is asked in."""
 
-Values = Mapping[str, str]
+FormTexts = Mapping[str, str]
 """Words by the name of their field."""
 
 _NAMES = {"type": "task_type", "story": "story_id"}
@@ -41,7 +41,7 @@ def waits_for(connection: sqlite3.Connection, task_id: str) -> tuple[str, ...]:
     return tuple(each.depends_on_task_id for each in found if each.dependency_type != "relates_to")
 
 
-def words_of(task: Task, needs: tuple[str, ...]) -> dict[str, str]:
+def form_texts(task: Task, needs: tuple[str, ...]) -> dict[str, str]:
     """The words of a task which waits for the tasks of ``needs``."""
     return {
         "title": task.title,
@@ -56,7 +56,7 @@ def words_of(task: Task, needs: tuple[str, ...]) -> dict[str, str]:
     }
 
 
-def keep_new(tx: Tx, words: Values, *, story_id: str = "", by: str) -> Task:
+def create_task_from_form(tx: Tx, words: FormTexts, *, story_id: str = "", by: str) -> Task:
     """Write a task; of ``story_id`` where the words name no story.
 
     Raises :class:`BacklogInvalid`, :class:`cockpit.core.errors.NotFound` for a story or a task
@@ -70,15 +70,15 @@ def keep_new(tx: Tx, words: Values, *, story_id: str = "", by: str) -> Task:
     return made
 
 
-def keep(tx: Tx, task_id: str, words: Values, *, by: str) -> Task:
-    """Change of a task what ``words`` hold, and nothing else. Raises as :func:`keep_new`."""
+def update_task_from_form(tx: Tx, task_id: str, words: FormTexts, *, by: str) -> Task:
+    """Change of a task what ``words`` hold, and nothing else. Raises as :func:`create_task_from_form`."""
     changed = service.update_task(tx, task_id, _kept(words), by=by)
     if "waits_for" in words:
         _depend(tx, changed.task_id, words["waits_for"], by)
     return changed
 
 
-def _kept(words: Values) -> dict[str, Any]:
+def _kept(words: FormTexts) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, text in words.items():
         if name in ("packages", "files"):

@@ -15,11 +15,11 @@ from functools import partial
 
 from cockpit.backlog import service
 from cockpit.chains.batch_size import batch_size, outcome_of
-from cockpit.chains.claim_batch import Taken, take_batch
-from cockpit.chains.heartbeat import LOOK_S, Keeper
-from cockpit.chains.token_limits import Pressure, Quota
-from cockpit.chains.unfinished import being_done, scope_of, work_left
-from cockpit.chains.usage import Meter
+from cockpit.chains.claim_batch import ClaimedTask, claim_batch
+from cockpit.chains.handover import WorkerLimits, WorkerUsage
+from cockpit.chains.heartbeat import LOOK_S, Heartbeat
+from cockpit.chains.unfinished import has_work, is_being_done, scope_of
+from cockpit.chains.usage import UsageMeter
 from cockpit.core.clock import stamp
 from cockpit.learn.resume_line import one_line
 from cockpit.store.backlog import handoffs, queue_scope
@@ -27,8 +27,8 @@ from cockpit.store.chains import session_metrics, task_leases
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.model_outage import WAIT_S, Outage
-from cockpit.tasks.run_task import do_task
-from cockpit.tasks.task_context import Desk, TaskOutcome
+from cockpit.tasks.run_task import run_task
+from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
 MOST_FAILURES = 2
 """How often a task may break off for a reason of ours in one session before it is blocked by it."""
@@ -37,7 +37,7 @@ _BY = "engine"
 
 
 @dataclass(frozen=True, slots=True)
-class SessionEnd:
+class WorkerEnd:
     """How a session ended. ``reason``: ``pressure``, ``quota`` (of batches), ``limit`` (of cost or
     time), ``drained``, ``empty``, ``held`` (what is ready meets what somebody else has under way), or
     ``no model: WHY``.
@@ -55,14 +55,14 @@ class SessionEnd:
     passed: str = ""
 
 
-async def run_session(
-    desk: Desk,
+async def run_batches(
+    desk: TaskContext,
     chain: Chain,
     ordinal: int,
     *,
-    quota: Quota,
+    quota: WorkerLimits,
     say: Callable[[str], None],
-) -> SessionEnd:
+) -> WorkerEnd:
     """Do tasks of the chain's scope as its session of that ordinal, whose row is there.
 
     ``say`` is given lines for a person. ``desk.stop`` lets it come to rest; cancelled, it leaves every
@@ -81,14 +81,14 @@ async def run_session(
 
 
 class _Session:
-    """What :func:`run_session` keeps."""
+    """What :func:`run_batches` keeps."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: TaskContext,
         chain: Chain,
         ordinal: int,
-        quota: Quota,
+        quota: WorkerLimits,
         say: Callable[[str], None],
     ) -> None:
         self._desk = desk
@@ -98,18 +98,18 @@ class _Session:
         self._quota = quota
         self._say = say
         self._size = batch_size(chain.batch)
-        self._meter = Meter(desk.store, quota, chain.chain_id, ordinal)
-        self.keeper = Keeper(desk.store, chain, ordinal, self._meter, say)
+        self._meter = UsageMeter(desk.store, quota, chain.chain_id, ordinal)
+        self.keeper = Heartbeat(desk.store, chain, ordinal, self._meter, say)
         self._counts: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._skipped: set[str] = set()
         self._pressed = False
         self._outage = Outage()
 
-    def ended(self, reason: str) -> SessionEnd:
+    def ended(self, reason: str) -> WorkerEnd:
         """The session's sums."""
         pressure = self._meter.pressure()
-        return SessionEnd(
+        return WorkerEnd(
             reason,
             pressure.tokens,
             pressure.dropped_share,
@@ -127,13 +127,13 @@ class _Session:
         while True:
             now = stamp(self._store.clock.now())
             if not self._store.read_now(
-                lambda found, now=now: work_left(found, self._chain, now, self._skipped)  # type: ignore[misc]  # a default keeps the loop's value
+                lambda found, now=now: has_work(found, self._chain, now, self._skipped)  # type: ignore[misc]  # a default keeps the loop's value
             ):
                 return "empty"
             if reason := self._resting():
                 return reason
             taken = await self._store.write(
-                lambda tx: take_batch(
+                lambda tx: claim_batch(
                     tx,
                     self._chain,
                     self._ordinal,
@@ -161,7 +161,7 @@ class _Session:
                 return "held"
             await self._pause(LOOK_S)
 
-    async def _do(self, taken: Sequence[Taken]) -> list[TaskOutcome]:
+    async def _do(self, taken: Sequence[ClaimedTask]) -> list[TaskOutcome]:
         """One batch, from its first step to its last row; how its tasks ended."""
         self.keeper.batches += 1
         size = self._size.size
@@ -190,7 +190,7 @@ class _Session:
         return outcomes
 
     async def _end(
-        self, taken: Sequence[Taken], outcomes: Sequence[TaskOutcome], size: int
+        self, taken: Sequence[ClaimedTask], outcomes: Sequence[TaskOutcome], size: int
     ) -> None:
         """Count the batch, and give its tasks back."""
         self.keeper.let_go()
@@ -235,7 +235,7 @@ class _Session:
         """Do one task. Whatever goes wrong with it is its own: the others of its batch go on."""
         desk = replace(self._desk, pressed=partial(self._rests, task_id))
         try:
-            ended = await do_task(desk, task_id)
+            ended = await run_task(desk, task_id)
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if task_id not in self.keeper.lost or current is None:
@@ -287,7 +287,7 @@ class _Session:
             else ""
         )
 
-    def _full(self, pressure: Pressure, reason: str) -> str:
+    def _full(self, pressure: WorkerUsage, reason: str) -> str:
         if reason and not self._pressed:
             self._pressed = True
             what = (
@@ -300,7 +300,7 @@ class _Session:
         """What keeps the ready tasks waiting, and whether somebody is at it."""
         found = queue_scope.holders(connection, scope_of(self._chain))
         now = stamp(self._store.clock.now())
-        return found, any(being_done(connection, self._chain, one, now) for one in found)
+        return found, any(is_being_done(connection, self._chain, one, now) for one in found)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, no longer than until the session is to stop."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from cockpit.chains.unfinished import left_over, scope_of
+from cockpit.chains.unfinished import scope_of, unfinished_tasks
 from cockpit.learn.resume_text import resume_line
 from cockpit.store.backlog import queue_scope, tasks
 from cockpit.store.chains import session_metrics, task_leases
@@ -18,7 +18,7 @@ from cockpit.store.journal.event_types import Action
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ClaimedTask:
     """A task that this session does now. ``resuming`` says where it was left; empty: it is begun."""
 
     task_id: str
@@ -26,16 +26,18 @@ class Taken:
     resuming: str = ""
 
 
-def take_batch(
+def claim_batch(
     tx: Tx, chain: Chain, ordinal: int, *, batch: int, size: int, skipped: Collection[str]
-) -> list[Taken]:
+) -> list[ClaimedTask]:
     """The tasks of the session's ``batch``-th batch (from 1), at most ``size``; none when nothing can
     be begun. What was left over comes first, ``skipped`` of it aside.
 
     Journals ``task.taken_up`` and ``batch.started``.
     """
     held = {lease.task_id for lease in task_leases.held(tx.connection, tx.now())}
-    again = [one for one in left_over(tx.connection, chain, tx.now()) if one not in skipped][:size]
+    again = [one for one in unfinished_tasks(tx.connection, chain, tx.now()) if one not in skipped][
+        :size
+    ]
     fresh = queue_scope.next_batch(
         tx.connection, scope_of(chain), size - len(again), held | set(again)
     )
@@ -43,9 +45,9 @@ def take_batch(
     taken = []
     for task_id in again:
         token = task_leases.take(tx, task_id, owner)
-        taken.append(Taken(task_id, token, _taken_up(tx, chain, ordinal, task_id)))
+        taken.append(ClaimedTask(task_id, token, _taken_up(tx, chain, ordinal, task_id)))
     for one in fresh:
-        taken.append(Taken(one.task_id, task_leases.take(tx, one.task_id, owner)))
+        taken.append(ClaimedTask(one.task_id, task_leases.take(tx, one.task_id, owner)))
     if taken:
         session_metrics.batch_started(
             tx, chain, ordinal, batch=batch, size=size, task_ids=[one.task_id for one in taken]

@@ -7,9 +7,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from cockpit.chains.claim_batch import Taken
-from cockpit.chains.pending_approvals import waiting_for_a_person
-from cockpit.chains.usage import Meter
+from cockpit.chains.claim_batch import ClaimedTask
+from cockpit.chains.pending_approvals import pending_approvals
+from cockpit.chains.usage import UsageMeter
 from cockpit.core.errors import Stale
 from cockpit.learn.resume_line import one_line
 from cockpit.store.chains import task_leases, workers
@@ -24,7 +24,7 @@ BEAT_S = 10.0
 """How often it says that it lives, at least, and keeps its leases."""
 
 
-class Keeper:
+class Heartbeat:
     """What a session has in hand. ``batches`` counts those begun; ``lost`` are tasks whose lease
     another process took: they are cancelled."""
 
@@ -33,7 +33,7 @@ class Keeper:
         store: Store,
         chain: Chain,
         ordinal: int,
-        meter: Meter,
+        meter: UsageMeter,
         say: Callable[[str], None],
     ) -> None:
         self.batches = 0
@@ -43,10 +43,10 @@ class Keeper:
         self._ordinal = ordinal
         self._meter = meter
         self._say = say
-        self._running: dict[str, tuple[Taken, asyncio.Task[TaskOutcome]]] = {}
+        self._running: dict[str, tuple[ClaimedTask, asyncio.Task[TaskOutcome]]] = {}
         self._waiting: frozenset[str] = frozenset()
 
-    def keep(self, taken: Taken, doing: asyncio.Task[TaskOutcome]) -> None:
+    def keep(self, taken: ClaimedTask, doing: asyncio.Task[TaskOutcome]) -> None:
         """The task is being done by ``doing``."""
         self._running[taken.task_id] = (taken, doing)
 
@@ -92,7 +92,7 @@ class Keeper:
 
     def _look(self) -> None:
         under_way = tuple(self._running)
-        found = self._store.read_now(lambda seen: waiting_for_a_person(seen, under_way))
+        found = self._store.read_now(lambda seen: pending_approvals(seen, under_way))
         for one in found:
             if one.proposal_id not in self._waiting:
                 self._say(f"{one.task_id} waits for you: {one_line(one.title)}")

@@ -29,7 +29,7 @@ class Notice:
     urgent: bool = False
 
 
-def sequence(notice: Notice) -> str:
+def terminal_sequence(notice: Notice) -> str:
     """What rings a terminal's bell and shows a note (OSC 9), harmless to one that knows no notes.
 
     Nothing in the notice can end the sequence or begin another.
@@ -37,7 +37,7 @@ def sequence(notice: Notice) -> str:
     return f"\x1b]9;{_plain(notice.title)}: {_plain(notice.words)}\x07\x07"
 
 
-def command(notice: Notice) -> tuple[str, ...]:
+def desktop_command(notice: Notice) -> tuple[str, ...]:
     """The argument list that shows it on the desktop."""
     urgency = "critical" if notice.urgent else "normal"
     # Its body may hold markup, which a task's title must not.
@@ -62,11 +62,11 @@ async def notify(
     if setting == "none":
         return False
     if terminal is not None:
-        terminal(sequence(notice))
+        terminal(terminal_sequence(notice))
     program = shutil.which(_PROGRAM, path=environment.get("PATH"))
     if program is None or not any(environment.get(name) for name in _DESKTOP):
         return terminal is not None
-    argv = (program, *command(notice)[1:])
+    argv = (program, *desktop_command(notice)[1:])
     try:
         ended = await run_program(argv, cwd=cwd, timeout_s=_PATIENCE_S, env=dict(environment))
     except ProgramMissing:

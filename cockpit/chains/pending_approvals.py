@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingApproval:
     """A pending proposal, and the task whose step it holds up."""
 
     proposal_id: str
@@ -19,9 +19,9 @@ class Waiting:
     title: str
 
 
-def waiting_for_a_person(
+def pending_approvals(
     connection: sqlite3.Connection, task_ids: Sequence[str]
-) -> tuple[Waiting, ...]:
+) -> tuple[PendingApproval, ...]:
     """The pending proposals of the steps that are under way in these tasks, the oldest first."""
     marks = ",".join("?" * len(task_ids))
     found = connection.execute(
@@ -31,4 +31,4 @@ def waiting_for_a_person(
         " ORDER BY p.created_at, p.proposal_id",
         tuple(task_ids),
     )
-    return tuple(Waiting(*row) for row in found)
+    return tuple(PendingApproval(*row) for row in found)

@@ -4,19 +4,19 @@
 
 from __future__ import annotations
 
-from cockpit.chains.supervisor import bury
+from cockpit.chains.supervisor import mark_dead_workers
 from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 
 
-def come_to_rest(tx: Tx, chain_id: str, *, now: bool) -> Chain:
+def request_stop(tx: Tx, chain_id: str, *, now: bool) -> Chain:
     """Drain the chain (``now``: stop it at once); one without a living process has ended with that.
 
     Raises ``IllegalTransition`` for a chain that has ended before, and ``NotFound``.
     """
     asked = chains.drain(tx, chain_id, now=now)
-    bury(tx, chain_id)
+    mark_dead_workers(tx, chain_id)
     known = workers.of_chain(tx.connection, chain_id)
     if chains.is_watched(asked) or any(one.status == "running" for one in known):
         return asked

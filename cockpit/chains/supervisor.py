@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cockpit.chains.chain_rules import Following, following
+from cockpit.chains.chain_lifecycle import ChainDecision, decide_chain
 from cockpit.core.clock import stamp
 from cockpit.core.errors import CockpitError, StoreUnwritable
 from cockpit.core.project_paths import Place
@@ -41,7 +41,7 @@ _LAST_WORDS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Supervision:
     """What a watcher needs: ``environment`` is the whole one of a session's process.
 
     ``before_end`` is given the chain as it is about to end: one whose watcher dies there has not ended,
@@ -60,7 +60,7 @@ def log_path(place: Place, chain_id: str, ordinal: int) -> Path:
     return place.state / "chains" / f"{chain_id}-s{ordinal}.log"
 
 
-async def watch_over(watch: Watch, chain_id: str) -> Chain:
+async def supervise(watch: Supervision, chain_id: str) -> Chain:
     """See the chain through to its end, session after session; returns it as it then is.
 
     Cancelled, the session that runs goes on alone. Raises the store's errors, and when the chain has
@@ -81,7 +81,7 @@ async def watch_over(watch: Watch, chain_id: str) -> Chain:
         unborn = unborn + 1 if _next(watch.store, chain_id) == ordinal else 0
 
 
-def bury(tx: Tx, chain_id: str) -> tuple[ChainSession, ...]:
+def mark_dead_workers(tx: Tx, chain_id: str) -> tuple[ChainSession, ...]:
     """Give up the sessions of the chain that are dead; returns them. What they held is free."""
     chain = chains.load(tx.connection, chain_id)
     return tuple(
@@ -92,21 +92,21 @@ def bury(tx: Tx, chain_id: str) -> tuple[ChainSession, ...]:
 
 
 def _running(tx: Tx, chain_id: str) -> ChainSession | None:
-    bury(tx, chain_id)
+    mark_dead_workers(tx, chain_id)
     known = workers.of_chain(tx.connection, chain_id)
     return next((one for one in known if one.status == "running"), None)
 
 
-def _coming(watch: Watch, chain_id: str, ordinal: int, unborn: int) -> Following:
+def _coming(watch: Supervision, chain_id: str, ordinal: int, unborn: int) -> ChainDecision:
     now = stamp(watch.store.clock.now())
-    coming = watch.store.read_now(lambda seen: following(seen, chains.load(seen, chain_id), now))
+    coming = watch.store.read_now(lambda seen: decide_chain(seen, chains.load(seen, chain_id), now))
     if coming.goes_on and unborn >= MOST_UNBORN:
         told = _last_words(log_path(watch.place, chain_id, ordinal))
-        return Following("failed", f"its sessions could not begin: {told}")
+        return ChainDecision("failed", f"its sessions could not begin: {told}")
     return coming
 
 
-async def _ended(watch: Watch, chain_id: str, coming: Following) -> Chain:
+async def _ended(watch: Supervision, chain_id: str, coming: ChainDecision) -> Chain:
     store, lost = watch.store, None
     if watch.before_end is not None:
         known = store.read_now(lambda found: chains.load(found, chain_id))
@@ -128,7 +128,7 @@ def _next(store: Store, chain_id: str) -> int:
     return known[-1].ordinal + 1 if known else 1
 
 
-def _spawn(watch: Watch, chain_id: str, ordinal: int) -> subprocess.Popen[bytes]:
+def _spawn(watch: Supervision, chain_id: str, ordinal: int) -> subprocess.Popen[bytes]:
     """Begin that session in a process group of its own: the terminal's Ctrl+C is its watcher's."""
     path = log_path(watch.place, chain_id, ordinal)
     argv = (*watch.command, "--chain", chain_id, "--session", str(ordinal))
@@ -161,7 +161,7 @@ def _child_ends(child: subprocess.Popen[bytes]) -> Callable[[], bool]:
 
 
 async def _see_out(
-    watch: Watch, chain_id: str, ordinal: int, pid: int, gone: Callable[[], bool]
+    watch: Supervision, chain_id: str, ordinal: int, pid: int, gone: Callable[[], bool]
 ) -> None:
     """Wait until that session's process is gone. One that does not stop when it must, or is silent for
     too long, is killed with all that it began."""

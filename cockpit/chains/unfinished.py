@@ -21,7 +21,7 @@ def scope_of(chain: Chain) -> Scope:
     return Scope(chain.scope_kind, chain.scope_id)
 
 
-def left_over(connection: sqlite3.Connection, chain: Chain, now: str) -> list[str]:
+def unfinished_tasks(connection: sqlite3.Connection, chain: Chain, now: str) -> list[str]:
     """The tasks in the chain's scope that were begun in steps, are not at their end, and that nobody
     does at ``now``, by their numbers.
 
@@ -47,16 +47,16 @@ def left_over(connection: sqlite3.Connection, chain: Chain, now: str) -> list[st
     ]
 
 
-def work_left(
+def has_work(
     connection: sqlite3.Connection, chain: Chain, now: str, skipped: Collection[str] = ()
 ) -> bool:
     """Whether a session of the chain has anything to take up or to begin, ``skipped`` tasks aside."""
     if queue_scope.ready_count(connection, scope_of(chain)):
         return True
-    return any(task_id not in skipped for task_id in left_over(connection, chain, now))
+    return any(task_id not in skipped for task_id in unfinished_tasks(connection, chain, now))
 
 
-def being_done(connection: sqlite3.Connection, chain: Chain, task_id: str, now: str) -> bool:
+def is_being_done(connection: sqlite3.Connection, chain: Chain, task_id: str, now: str) -> bool:
     """Whether somebody does the task at ``now``, or another chain is about to go on with it."""
     if task_leases.holder(connection, task_id, now) is not None:
         return True

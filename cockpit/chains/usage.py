@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from cockpit.chains.token_limits import Pressure, Quota
+from cockpit.chains.handover import WorkerLimits, WorkerUsage
 from cockpit.store.chains import task_runs
 from cockpit.store.db.database import Store
 from cockpit.tasks import role_usage
@@ -26,10 +26,10 @@ class _Spell:
     measured: str = ""
 
 
-class Meter:
+class UsageMeter:
     """One session's measures. Of a task that is over only its share of the sums is kept."""
 
-    def __init__(self, store: Store, quota: Quota, chain_id: str, ordinal: int) -> None:
+    def __init__(self, store: Store, quota: WorkerLimits, chain_id: str, ordinal: int) -> None:
         self._store = store
         self._quota = quota
         self._here = (chain_id, ordinal)
@@ -43,16 +43,16 @@ class Meter:
         """The session does the task from now on."""
 
         def look(found: sqlite3.Connection) -> _Spell:
-            return _Spell(*role_usage.spent(found, task_id), _rejected(found, task_id))
+            return _Spell(*role_usage.task_usage(found, task_id), _rejected(found, task_id))
 
         self._under_way[task_id] = self._store.read_now(look)
 
-    def measure(self, task_id: str) -> Pressure:
+    def measure(self, task_id: str) -> WorkerUsage:
         """Look again at what the task has cost."""
         spell = self._under_way[task_id]
 
         def look(found: sqlite3.Connection) -> float:
-            tokens, cost = role_usage.spent(found, task_id)
+            tokens, cost = role_usage.task_usage(found, task_id)
             spell.tokens, spell.cost_usd = tokens - spell.tokens_before, cost - spell.cost_before
             ended = [
                 step.session_id
@@ -68,7 +68,7 @@ class Meter:
         self._dropped = max(self._dropped, self._store.read_now(look))
         return self.pressure()
 
-    def look(self) -> Pressure:
+    def look(self) -> WorkerUsage:
         """Look again at everything that is under way."""
         for task_id in self._under_way:
             self.measure(task_id)
@@ -84,10 +84,10 @@ class Meter:
         rejected = self._store.read_now(lambda found: _rejected(found, task_id))
         return spell.tokens, rejected - spell.rejected_before
 
-    def pressure(self) -> Pressure:
+    def pressure(self) -> WorkerUsage:
         """The session's measures as they were last seen."""
         spells = self._under_way.values()
-        return Pressure(
+        return WorkerUsage(
             self._quota,
             tokens=self._tokens + sum(spell.tokens for spell in spells),
             dropped_share=self._dropped,

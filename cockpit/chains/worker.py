@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable
 
 from cockpit.backlog.work_settings import WorkSettings
-from cockpit.chains.batch_loop import SessionEnd, run_session
-from cockpit.chains.chain_rules import ChainRefused, following, quota_of, spent
+from cockpit.chains.batch_loop import WorkerEnd, run_batches
+from cockpit.chains.chain_lifecycle import ChainRefused, chain_usage, decide_chain, worker_limits
 from cockpit.chains.report.chain_report import collect_before_decay
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.project_paths import Place
@@ -20,13 +20,13 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import ChainSession
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.tasks.task_context import Desk
+from cockpit.tasks.task_context import TaskContext
 
 HEED_S = 0.5
 """How often a session looks whether it is to stop, in seconds."""
 
 
-async def take_part(
+async def run_worker(
     store: Store,
     place: Place,
     settings: RuntimeSettings,
@@ -48,9 +48,9 @@ async def take_part(
         lambda tx: workers.start(tx, chain, ordinal, token_limit=work.session_token_limit)
     )
     desk = _desk(store, place, settings, work, chain, ordinal)
-    used = store.read_now(lambda found: spent(found, chain))
-    quota = quota_of(chain, used, tokens=work.session_token_limit)
-    working = asyncio.ensure_future(run_session(desk, chain, ordinal, quota=quota, say=say))
+    used = store.read_now(lambda found: chain_usage(found, chain))
+    quota = worker_limits(chain, used, tokens=work.session_token_limit)
+    working = asyncio.ensure_future(run_batches(desk, chain, ordinal, quota=quota, say=say))
     heeding = asyncio.create_task(_heed(store, desk, chain_id, working))
     try:
         ended = await _outcome(working)
@@ -69,7 +69,7 @@ def _over(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Chain
     ended = workers.end(tx, chain, ordinal, status, reason)
     known = chains.load(tx.connection, chain.chain_id)
     if known.status == "draining" and not chains.is_watched(known):
-        coming = following(tx.connection, known, tx.now())
+        coming = decide_chain(tx.connection, known, tx.now())
         chains.end(tx, chain.chain_id, coming.status, coming.reason)
     return ended
 
@@ -81,8 +81,8 @@ def _desk(
     work: WorkSettings,
     chain: Chain,
     ordinal: int,
-) -> Desk:
-    return Desk(
+) -> TaskContext:
+    return TaskContext(
         store=store,
         place=place,
         settings=settings,
@@ -97,14 +97,14 @@ def _desk(
     )
 
 
-async def _outcome(working: asyncio.Future[SessionEnd]) -> SessionEnd | None:
+async def _outcome(working: asyncio.Future[WorkerEnd]) -> WorkerEnd | None:
     """What came of it; None when it was stopped within its steps."""
     await asyncio.wait([working])
     return None if working.cancelled() else working.result()
 
 
 async def _heed(
-    store: Store, desk: Desk, chain_id: str, working: asyncio.Future[SessionEnd]
+    store: Store, desk: TaskContext, chain_id: str, working: asyncio.Future[WorkerEnd]
 ) -> None:
     while True:
         found = store.read_now(lambda seen: chains.load(seen, chain_id))

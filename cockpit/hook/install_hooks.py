@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from cockpit.agents.agent_hooks import wanted
+from cockpit.agents.agent_hooks import hook_groups
 from cockpit.core.errors import CockpitError
 
 Scope = Literal["project", "local", "user"]
@@ -108,7 +108,7 @@ def with_ours(settings: Settings, program: str) -> str:
     """The file's text with our hooks in it: once, however often, and as this version wants them."""
     body = _without(settings.body)
     hooks = body.setdefault("hooks", {})
-    for event, groups in wanted(settings.agent, program).items():
+    for event, groups in hook_groups(settings.agent, program).items():
         hooks[event] = [*hooks.get(event, []), *groups]
     return _written(body, settings.before)
 

@@ -1,7 +1,7 @@
 """Work that goes on when an agent's session has ended, where the person's own configuration asks for it.
 
 A process of its own is begun, which decides in the store whether a chain follows
-(:mod:`cockpit.chains.follow_session`). Source: seed 004, solution 7 ("Session Exit Hook").
+(:mod:`cockpit.chains.chain_after_session`). Source: seed 004, solution 7 ("Session Exit Hook").
 """
 
 from __future__ import annotations

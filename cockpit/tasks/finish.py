@@ -15,16 +15,16 @@ from cockpit.store.chains import task_runs, worktrees
 from cockpit.store.chains.task_runs import Step
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.git import changed_files, commit_of
-from cockpit.tasks.pause import said_by_person
-from cockpit.tasks.steps import Next, details_of, summary_of
-from cockpit.tasks.task_context import Desk
-from cockpit.tasks.worktree import take_down
+from cockpit.tasks.pause import user_decision
+from cockpit.tasks.steps import NextStep, details_of, summary_of
+from cockpit.tasks.task_context import TaskContext
+from cockpit.tasks.worktree import remove_worktree
 
 _BY = "engine"
 
 
-async def conclude(
-    desk: Desk, task: Task, run: int, coming: Next, steps: Sequence[Step]
+async def finish_task(
+    desk: TaskContext, task: Task, run: int, coming: NextStep, steps: Sequence[Step]
 ) -> tuple[str, str | None]:
     """End the task's run as ``coming`` says; returns the handoff's summary and the merge's commit.
 
@@ -34,7 +34,7 @@ async def conclude(
     tree = desk.store.read_now(lambda found: worktrees.find(found, task.task_id))
     if done and tree is not None:
         # Before the task is done: whoever takes it up after a crash removes the tree then.
-        await take_down(desk.store, desk.place, tree.name)
+        await remove_worktree(desk.store, desk.place, tree.name)
     summary = (summary_of(steps, task.title) if done else coming.reason)[: handoffs.MOST_SUMMARY]
     files: Sequence[str] = steps[-1].detail.get("files", ()) if done else ()
     if not done and tree is not None:
@@ -50,7 +50,7 @@ async def conclude(
         )
         if not done and tree is not None and tree.status == "active":
             worktrees.enter(tx, tree.name, "kept")
-        said = said_by_person(tx.connection, task.task_id)
+        said = user_decision(tx.connection, task.task_id)
         if said and (not done or said == "archived"):
             return  # what is merged is done, whoever blocked it meanwhile
         service.set_status(
@@ -66,8 +66,8 @@ async def conclude(
     return summary, steps[-1].detail.get("commit") if done else None
 
 
-def concluded_before(desk: Desk, task: Task) -> tuple[str, str | None]:
-    """As :func:`conclude` of a task that is done already."""
+def finished_result(desk: TaskContext, task: Task) -> tuple[str, str | None]:
+    """As :func:`finish_task` of a task that is done already."""
     given = desk.store.read_now(lambda found: handoffs.find(found, task.task_id))
     tree = desk.store.read_now(lambda found: worktrees.find(found, task.task_id))
     return given.summary if given else task.title, tree.merged_commit if tree else None

@@ -39,18 +39,18 @@ _LOCK_POLL_S = 0.05
 _TIMEOUT_S = 300.0
 
 
-class WorktreeTrouble(CockpitError):
+class WorktreeError(CockpitError):
     """A working tree cannot be made, merged or removed; the message says which, why and what to do."""
 
     code = "worktree"
 
 
-def folder(place: Place) -> Path:
+def worktrees_folder(place: Place) -> Path:
     """Where working trees stand; the state directory is ignored by git."""
     return place.state / "worktrees"
 
 
-async def tried(cwd: Path, *args: str, stdin: bytes | None = None) -> Finished:
+async def try_git(cwd: Path, *args: str, stdin: bytes | None = None) -> Finished:
     """``git ARGS`` in ``cwd``, with an identity of cockpit's where the person has none."""
     ended = await run_git(*_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, stdin=stdin)
     if not ended.ok and any(words in ended.error_text for words in _NO_IDENTITY):
@@ -61,14 +61,14 @@ async def tried(cwd: Path, *args: str, stdin: bytes | None = None) -> Finished:
 
 
 async def git(cwd: Path, *args: str, stdin: bytes | None = None) -> str:
-    """As :func:`tried`: its output. Raises :class:`WorktreeTrouble` with git's own last words."""
-    ended = await tried(cwd, *args, stdin=stdin)
+    """As :func:`try_git`: its output. Raises :class:`WorktreeError` with git's own last words."""
+    ended = await try_git(cwd, *args, stdin=stdin)
     if not ended.ok:
-        raise WorktreeTrouble(f"git {args[0]} in {cwd} failed: {last_words(ended)}")
+        raise WorktreeError(f"git {args[0]} in {cwd} failed: {error_line(ended)}")
     return ended.text
 
 
-def last_words(ended: Finished) -> str:
+def error_line(ended: Finished) -> str:
     """Why git failed, in its own words and in one line."""
     if ended.timed_out:
         return f"it took longer than {_TIMEOUT_S:.0f} s"
@@ -79,13 +79,13 @@ def last_words(ended: Finished) -> str:
 
 async def commit_of(cwd: Path, revision: str) -> str | None:
     """The id of the commit that ``revision`` names, or None."""
-    ended = await tried(cwd, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    ended = await try_git(cwd, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     return ended.text.strip() or None if ended.ok else None
 
 
 async def is_ancestor(cwd: Path, older: str, newer: str) -> bool:
     """Whether ``older`` is ``newer`` or lies behind it."""
-    return (await tried(cwd, "merge-base", "--is-ancestor", older, newer)).ok
+    return (await try_git(cwd, "merge-base", "--is-ancestor", older, newer)).ok
 
 
 async def changed_files(cwd: Path, base: str, tip: str = "HEAD") -> tuple[str, ...]:
@@ -94,13 +94,13 @@ async def changed_files(cwd: Path, base: str, tip: str = "HEAD") -> tuple[str, .
     return tuple(sorted(path for path in listed.split("\0") if path))
 
 
-async def uncommitted(cwd: Path) -> tuple[str, ...]:
+async def uncommitted_files(cwd: Path) -> tuple[str, ...]:
     """The files in ``cwd`` that no commit holds as they are; what programs leave behind is not one."""
     return tuple(sorted(path for _, path in await _standing_open(cwd)))
 
 
 async def _standing_open(cwd: Path) -> list[tuple[str, str]]:
-    """As :func:`uncommitted`, each with git's two letters for how it stands."""
+    """As :func:`uncommitted_files`, each with git's two letters for how it stands."""
     listed = await git(
         cwd, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"
     )
@@ -115,14 +115,14 @@ async def _standing_open(cwd: Path) -> list[tuple[str, str]]:
     return found
 
 
-async def look_anew(cwd: Path) -> None:
+async def reset_index_flags(cwd: Path) -> None:
     """Let git look at every file of a tree of cockpit's own: what ran there can have told it not to."""
     listed = (await git(cwd, "ls-files", "-v", "-z")).split("\0")
     assumed = [entry[2:] for entry in listed if entry[:1].islower()]
     skipped = [entry[2:] for entry in listed if entry[:1] in ("s", "S")]
     if (
         skipped
-        and (await tried(cwd, "config", "--type=bool", "core.sparseCheckout")).text == "true\n"
+        and (await try_git(cwd, "config", "--type=bool", "core.sparseCheckout")).text == "true\n"
     ):
         skipped = []  # those that the person does not want on the disk
     for flag, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
@@ -133,7 +133,7 @@ async def look_anew(cwd: Path) -> None:
 
 async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
     """Commit what is not; returns the files (none: there was nothing)."""
-    await look_anew(cwd)
+    await reset_index_flags(cwd)
     found = await _standing_open(cwd)
     if not found:
         return ()
@@ -145,7 +145,7 @@ async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
         await git(
             cwd, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed
         )
-    staged = await tried(cwd, "diff", "--cached", "--quiet")
+    staged = await try_git(cwd, "diff", "--cached", "--quiet")
     if staged.code == 0:
         return ()
     told = printable(message).encode()
@@ -158,17 +158,17 @@ def printable(message: str) -> str:
     return "".join(one for one in message if one == "\n" or one.isprintable())
 
 
-async def put_back(cwd: Path) -> None:
+async def discard_changes(cwd: Path) -> None:
     """Let the tree be what its last commit says; what git ignores stays."""
-    if await uncommitted(cwd):
+    if await uncommitted_files(cwd):
         await git(cwd, "reset", "--quiet", "--hard")
         await git(cwd, "clean", "--quiet", "--force", "-d")
 
 
-async def put_files_back(cwd: Path, commit: str, paths: Sequence[str]) -> None:
+async def restore_files(cwd: Path, commit: str, paths: Sequence[str]) -> None:
     """Let these files be what they were in ``commit``; those that it does not have are removed."""
     for path in paths:
-        if (await tried(cwd, "cat-file", "-e", f"{commit}:{path}")).ok:
+        if (await try_git(cwd, "cat-file", "-e", f"{commit}:{path}")).ok:
             await git(cwd, "checkout", "--quiet", commit, "--", path)
         else:
             await git(cwd, "rm", "--quiet", "--force", "--ignore-unmatch", "--", path)
@@ -178,13 +178,15 @@ async def put_files_back(cwd: Path, commit: str, paths: Sequence[str]) -> None:
 
 
 @asynccontextmanager
-async def one_at_a_time(place: Place) -> AsyncIterator[None]:
+async def worktree_lock(place: Place) -> AsyncIterator[None]:
     """Nobody else, in this process or another, makes or merges working trees meanwhile.
 
     The lock is the kernel's: it ends with its process, however that ends.
     """
-    folder(place).mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(folder(place) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    worktrees_folder(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(
+        worktrees_folder(place) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+    )
     try:
         while True:
             try:

@@ -13,14 +13,14 @@ from pathlib import Path
 from cockpit.core.project_paths import Place
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.tasks.git import (
-    WorktreeTrouble,
+    WorktreeError,
     commit_of,
+    error_line,
     git,
     is_ancestor,
-    last_words,
-    one_at_a_time,
     printable,
-    tried,
+    try_git,
+    worktree_lock,
 )
 
 _ORPHAN_POLLS = 40
@@ -28,7 +28,7 @@ _ORPHAN_POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     """How it ended: ``commit`` is the merge (None: there was nothing to merge); ``conflicts`` are
     the files that could not be merged, and then nothing was."""
 
@@ -36,44 +36,44 @@ class Merged:
     conflicts: tuple[str, ...] = ()
 
 
-async def merge(place: Place, chain: Worktree, task: Worktree, message: str) -> Merged:
+async def merge_task(place: Place, chain: Worktree, task: Worktree, message: str) -> MergeResult:
     """Merge ``task``'s branch into ``chain``'s. Raises :class:`WorktreeTrouble`."""
     where = Path(chain.path)
-    async with one_at_a_time(place):
+    async with worktree_lock(place):
         await _undo_cut_off(where)
         tip = await commit_of(where, f"refs/heads/{task.branch}")
         if tip is None:
-            raise WorktreeTrouble(f"The branch {task.branch} of {task.name} is gone.")
+            raise WorktreeError(f"The branch {task.branch} of {task.name} is gone.")
         if tip == task.base_commit:
-            return Merged(None)
+            return MergeResult(None)
         if await is_ancestor(where, tip, "HEAD"):
-            return Merged(await _merge_of(where, tip))
+            return MergeResult(await _merge_of(where, tip))
         return await _made(where, f"refs/heads/{task.branch}", chain.branch, message)
 
 
-async def bring_in(place: Place, chain: Worktree, revision: str, message: str) -> Merged:
+async def merge_revision(place: Place, chain: Worktree, revision: str, message: str) -> MergeResult:
     """Merge another chain's work, which ``revision`` names, into ``chain``'s branch, unless it is in
     there. Raises :class:`WorktreeTrouble`."""
     where = Path(chain.path)
-    async with one_at_a_time(place):
+    async with worktree_lock(place):
         await _undo_cut_off(where)
         if await is_ancestor(where, revision, "HEAD"):
-            return Merged(None)
+            return MergeResult(None)
         return await _made(where, revision, chain.branch, message)
 
 
-async def _made(where: Path, revision: str, into: str, message: str) -> Merged:
+async def _made(where: Path, revision: str, into: str, message: str) -> MergeResult:
     words = ("--no-ff", "--no-edit", "--quiet", "-m", printable(message))
-    ended = await tried(where, "merge", *words, revision)
+    ended = await try_git(where, "merge", *words, revision)
     if ended.ok:
-        return Merged(await commit_of(where, "HEAD"))
+        return MergeResult(await commit_of(where, "HEAD"))
     listed = await git(where, "diff", "--name-only", "--diff-filter=U", "-z")
     conflicts = tuple(sorted(path for path in listed.split("\0") if path))
     await _undo_cut_off(where)
     if not conflicts:
         name = revision.removeprefix("refs/heads/")
-        raise WorktreeTrouble(f"{name} could not be merged into {into}: {last_words(ended)}")
-    return Merged(None, conflicts)
+        raise WorktreeError(f"{name} could not be merged into {into}: {error_line(ended)}")
+    return MergeResult(None, conflicts)
 
 
 async def _undo_cut_off(where: Path) -> None:

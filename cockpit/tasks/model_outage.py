@@ -33,7 +33,7 @@ _PASSING = ("network", "rate_limit")
 _FOR_GOOD = ("auth", "config", "not_found")
 
 
-def lacking(error: Exception) -> str:
+def outage_reason(error: Exception) -> str:
     """The reason of the outcome when ``error`` says that no call can succeed now; empty otherwise."""
     if isinstance(error, ModelError) and error.code in (*_PASSING, *_FOR_GOOD):
         return f"{NO_MODEL}: {error.code}"

@@ -24,7 +24,7 @@ class SetAside(CockpitError):
     code = "set_aside"
 
 
-def said_by_person(connection: sqlite3.Connection, task_id: str) -> str:
+def user_decision(connection: sqlite3.Connection, task_id: str) -> str:
     """``blocked``, ``archived`` or ``done`` when a person was the last to say how the task stands, and
     said that; else empty."""
     status = tasks.load(connection, task_id).status
@@ -38,13 +38,13 @@ def said_by_person(connection: sqlite3.Connection, task_id: str) -> str:
     return status if row is not None and row[0] == _PERSON else ""
 
 
-def heed(tx: Tx, task_id: str) -> None:
+def raise_if_set_aside(tx: Tx, task_id: str) -> None:
     """Raises :class:`SetAside` when a person wants the task to be gone on with no more."""
-    if said := said_by_person(tx.connection, task_id):
+    if said := user_decision(tx.connection, task_id):
         raise SetAside(f"{task_id} was {_SAID[said]} meanwhile; what was made of it is kept")
 
 
-def put_down(tx: Tx, task_id: str) -> None:
+def keep_worktree(tx: Tx, task_id: str) -> None:
     """Keep the task's tree as it is, for whoever goes on with it."""
     tree = worktrees.find(tx.connection, task_id)
     if tree is not None and tree.status == "active":

@@ -9,16 +9,18 @@ import sqlite3
 
 from cockpit.store.chains import task_runs
 from cockpit.store.chains.worktrees import Worktree
-from cockpit.tasks.prerequisites import stand_on
-from cockpit.tasks.task_context import Desk
-from cockpit.tasks.worktree import chain_tree, task_tree
+from cockpit.tasks.prerequisites import merge_prerequisites
+from cockpit.tasks.task_context import TaskContext
+from cockpit.tasks.worktree import ensure_chain_worktree, ensure_task_worktree
 
 
-async def tree_of(desk: Desk, task_id: str) -> Worktree:
+async def prepare_worktree(desk: TaskContext, task_id: str) -> Worktree:
     """The task's tree, made where it is not there. Raises ``WorktreeTrouble``."""
-    chain = await chain_tree(desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id)
-    await stand_on(desk.store, desk.place, chain, task_id)
-    return await task_tree(
+    chain = await ensure_chain_worktree(
+        desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id
+    )
+    await merge_prerequisites(desk.store, desk.place, chain, task_id)
+    return await ensure_task_worktree(
         desk.store,
         desk.place,
         task_id,

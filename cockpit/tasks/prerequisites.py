@@ -17,13 +17,13 @@ from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.git import commit_of
-from cockpit.tasks.merging import Merged, bring_in
+from cockpit.tasks.merging import MergeResult, merge_revision
 
 _BY = "engine"
 _BEGUN = ("active", "conflict", "kept")
 
 
-async def stand_on(store: Store, place: Place, chain: Worktree, task_id: str) -> None:
+async def merge_prerequisites(store: Store, place: Place, chain: Worktree, task_id: str) -> None:
     """Merge into ``chain``'s branch the work of all that ``task_id`` waited for and that is not in there.
 
     A task that has its tree began already. What cannot be merged is left out and noted with the task: it
@@ -38,7 +38,7 @@ async def stand_on(store: Store, place: Place, chain: Worktree, task_id: str) ->
             continue
         title = store.read_now(lambda found, name=tree.name: tasks.load(found, name).title)  # type: ignore[misc]  # a default keeps the loop's value
         subject = f"Bring in {tree.name}, which {task_id} builds on: {' '.join(title.split())[:60]}"
-        merged = await bring_in(place, chain, revision, f"{subject}\n")
+        merged = await merge_revision(place, chain, revision, f"{subject}\n")
         if merged.conflicts:
             await store.write(
                 lambda tx, name=tree.name, merged=merged: _note(tx, task_id, name, chain, merged)  # type: ignore[misc]  # as above
@@ -71,7 +71,7 @@ async def _revision(place: Place, tree: Worktree) -> str | None:
     return None
 
 
-def _note(tx: Tx, task_id: str, other: str, chain: Worktree, merged: Merged) -> None:
+def _note(tx: Tx, task_id: str, other: str, chain: Worktree, merged: MergeResult) -> None:
     listed = ", ".join(merged.conflicts[:10])
     words = (
         f"{other}, which this builds on, is not merged into {chain.branch}: {listed} changed in both. "

@@ -1,7 +1,7 @@
 """One role's part of a task: what it is told, its session, and what its last words were.
 
 Each is an ordinary session of the engine in the task's own tree, so that its proposals, packets and
-budget are those of any other; or an agent from outside takes it (:mod:`cockpit.tasks.runner_session`).
+budget are those of any other; or an agent from outside takes it (:mod:`cockpit.tasks.external_agent_role`).
 
 """
 
@@ -28,10 +28,10 @@ from cockpit.store.chains.task_runs import Step
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
-from cockpit.tasks.git import WorktreeTrouble, changed_files, tried
+from cockpit.tasks.external_agent_role import began_session, find_runner, run_role_with_agent
+from cockpit.tasks.git import WorktreeError, changed_files, try_git
 from cockpit.tasks.model_outage import NOT_OFFLINE
-from cockpit.tasks.runner_session import runner_named, take_part, takes
-from cockpit.tasks.task_context import Desk
+from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.test_protection import named_files
 
 DIFF_BYTES = 50 * 1024
@@ -48,17 +48,17 @@ ROLE_OF = {
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class RoleResult:
     """How a role's session ended: ``done``, ``blocked`` or ``limit``, and its last words."""
 
     status: str
     summary: str
 
 
-class Stage:
+class TaskRuntime:
     """The engine over one task's tree, opened when a role or the tests first need it."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: TaskContext) -> None:
         self._desk = desk
         self._open = AsyncExitStack()
         self._runtime: Runtime | None = None
@@ -76,9 +76,14 @@ class Stage:
         await self._open.aclose()
 
 
-async def play(
-    desk: Desk, stage: Stage, tree: Worktree, task: Task, step: Step, steps: Sequence[Step]
-) -> Played:
+async def run_role(
+    desk: TaskContext,
+    stage: TaskRuntime,
+    tree: Worktree,
+    task: Task,
+    step: Step,
+    steps: Sequence[Step],
+) -> RoleResult:
     """See the role of ``step`` through: begin its session, or go on with the one that it has.
 
     Raises ``ModelError``, ``Stale`` when another process runs it, and other ``CockpitError``.
@@ -86,8 +91,8 @@ async def play(
     runtime = await stage.runtime(tree)
     session = None if step.session_id is None else _session(desk, step.session_id)
     if session is None or session.status != "completed":
-        runner = runner_named(desk.settings, desk.runner)
-        if session is not None and not takes(session, runner):
+        runner = find_runner(desk.settings, desk.runner)
+        if session is not None and not began_session(session, runner):
             await _leave(desk, session)
             session = None
         if session is None:
@@ -108,14 +113,14 @@ async def play(
             session = await runtime.run(session.session_id, interactive=False)
         else:
             given = await _assignment(desk, runtime, tree, task, step, steps)
-            await take_part(desk, tree, given, session.session_id, runner)
+            await run_role_with_agent(desk, tree, given, session.session_id, runner)
             session = _session(desk, session.session_id)
     result = session.result
     status = str(result.get("status", "")) if session.status == "completed" else "blocked"
-    return Played(status or "blocked", str(result.get("summary", "")).strip())
+    return RoleResult(status or "blocked", str(result.get("summary", "")).strip())
 
 
-async def _hold(desk: Desk, session: Session, chain_id: str) -> None:
+async def _hold(desk: TaskContext, session: Session, chain_id: str) -> None:
     """Hold a session that ``chain_id`` began to the policy of the desk that goes on with it. Within
     one chain a person may have narrowed it on the screen, and so it stays."""
     narrower = WIDTH[desk.approve] < WIDTH[session.policy]
@@ -125,18 +130,18 @@ async def _hold(desk: Desk, session: Session, chain_id: str) -> None:
         )
 
 
-async def _leave(desk: Desk, session: Session) -> None:
+async def _leave(desk: TaskContext, session: Session) -> None:
     """A person had another runner go on with the part: it begins a session of its own."""
     why = {"reason": "another runner goes on with it"}
     await desk.store.write(lambda tx: sessions.enter(tx, session.session_id, "stopped", detail=why))
 
 
-def _session(desk: Desk, session_id: str) -> Session:
+def _session(desk: TaskContext, session_id: str) -> Session:
     return desk.store.read_now(lambda found: sessions.load(found, session_id))
 
 
 async def _assignment(
-    desk: Desk,
+    desk: TaskContext,
     runtime: Runtime,
     tree: Worktree,
     task: Task,
@@ -145,7 +150,7 @@ async def _assignment(
 ) -> Assignment:
     role = runtime.engine.role(ROLE_OF[step.step])
     if role is None:
-        raise WorktreeTrouble(f"There is no role {ROLE_OF[step.step]}.")
+        raise WorktreeError(f"There is no role {ROLE_OF[step.step]}.")
     root = Path(tree.path)
     wants = {"changed_files", "named_files"} & set(
         role.context
@@ -224,7 +229,7 @@ def _fenced(text: str) -> str:
 
 
 async def _diff(root: Path, base: str) -> str:
-    ended = await tried(root, "diff", base, "HEAD")
+    ended = await try_git(root, "diff", base, "HEAD")
     data = ended.stdout
     if not data.strip():
         return "(Nothing was changed.)"

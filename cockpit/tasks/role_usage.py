@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cockpit.store.context.packets import packet_from_body
 
 
-def spent(connection: sqlite3.Connection, task_id: str) -> tuple[int, float]:
+def task_usage(connection: sqlite3.Connection, task_id: str) -> tuple[int, float]:
     """Tokens and US dollars of all sessions that took steps of the task."""
     (tokens, cost) = connection.execute(
         "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"

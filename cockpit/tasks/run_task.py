@@ -15,7 +15,7 @@ from typing import Any
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.act.command_line import CommandRefused
-from cockpit.agents.agent_command import RunnerTrouble
+from cockpit.agents.agent_command import RunnerError
 from cockpit.backlog import service
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, Stale
@@ -30,27 +30,25 @@ from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 from cockpit.tasks import role_usage
-from cockpit.tasks.finish import conclude, concluded_before
-from cockpit.tasks.git import WorktreeTrouble, changed_files, commit_all, commit_of, put_back
-from cockpit.tasks.merging import merge
-from cockpit.tasks.model_outage import lacking
-from cockpit.tasks.pause import SetAside, heed, put_down
-from cockpit.tasks.prepare_worktree import tree_of
-from cockpit.tasks.role_session import Played, Stage, play
+from cockpit.tasks.finish import finish_task, finished_result
+from cockpit.tasks.git import WorktreeError, changed_files, commit_all, commit_of, discard_changes
+from cockpit.tasks.merging import merge_task
+from cockpit.tasks.model_outage import outage_reason
+from cockpit.tasks.pause import SetAside, keep_worktree, raise_if_set_aside
+from cockpit.tasks.prepare_worktree import prepare_worktree
+from cockpit.tasks.role_session import RoleResult, TaskRuntime, run_role
 from cockpit.tasks.run_tests import run_tests
 from cockpit.tasks.steps import next_step
-from cockpit.tasks.task_context import Desk, TaskOutcome, WorkSettings
+from cockpit.tasks.task_context import TaskContext, TaskOutcome
 from cockpit.tasks.test_protection import restore_tests
 from cockpit.tasks.verdict import parse_verdict
-from cockpit.tasks.worktree import chain_tree
-
-__all__ = ["Desk", "TaskOutcome", "WorkSettings", "do_task"]
+from cockpit.tasks.worktree import ensure_chain_worktree
 
 MOST_TROUBLE = 3
 """How often a step may fail for a reason outside the task before the task is blocked by it."""
 
 _BY = "engine"
-_FOR_GOOD = (WorktreeTrouble, CommandRefused, ProgramMissing, RunnerTrouble)
+_FOR_GOOD = (WorktreeError, CommandRefused, ProgramMissing, RunnerError)
 _STANDS = {
     "implement": ("in_progress", "implementing", "implement it, with tests"),
     "test": ("in_progress", "testing", "run the tests"),
@@ -63,20 +61,20 @@ _STANDS = {
 _FAILURE_OF = {"spec_review": "spec", "quality_review": "quality"}
 
 
-async def do_task(desk: Desk, task_id: str) -> TaskOutcome:
+async def run_task(desk: TaskContext, task_id: str) -> TaskOutcome:
     """Do the task, or go on with it where it was left; returns how it stands then.
 
     Cancelled, it stops within its step and is taken up there again. Raises ``NotFound`` for no such
     task, and the store's errors.
     """
     task_id = desk.store.read_now(lambda found: tasks.load(found, task_id)).task_id
-    before, paid = desk.store.read_now(lambda found: role_usage.spent(found, task_id))
-    stage = Stage(desk)
+    before, paid = desk.store.read_now(lambda found: role_usage.task_usage(found, task_id))
+    stage = TaskRuntime(desk)
     try:
         ended = await _Doing(desk, stage, task_id).through()
     finally:
         await stage.close()
-    tokens, cost = desk.store.read_now(lambda found: role_usage.spent(found, task_id))
+    tokens, cost = desk.store.read_now(lambda found: role_usage.task_usage(found, task_id))
     steps = desk.store.read_now(lambda found: task_runs.steps(found, task_id))
     played = [step.session_id for step in steps if step.session_id]
     share = desk.store.read_now(lambda found: role_usage.dropped_share(found, played))
@@ -101,9 +99,9 @@ class _Ended:
 
 
 class _Doing:
-    """One call of :func:`do_task`."""
+    """One call of :func:`run_task`."""
 
-    def __init__(self, desk: Desk, stage: Stage, task_id: str) -> None:
+    def __init__(self, desk: TaskContext, stage: TaskRuntime, task_id: str) -> None:
         self._desk = desk
         self._stage = stage
         self._task_id = task_id
@@ -115,7 +113,7 @@ class _Doing:
         """Step after step, to the end of the task or until it has to rest."""
         task = self._task()
         if task.status == "done":
-            return _Ended("done", *concluded_before(self._desk, task))
+            return _Ended("done", *finished_result(self._desk, task))
         if task.status == "archived":
             raise BacklogInvalid(
                 f"{task.task_id} is archived; `cockpit tasks reopen` brings it back."
@@ -133,7 +131,7 @@ class _Doing:
                 most_fixes=self._desk.work.max_test_retries,
             )
             if coming.step in ENDS:
-                concluded = await conclude(self._desk, self._task(), self._run, coming, steps)
+                concluded = await finish_task(self._desk, self._task(), self._run, coming, steps)
                 return _Ended(coming.step, *concluded, coming.reason)
             if self._desk.rests():
                 if steps:
@@ -142,14 +140,14 @@ class _Doing:
             try:
                 step = await self._desk.store.write(partial(self._enter, name=coming.step))
             except SetAside as error:
-                await self._desk.store.write(partial(put_down, task_id=self._task_id))
+                await self._desk.store.write(partial(keep_worktree, task_id=self._task_id))
                 return _Ended("interrupted", str(error), reason=error.code)
             try:
                 await self._take(step, steps)
             except Stale as error:
                 return _Ended("interrupted", str(error), reason="elsewhere")
             except (CockpitError, ModelError) as error:
-                if reason := lacking(error):
+                if reason := outage_reason(error):
                     return _Ended("interrupted", str(error), reason=reason)
                 if not await self._trouble(step, error):
                     return _Ended("interrupted", str(error), reason=error.code)
@@ -170,7 +168,7 @@ class _Doing:
     def _enter(self, tx: Tx, name: str) -> Step:
         """The step, begun or taken up, with the task and its work in progress standing at it."""
         if self._begun:
-            heed(tx, self._task_id)
+            raise_if_set_aside(tx, self._task_id)
         where: dict[str, Any] = {"chain_id": self._desk.chain_id, "ordinal": self._desk.ordinal}
         known = task_runs.steps(tx.connection, self._task_id)
         if known and known[-1].run == self._run and known[-1].open:
@@ -207,11 +205,11 @@ class _Doing:
 
     async def _tree(self) -> Worktree:
         if self._standing is None:
-            self._standing = await tree_of(self._desk, self._task_id)
+            self._standing = await prepare_worktree(self._desk, self._task_id)
         return self._standing
 
-    async def _play(self, step: Step, steps: list[Step], tree: Worktree) -> Played:
-        return await play(self._desk, self._stage, tree, self._task(), step, steps)
+    async def _play(self, step: Step, steps: list[Step], tree: Worktree) -> RoleResult:
+        return await run_role(self._desk, self._stage, tree, self._task(), step, steps)
 
     async def _implement(self, step: Step, steps: list[Step]) -> None:
         tree = await self._tree()
@@ -233,7 +231,7 @@ class _Doing:
         ran = await run_tests(
             runtime.engine.ground, desk.place.home, desk.work.test_command, desk.approve
         )
-        await put_back(Path(tree.path))
+        await discard_changes(Path(tree.path))
 
         def ended(tx: Tx) -> None:
             if ran.results:
@@ -291,14 +289,16 @@ class _Doing:
 
     async def _merge(self, step: Step) -> None:
         desk, task = self._desk, self._task()
-        chain = await chain_tree(desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id)
+        chain = await ensure_chain_worktree(
+            desk.store, desk.place, desk.chain_branch, chain_id=desk.chain_id
+        )
         tree = desk.store.read_now(lambda found: worktrees.load(found, self._task_id))
         files = await changed_files(desk.place.home, tree.base_commit, f"refs/heads/{tree.branch}")
         subject = f"Merge {task.task_id}: {' '.join(task.title.split())[:80]}"
         trailers = f"Cockpit-Task: {task.task_id}" + (
             f"\nCockpit-Chain: {desk.chain_id}" if desk.chain_id else ""
         )
-        merged = await merge(desk.place, chain, tree, f"{subject}\n\n{trailers}\n")
+        merged = await merge_task(desk.place, chain, tree, f"{subject}\n\n{trailers}\n")
 
         def ended(tx: Tx) -> None:
             if merged.conflicts:

@@ -47,7 +47,7 @@ class TestRun:
     results: Mapping[str, Any] | None = None
 
 
-def detect(root: Path, environment: Mapping[str, str]) -> tuple[str, ...] | None:
+def detect_test_command(root: Path, environment: Mapping[str, str]) -> tuple[str, ...] | None:
     """The command that runs the tests of the project at ``root``; None where nothing tells."""
     path = environment.get("PATH", "")
     if _uses_pytest(root):
@@ -78,7 +78,9 @@ async def run_tests(ground: ActGround, home: Path, command: str | None, policy: 
     ``ProgramMissing``.
     """
     ground = replace(ground, environment=_environment(ground, home))
-    argv = split_command(command) if command else detect(ground.root, ground.environment)
+    argv = (
+        split_command(command) if command else detect_test_command(ground.root, ground.environment)
+    )
     if argv is None:
         return TestRun("none", "No tests were run: nothing says how. Set [work] test_command.")
     if not ground.sandbox.works and policy != "all":

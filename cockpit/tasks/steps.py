@@ -19,7 +19,7 @@ REWORKS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class NextStep:
     """The step to take. ``reason`` says why, for a task that is blocked; ``handoff`` how it then
     stands: ``FAIL`` for work that is not good enough, ``BLOCKED`` for work that cannot go on."""
 
@@ -28,56 +28,56 @@ class Next:
     handoff: str = "BLOCKED"
 
 
-def next_step(steps: Sequence[Step], *, mends: bool, most_fixes: int) -> Next:
+def next_step(steps: Sequence[Step], *, mends: bool, most_fixes: int) -> NextStep:
     """What follows ``steps`` of one run; an open last one is taken up again.
 
     ``mends``: failing tests are given to a fixer, at most ``most_fixes`` times after each
     implementation.
     """
     if not steps:
-        return Next("implement")
+        return NextStep("implement")
     last = steps[-1]
     if last.open:
-        return Next(last.step)
+        return NextStep(last.step)
     told = str(last.detail.get("summary", ""))[:MOST_TOLD]
     match last.step, last.outcome:
         case "implement", "done":
-            return Next("test")
+            return NextStep("test")
         case "test", "passed" | "none":
-            return Next("spec_review")
+            return NextStep("spec_review")
         case "test", "failed":
             return _mend(steps, told, mends, most_fixes)
         case "fix", "done":
-            return Next("test")
+            return NextStep("test")
         case "spec_review", "PASS":
-            return Next("quality_review")
+            return NextStep("quality_review")
         case "quality_review", "PASS":
-            return Next("merge")
+            return NextStep("merge")
         case (("spec_review" | "quality_review"), "FAIL"):
             if sum(step.step == "implement" for step in steps) <= REWORKS:
-                return Next("implement")
+                return NextStep("implement")
             which = last.step.replace("_", " ")
-            return Next("blocked", f"The {which} failed again after rework: {told}", "FAIL")
+            return NextStep("blocked", f"The {which} failed again after rework: {told}", "FAIL")
         case "merge", "merged" | "nothing":
-            return Next("done", handoff="PASS")
+            return NextStep("done", handoff="PASS")
         case "fix", "blocked":
-            return Next("blocked", f"The fixer could not go on: {told}", "FAIL")
+            return NextStep("blocked", f"The fixer could not go on: {told}", "FAIL")
         case _:
-            return Next("blocked", told or f"{last.step} ended as {last.outcome}.")
+            return NextStep("blocked", told or f"{last.step} ended as {last.outcome}.")
 
 
-def _mend(steps: Sequence[Step], told: str, mends: bool, most_fixes: int) -> Next:
+def _mend(steps: Sequence[Step], told: str, mends: bool, most_fixes: int) -> NextStep:
     done = 0
     for step in reversed(steps):
         if step.step == "implement":
             break
         done += step.step == "fix"
     if not mends:
-        return Next("blocked", f"The tests fail: {told}", "FAIL")
+        return NextStep("blocked", f"The tests fail: {told}", "FAIL")
     if done >= most_fixes:
         tries = f"{done} {'try' if done == 1 else 'tries'} of the fixer"
-        return Next("blocked", f"The tests still fail after {tries}: {told}", "FAIL")
-    return Next("fix")
+        return NextStep("blocked", f"The tests still fail after {tries}: {told}", "FAIL")
+    return NextStep("fix")
 
 
 def summary_of(steps: Sequence[Step], title: str) -> str:

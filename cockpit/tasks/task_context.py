@@ -12,14 +12,14 @@ from cockpit.core.project_paths import Place
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 
-__all__ = ["EMBEDDED", "Desk", "TaskOutcome", "WorkSettings"]
+__all__ = ["EMBEDDED", "TaskContext", "TaskOutcome", "WorkSettings"]
 
 EMBEDDED = "embedded"
 """The runner that is cockpit's own engine."""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class TaskContext:
     """One chain session's place of work. ``place`` is the person's checkout; ``chain_branch`` what
     tasks begin from and are merged into; ``approve`` the approval policy of the roles' sessions;
     ``runner`` who runs them (None: :data:`EMBEDDED`).
@@ -50,7 +50,7 @@ class Desk:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """How a task stands after :func:`~cockpit.tasks.run_task.do_task`.
+    """How a task stands after :func:`~cockpit.tasks.run_task.run_task`.
 
     ``status`` is ``done``, ``blocked`` or ``interrupted`` (it is taken up again where it stands);
     ``summary`` is its handoff's. ``tokens`` and ``cost_usd`` were spent in this call;

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cockpit.act.protected_tests import is_test
-from cockpit.tasks.git import changed_files, look_anew, put_files_back, uncommitted
+from cockpit.tasks.git import changed_files, reset_index_flags, restore_files, uncommitted_files
 
 MOST_NAMED = 12
 """The files that a fixer is given."""
@@ -38,13 +38,13 @@ async def restore_tests(root: Path, before: str) -> tuple[str, ...]:
 
     A call that names a test was refused already; this finds what a command did.
     """
-    await look_anew(root)
+    await reset_index_flags(root)
     restored: set[str] = set()
     while True:
-        touched = {*await changed_files(root, before), *await uncommitted(root)} - restored
+        touched = {*await changed_files(root, before), *await uncommitted_files(root)} - restored
         protected = sorted(path for path in touched if is_test(path))
         if not protected:
             return tuple(sorted(restored))
-        await put_files_back(root, before, protected)
+        await restore_files(root, before, protected)
         # Again: what a changed .gitignore hid shows now.
         restored.update(protected)

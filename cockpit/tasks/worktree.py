@@ -21,14 +21,14 @@ from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
 from cockpit.tasks.git import (
-    WorktreeTrouble,
+    WorktreeError,
     commit_of,
-    folder,
     git,
     is_ancestor,
-    one_at_a_time,
-    tried,
-    uncommitted,
+    try_git,
+    uncommitted_files,
+    worktree_lock,
+    worktrees_folder,
 )
 
 PREFIX = "cockpit/"
@@ -37,14 +37,14 @@ _MOST_NAMES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
-    """What :func:`clean` did: names removed, and those kept with the reason."""
+class CleanupResult:
+    """What :func:`clean_worktrees` did: names removed, and those kept with the reason."""
 
     removed: tuple[str, ...]
     kept: tuple[tuple[str, str], ...]
 
 
-async def task_tree(
+async def ensure_task_worktree(
     store: Store, place: Place, task_id: str, *, chain_id: str, chain_branch: str, tip: str = ""
 ) -> Worktree:
     """The task's own tree: the one that it has, or a new one from the tip of ``chain_branch``.
@@ -53,16 +53,16 @@ async def task_tree(
 
     Raises :class:`WorktreeTrouble`.
     """
-    async with one_at_a_time(place):
+    async with worktree_lock(place):
         known = store.read_now(lambda found: worktrees.find(found, task_id))
         if known is not None and known.status in ("active", "conflict", "kept"):
             await _stand(place, known, tip)
             return await store.write(lambda tx: worktrees.enter(tx, task_id, "active"))
         base = await commit_of(place.home, f"refs/heads/{chain_branch}")
         if base is None:
-            raise WorktreeTrouble(f"There is no branch {chain_branch} to begin {task_id} from.")
+            raise WorktreeError(f"There is no branch {chain_branch} to begin {task_id} from.")
         branch = await _free(place, f"{PREFIX}{task_id}")
-        path = str(folder(place) / task_id)
+        path = str(worktrees_folder(place) / task_id)
         made = await store.write(
             lambda tx: worktrees.put(
                 tx,
@@ -78,7 +78,9 @@ async def task_tree(
         return made
 
 
-async def chain_tree(store: Store, place: Place, branch: str, *, chain_id: str = "") -> Worktree:
+async def ensure_chain_worktree(
+    store: Store, place: Place, branch: str, *, chain_id: str = ""
+) -> Worktree:
     """The tree in which ``branch`` is checked out and tasks are merged.
 
     The branch begins at the commit that the person's checkout stands on; their uncommitted work is
@@ -86,21 +88,21 @@ async def chain_tree(store: Store, place: Place, branch: str, *, chain_id: str =
     from where the person's branch now is, if that holds all of it. Raises :class:`WorktreeTrouble`.
     """
     name = branch.removeprefix(PREFIX).replace("/", "-")
-    async with one_at_a_time(place):
+    async with worktree_lock(place):
         known = store.read_now(lambda found: worktrees.find(found, name))
         if known is not None and known.status == "active":
             await _stand(place, known)
             await _follow(place, known, chain_id)
             return known
-        base = await commit_of(place.home, f"refs/heads/{branch}") or await head_of(place)
-        unseen = len(await uncommitted(place.root))
+        base = await commit_of(place.home, f"refs/heads/{branch}") or await head_commit(place)
+        unseen = len(await uncommitted_files(place.root))
         made = await store.write(
             lambda tx: worktrees.put(
                 tx,
                 name,
                 task_id=None,
                 chain_id=chain_id,
-                path=str(folder(place) / name),
+                path=str(worktrees_folder(place) / name),
                 branch=branch,
                 base_commit=base,
                 unseen=unseen,
@@ -118,35 +120,35 @@ async def _follow(place: Place, tree: Worktree, chain_id: str) -> None:
     """
     if chain_id:
         return
-    head = await head_of(place)
+    head = await head_commit(place)
     if await is_ancestor(place.home, f"refs/heads/{tree.branch}", head):
-        await tried(Path(tree.path), "merge", "--ff-only", "--quiet", head)
+        await try_git(Path(tree.path), "merge", "--ff-only", "--quiet", head)
 
 
-async def head_of(place: Place) -> str:
+async def head_commit(place: Place) -> str:
     """The commit that the person's checkout stands on, on a branch or off any.
 
     Raises :class:`WorktreeTrouble` without git or without a commit.
     """
     if not place.git:
-        raise WorktreeTrouble(
+        raise WorktreeError(
             f"{place.root} is no git repository: tasks are done on branches of one. Make it one with "
             "`git init`, and commit what there is."
         )
     found = await commit_of(place.root, "HEAD")
     if found is None:
-        raise WorktreeTrouble(
+        raise WorktreeError(
             "This repository has no commit yet, and tasks begin from one; make the first one."
         )
     return found
 
 
-async def untaken(store: Store, place: Place) -> tuple[str, ...]:
+async def unmerged_branches(store: Store, place: Place) -> tuple[str, ...]:
     """The branches that tasks were merged into and whose work is not in the person's branch.
 
-    Raises :class:`WorktreeTrouble` as :func:`head_of`.
+    Raises :class:`WorktreeTrouble` as :func:`head_commit`.
     """
-    await head_of(place)
+    await head_commit(place)
     left = await git(
         place.root,
         "for-each-ref",
@@ -163,14 +165,14 @@ async def untaken(store: Store, place: Place) -> tuple[str, ...]:
     )
 
 
-async def take_down(store: Store, place: Place, name: str) -> None:
+async def remove_worktree(store: Store, place: Place, name: str) -> None:
     """Remove the tree of ``name`` from the disk; its branch stays. Doing it twice is doing it once."""
     known = store.read_now(lambda found: worktrees.load(found, name))
-    async with one_at_a_time(place):
+    async with worktree_lock(place):
         await _remove_tree(place, Path(known.path))
 
 
-async def clean(store: Store, place: Place, *, everything: bool = False) -> Cleaned:
+async def clean_worktrees(store: Store, place: Place, *, everything: bool = False) -> CleanupResult:
     """Remove trees and branches whose work is merged, and what is left of removed ones.
 
     ``everything`` removes the trees of blocked tasks and of chains as well, even with uncommitted
@@ -178,7 +180,7 @@ async def clean(store: Store, place: Place, *, everything: bool = False) -> Clea
     chain that runs keep their trees.
     """
     removed, kept = [], []
-    async with one_at_a_time(place):
+    async with worktree_lock(place):
         for tree in store.read_now(lambda found: worktrees.listed(found)):
             why = "" if everything else await _why_kept(place, tree)
             if tree.status == "active" and tree.task_id is not None:
@@ -190,10 +192,10 @@ async def clean(store: Store, place: Place, *, everything: bool = False) -> Clea
                 continue
             await _remove_tree(place, Path(tree.path))
             if await _merged_somewhere(place, tree):
-                await tried(place.home, "branch", "--quiet", "-D", tree.branch)
+                await try_git(place.home, "branch", "--quiet", "-D", tree.branch)
             await store.write(lambda tx, name=tree.name: worktrees.enter(tx, name, "removed"))  # type: ignore[misc]  # a default keeps the loop's value
             removed.append(tree.name)
-    return Cleaned(tuple(removed), tuple(kept))
+    return CleanupResult(tuple(removed), tuple(kept))
 
 
 def _runs(tree: Worktree, connection: sqlite3.Connection) -> bool:
@@ -208,12 +210,12 @@ async def _why_kept(place: Place, tree: Worktree) -> str:
     """Why this tree is not removed without force; '' when nothing would be lost."""
     path = Path(tree.path)
     if (path / ".git").exists():
-        dirty = await uncommitted(path)
+        dirty = await uncommitted_files(path)
         if dirty:
             return f"it has uncommitted work ({plural(len(dirty), 'file')}: {', '.join(dirty[:3])})"
     tip = await commit_of(place.home, f"refs/heads/{tree.branch}")
     if tree.task_id is None:
-        if tip is None or await is_ancestor(place.home, tip, await head_of(place)):
+        if tip is None or await is_ancestor(place.home, tip, await head_commit(place)):
             return ""
         return (
             f"{tree.branch} is not merged into your branch; take it with `git merge {tree.branch}`"
@@ -226,7 +228,7 @@ async def _why_kept(place: Place, tree: Worktree) -> str:
 async def _merged_somewhere(place: Place, tree: Worktree) -> bool:
     """Whether no commit is lost with the tree's branch."""
     named = f"refs/heads/{tree.branch}"
-    listed = await tried(
+    listed = await try_git(
         place.home, "for-each-ref", "--format=%(refname)", "--contains", named, "refs/heads"
     )
     others = [name for name in listed.text.split() if name != named]
@@ -240,7 +242,7 @@ async def _stand(place: Place, tree: Worktree, tip: str = "") -> None:
         return
     elsewhere = await _checked_out(place, tree.branch)
     if elsewhere is not None and not _same(elsewhere, path):
-        raise WorktreeTrouble(
+        raise WorktreeError(
             f"The branch {tree.branch} of {tree.name} is checked out in {elsewhere}. Switch that "
             f"checkout to another branch (`git switch -`), then go on."
         )
@@ -248,7 +250,7 @@ async def _stand(place: Place, tree: Worktree, tip: str = "") -> None:
     exists = await commit_of(place.home, f"refs/heads/{tree.branch}") is not None
     new = [] if exists else ["--no-track", "-b", tree.branch]
     if tip and not exists and await commit_of(place.home, tip) is None:
-        raise WorktreeTrouble(
+        raise WorktreeError(
             f"The branch {tree.branch} of {tree.name} was deleted, and its last commit {tip[:10]} with "
             f"it. `git branch {tree.branch} COMMIT` brings it back; then unblock the task."
         )
@@ -260,7 +262,7 @@ async def _stand(place: Place, tree: Worktree, tip: str = "") -> None:
 async def _stands(path: Path, branch: str) -> bool:
     if not (path / ".git").is_file():
         return False
-    ended = await tried(path, "rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
+    ended = await try_git(path, "rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
     if not ended.ok:
         return False
     top, _, head = ended.text.rstrip("\n").rpartition("\n")
@@ -285,9 +287,11 @@ async def _checked_out(place: Place, branch: str) -> Path | None:
 async def _free(place: Place, branch: str) -> str:
     """``branch``, or the first of its names with a number behind it that nobody has."""
     for name in (branch, *(f"{branch}-{number}" for number in range(2, _MOST_NAMES))):
-        if (await tried(place.home, "show-ref", "--verify", "--quiet", f"refs/heads/{name}")).code:
+        if (
+            await try_git(place.home, "show-ref", "--verify", "--quiet", f"refs/heads/{name}")
+        ).code:
             return name
-    raise WorktreeTrouble(
+    raise WorktreeError(
         f"All names from {branch} on are taken; remove old ones: `cockpit worktrees clean`."
     )
 
@@ -307,11 +311,11 @@ def _move_aside(path: Path) -> None:
 
 
 async def _remove_tree(place: Place, path: Path) -> None:
-    if path.parent != folder(place):
-        raise WorktreeTrouble(f"{path} is no place for a tree of cockpit's; it was left alone.")
-    await tried(place.home, "worktree", "remove", "--force", str(path))
+    if path.parent != worktrees_folder(place):
+        raise WorktreeError(f"{path} is no place for a tree of cockpit's; it was left alone.")
+    await try_git(place.home, "worktree", "remove", "--force", str(path))
     if await asyncio.to_thread(_rubbed_out, path):
-        await tried(place.home, "worktree", "remove", "--force", str(path))
+        await try_git(place.home, "worktree", "remove", "--force", str(path))
 
 
 def _rubbed_out(path: Path) -> bool:

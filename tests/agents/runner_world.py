@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cockpit.agents.run_agent import RunnerOutcome, run_outside
+from cockpit.agents.run_agent import RunnerOutcome, run_agent
 from cockpit.core.project_paths import Place
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.context import profiles
@@ -124,7 +124,7 @@ class Runs:
             **given,
         }
         session = session_id or self.session()
-        return await run_outside(self.store, self.place, runner, session_id=session, **fields)
+        return await run_agent(self.store, self.place, runner, session_id=session, **fields)
 
     def rows(self, prefix: str = "") -> list[journal.Row]:
         found = self.store.read_now(lambda seen: journal.rows(seen, limit=100_000))

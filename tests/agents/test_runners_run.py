@@ -26,7 +26,7 @@ from agents.runner_world import (
 
 from cockpit.access import capability_tokens
 from cockpit.access.run_program import ProgramMissing
-from cockpit.agents.agent_command import RunnerTrouble
+from cockpit.agents.agent_command import RunnerError
 from cockpit.core.errors import Stale
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.backlog import wip
@@ -141,7 +141,7 @@ async def test_the_prompt_comes_on_standard_input_or_where_the_command_asks(runs
 
 
 async def test_a_prompt_too_long_for_an_argument_is_refused_in_words(runs: Runs) -> None:
-    with pytest.raises(RunnerTrouble, match="standard input"):
+    with pytest.raises(RunnerError, match="standard input"):
         await runs.run(runs.runner(words=("{prompt}",)), prompt="x" * 200_000)
     assert runs.last().status == "failed"
     outcome = await runs.run(runs.runner({"raw": "ok\n"}), prompt="x" * 2_000_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.agents.agent_command import PLACEHOLDERS, asked
+from cockpit.agents.agent_command import PLACEHOLDERS, placeholders_in
 from cockpit.commands.chains.work_one_task import know_runner
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.setup.doctor_checks import every_check
@@ -112,6 +112,6 @@ def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:
     env = written(tmp_path, "".join(blocks))
     runners = load_settings(None, env=env).runtime.runners
     assert set(runners) == {"claude", "codex", "mine"}
-    assert asked(runners["claude"]) == {"mcp_config", "hooks"}
-    assert asked(runners["mine"]) == {"task", "prompt_file"}
+    assert placeholders_in(runners["claude"]) == {"mcp_config", "hooks"}
+    assert placeholders_in(runners["mine"]) == {"task", "prompt_file"}
     assert all(f"`{{{name}}}`" in page for name in PLACEHOLDERS)

@@ -11,22 +11,22 @@ from agents.runner_world import Runs, assistant, init, result, text, tool, tool_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.agents.bounded_lines import Lines
+from cockpit.agents.bounded_lines import LineReader
 from cockpit.agents.claude_stream import ClaudeStream
 from cockpit.agents.codex_stream import CodexStream
 from cockpit.agents.final_status import read_status
 from cockpit.agents.stream_events import (
-    Began,
+    AgentMessage,
+    AgentStarted,
     Finish,
-    Fragment,
-    Odd,
-    Said,
-    Spent,
-    ToolBegan,
+    TextPiece,
+    TokenUsage,
     ToolEnded,
-    Using,
+    ToolStarted,
+    UnreadableLine,
+    UsageUpdate,
 )
-from cockpit.agents.stream_formats import AnyStream, TextStream, stream_of
+from cockpit.agents.stream_formats import DetectedStream, TextStream, open_stream
 from cockpit.app.projection.fold import State
 
 
@@ -37,7 +37,7 @@ def line(body: Any) -> str:
 def test_claude_codes_lines() -> None:
     stream = ClaudeStream()
     began = {"type": "system", "subtype": "init", "session_id": "s", "model": "m"}
-    assert stream.take(line(began)) == [Began("s", "m")]
+    assert stream.take(line(began)) == [AgentStarted("s", "m")]
     assert stream.take(line({"type": "system", "subtype": "status"})) == []
     usage = {"input_tokens": 3, "cache_creation_input_tokens": 4, "cache_read_input_tokens": 5}
     message = {
@@ -50,13 +50,13 @@ def test_claude_codes_lines() -> None:
         "usage": {**usage, "output_tokens": 6},
     }
     assert stream.take(line({"type": "assistant", "message": message})) == [
-        Said("hello"),
-        ToolBegan("t1", "Bash", {"command": "ls"}),
-        Using(Spent(12, 6, 5)),
+        AgentMessage("hello"),
+        ToolStarted("t1", "Bash", {"command": "ls"}),
+        UsageUpdate(TokenUsage(12, 6, 5)),
     ]
     # The same message again is no second one.
     again = stream.take(line({"type": "assistant", "message": {**message, "content": []}}))
-    assert again == [Using(Spent(12, 6, 5))]
+    assert again == [UsageUpdate(TokenUsage(12, 6, 5))]
     failed = {"type": "tool_result", "tool_use_id": "t1", "is_error": True}
     content = [{"type": "text", "text": "Exit code 2\nno"}, {"type": "image"}]
     told = stream.take(
@@ -77,7 +77,7 @@ def test_claude_codes_lines() -> None:
         },
     }
     assert stream.take(line(ended)) == []
-    assert stream.close(0) == Finish(True, "done", Spent(35, 3, 5, 0.5))
+    assert stream.close(0) == Finish(True, "done", TokenUsage(35, 3, 5, 0.5))
 
 
 def test_what_a_helper_of_claude_codes_says_is_not_its_own_word() -> None:
@@ -85,33 +85,33 @@ def test_what_a_helper_of_claude_codes_says_is_not_its_own_word() -> None:
     block = {"type": "text", "text": "to my parent"}
     call = {"type": "tool_use", "id": "t", "name": "Read", "input": {}}
     body = {"type": "assistant", "parent_tool_use_id": "p", "message": {"content": [block, call]}}
-    assert stream.take(line(body)) == [ToolBegan("t", "Read", {})]
+    assert stream.take(line(body)) == [ToolStarted("t", "Read", {})]
 
 
 def test_codexs_lines() -> None:
     stream = CodexStream()
-    assert stream.take('{"type":"thread.started","thread_id":"t-1"}') == [Began("t-1")]
+    assert stream.take('{"type":"thread.started","thread_id":"t-1"}') == [AgentStarted("t-1")]
 
     def item(event: str, **fields: Any) -> list[Any]:
         return stream.take(line({"type": f"item.{event}", "item": {"id": "i1", **fields}}))
 
     assert item("completed", type="reasoning", text="hm") == []
     command = {"type": "command_execution", "command": "ls"}
-    assert item("started", **command) == [ToolBegan("i1", "shell", {"command": "ls"})]
+    assert item("started", **command) == [ToolStarted("i1", "shell", {"command": "ls"})]
     assert item("completed", **command, aggregated_output="no", exit_code=2, status="failed") == [
         ToolEnded("i1", "no", True, 2)
     ]
     called = {"id": "i2", "type": "mcp_tool_call", "server": "ohno", "tool": "get_task"}
     assert item("completed", **called, arguments={"task_id": "T-1"}, status="completed") == [
-        ToolBegan("i2", "ohno.get_task", {"task_id": "T-1"}),
+        ToolStarted("i2", "ohno.get_task", {"task_id": "T-1"}),
         ToolEnded("i2", "", False),
     ]
-    assert item("completed", type="error", message="careful") == [Odd("careful")]
-    assert item("completed", type="agent_message", text="bye") == [Said("bye")]
+    assert item("completed", type="error", message="careful") == [UnreadableLine("careful")]
+    assert item("completed", type="agent_message", text="bye") == [AgentMessage("bye")]
     assert stream.close(0) is None
     usage = {"input_tokens": 7, "cached_input_tokens": 3, "output_tokens": 2}
     assert stream.take(line({"type": "turn.completed", "usage": usage})) == []
-    assert stream.close(0) == Finish(True, "bye", Spent(7, 2, 3))
+    assert stream.close(0) == Finish(True, "bye", TokenUsage(7, 2, 3))
 
 
 def test_a_codex_that_told_only_of_trouble_says_so() -> None:
@@ -123,28 +123,28 @@ def test_a_codex_that_told_only_of_trouble_says_so() -> None:
 @pytest.mark.parametrize(
     ("first", "kind"),
     [
-        ('{"type":"system","subtype":"init"}', Began),
-        ('{"type":"thread.started","thread_id":"x"}', Began),
-        ("hello", Fragment),
+        ('{"type":"system","subtype":"init"}', AgentStarted),
+        ('{"type":"thread.started","thread_id":"x"}', AgentStarted),
+        ("hello", TextPiece),
     ],
 )
 def test_a_format_is_found_out(first: str, kind: type[object]) -> None:
-    stream = AnyStream()
+    stream = DetectedStream()
     told = [one for words in ["", first] for one in stream.take(words)]
     finish = stream.close(0)
-    assert (finish is not None) == (kind is Fragment)
-    assert [type(one) for one in told] == ([] if kind is Fragment else [kind])
+    assert (finish is not None) == (kind is TextPiece)
+    assert [type(one) for one in told] == ([] if kind is TextPiece else [kind])
 
 
 def test_greetings_before_a_stream_are_noted() -> None:
-    stream = AnyStream()
+    stream = DetectedStream()
     assert stream.take("Update available!") == []
     told = stream.take('{"type":"system","subtype":"init","session_id":"s"}')
-    assert told == [Odd("no JSON object: 'Update available!'"), Began("s")]
+    assert told == [UnreadableLine("no JSON object: 'Update available!'"), AgentStarted("s")]
 
 
 def test_text_that_is_no_stream_is_text_from_the_beginning() -> None:
-    stream = AnyStream()
+    stream = DetectedStream()
     told = [one for number in range(30) for one in stream.take(f"line {number}")]
     assert len(told) == 30
     assert stream.close(1) is None
@@ -191,7 +191,7 @@ def test_no_shape_of_a_line_breaks_a_stream(body: dict[str, Any], kind: str, ite
     if isinstance(inner, dict):
         changed["item"] = {**inner, "type": item}
     for name in ("claude", "codex", "text", "auto"):
-        stream = stream_of(name)
+        stream = open_stream(name)
         stream.take(json.dumps(changed))
         stream.take(json.dumps(body))
         stream.close(0)
@@ -200,7 +200,7 @@ def test_no_shape_of_a_line_breaks_a_stream(body: dict[str, Any], kind: str, ite
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(1, 20), max_size=20))
 def test_lines_are_the_same_however_they_come(data: bytes, sizes: list[int]) -> None:
-    cutter, found, rest = Lines(), [], data
+    cutter, found, rest = LineReader(), [], data
     for size in itertools.chain(sizes, [len(data) + 1]):
         found += cutter.feed(rest[:size])
         rest = rest[size:]
@@ -212,12 +212,12 @@ def test_lines_are_the_same_however_they_come(data: bytes, sizes: list[int]) -> 
 
 
 def test_a_line_that_is_too_long_is_passed_over_and_the_next_one_read() -> None:
-    cutter = Lines(longest=10)
+    cutter = LineReader(longest=10)
     assert cutter.feed(b"short\n" + b"x" * 25) == ["short"]
     assert cutter.feed(b"x" * 25) == []
     assert cutter.feed(b"tail\nnext\n" + b"y" * 10) == [None, "next"]
     assert cutter.end() == ["y" * 10]
-    assert Lines(longest=3).feed(b"abcd\nabc\n") == [None, "abc"]
+    assert LineReader(longest=3).feed(b"abcd\nabc\n") == [None, "abc"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tasks.taskrun_world import AT_ONCE, BRANCH, SOURCE, World, git
 
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.store.sessions import sessions
-from cockpit.tasks.run_task import TaskOutcome
+from cockpit.tasks.task_context import TaskOutcome
 
 MEND: list[Step] = [
     init(),

@@ -15,7 +15,7 @@ from cockpit.app.dialogs.peek_session import Peek
 from cockpit.app.dialogs.question import PickOne
 from cockpit.app.screens.task_screen import TaskScreen
 from cockpit.backlog import service
-from cockpit.chains import chain_rules as chain_work
+from cockpit.chains import chain_lifecycle as chain_work
 from cockpit.core.clock import RandomIds, SystemClock
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains

@@ -7,21 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cockpit.backlog import form_text
-from cockpit.backlog.form_text import Field
+from cockpit.backlog.form_text import FormField
 from cockpit.backlog.validation import BacklogInvalid
 from widgets.text.clean import clean
 
 FIELDS = (
-    Field("title", "Title", "in a line"),
-    Field("type", "Type", choices=("bug", "chore")),
-    Field("description", "Description", long=True),
-    Field("criteria", "Done when", long=True),
+    FormField("title", "Title", "in a line"),
+    FormField("type", "Type", choices=("bug", "chore")),
+    FormField("description", "Description", long=True),
+    FormField("criteria", "Done when", long=True),
 )
 VALUES = {"title": 'a "b" \\ c', "type": "bug", "description": "# x\n\n- y", "criteria": "z"}
 
 
 def test_it_reads_well():
-    assert form_text.written(FIELDS, VALUES) == (
+    assert form_text.write_form(FIELDS, VALUES) == (
         "+++\n"
         'title = "a \\"b\\" \\\\ c"  # in a line\n'
         'type = "bug"  # bug, chore\n'
@@ -41,16 +41,16 @@ def test_what_is_written_reads_back(values):
     for name in ("description", "criteria"):
         values[name] = clean(values[name])
     shown = values | {name: values[name].strip("\n") for name in ("description", "criteria")}
-    text = form_text.written(FIELDS, values)
-    assert form_text.read(FIELDS, text) == shown
-    assert form_text.read(FIELDS, text.replace("\n", "\r\n")) == shown
+    text = form_text.write_form(FIELDS, values)
+    assert form_text.read_form(FIELDS, text) == shown
+    assert form_text.read_form(FIELDS, text.replace("\n", "\r\n")) == shown
 
 
 def test_numbers_and_lists_may_be_written_as_toml():
-    fields = (Field("hours", "Hours"), Field("ids", "Ids"))
+    fields = (FormField("hours", "Hours"), FormField("ids", "Ids"))
     text = '+++\nhours = 2.5\nids = ["T-1", "T-2"]\n+++\n'
-    assert form_text.read(fields, text) == {"hours": "2.5", "ids": "T-1, T-2"}
-    assert form_text.read(fields, "+++\n+++\n") == {"hours": "", "ids": ""}
+    assert form_text.read_form(fields, text) == {"hours": "2.5", "ids": "T-1, T-2"}
+    assert form_text.read_form(fields, "+++\n+++\n") == {"hours": "", "ids": ""}
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_numbers_and_lists_may_be_written_as_toml():
 )
 def test_what_cannot_be_read_is_said(text, word):
     with pytest.raises(BacklogInvalid, match=word):
-        form_text.read(FIELDS, text)
+        form_text.read_form(FIELDS, text)

@@ -9,7 +9,7 @@ import pytest
 from work_world import Backlog
 
 from cockpit.backlog import service
-from cockpit.backlog.completion import Boundaries, following
+from cockpit.backlog.completion import Boundaries, status_from_parts
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.store.backlog import dependencies, handoffs, task_activity, tasks
@@ -135,7 +135,7 @@ def test_an_epic_without_stories_is_done_when_somebody_says_so(work: Backlog) ->
     ],
 )
 def test_what_follows_from_the_parts(status: str, parts: dict[str, int], then: str) -> None:
-    assert following(status, parts.items()) == then
+    assert status_from_parts(status, parts.items()) == then
 
 
 def test_the_handoffs_of_a_story_decay_with_its_last_task_and_after_the_report(

@@ -12,7 +12,7 @@ import pytest
 from work_world import Backlog, opened, tables_of_the_queue, worked_out_anew
 
 from cockpit.backlog import service
-from cockpit.backlog.import_export import exported, imported, read_lines
+from cockpit.backlog.import_export import export_backlog, import_backlog, read_lines
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import wip
 
@@ -26,12 +26,12 @@ def elsewhere(tmp_path: Path) -> Iterator[Backlog]:
 
 
 def lines_of(work: Backlog) -> list[dict[str, Any]]:
-    return list(work.read(lambda connection: list(exported(connection))))
+    return list(work.read(lambda connection: list(export_backlog(connection))))
 
 
 def take(work: Backlog, lines: list[dict[str, Any]]) -> tuple[int, int, int]:
     text = [json.dumps(line) for line in lines]
-    done = work.do(imported, read_lines(text))
+    done = work.do(import_backlog, read_lines(text))
     return done.created, done.changed, done.unchanged
 
 
@@ -128,7 +128,9 @@ def test_one_line_that_cannot_be_taken_and_nothing_was(
     work: Backlog, line: str, words: str
 ) -> None:
     with pytest.raises(CockpitError, match=re.escape(words)):
-        work.do(imported, read_lines(['{"kind": "task", "title": "Fine", "id": "T-1"}', line]))
+        work.do(
+            import_backlog, read_lines(['{"kind": "task", "title": "Fine", "id": "T-1"}', line])
+        )
     assert lines_of(work) == []
 
 

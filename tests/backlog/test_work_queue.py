@@ -8,7 +8,7 @@ import pytest
 from work_world import Backlog, tables_of_the_queue
 
 from cockpit.backlog import service
-from cockpit.backlog.explain_queue import explained
+from cockpit.backlog.explain_queue import explain_rows
 from cockpit.store.backlog import handoffs, wip, work_queue
 from cockpit.store.db.transaction import Tx
 
@@ -173,7 +173,7 @@ def test_why_says_what_a_place_is_made_of(work: Backlog) -> None:
 
     def read(connection: object) -> list[str]:
         rows = work_queue.why(connection)  # type: ignore[arg-type]
-        return [one["why"] for one in explained(connection, rows)]  # type: ignore[arg-type]
+        return [one["why"] for one in explain_rows(connection, rows)]  # type: ignore[arg-type]
 
     assert work.read(read) == [
         "priority P1; unblocks 1; number 1; can begin now",

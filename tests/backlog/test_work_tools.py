@@ -13,8 +13,8 @@ from work_world import Backlog
 
 from cockpit.access.principals import PERSON, Caller, agent
 from cockpit.access.token_scopes import WORK_READ, NotAllowed
-from cockpit.backlog.response_modes import ANSWER_TOKENS, fitted, page, within
-from cockpit.backlog.tools.tool_table import WORK_TOOLS, named, of_tier
+from cockpit.backlog.response_modes import ANSWER_TOKENS, fits, page, shorten_to_fit
+from cockpit.backlog.tools.tool_table import WORK_TOOLS, find_work_tool, tools_of_tier
 from cockpit.core.errors import CockpitError
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.backlog import handoffs, wip
@@ -64,7 +64,7 @@ SEEDS = {
 def call(
     work: Backlog, name: str, *, caller: Caller = PERSON, cap: int = ANSWER_TOKENS, **arguments: Any
 ) -> Any:
-    tool = named(name)
+    tool = find_work_tool(name)
     args = tool.parameters(**arguments)
     where = work.store.write_now if tool.writes else work.store.read_now
     return where(lambda seat: tool.run(seat, caller, args, cap_tokens=cap))  # type: ignore[operator]
@@ -85,7 +85,7 @@ def test_every_tool_of_the_seeds_is_there_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_the_parameters_are_the_seeds(name: str) -> None:
-    fields = {field.name: field for field in dataclasses.fields(named(name).parameters)}
+    fields = {field.name: field for field in dataclasses.fields(find_work_tool(name).parameters)}
     for word in SEEDS[name].split():
         field = fields[word.removesuffix("?")]
         needed = field.default is field.default_factory is dataclasses.MISSING
@@ -96,10 +96,10 @@ def test_the_parameters_are_the_seeds(name: str) -> None:
 
 
 def test_the_core_is_a_dozen_with_room_for_the_loops_own() -> None:
-    core = {tool.name for tool in of_tier("core")}
+    core = {tool.name for tool in tools_of_tier("core")}
     assert len(core) <= 11
-    assert core < {tool.name for tool in of_tier("standard")}
-    assert set(of_tier("all")) == set(WORK_TOOLS)
+    assert core < {tool.name for tool in tools_of_tier("standard")}
+    assert set(tools_of_tier("all")) == set(WORK_TOOLS)
 
 
 def test_who_may_not_write_does_not(work: Backlog) -> None:
@@ -217,9 +217,9 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=10), JSON, max_size=6))
 def test_what_fits_is_not_touched(body: dict[str, Any]) -> None:
-    answer = fitted(body, 5000)
-    assert (answer == body) == within(body, 5000)
-    assert within(answer, 5000)
+    answer = shorten_to_fit(body, 5000)
+    assert (answer == body) == fits(body, 5000)
+    assert fits(answer, 5000)
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), st.text(max_size=300)), max_size=30))

@@ -11,8 +11,8 @@ from chains.chain_kill import check, play
 from tasks.taskrun_world import World
 
 from cockpit.backlog import service
-from cockpit.chains.chain_rules import Order, begin
-from cockpit.chains.supervisor import Watch, watch_over
+from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
+from cockpit.chains.supervisor import Supervision, supervise
 from cockpit.core.errors import StoreUnwritable
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
@@ -29,7 +29,7 @@ async def test_a_chain_ends_when_its_report_is_written_and_not_before(tmp_path: 
     world = World.made(tmp_path)
     task_id = world.task()
     world.store.write_now(lambda tx: service.set_status(tx, task_id, "done", by="person"))
-    made = await begin(world.store, world.place, Order("all", headless=True))
+    made = await create_chain(world.store, world.place, ChainOptions("all", headless=True))
     seen: list[tuple[str, str]] = []
 
     def stored() -> Chain:
@@ -44,10 +44,12 @@ async def test_a_chain_ends_when_its_report_is_written_and_not_before(tmp_path: 
         raise StoreUnwritable("The disk is full.")
 
     with pytest.raises(asyncio.CancelledError):
-        await watch_over(Watch(world.store, world.place, os.environ, before_end=dies), "ch-1")
+        await supervise(Supervision(world.store, world.place, os.environ, before_end=dies), "ch-1")
     assert stored().status == "running"
     with pytest.raises(StoreUnwritable, match="disk is full"):
-        await watch_over(Watch(world.store, world.place, os.environ, before_end=is_full), "ch-1")
+        await supervise(
+            Supervision(world.store, world.place, os.environ, before_end=is_full), "ch-1"
+        )
     assert stored().status == "completed"
     assert seen == [("completed", "running")] * 2
     world.store.close()

@@ -14,8 +14,8 @@ import pytest
 from tasks.taskrun_world import World
 
 from cockpit.backlog import service
-from cockpit.chains.chain_rules import MOST_CRASHES, Spent, judged
-from cockpit.chains.supervisor import bury
+from cockpit.chains.chain_lifecycle import MOST_CRASHES, ChainUsage, decide_from
+from cockpit.chains.supervisor import mark_dead_workers
 from cockpit.core.clock import FixedClock, RandomIds, stamp
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.store.chains import chains, session_metrics, task_leases, workers
@@ -24,7 +24,7 @@ from cockpit.store.chains.workers import ChainSession
 from cockpit.store.db.database import Store
 from cockpit.store.sessions.sessions import process_alive
 
-NOTHING = Spent(0, 0, 0.0, 0.0)
+NOTHING = ChainUsage(0, 0, 0.0, 0.0)
 
 
 @pytest.fixture
@@ -155,9 +155,9 @@ def test_what_a_dead_session_held_is_free(world: World) -> None:
     made, task_id = chain(world.store), world.task()
     first = started(world, made, 1)
     world.store.write_now(lambda tx: task_leases.take(tx, task_id, first.owner))
-    assert world.store.write_now(lambda tx: bury(tx, made.chain_id)) == ()
+    assert world.store.write_now(lambda tx: mark_dead_workers(tx, made.chain_id)) == ()
     world.store.write_now(lambda tx: tx.execute("UPDATE chain_sessions SET process='999999999/1'"))
-    (dead,) = world.store.write_now(lambda tx: bury(tx, made.chain_id))
+    (dead,) = world.store.write_now(lambda tx: mark_dead_workers(tx, made.chain_id))
     assert (dead.status, dead.reason) == ("crashed", "its process is gone")
     now = stamp(world.store.clock.now())
     assert world.store.read_now(lambda found: task_leases.held(found, now)) == []
@@ -237,31 +237,31 @@ def test_measures_add_up_over_batches(world: World) -> None:
     [
         ([], 3, NOTHING, 0, "", ""),
         ([], 0, NOTHING, 0, "completed", ""),
-        ([session(1, "clean", "pressure")], 3, Spent(1, 9, 0, 0), 0, "", ""),
-        ([session(1, "clean", "quota")], 3, Spent(1, 9, 0, 0), 0, "", ""),
-        ([session(1, "clean", "pressure")], 0, Spent(1, 9, 0, 0), 0, "completed", ""),
-        ([session(1, "clean", "empty")], 1, Spent(1, 9, 0, 0), 0, "limited", "1 task left that"),
-        ([session(1, "clean", "held")], 2, Spent(1, 9, 0, 0), 0, "limited", "others hold"),
-        ([session(1, "clean", "limit")], 2, Spent(1, 9, 0, 0), 0, "limited", "cost or time"),
-        ([session(1, "clean", "pressure")], 2, Spent(3, 9, 0, 0), 0, "limited", "after 3 sessions"),
-        ([session(1, "clean", "pressure")], 2, Spent(1, 9, 2.0, 0), 0, "limited", "of $2"),
-        ([session(1, "clean", "pressure")], 2, Spent(1, 9, 0, 60), 0, "limited", "60 seconds"),
-        ([session(1, "stopped", "stopped")], 2, Spent(1, 9, 0, 0), 0, "stopped", "stopped"),
+        ([session(1, "clean", "pressure")], 3, ChainUsage(1, 9, 0, 0), 0, "", ""),
+        ([session(1, "clean", "quota")], 3, ChainUsage(1, 9, 0, 0), 0, "", ""),
+        ([session(1, "clean", "pressure")], 0, ChainUsage(1, 9, 0, 0), 0, "completed", ""),
+        ([session(1, "clean", "empty")], 1, ChainUsage(1, 9, 0, 0), 0, "limited", "1 task left that"),
+        ([session(1, "clean", "held")], 2, ChainUsage(1, 9, 0, 0), 0, "limited", "others hold"),
+        ([session(1, "clean", "limit")], 2, ChainUsage(1, 9, 0, 0), 0, "limited", "cost or time"),
+        ([session(1, "clean", "pressure")], 2, ChainUsage(3, 9, 0, 0), 0, "limited", "after 3 sessions"),
+        ([session(1, "clean", "pressure")], 2, ChainUsage(1, 9, 2.0, 0), 0, "limited", "of $2"),
+        ([session(1, "clean", "pressure")], 2, ChainUsage(1, 9, 0, 60), 0, "limited", "60 seconds"),
+        ([session(1, "stopped", "stopped")], 2, ChainUsage(1, 9, 0, 0), 0, "stopped", "stopped"),
         ([session(1, "crashed", "gone")], 2, NOTHING, 1, "", ""),
         ([session(1, "crashed", "gone")], 2, NOTHING, MOST_CRASHES, "failed", "died one after"),
         ([session(1, "crashed", "gone")], 0, NOTHING, MOST_CRASHES, "completed", ""),
         # What ended before the chain was gone on with says nothing of now.
-        ([session(1, "clean", "empty", "2020")], 1, Spent(1, 9, 0, 0), 0, "", ""),
-        ([session(1, "stopped", "stopped", "2020")], 1, Spent(1, 9, 0, 0), 0, "", ""),
+        ([session(1, "clean", "empty", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
+        ([session(1, "stopped", "stopped", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
     ],
 )  # fmt: skip
 def test_what_follows_a_session(
-    world: World, known: Any, left: int, used: Spent, crashes: int, status: str, said: str
+    world: World, known: Any, left: int, used: ChainUsage, crashes: int, status: str, said: str
 ) -> None:
     made = chain(world.store, max_cost=2.0, max_wall_s=60.0)
-    found = judged(made, known, left, used, crashes)
+    found = decide_from(made, known, left, used, crashes)
     assert found.status == status
     assert said in found.reason
     assert found.goes_on == (not status)
-    drains = judged(replace(made, status="draining"), known, left, used, crashes)
+    drains = decide_from(replace(made, status="draining"), known, left, used, crashes)
     assert (drains.status, drains.reason) == ("stopped", "drained")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tasks.taskrun_world import World
 
-from cockpit.chains.chain_rules import Order, begin
-from cockpit.chains.chain_story import ChainStory, roles_at_work
+from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
+from cockpit.chains.progress_lines import ProgressLines, running_roles
 from cockpit.core.canonical_json import canonical_json
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.store.close()
 
 
-def told(story: ChainStory, action: Action, session_id: str = "", **detail: Any) -> Any:
+def told(story: ProgressLines, action: Action, session_id: str = "", **detail: Any) -> Any:
     row = journal.read_row(
         (1, "2026-01-01T12:00:00.000000Z", "", session_id, "", "", "", None, "engine", str(action),
          "ok", None, "", canonical_json(detail), "0" * 64)
@@ -34,7 +34,7 @@ def told(story: ChainStory, action: Action, session_id: str = "", **detail: Any)
 
 
 def test_only_what_belongs_to_the_chain_is_told() -> None:
-    story = ChainStory("ch-2")
+    story = ProgressLines("ch-2")
     step = {**STEP, "task_id": "T-1", "step": "spec_review", "outcome": ""}
     assert told(story, Action.TASK_RUN_STEP, **step, chain_id="ch-1") is None
     assert (
@@ -47,7 +47,7 @@ def test_only_what_belongs_to_the_chain_is_told() -> None:
 
 
 def test_a_person_is_called_once_for_each_proposal() -> None:
-    story = ChainStory("ch-1")
+    story = ProgressLines("ch-1")
     progress = {"total": 1, "done": 0, "blocked": 0, "under_way": 0, "ready": 1}
     begun = {"chain_id": "ch-1", "ordinal": 1, "batch": 1, "size": 2, "progress": progress}
     told(story, Action.BATCH_STARTED, **begun, task_ids=["T-1"])
@@ -71,7 +71,7 @@ def test_a_person_is_called_once_for_each_proposal() -> None:
 
 async def test_whoever_watches_later_knows_who_is_at_work(world: World) -> None:
     task_id = world.task()
-    chain = await begin(world.store, world.place, Order("all", approve="ask"))
+    chain = await create_chain(world.store, world.place, ChainOptions("all", approve="ask"))
     desk = world.desk(
         '[[turn]]\n[[turn.call]]\nname = "write_file"\n'
         'arguments = { path = "b.py", content = "b = 1\\n" }\n',
@@ -79,14 +79,14 @@ async def test_whoever_watches_later_knows_who_is_at_work(world: World) -> None:
     )
     from asyncio import ensure_future, sleep
 
-    from cockpit.tasks.run_task import do_task
+    from cockpit.tasks.run_task import run_task
 
-    doing = ensure_future(do_task(desk, task_id))
+    doing = ensure_future(run_task(desk, task_id))
     while not world.rows("session.waiting"):
         await sleep(0.01)
-    roles = world.store.read_now(lambda found: roles_at_work(found, chain.chain_id))
+    roles = world.store.read_now(lambda found: running_roles(found, chain.chain_id))
     assert list(roles.values()) == ["T-1 implementer"]
-    story = ChainStory(chain.chain_id, roles)
+    story = ProgressLines(chain.chain_id, roles)
     found = [story.tell(row) for row in world.store.read_now(journal.rows)]
     (called,) = [one for one in found if one is not None and one.calls]
     assert "T-1 implementer waits for you, create b.py" in called.line

@@ -13,8 +13,15 @@ from typing import Any
 import pytest
 from tasks.taskrun_world import World, git
 
-from cockpit.chains.chain_rules import ChainRefused, Order, begin, go_on, quota_of, spent
-from cockpit.chains.supervisor import MOST_UNBORN, Watch, log_path, watch_over
+from cockpit.chains.chain_lifecycle import (
+    ChainOptions,
+    ChainRefused,
+    chain_usage,
+    create_chain,
+    resume_chain,
+    worker_limits,
+)
+from cockpit.chains.supervisor import MOST_UNBORN, Supervision, log_path, supervise
 from cockpit.core.clock import FixedClock, RandomIds
 from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
@@ -32,7 +39,9 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 async def test_a_chain_that_used_up_its_sessions_is_given_more(world: World) -> None:
     world.task()
-    made = await begin(world.store, world.place, Order("all", max_chains=1, max_cost=3.0))
+    made = await create_chain(
+        world.store, world.place, ChainOptions("all", max_chains=1, max_cost=3.0)
+    )
     assert made.base_branch == "main"
     assert world.tree("ch-1").branch == made.branch == "cockpit/ch-1"
     world.store.write_now(lambda tx: workers.start(tx, made, 1, token_limit=100))
@@ -40,22 +49,24 @@ async def test_a_chain_that_used_up_its_sessions_is_given_more(world: World) -> 
     world.store.write_now(lambda tx: chains.end(tx, "ch-1", "limited", "after 1 session"))
 
     def again(**replaced: Any) -> Chain:
-        return world.store.write_now(lambda tx: go_on(tx, "ch-1", replaced, sessions=4))
+        return world.store.write_now(lambda tx: resume_chain(tx, "ch-1", replaced, sessions=4))
 
     more = again()
     assert (more.status, more.max_chains, more.max_cost) == ("running", 5, 3.0)
     with pytest.raises(ChainRefused, match="its limit of 0 seconds"):
         again(max_wall_s=0.0)
-    used = world.store.read_now(lambda found: spent(found, more))
+    used = world.store.read_now(lambda found: chain_usage(found, more))
     assert used.sessions == 1
-    assert quota_of(more, used, tokens=9).cost_usd == 3.0
-    assert quota_of(replace(more, max_cost=None), used, tokens=9).cost_usd is None
+    assert worker_limits(more, used, tokens=9).cost_usd == 3.0
+    assert worker_limits(replace(more, max_cost=None), used, tokens=9).cost_usd is None
 
 
 async def test_a_branch_of_that_name_is_left_alone(world: World) -> None:
     world.task()
     git(world.root, "branch", "cockpit/ch-1")
-    made = await begin(world.store, world.place, Order("all", model="script:scenario.toml"))
+    made = await create_chain(
+        world.store, world.place, ChainOptions("all", model="script:scenario.toml")
+    )
     assert made.branch == "cockpit/ch-1-2"
     assert world.tree("ch-1-2").status == "active"
     assert made.model == f"script:{Path.cwd() / 'scenario.toml'}"
@@ -63,10 +74,10 @@ async def test_a_branch_of_that_name_is_left_alone(world: World) -> None:
 
 async def test_processes_that_never_become_sessions_fail_the_chain(world: World) -> None:
     world.task()
-    await begin(world.store, world.place, Order("all"))
+    await create_chain(world.store, world.place, ChainOptions("all"))
     program = "import sys; print('no such thing'); sys.exit(1)"
-    watch = Watch(world.store, world.place, os.environ, (sys.executable, "-c", program))
-    ended = await watch_over(watch, "ch-1")
+    watch = Supervision(world.store, world.place, os.environ, (sys.executable, "-c", program))
+    ended = await supervise(watch, "ch-1")
     assert ended.status == "failed"
     assert "could not begin: " in ended.reason
     assert ended.reason.count("no such thing") == MOST_UNBORN
@@ -100,10 +111,10 @@ class HeardClock(FixedClock):
 async def watched(world: World, store: Store, stop_after: int) -> Chain:
     """The end of a chain of such sessions, which is stopped at once when there are so many."""
     world.task()
-    made = await begin(world.store, world.place, Order("all"))
+    made = await create_chain(world.store, world.place, ChainOptions("all"))
     argv = (sys.executable, "-c", SILENT, str(world.place.database))
     watching = asyncio.ensure_future(
-        watch_over(Watch(store, world.place, os.environ, argv), made.chain_id)
+        supervise(Supervision(store, world.place, os.environ, argv), made.chain_id)
     )
     while len(sessions_of(world)) < stop_after:
         await asyncio.sleep(0.01)

@@ -14,7 +14,8 @@ from pathlib import Path
 from cockpit.core.project_paths import find_place
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
-from cockpit.tasks.run_task import Desk, do_task
+from cockpit.tasks.run_task import run_task
+from cockpit.tasks.task_context import TaskContext
 
 
 async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
@@ -29,7 +30,7 @@ async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         store.on_commit(count)
-        desk = Desk(
+        desk = TaskContext(
             store=store,
             place=place,
             settings=RuntimeSettings(user_dir=folder / "config", environment=dict(os.environ)),
@@ -39,7 +40,7 @@ async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
             approve="all",
             model=f"script:{folder / 'scenario.toml'}",
         )
-        print((await do_task(desk, task_id)).status)
+        print((await run_task(desk, task_id)).status)
 
 
 if __name__ == "__main__":

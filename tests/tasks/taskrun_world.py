@@ -16,7 +16,8 @@ from cockpit.store.backlog import handoffs, tasks
 from cockpit.store.chains import task_runs, worktrees
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
-from cockpit.tasks.run_task import Desk, TaskOutcome, WorkSettings, do_task
+from cockpit.tasks.run_task import run_task
+from cockpit.tasks.task_context import TaskContext, TaskOutcome, WorkSettings
 
 BRANCH = "cockpit/ch-1"
 
@@ -106,7 +107,7 @@ class World:
         made = self.store.write_now(lambda tx: service.create_task(tx, title, by="person", **given))
         return made.task_id
 
-    def desk(self, scenario: str, **changed: Any) -> Desk:
+    def desk(self, scenario: str, **changed: Any) -> TaskContext:
         path = self.folder / "scenario.toml"
         path.write_text(scenario, encoding="utf-8")
         fields: dict[str, Any] = {
@@ -122,10 +123,10 @@ class World:
             "model": f"script:{path}",
             "work": self.work,
         }
-        return Desk(**{**fields, **changed})
+        return TaskContext(**{**fields, **changed})
 
     async def do(self, scenario: str, task_id: str, **changed: Any) -> TaskOutcome:
-        return await do_task(self.desk(scenario, **changed), task_id)
+        return await run_task(self.desk(scenario, **changed), task_id)
 
     def steps(self, task_id: str) -> list[tuple[str, str | None]]:
         found = self.store.read_now(lambda seen: task_runs.steps(seen, task_id))

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from tasks.taskrun_world import AT_ONCE, BRANCH, PASSES, SOURCE, World, edit, finish, git, turn
 
+from cockpit.backlog.work_settings import WorkSettings
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions import sessions
-from cockpit.tasks.run_task import WorkSettings, do_task
-from cockpit.tasks.worktree import chain_tree, task_tree
+from cockpit.tasks.run_task import run_task
+from cockpit.tasks.worktree import ensure_chain_worktree, ensure_task_worktree
 
 
 async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) -> None:
@@ -176,8 +177,10 @@ async def test_a_verdict_that_cannot_be_read_is_a_fail(world: World) -> None:
 async def test_two_tasks_that_change_the_same_line_conflict(world: World) -> None:
     one, other = world.task("Add"), world.task("Add otherwise")
     # The second one is begun before the first is merged.
-    await chain_tree(world.store, world.place, BRANCH)
-    await task_tree(world.store, world.place, other, chain_id="ch-1", chain_branch=BRANCH)
+    await ensure_chain_worktree(world.store, world.place, BRANCH)
+    await ensure_task_worktree(
+        world.store, world.place, other, chain_id="ch-1", chain_branch=BRANCH
+    )
     assert (await world.do(AT_ONCE, one)).status == "done"
     ended = await world.do(AT_ONCE.replace('new = "a + b"', 'new = "b + a"'), other)
     assert ended.status == "blocked"
@@ -204,7 +207,7 @@ async def test_tasks_at_the_same_time_are_merged_one_after_the_other(world: Worl
     )
     scenario += finish("implementer", "Noted.", when='called = ["write_file"]') + PASSES
     desk = world.desk(scenario, work=WorkSettings(test_command="true"))
-    ended = await asyncio.gather(*(do_task(desk, task_id) for task_id in ids))
+    ended = await asyncio.gather(*(run_task(desk, task_id) for task_id in ids))
     assert [one.status for one in ended] == ["done"] * 4
     assert len({one.merged_commit for one in ended}) == 4
     assert {f"{name}.md" for name in "abcd"} <= set(
@@ -216,7 +219,7 @@ async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
     task_id = world.task()
     desk = world.desk(AT_ONCE)
     desk.stop.set()
-    assert (await do_task(desk, task_id)).status == "interrupted"
+    assert (await run_task(desk, task_id)).status == "interrupted"
     ended = await world.do(AT_ONCE, task_id, ordinal=2)
     assert ended.status == "done"
     again = await world.do(AT_ONCE, task_id, ordinal=3)
@@ -253,7 +256,7 @@ async def test_a_model_that_refuses_the_prompt_blocks_the_task_at_last(world: Wo
 async def test_a_task_that_is_cancelled_is_taken_up_in_its_session(world: World) -> None:
     task_id = world.task()
     slow = AT_ONCE.replace("[[turn.call]]", 'text = "a b c"\npace = 30\n[[turn.call]]', 1)
-    running = asyncio.ensure_future(do_task(world.desk(slow), task_id))
+    running = asyncio.ensure_future(run_task(world.desk(slow), task_id))
     while not world.rows("model.called"):
         await asyncio.sleep(0.02)
     running.cancel()
@@ -270,7 +273,7 @@ async def _put_down(world: World, task_id: str, **changed: Any) -> None:
     """Begin the task, and put it down while the implementer's model speaks."""
     slow = AT_ONCE.replace("[[turn.call]]", 'text = "a b c"\npace = 30\n[[turn.call]]', 1)
     calls = len(world.rows("model.called"))
-    running = asyncio.ensure_future(do_task(world.desk(slow, **changed), task_id))
+    running = asyncio.ensure_future(run_task(world.desk(slow, **changed), task_id))
     while len(world.rows("model.called")) == calls:
         await asyncio.sleep(0.02)
     running.cancel()

@@ -13,7 +13,7 @@ import pytest
 from cockpit.act.command_line import CommandRefused
 from cockpit.act.sandbox import Sandbox
 from cockpit.act.workspace import ActGround, stand_on
-from cockpit.tasks.run_tests import detect, run_tests
+from cockpit.tasks.run_tests import detect_test_command, run_tests
 
 TEST = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self): self.assertTrue({})\n"
 
@@ -47,7 +47,7 @@ def with_pytest() -> dict[str, str]:
 def test_the_project_says_how_it_is_tested(
     files: dict[str, str], ends: list[str], tmp_path: Path
 ) -> None:
-    found = detect(written(tmp_path, **files), with_pytest())
+    found = detect_test_command(written(tmp_path, **files), with_pytest())
     assert found is not None
     assert list(found[-len(ends) :]) == ends
 
@@ -63,7 +63,7 @@ def test_the_project_says_how_it_is_tested(
     ],
 )
 def test_where_nothing_tells_there_is_no_command(files: dict[str, str], tmp_path: Path) -> None:
-    assert detect(written(tmp_path, **files), with_pytest()) is None
+    assert detect_test_command(written(tmp_path, **files), with_pytest()) is None
 
 
 async def ground(root: Path) -> ActGround:

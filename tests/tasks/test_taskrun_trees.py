@@ -17,14 +17,21 @@ from cockpit.core.project_paths import find_place
 from cockpit.store.chains import chains
 from cockpit.store.chains import worktrees as rows
 from cockpit.store.chains.worktrees import Worktree
-from cockpit.tasks.git import WorktreeTrouble, commit_all
+from cockpit.tasks.git import WorktreeError, commit_all
 from cockpit.tasks.test_protection import restore_tests
-from cockpit.tasks.worktree import chain_tree, clean, head_of, task_tree
+from cockpit.tasks.worktree import (
+    clean_worktrees,
+    ensure_chain_worktree,
+    ensure_task_worktree,
+    head_commit,
+)
 
 
 async def tree_of(world: World, task_id: str) -> Worktree:
-    await chain_tree(world.store, world.place, BRANCH, chain_id="ch-1")
-    return await task_tree(world.store, world.place, task_id, chain_id="ch-1", chain_branch=BRANCH)
+    await ensure_chain_worktree(world.store, world.place, BRANCH, chain_id="ch-1")
+    return await ensure_task_worktree(
+        world.store, world.place, task_id, chain_id="ch-1", chain_branch=BRANCH
+    )
 
 
 async def test_it_is_made_once_and_found_again(world: World) -> None:
@@ -77,7 +84,7 @@ async def test_a_branch_that_the_person_looks_at_is_not_taken_from_them(world: W
     made = await tree_of(world, task_id)
     git(world.root, "worktree", "remove", "--force", made.path)
     git(world.root, "checkout", "--quiet", made.branch)
-    with pytest.raises(WorktreeTrouble, match="is checked out in"):
+    with pytest.raises(WorktreeError, match="is checked out in"):
         await tree_of(world, task_id)
 
 
@@ -89,11 +96,11 @@ async def test_many_at_once_get_one_each(world: World) -> None:
 
 
 async def test_without_git_or_a_commit_it_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(WorktreeTrouble, match="git init"):
-        await head_of(find_place(tmp_path))
+    with pytest.raises(WorktreeError, match="git init"):
+        await head_commit(find_place(tmp_path))
     git(tmp_path, "init", "--quiet")
-    with pytest.raises(WorktreeTrouble, match="no commit yet"):
-        await head_of(find_place(tmp_path))
+    with pytest.raises(WorktreeError, match="no commit yet"):
+        await head_commit(find_place(tmp_path))
 
 
 async def test_a_submodule_that_is_absent_hinders_nothing(world: World) -> None:
@@ -164,7 +171,7 @@ async def test_clean_removes_what_is_merged_and_says_what_it_keeps(world: World)
     await tree_of(world, going)
     (Path(world.tree(blocked).path) / "half.py").write_text("x", encoding="utf-8")
 
-    cleaned = await clean(world.store, world.place)
+    cleaned = await clean_worktrees(world.store, world.place)
     assert cleaned.removed == (done,)
     kept = dict(cleaned.kept)
     assert set(kept) == {"ch-1", blocked, going}
@@ -174,7 +181,7 @@ async def test_clean_removes_what_is_merged_and_says_what_it_keeps(world: World)
     assert world.show("calc.py").endswith("a + b")
 
     git(world.root, "merge", "--quiet", BRANCH)
-    cleaned = await clean(world.store, world.place, everything=True)
+    cleaned = await clean_worktrees(world.store, world.place, everything=True)
     assert set(cleaned.removed) == {"ch-1", blocked}
     assert [name for name, _ in cleaned.kept] == [going]
     assert not Path(world.tree(blocked).path).exists()
@@ -197,13 +204,13 @@ async def test_the_tree_of_a_chain_that_runs_stays(world: World) -> None:
             base_commit="",
         )
     )
-    await chain_tree(world.store, world.place, made.branch, chain_id=made.chain_id)
+    await ensure_chain_worktree(world.store, world.place, made.branch, chain_id=made.chain_id)
     for everything in (False, True):
-        cleaned = await clean(world.store, world.place, everything=everything)
+        cleaned = await clean_worktrees(world.store, world.place, everything=everything)
         assert cleaned.removed == ()
         assert "ch-1 is running; `cockpit chain stop ch-1`" in dict(cleaned.kept)["ch-1"]
     world.store.write_now(lambda tx: chains.end(tx, "ch-1", "stopped", "drained"))
-    assert (await clean(world.store, world.place)).removed == ("ch-1",)
+    assert (await clean_worktrees(world.store, world.place)).removed == ("ch-1",)
 
 
 async def test_a_branch_whose_commits_are_nowhere_else_outlives_its_tree(world: World) -> None:
@@ -213,7 +220,7 @@ async def test_a_branch_whose_commits_are_nowhere_else_outlives_its_tree(world: 
     tree = world.tree(task_id)
     (Path(tree.path) / "half.py").write_text("x", encoding="utf-8")
     await commit_all(Path(tree.path), "half")
-    cleaned = await clean(world.store, world.place, everything=True)
+    cleaned = await clean_worktrees(world.store, world.place, everything=True)
     assert task_id in cleaned.removed
     assert git(world.root, "show", f"{tree.branch}:half.py") == "x"
 

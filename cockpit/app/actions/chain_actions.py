@@ -220,9 +220,9 @@ class ChainActs(TaskActs):
         chain_id = chain.chain_id
 
         def step(tx: Tx) -> None:
-            from cockpit.chains.stop_request import come_to_rest
+            from cockpit.chains.stop_request import request_stop
 
-            come_to_rest(tx, chain_id, now=now)
+            request_stop(tx, chain_id, now=now)
 
         self._keep(step)
 

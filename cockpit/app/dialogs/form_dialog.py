@@ -76,19 +76,19 @@ class FormDialog(Dialog[bool]):
     async def _edit(self) -> None:
         shown, values = self.draft.view.fields, self.form.values
         fields = [
-            form_text.Field(
+            form_text.FormField(
                 each.name, each.label, each.hint, each.choices, long=each.kind == "text"
             )
             for each in shown
         ]
         try:
-            before = form_text.written(
+            before = form_text.write_form(
                 fields,
                 {each.name: clean(values[each.name], newlines=each.long) for each in fields},
             )
             after = await self.main.acts.in_editor(before, ".md")
             if after is not None and after != before:
-                self.form.fill(form_text.read(fields, after))
+                self.form.fill(form_text.read_form(fields, after))
         except CockpitError as error:
             self._tell(str(error), BAD)
 

@@ -29,7 +29,7 @@ def new_task(story_id: str = "") -> Draft:
     fields = _task_fields({"type": "feature", "story": story_id})
 
     def save(tx: Tx, values: Values) -> object:
-        return task_form.keep_new(tx, values, story_id=story_id, by=PERSON)
+        return task_form.create_task_from_form(tx, values, story_id=story_id, by=PERSON)
 
     return Draft(FormView("A new task", fields), save)
 
@@ -38,9 +38,9 @@ def change_task(task: Task, needs: tuple[str, ...]) -> Draft:
     """The task as it is, which waits for ``needs``, to be changed."""
 
     def save(tx: Tx, values: Values) -> object:
-        return task_form.keep(tx, task.task_id, values, by=PERSON)
+        return task_form.update_task_from_form(tx, task.task_id, values, by=PERSON)
 
-    fields = _task_fields(task_form.words_of(task, needs))
+    fields = _task_fields(task_form.form_texts(task, needs))
     return Draft(FormView(f"{task.task_id} {task.title}", fields), save)
 
 

@@ -11,8 +11,13 @@ from textual.binding import Binding
 
 from cockpit.app.dialogs.question import Ask
 from cockpit.app.screens.backlog_screen import WorkScreen
-from cockpit.chains.report.measure_rows import Compared, MeasureRow, compared, measure_rows
-from cockpit.chains.report.measures import OPEN, measured, newest
+from cockpit.chains.report.measure_rows import (
+    MeasureComparison,
+    MeasureRow,
+    compare_measures,
+    measure_rows,
+)
+from cockpit.chains.report.measures import OPEN, measure_chains, newest_row
 from cockpit.core.clock import stamp
 from cockpit.core.errors import CockpitError
 from widgets.text.tone import DIM, Part
@@ -110,7 +115,7 @@ class StatsScreen(WorkScreen):
         try:
             while self.is_attached and self._asked != self._shown:
                 asked = self._asked
-                row = await cockpit.engine.store.read(newest)
+                row = await cockpit.engine.store.read(newest_row)
                 if (*asked[:2], row) != folded:
                     folded = (*asked[:2], row)
                     await self._list.show(await cockpit.engine.store.read(self._look))
@@ -122,16 +127,19 @@ class StatsScreen(WorkScreen):
 
     def _look(self, connection: sqlite3.Connection) -> list[MeasureView]:
         if self._date:
-            before, after = measured(connection, "", self._date), measured(connection, self._date)
-            pairs = zip(measure_rows(after), compared(before, after), strict=True)
+            before, after = (
+                measure_chains(connection, "", self._date),
+                measure_chains(connection, self._date),
+            )
+            pairs = zip(measure_rows(after), compare_measures(before, after), strict=True)
             return [_view(row, change) for row, change in pairs]
         days = _TIMES[self._time][1]
         now = self.main.cockpit.engine.store.clock.now()
         since = stamp(now - timedelta(days=days)) if days else ""
-        return [_view(row) for row in measure_rows(measured(connection, since, OPEN))]
+        return [_view(row) for row in measure_rows(measure_chains(connection, since, OPEN))]
 
 
-def _view(row: MeasureRow, change: Compared | None = None) -> MeasureView:
+def _view(row: MeasureRow, change: MeasureComparison | None = None) -> MeasureView:
     words = "" if change is None else f"before {change.before}, {change.change}"
     return MeasureView(
         row.name,

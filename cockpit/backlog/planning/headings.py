@@ -55,7 +55,7 @@ class Headings:
         return bool(item.box) if self.by == "boxes" else self.by == "items" and bool(item.words)
 
 
-def headings(found: Sequence[Block]) -> Headings:
+def classify_headings(found: Sequence[Block]) -> Headings:
     """Say of each heading what it is: by its words (``Epic: …``), else by its level among those under
     which tasks stand: of one level a single heading is an epic and several are stories; of more, the
     first are epics, the second stories, and deeper ones group the tasks of a story."""

@@ -38,7 +38,7 @@ class Block:
     items: tuple[Item, ...] = ()
 
 
-def blocks(text: str) -> list[Block]:
+def parse_blocks(text: str) -> list[Block]:
     """The blocks of ``text`` in order. Comments and front matter are none."""
     from markdown_it import MarkdownIt
 

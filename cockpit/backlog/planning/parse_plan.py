@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from cockpit.backlog import validation
-from cockpit.backlog.planning.headings import Headings, headings
-from cockpit.backlog.planning.markdown_blocks import Block, blocks
+from cockpit.backlog.planning.headings import Headings, classify_headings
+from cockpit.backlog.planning.markdown_blocks import Block, parse_blocks
 from cockpit.backlog.planning.plan import (
     MOST_TASKS,
     Plan,
@@ -24,7 +24,7 @@ from cockpit.backlog.planning.plan import (
     PlannedTask,
     refuse_cycles,
 )
-from cockpit.backlog.planning.resolve_dependencies import Asked, resolved
+from cockpit.backlog.planning.resolve_dependencies import DependencyRequest, resolve_dependencies
 from cockpit.backlog.planning.task_details import read_detail
 from cockpit.backlog.planning.task_marks import Marks, read_marks
 from cockpit.core.errors import CockpitError
@@ -54,7 +54,7 @@ def read_plan(text: str) -> Plan:
         raise PlanInvalid(
             f"The plan has {len(text):,} characters and may have {LONGEST:,}; make it several plans."
         )
-    reading = _Reading(headings(blocks(text)))
+    reading = _Reading(classify_headings(parse_blocks(text)))
     reading.read()
     if not reading.tasks:
         raise PlanInvalid(
@@ -67,7 +67,7 @@ def read_plan(text: str) -> Plan:
             f"The plan has {len(reading.tasks)} tasks and may have {MOST_TASKS}; make it several plans."
         )
     tasks = _numbered(reading.tasks)
-    waits = resolved(tasks, reading.asked)
+    waits = resolve_dependencies(tasks, reading.asked)
     refuse_cycles(tasks, waits)
     return Plan(
         tuple(_epic(part) for part in reading.epics),
@@ -104,7 +104,7 @@ class _Reading:
     epics: list[_Part] = field(default_factory=list)
     stories: list[_Part] = field(default_factory=list)
     tasks: list[PlannedTask] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[DependencyRequest] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     epic: int | None = None
     story: int | None = None
@@ -221,7 +221,7 @@ class _Reading:
         detail = read_detail(lines, below)
         place = len(self.tasks)
         for kind, whom in (*marks.waits, *detail.waits):
-            self.asked.append(Asked(place, kind, whom, line))
+            self.asked.append(DependencyRequest(place, kind, whom, line))
         if priority := marks.priority or detail.priority:
             self._no_priority(line, priority)
         about = [self.group, said, detail.description]

@@ -33,7 +33,7 @@ from cockpit.store.sessions.proposals import Proposal
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class PlanResult:
     """What became of a plan in the backlog: ids in the order of the plan."""
 
     epics: tuple[str, ...]
@@ -83,7 +83,7 @@ def propose(
     return decided
 
 
-def taken(connection: sqlite3.Connection, proposal_id: str) -> Taken | None:
+def plan_result(connection: sqlite3.Connection, proposal_id: str) -> PlanResult | None:
     """What the plan of that proposal became; None while it is not in the backlog."""
     row = connection.execute(
         "SELECT detail_json FROM journal WHERE action=? AND"
@@ -93,7 +93,7 @@ def taken(connection: sqlite3.Connection, proposal_id: str) -> Taken | None:
     if row is None:
         return None
     found = json.loads(row[0])
-    return Taken(
+    return PlanResult(
         tuple(found["epics"]),
         tuple(found["stories"]),
         tuple(found["tasks"]),
@@ -142,7 +142,7 @@ def _identity(tx: Tx, payload: Mapping[str, Any], *, again: bool) -> tuple[str, 
         if known.status == "pending":
             return identity, known
         if known.status == "approved" and not again:
-            made = taken(tx.connection, identity)
+            made = plan_result(tx.connection, identity)
             where = f": {made.tasks[0]} to {made.tasks[-1]}" if made is not None else ""
             raise Stale(
                 f"This very plan is in the backlog already ({identity}{where})."
@@ -189,7 +189,7 @@ def _there(connection: sqlite3.Connection, plan: Plan, place: int, task_id: str)
         ) from error
 
 
-def _take(tx: Tx, plan: Plan, source: str, by: str) -> Taken:
+def _take(tx: Tx, plan: Plan, source: str, by: str) -> PlanResult:
     epics = [
         service.create_epic(
             tx,
@@ -220,7 +220,7 @@ def _take(tx: Tx, plan: Plan, source: str, by: str) -> Taken:
     for task, task_id in zip(plan.tasks, made, strict=True):
         if task.done:
             service.set_status(tx, task_id, "done", "It was done when the plan was written.", by=by)
-    return Taken(tuple(epics), tuple(stories), tuple(made), len(plan.waits))
+    return PlanResult(tuple(epics), tuple(stories), tuple(made), len(plan.waits))
 
 
 def _task(tx: Tx, task: PlannedTask, story_ids: Sequence[str], source: str, by: str) -> str:

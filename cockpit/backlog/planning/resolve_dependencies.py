@@ -16,7 +16,7 @@ _NOTHING = frozenset({"", "-", "–", "—", "none", "nothing", "n/a"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DependencyRequest:
     """The task at ``task`` depends on what ``whom`` names, said on ``line``."""
 
     task: int
@@ -25,7 +25,9 @@ class Asked:
     line: int
 
 
-def resolved(tasks: Sequence[PlannedTask], asked: Iterable[Asked]) -> tuple[Wait, ...]:
+def resolve_dependencies(
+    tasks: Sequence[PlannedTask], asked: Iterable[DependencyRequest]
+) -> tuple[Wait, ...]:
     """The dependencies, each once. Raises :class:`PlanInvalid` for words that name no task."""
     numbers = {task.number: place for place, task in enumerate(tasks)}
     titles: dict[str, list[int]] = {}
@@ -49,7 +51,9 @@ def _names(whom: str, titles: dict[str, list[int]]) -> list[str]:
     return [whom] if _plain(whom) in titles else [part for part in _BETWEEN.split(whom) if part]
 
 
-def _wait(one: Asked, name: str, numbers: dict[int, int], titles: dict[str, list[int]]) -> Wait:
+def _wait(
+    one: DependencyRequest, name: str, numbers: dict[int, int], titles: dict[str, list[int]]
+) -> Wait:
     if (known := _KNOWN.fullmatch(name)) is not None:
         return Wait(one.task, known=f"T-{int(known[1])}", kind=one.kind)
     if (number := _NUMBER.fullmatch(name)) is not None:

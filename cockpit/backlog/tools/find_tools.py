@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cockpit.backlog.response_modes import Fields, each, fitted, page, render_task
-from cockpit.backlog.tools.work_tool import Asked, WorkTool
+from cockpit.backlog.response_modes import Fields, page, render_all, render_task, shorten_to_fit
+from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.store.backlog import dependencies, tasks, work_queue
 
@@ -19,12 +19,12 @@ _COLUMNS = ("todo", "in_progress", "review", "blocked", "done")
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoParameters:
     """No parameters."""
 
 
 @dataclass(frozen=True, slots=True)
-class OfTask:
+class TaskId:
     task_id: str
 
 
@@ -69,19 +69,19 @@ class GetKanbanBoard:
     fields: Fields = "minimal"
 
 
-def _get_tasks(asked: Asked, args: GetTasks) -> dict[str, Any]:
+def _get_tasks(asked: ToolCall, args: GetTasks) -> dict[str, Any]:
     terms = {
         "status": args.status,
         "priority": args.priority,
         "story_status": args.story_status,
         "epic_status": args.epic_status,
     }
-    return tasks_like(
+    return page_of_tasks(
         asked.connection, terms, args.limit, args.offset, args.fields, asked.cap_tokens
     )
 
 
-def tasks_like(
+def page_of_tasks(
     connection: sqlite3.Connection,
     terms: Mapping[str, Any],
     limit: int,
@@ -91,69 +91,69 @@ def tasks_like(
 ) -> dict[str, Any]:
     """A page of the tasks that :func:`cockpit.store.backlog.tasks.count` counts by these ``terms``."""
     start = max(0, offset)
-    found = tasks.listed(connection, limit=listed(limit), offset=start, **terms)
+    found = tasks.listed(connection, limit=check_limit(limit), offset=start, **terms)
     total = tasks.count(connection, **terms)
-    return page(each(render_task, found, fields), cap_tokens, offset=start, total=total)
+    return page(render_all(render_task, found, fields), cap_tokens, offset=start, total=total)
 
 
-def _get_task(asked: Asked, args: GetTask) -> dict[str, Any]:
+def _get_task(asked: ToolCall, args: GetTask) -> dict[str, Any]:
     told = render_task(tasks.load(asked.connection, args.task_id), args.fields)
-    return fitted(told, asked.cap_tokens)
+    return shorten_to_fit(told, asked.cap_tokens)
 
 
-def _get_next_task(asked: Asked, args: GetNextTask) -> dict[str, Any]:
+def _get_next_task(asked: ToolCall, args: GetNextTask) -> dict[str, Any]:
     found = work_queue.next_batch(asked.connection, 1)
     if not found:
         return {"task": None, **_none_to_begin(asked)}
     task = tasks.load(asked.connection, found[0].task_id)
-    return {"task": fitted(render_task(task, args.fields), asked.cap_tokens - 10)}
+    return {"task": shorten_to_fit(render_task(task, args.fields), asked.cap_tokens - 10)}
 
 
-def _get_next_batch(asked: Asked, args: GetNextBatch) -> dict[str, Any]:
+def _get_next_batch(asked: ToolCall, args: GetNextBatch) -> dict[str, Any]:
     size = 3 if args.batch_size is None and args.limit is None else args.batch_size or args.limit
-    found = work_queue.next_batch(asked.connection, listed(size or 1))
+    found = work_queue.next_batch(asked.connection, check_limit(size or 1))
     named = tasks.of_ids(asked.connection, [one.task_id for one in found])
-    items = each(render_task, named, args.fields)
+    items = render_all(render_task, named, args.fields)
     if not items:
         return {"tasks": [], **_none_to_begin(asked)}
     ready = work_queue.ready_count(asked.connection)
     return {**page(items, asked.cap_tokens - 10), "ready": ready}
 
 
-def _none_to_begin(asked: Asked) -> dict[str, Any]:
+def _none_to_begin(asked: ToolCall) -> dict[str, Any]:
     """Nothing is ready, or what is ready touches what the tasks of ``held_by`` are changing now."""
     ready = work_queue.ready_count(asked.connection)
     busy = [one.task_id for one in work_queue.running(asked.connection)[:10]] if ready else []
     return {"ready": ready, **({"held_by": busy} if busy else {})}
 
 
-def _get_blocked_tasks(asked: Asked, args: GetBlockedTasks) -> dict[str, Any]:
+def _get_blocked_tasks(asked: ToolCall, args: GetBlockedTasks) -> dict[str, Any]:
     found = tasks.listed(asked.connection, status="blocked", limit=MOST_LISTED)
     items = [{**render_task(task, args.fields), "blocker": task.blocker} for task in found]
     total = tasks.count(asked.connection, status="blocked")
     return page(items, asked.cap_tokens, total=total)
 
 
-def _get_task_dependencies(asked: Asked, args: OfTask) -> dict[str, Any]:
-    return waits(asked, args.task_id)
+def _get_task_dependencies(asked: ToolCall, args: TaskId) -> dict[str, Any]:
+    return task_dependencies(asked, args.task_id)
 
 
-def _get_kanban_board(asked: Asked, args: GetKanbanBoard) -> dict[str, Any]:
+def _get_kanban_board(asked: ToolCall, args: GetKanbanBoard) -> dict[str, Any]:
     columns = _COLUMNS if args.include_done else _COLUMNS[:-1]
     room = asked.cap_tokens // len(columns) - 20
     told: dict[str, Any] = {}
     for status in columns:
         total = tasks.count(asked.connection, status=status)
-        limit = listed(args.limit_per_column)
+        limit = check_limit(args.limit_per_column)
         found = tasks.listed(asked.connection, status=status, limit=limit)
         told[status] = {
             "count": total,
-            **page(each(render_task, found, args.fields), room, total=total),
+            **page(render_all(render_task, found, args.fields), room, total=total),
         }
     return {"columns": told}
 
 
-def waits(asked: Asked, task_id: str) -> dict[str, Any]:
+def task_dependencies(asked: ToolCall, task_id: str) -> dict[str, Any]:
     """What the task waits for, and what waits for it."""
     task = tasks.load(asked.connection, task_id)
     before = [
@@ -171,10 +171,10 @@ def waits(asked: Asked, task_id: str) -> dict[str, Any]:
         for one in dependencies.dependents(asked.connection, task.task_id)
     ]
     told = {"id": task.task_id, "status": task.status, "depends_on": before, "dependents": behind}
-    return fitted(told, asked.cap_tokens)
+    return shorten_to_fit(told, asked.cap_tokens)
 
 
-def listed(number: int) -> int:
+def check_limit(number: int) -> int:
     """A length that a list may have."""
     if not 1 <= number <= MOST_LISTED:
         raise BacklogInvalid(f"A list holds 1 to {MOST_LISTED}, not {number}; page with offset.")
@@ -206,7 +206,7 @@ FINDING_TOOLS: tuple[WorkTool, ...] = (
         "standard",
         False,
         "What it waits for, what waits for it.",
-        OfTask,
+        TaskId,
         _get_task_dependencies,
     ),
     WorkTool(

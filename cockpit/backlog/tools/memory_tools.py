@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cockpit.backlog.response_modes import Fields, fitted
+from cockpit.backlog.response_modes import Fields, shorten_to_fit
 from cockpit.backlog.session_context import session_context
-from cockpit.backlog.tools.work_tool import Asked, WorkTool
+from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
 from cockpit.store.backlog import handoffs, tasks, wip
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 
@@ -49,18 +49,18 @@ class OfEpic:
     epic_id: str
 
 
-def _get_session_context(asked: Asked, args: GetSessionContext) -> dict[str, Any]:
-    return fitted(session_context(asked.connection, args.fields), asked.cap_tokens)
+def _get_session_context(asked: ToolCall, args: GetSessionContext) -> dict[str, Any]:
+    return shorten_to_fit(session_context(asked.connection, args.fields), asked.cap_tokens)
 
 
-def _update_task_wip(asked: Asked, args: UpdateTaskWip) -> dict[str, Any]:
+def _update_task_wip(asked: ToolCall, args: UpdateTaskWip) -> dict[str, Any]:
     task_id = tasks.load(asked.connection, args.task_id).task_id
     merged = wip.update(asked.tx, task_id, args.wip_data, by=asked.by, session_id=asked.session_id)
     told = {"id": task_id, "phase": merged.get("phase"), "next_step": merged.get("next_step")}
-    return fitted(told, asked.cap_tokens)
+    return shorten_to_fit(told, asked.cap_tokens)
 
 
-def _set_task_handoff(asked: Asked, args: SetTaskHandoff) -> dict[str, Any]:
+def _set_task_handoff(asked: ToolCall, args: SetTaskHandoff) -> dict[str, Any]:
     made = handoffs.set_handoff(
         asked.tx,
         args.task_id,
@@ -74,17 +74,17 @@ def _set_task_handoff(asked: Asked, args: SetTaskHandoff) -> dict[str, Any]:
     return dict(made.brief())
 
 
-def _get_task_handoff(asked: Asked, args: GetTaskHandoff) -> dict[str, Any]:
+def _get_task_handoff(asked: ToolCall, args: GetTaskHandoff) -> dict[str, Any]:
     found = handoffs.load(asked.connection, args.task_id)
-    return fitted(found.body(details=args.include_details), asked.cap_tokens)
+    return shorten_to_fit(found.body(details=args.include_details), asked.cap_tokens)
 
 
-def _compact_story_handoffs(asked: Asked, args: OfStory) -> dict[str, Any]:
+def _compact_story_handoffs(asked: ToolCall, args: OfStory) -> dict[str, Any]:
     story = STORIES.load(asked.connection, args.story_id)
     return {"compacted": handoffs.compact_story(asked.tx, story.story_id, by=asked.by)}
 
 
-def _delete_epic_handoffs(asked: Asked, args: OfEpic) -> dict[str, Any]:
+def _delete_epic_handoffs(asked: ToolCall, args: OfEpic) -> dict[str, Any]:
     epic = EPICS.load(asked.connection, args.epic_id)
     return {"archived": handoffs.archive_epic(asked.tx, epic.epic_id, by=asked.by)}
 

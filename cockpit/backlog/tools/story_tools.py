@@ -8,15 +8,15 @@ from typing import Any, Literal
 from cockpit.backlog import service
 from cockpit.backlog.response_modes import (
     Fields,
-    each,
-    fitted,
+    render_all,
+    shorten_to_fit,
     page,
     render_epic,
     render_story,
     render_task,
 )
-from cockpit.backlog.tools.find_tools import MOST_LISTED, Nothing, Priority, Status, listed
-from cockpit.backlog.tools.work_tool import Asked, WorkTool, said
+from cockpit.backlog.tools.find_tools import MOST_LISTED, NoParameters, Priority, Status, check_limit
+from cockpit.backlog.tools.work_tool import ToolCall, WorkTool, described
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.store.backlog import tasks, work_queue
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
@@ -52,13 +52,13 @@ class UpdateStory:
     title: str | None = None
     description: str | None = None
     status: StoryStatus | None = None
-    epic_id: str | None = said("empty: belongs to none")
+    epic_id: str | None = described("empty: belongs to none")
 
 
 @dataclass(frozen=True, slots=True)
 class CreateEpic:
     title: str
-    project_id: str | None = said("ignored: there is one project")
+    project_id: str | None = described("ignored: there is one project")
     description: str | None = None
     priority: Priority = "P2"
 
@@ -87,38 +87,38 @@ class UpdateEpic:
     status: Status | None = None
 
 
-def _create_story(asked: Asked, args: CreateStory) -> dict[str, Any]:
+def _create_story(asked: ToolCall, args: CreateStory) -> dict[str, Any]:
     made = service.create_story(
         asked.tx, args.title, epic_id=args.epic_id, description=args.description or "", by=asked.by
     )
     return render_story(made)
 
 
-def _get_story(asked: Asked, args: GetStory) -> dict[str, Any]:
+def _get_story(asked: ToolCall, args: GetStory) -> dict[str, Any]:
     story = STORIES.load(asked.connection, args.story_id)
     found = tasks.listed(asked.connection, story_id=story.story_id, limit=MOST_LISTED)
     total = tasks.count(asked.connection, story_id=story.story_id)
-    told = fitted(render_story(story, args.fields), asked.cap_tokens // 2)
-    return {**told, **page(each(render_task, found, "minimal"), asked.cap_tokens // 2, total=total)}
+    told = shorten_to_fit(render_story(story, args.fields), asked.cap_tokens // 2)
+    return {**told, **page(render_all(render_task, found, "minimal"), asked.cap_tokens // 2, total=total)}
 
 
-def _list_stories(asked: Asked, args: ListStories) -> dict[str, Any]:
-    limit, offset = listed(args.limit), max(0, args.offset)
+def _list_stories(asked: ToolCall, args: ListStories) -> dict[str, Any]:
+    limit, offset = check_limit(args.limit), max(0, args.offset)
     # One more than asked tells whether any is left; how many, nobody needs.
     found = STORIES.select(
         asked.connection, epic_id=args.epic_id, status=args.status, limit=limit + 1, offset=offset
     )
-    items = each(render_story, found[:limit], args.fields)
+    items = render_all(render_story, found[:limit], args.fields)
     total = offset + len(found)
     return page(items, asked.cap_tokens, name="stories", offset=offset, total=total)
 
 
-def _update_story(asked: Asked, args: UpdateStory) -> dict[str, Any]:
+def _update_story(asked: ToolCall, args: UpdateStory) -> dict[str, Any]:
     changes = _said(args, "story_id")
     return render_story(service.update_story(asked.tx, args.story_id, changes, by=asked.by))
 
 
-def _create_epic(asked: Asked, args: CreateEpic) -> dict[str, Any]:
+def _create_epic(asked: ToolCall, args: CreateEpic) -> dict[str, Any]:
     made = service.create_epic(
         asked.tx,
         args.title,
@@ -130,16 +130,16 @@ def _create_epic(asked: Asked, args: CreateEpic) -> dict[str, Any]:
     return render_epic(made)
 
 
-def _get_epic(asked: Asked, args: GetEpic) -> dict[str, Any]:
+def _get_epic(asked: ToolCall, args: GetEpic) -> dict[str, Any]:
     epic = EPICS.load(asked.connection, args.epic_id)
     found = STORIES.select(asked.connection, epic_id=epic.epic_id, limit=MOST_LISTED)
-    told = fitted(render_epic(epic, args.fields), asked.cap_tokens // 2)
-    items = each(render_story, found, "minimal")
+    told = shorten_to_fit(render_epic(epic, args.fields), asked.cap_tokens // 2)
+    items = render_all(render_story, found, "minimal")
     return {**told, **page(items, asked.cap_tokens // 2, name="stories")}
 
 
-def _get_epics(asked: Asked, args: GetEpics) -> dict[str, Any]:
-    limit, offset = listed(args.limit), max(0, args.offset)
+def _get_epics(asked: ToolCall, args: GetEpics) -> dict[str, Any]:
+    limit, offset = check_limit(args.limit), max(0, args.offset)
     found = EPICS.select(
         asked.connection,
         status=args.status,
@@ -147,18 +147,18 @@ def _get_epics(asked: Asked, args: GetEpics) -> dict[str, Any]:
         limit=limit + 1,
         offset=offset,
     )
-    items = each(render_epic, found[:limit], args.fields)
+    items = render_all(render_epic, found[:limit], args.fields)
     total = offset + len(found)
     return page(items, asked.cap_tokens, name="epics", offset=offset, total=total)
 
 
-def _update_epic(asked: Asked, args: UpdateEpic) -> dict[str, Any]:
+def _update_epic(asked: ToolCall, args: UpdateEpic) -> dict[str, Any]:
     changes = _said(args, "epic_id")
     made = service.update_epic(asked.tx, args.epic_id, changes, by=asked.by)
     return {**render_epic(made), "priority": made.priority}
 
 
-def _get_project_status(asked: Asked, _: Nothing) -> dict[str, Any]:
+def _get_project_status(asked: ToolCall, _: NoParameters) -> dict[str, Any]:
     def counted(sql: str) -> dict[str, int]:
         return dict(asked.connection.execute(sql).fetchall())
 
@@ -184,7 +184,7 @@ PLAN_TOOLS: tuple[WorkTool, ...] = (
         "standard",
         False,
         "How many stand where.",
-        Nothing,
+        NoParameters,
         _get_project_status,
     ),
     WorkTool("create_story", "standard", True, "Add a story.", CreateStory, _create_story),

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cockpit.backlog import service
-from cockpit.backlog.response_modes import fitted, render_task
-from cockpit.backlog.tools.find_tools import OfTask, Status, waits
-from cockpit.backlog.tools.work_tool import Asked, WorkTool, said
+from cockpit.backlog.response_modes import render_task, shorten_to_fit
+from cockpit.backlog.tools.find_tools import Status, TaskId, task_dependencies
+from cockpit.backlog.tools.work_tool import ToolCall, WorkTool, described
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.store.backlog import tasks
 
@@ -73,7 +73,7 @@ class UpdateTask:
     acceptance_criteria: str | None = None
     task_type: str | None = None
     estimate_hours: float | None = None
-    story_id: str | None = said("empty: belongs to none")
+    story_id: str | None = described("empty: belongs to none")
     packages: tuple[str, ...] | None = None
     files: tuple[str, ...] | None = None
 
@@ -117,25 +117,25 @@ class RecordTaskFailure:
     attempt: int | None = None
 
 
-def _update_task_status(asked: Asked, args: UpdateTaskStatus) -> dict[str, Any]:
+def _update_task_status(asked: ToolCall, args: UpdateTaskStatus) -> dict[str, Any]:
     reached = service.set_status(
         asked.tx, args.task_id, args.status, args.notes, by=asked.by, session_id=asked.session_id
     )
     return {**_standing(asked, args.task_id), "boundaries": reached.body()}
 
 
-def _add_task_activity(asked: Asked, args: AddTaskActivity) -> dict[str, Any]:
+def _add_task_activity(asked: ToolCall, args: AddTaskActivity) -> dict[str, Any]:
     made = service.add_activity(
         asked.tx, args.task_id, args.activity_type, args.description, by=asked.by
     )
     return {"id": made.task_id, "activity_id": made.activity_id}
 
 
-def _set_handoff_notes(asked: Asked, args: SetHandoffNotes) -> dict[str, Any]:
+def _set_handoff_notes(asked: ToolCall, args: SetHandoffNotes) -> dict[str, Any]:
     return _updated(asked, args.task_id, {"handoff_notes": args.notes})
 
 
-def _update_task_progress(asked: Asked, args: UpdateTaskProgress) -> dict[str, Any]:
+def _update_task_progress(asked: ToolCall, args: UpdateTaskProgress) -> dict[str, Any]:
     changes = {"progress_percent": args.progress_percent, "context_summary": args.context_summary}
     return {
         **_updated(asked, args.task_id, changes),
@@ -143,22 +143,22 @@ def _update_task_progress(asked: Asked, args: UpdateTaskProgress) -> dict[str, A
     }
 
 
-def _set_blocker(asked: Asked, args: SetBlocker) -> dict[str, Any]:
+def _set_blocker(asked: ToolCall, args: SetBlocker) -> dict[str, Any]:
     service.block(asked.tx, args.task_id, args.reason, by=asked.by, session_id=asked.session_id)
     return _standing(asked, args.task_id)
 
 
-def _resolve_blocker(asked: Asked, args: OfTask) -> dict[str, Any]:
+def _resolve_blocker(asked: ToolCall, args: TaskId) -> dict[str, Any]:
     service.resolve_blocker(asked.tx, args.task_id, by=asked.by)
     return _standing(asked, args.task_id)
 
 
-def _set_needs_rework(asked: Asked, args: SetNeedsRework) -> dict[str, Any]:
+def _set_needs_rework(asked: ToolCall, args: SetNeedsRework) -> dict[str, Any]:
     made = service.set_needs_rework(asked.tx, args.task_id, args.value, by=asked.by)
     return {"id": made.task_id, "needs_rework": made.needs_rework}
 
 
-def _create_task(asked: Asked, args: CreateTask) -> dict[str, Any]:
+def _create_task(asked: ToolCall, args: CreateTask) -> dict[str, Any]:
     made = service.create_task(
         asked.tx,
         args.title,
@@ -175,7 +175,7 @@ def _create_task(asked: Asked, args: CreateTask) -> dict[str, Any]:
     return render_task(made)
 
 
-def _update_task(asked: Asked, args: UpdateTask) -> dict[str, Any]:
+def _update_task(asked: ToolCall, args: UpdateTask) -> dict[str, Any]:
     names = [name for name in args.__slots__ if name != "task_id"]
     changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not changes:
@@ -183,48 +183,48 @@ def _update_task(asked: Asked, args: UpdateTask) -> dict[str, Any]:
     return _updated(asked, args.task_id, changes)
 
 
-def _archive_task(asked: Asked, args: ArchiveTask) -> dict[str, Any]:
+def _archive_task(asked: ToolCall, args: ArchiveTask) -> dict[str, Any]:
     reached = service.archive(asked.tx, args.task_id, args.reason, by=asked.by)
     return {**_standing(asked, args.task_id), "boundaries": reached.body()}
 
 
-def _reopen_task(asked: Asked, args: ReopenTask) -> dict[str, Any]:
+def _reopen_task(asked: ToolCall, args: ReopenTask) -> dict[str, Any]:
     service.reopen(asked.tx, args.task_id, args.notes, by=asked.by)
     return _standing(asked, args.task_id)
 
 
-def _add_dependency(asked: Asked, args: AddDependency) -> dict[str, Any]:
+def _add_dependency(asked: ToolCall, args: AddDependency) -> dict[str, Any]:
     service.add_dependency(
         asked.tx, args.task_id, args.depends_on_task_id, args.dependency_type, by=asked.by
     )
-    return waits(asked, args.task_id)
+    return task_dependencies(asked, args.task_id)
 
 
-def _remove_dependency(asked: Asked, args: RemoveDependency) -> dict[str, Any]:
+def _remove_dependency(asked: ToolCall, args: RemoveDependency) -> dict[str, Any]:
     service.remove_dependency(asked.tx, args.task_id, args.depends_on_task_id, by=asked.by)
-    return waits(asked, args.task_id)
+    return task_dependencies(asked, args.task_id)
 
 
-def _summarize_task_activity(asked: Asked, args: SummarizeTaskActivity) -> dict[str, Any]:
+def _summarize_task_activity(asked: ToolCall, args: SummarizeTaskActivity) -> dict[str, Any]:
     summary = service.summarize_activity(
         asked.tx, args.task_id, delete_raw=args.delete_raw, by=asked.by
     )
-    return fitted({"summary": summary}, asked.cap_tokens)
+    return shorten_to_fit({"summary": summary}, asked.cap_tokens)
 
 
-def _record_task_failure(asked: Asked, args: RecordTaskFailure) -> dict[str, Any]:
+def _record_task_failure(asked: ToolCall, args: RecordTaskFailure) -> dict[str, Any]:
     made = service.record_failure(
         asked.tx, args.task_id, args.failure_type, args.reason, args.attempt, by=asked.by
     )
     return {"id": made.task_id, "attempt": made.attempt, "failure_type": made.failure_type}
 
 
-def _updated(asked: Asked, task_id: str, changes: dict[str, Any]) -> dict[str, Any]:
+def _updated(asked: ToolCall, task_id: str, changes: dict[str, Any]) -> dict[str, Any]:
     made = service.update_task(asked.tx, task_id, changes, by=asked.by, session_id=asked.session_id)
     return render_task(made)
 
 
-def _standing(asked: Asked, task_id: str) -> dict[str, Any]:
+def _standing(asked: ToolCall, task_id: str) -> dict[str, Any]:
     task = tasks.load(asked.connection, task_id)
     return {"id": task.task_id, "status": task.status}
 
@@ -263,7 +263,7 @@ TASK_TOOLS: tuple[WorkTool, ...] = (
         _update_task_progress,
     ),
     WorkTool("set_blocker", "core", True, "It cannot go on.", SetBlocker, _set_blocker),
-    WorkTool("resolve_blocker", "standard", True, "It can go on.", OfTask, _resolve_blocker),
+    WorkTool("resolve_blocker", "standard", True, "It can go on.", TaskId, _resolve_blocker),
     WorkTool(
         "set_needs_rework",
         "standard",

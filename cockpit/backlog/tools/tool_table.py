@@ -19,13 +19,13 @@ WORK_TOOLS: tuple[WorkTool, ...] = (*FINDING_TOOLS, *TASK_TOOLS, *MEMORY_TOOLS, 
 _TIERS: tuple[Tier, ...] = ("core", "standard", "all")
 
 
-def of_tier(tier: Tier) -> tuple[WorkTool, ...]:
+def tools_of_tier(tier: Tier) -> tuple[WorkTool, ...]:
     """The tools of that tier: ``core`` the dozen that an agent needs while it works."""
     within = _TIERS[: _TIERS.index(tier) + 1]
     return tuple(tool for tool in WORK_TOOLS if tool.tier in within)
 
 
-def named(name: str) -> WorkTool:
+def find_work_tool(name: str) -> WorkTool:
     """The tool of that name. Raises :class:`~cockpit.core.errors.NotFound`."""
     for tool in WORK_TOOLS:
         if tool.name == name:

@@ -27,7 +27,7 @@ _KEPT = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolCall:
     """Where and by whom a tool is called. ``tx`` is None for a tool that only reads."""
 
     connection: sqlite3.Connection
@@ -56,7 +56,7 @@ class WorkTool:
     writes: bool
     description: str
     parameters: type[Any]
-    answer: Callable[[Asked, Any], Any]
+    answer: Callable[[ToolCall, Any], Any]
 
     def run(
         self,
@@ -81,9 +81,9 @@ class WorkTool:
             )
         tx = where if isinstance(where, Tx) else None
         connection = where.connection if isinstance(where, Tx) else where
-        return self.answer(Asked(connection, tx, actor_of(caller), session_id, cap_tokens), args)
+        return self.answer(ToolCall(connection, tx, actor_of(caller), session_id, cap_tokens), args)
 
 
-def said(words: str, default: Any = None) -> Any:
+def described(words: str, default: Any = None) -> Any:
     """A field whose name does not say everything."""
     return field(default=default, metadata={"description": words})

@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.backlog.completion import BeforeDecay, Boundaries
-from cockpit.chains.report.report_markdown import Account, SessionAccount, TaskAccount, render
+from cockpit.chains.report.report_markdown import (
+    ChainReport,
+    TaskReport,
+    WorkerReport,
+    render_report,
+)
 from cockpit.core.clock import moment
 from cockpit.core.errors import StoreUnwritable
 from cockpit.core.project_paths import Place
@@ -54,7 +59,7 @@ def collect_before_decay(chain_id: str) -> BeforeDecay:
     return collect
 
 
-def report_wanted(connection: sqlite3.Connection, chain: Chain, setting: str) -> bool:
+def wants_report(connection: sqlite3.Connection, chain: Chain, setting: str) -> bool:
     """Whether ``setting`` (``[headless] report``) asks for a report of the chain as it ended.
 
     ``on_failure``: it failed or met a limit, or one of its tasks is blocked.
@@ -74,7 +79,7 @@ async def write_report(store: Store, place: Place, chain: Chain) -> Path:
 
     Raises ``StoreUnwritable`` where it cannot be written, or would be outside of the project.
     """
-    text = await store.read(lambda found: render(account(found, chain)))
+    text = await store.read(lambda found: render_report(collect_report(found, chain)))
     path = place.folder / _DIRECTORY / f"chain-{chain.number}-report.md"
     _write(path, text)
     relative = path.relative_to(place.home).as_posix()
@@ -82,13 +87,13 @@ async def write_report(store: Store, place: Place, chain: Chain) -> Path:
     return path
 
 
-async def report_as_set(store: Store, place: Place, setting: str, chain: Chain) -> None:
+async def write_report_if_set(store: Store, place: Place, setting: str, chain: Chain) -> None:
     """Write the report of the chain, which ends as ``chain`` says, where ``setting`` asks for it."""
-    if await store.read(lambda found: report_wanted(found, chain, setting)):
+    if await store.read(lambda found: wants_report(found, chain, setting)):
         await write_report(store, place, chain)
 
 
-def account(connection: sqlite3.Connection, chain: Chain) -> Account:
+def collect_report(connection: sqlite3.Connection, chain: Chain) -> ChainReport:
     """What the report of the chain says, from what is stored."""
     kept: Mapping[str, str] = chains.load(connection, chain.chain_id).summary.get("handoffs", {})
     told = [_task(connection, task, kept) for task in _touched(connection, chain)]
@@ -104,14 +109,14 @@ def account(connection: sqlite3.Connection, chain: Chain) -> Account:
     for one in sessions:
         metrics = done.get(one.ordinal)
         accounts.append(
-            SessionAccount(
+            WorkerReport(
                 one,
                 tasks_done=metrics.tasks_done if metrics else 0,
                 interrupted=metrics.interrupted if metrics else 0,
                 wall_s=_ran(one),
             )
         )
-    return Account(
+    return ChainReport(
         chain=chain,
         progress=chains.progress(connection, chain),
         tasks=tuple(told),
@@ -135,7 +140,7 @@ def _touched(connection: sqlite3.Connection, chain: Chain) -> list[Task]:
     return tasks.of_ids(connection, [task_id for (task_id,) in found])
 
 
-def _task(connection: sqlite3.Connection, task: Task, kept: Mapping[str, str]) -> TaskAccount:
+def _task(connection: sqlite3.Connection, task: Task, kept: Mapping[str, str]) -> TaskReport:
     tree = worktrees.find(connection, task.task_id)
     known = task.wip or {}
     summary, details, failed = kept.get(task.task_id, ""), "", False
@@ -150,7 +155,7 @@ def _task(connection: sqlite3.Connection, task: Task, kept: Mapping[str, str]) -
     elif task.status != "done":
         summary = f"rests at: {known.get('phase') or task.status.replace('_', ' ')}"
     merged = task.status == "done" and tree is not None
-    return TaskAccount(
+    return TaskReport(
         task_id=task.task_id,
         title=task.title,
         standing=standing.get(task.status, "under way"),

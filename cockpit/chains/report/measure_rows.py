@@ -34,7 +34,7 @@ class MeasureRow:
     @property
     def shown(self) -> str:
         """The number as it is written: ``94%``, ``6.5``, ``3``."""
-        return written(self.value, self.unit)
+        return format_measure(self.value, self.unit)
 
     @property
     def span(self) -> str:
@@ -42,12 +42,12 @@ class MeasureRow:
         if not self.series:
             return ""
         unit: _Unit = "share" if self.unit == "share" else "number"
-        low, high = written(min(self.series), unit), written(max(self.series), unit)
+        low, high = format_measure(min(self.series), unit), format_measure(max(self.series), unit)
         between = low if low == high else f"{low} to {high}"
         return f"{between} · {plural(len(self.series), self.each)}"
 
 
-def written(value: float | None, unit: _Unit) -> str:
+def format_measure(value: float | None, unit: _Unit) -> str:
     """A number of that unit; a dash for none."""
     if value is None:
         return NOTHING
@@ -68,7 +68,7 @@ def measure_rows(found: Measures) -> tuple[MeasureRow, ...]:
             None,
             found.context,
             told=f"of its limit, {plural(found.sessions, 'session')}"
-            + (f", at most {written(max(found.context), 'share')}" if found.context else ""),
+            + (f", at most {format_measure(max(found.context), 'share')}" if found.context else ""),
         ),
         MeasureRow(
             "Utility left out of a packet",
@@ -137,7 +137,7 @@ def measure_rows(found: Measures) -> tuple[MeasureRow, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class MeasureComparison:
     """One measure before and after a date. ``change`` is written in its unit (shares in points)."""
 
     name: str
@@ -147,12 +147,14 @@ class Compared:
     better: bool | None
 
 
-def compared(before: Measures, after: Measures) -> tuple[Compared, ...]:
+def compare_measures(before: Measures, after: Measures) -> tuple[MeasureComparison, ...]:
     """The measures of two times side by side."""
     pairs: Sequence[tuple[MeasureRow, MeasureRow]] = list(
         zip(measure_rows(before), measure_rows(after), strict=True)
     )
-    return tuple(Compared(old.name, old.shown, new.shown, *_change(old, new)) for old, new in pairs)
+    return tuple(
+        MeasureComparison(old.name, old.shown, new.shown, *_change(old, new)) for old, new in pairs
+    )
 
 
 def _change(old: MeasureRow, new: MeasureRow) -> tuple[str, bool | None]:

@@ -138,7 +138,7 @@ class Measures:
         }
 
 
-def measured(connection: sqlite3.Connection, since: str = "", before: str = OPEN) -> Measures:
+def measure_chains(connection: sqlite3.Connection, since: str = "", before: str = OPEN) -> Measures:
     """The measures of what happened from ``since`` on and before ``before``.
 
     A session counts where it ended, a chain where it began, with all of its sessions; of a session that
@@ -152,7 +152,7 @@ def measured(connection: sqlite3.Connection, since: str = "", before: str = OPEN
     return _folded(((at, action, json.loads(text)) for at, action, text in rows), since, before)
 
 
-def newest(connection: sqlite3.Connection) -> int:
+def newest_row(connection: sqlite3.Connection) -> int:
     """The number of the newest row that a measure is made of; 0 without any."""
     found = 0
     for action in _ACTIONS:

@@ -22,7 +22,7 @@ _DONE, _FAILED, _BLOCKED = "done", "failed", "blocked"
 
 
 @dataclass(frozen=True, slots=True)
-class TaskAccount:
+class TaskReport:
     """How one task ended in a chain. ``standing``: ``done``, ``failed`` (its work is not good enough),
     ``blocked`` (it cannot go on) or ``under way``. ``summary`` is its handoff's or its blocker;
     ``details`` all that is known of a failure; ``decisions`` those of its work in progress; ``branch``
@@ -41,7 +41,7 @@ class TaskAccount:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionAccount:
+class WorkerReport:
     """A session of the chain, the tasks done and put down in it, and how long it ran (seconds)."""
 
     session: ChainSession
@@ -51,25 +51,25 @@ class SessionAccount:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ChainReport:
     """Everything that a report says. ``tokens``, ``cost_usd`` and ``wall_s`` (seconds that sessions
     ran) are the whole chain's; ``merged`` tells whether its branch holds any work."""
 
     chain: Chain
     progress: Progress
-    tasks: tuple[TaskAccount, ...]
-    sessions: tuple[SessionAccount, ...]
+    tasks: tuple[TaskReport, ...]
+    sessions: tuple[WorkerReport, ...]
     tokens: int
     cost_usd: float
     wall_s: float
     merged: bool
 
-    def of(self, standing: str) -> list[TaskAccount]:
+    def of(self, standing: str) -> list[TaskReport]:
         """The tasks that stand so."""
         return [one for one in self.tasks if one.standing == standing]
 
 
-def render(account: Account) -> str:
+def render_report(account: ChainReport) -> str:
     """The report's text."""
     parts = [
         _head(account),
@@ -91,7 +91,7 @@ def plain(text: str, most: int = 400) -> str:
     return _MARKUP.sub(r"\\\1", shown)
 
 
-def _head(account: Account) -> str:
+def _head(account: ChainReport) -> str:
     chain, left = account.chain, account.progress
     decided = sum(len(one.decisions) for one in account.tasks)
     batches = sum(one.session.batches for one in account.sessions)
@@ -119,20 +119,20 @@ def _head(account: Account) -> str:
     return "\n".join(lines)
 
 
-def _preserved(account: Account) -> str:
+def _preserved(account: ChainReport) -> str:
     return " (details preserved, not compacted)" if account.of(_FAILED) else ""
 
 
-def _completed(task: TaskAccount) -> str:
+def _completed(task: TaskReport) -> str:
     commit = f" ({_code(task.commit[:10])})" if task.commit else ""
     return f"- **{task.task_id}** {plain(task.title)}{commit}: {plain(task.summary)}"
 
 
-def _under_way(task: TaskAccount) -> str:
+def _under_way(task: TaskReport) -> str:
     return f"- **{task.task_id}** {plain(task.title)}: {plain(task.summary)}"
 
 
-def _kept(task: TaskAccount) -> str:
+def _kept(task: TaskReport) -> str:
     parts = [f"### {task.task_id} {plain(task.title)}", plain(task.summary, 2_000)]
     if task.details:
         parts.append(_fenced(task.details))
@@ -144,7 +144,7 @@ def _kept(task: TaskAccount) -> str:
     return "\n\n".join(parts)
 
 
-def _decisions(account: Account) -> list[str]:
+def _decisions(account: ChainReport) -> list[str]:
     return [
         f"- {task.task_id}: {plain(decision)}"
         for task in account.tasks
@@ -152,7 +152,7 @@ def _decisions(account: Account) -> list[str]:
     ]
 
 
-def _next_steps(account: Account) -> list[str]:
+def _next_steps(account: ChainReport) -> list[str]:
     chain, steps = account.chain, []
     if account.merged:
         steps.append(f"- Take what is done: `git merge {chain.branch}`")
@@ -169,7 +169,7 @@ def _next_steps(account: Account) -> list[str]:
     return steps
 
 
-def _sessions(sessions: Sequence[SessionAccount]) -> str:
+def _sessions(sessions: Sequence[WorkerReport]) -> str:
     lines = [
         "| session | ended | batches | tasks done | interrupted | tokens | left out | cost | time |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",

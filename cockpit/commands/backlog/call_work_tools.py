@@ -41,9 +41,9 @@ def read_with_tool(name: str, empty: Any = None, **arguments: Any) -> Any:
 
     def read(connection: sqlite3.Connection) -> Any:
         from cockpit.access.principals import PERSON
-        from cockpit.backlog.tools.tool_table import named
+        from cockpit.backlog.tools.tool_table import find_work_tool
 
-        tool = named(name)
+        tool = find_work_tool(name)
         return tool.run(connection, PERSON, tool.parameters(**arguments), cap_tokens=UNCAPPED)
 
     return read_store(read, empty=empty)
@@ -56,9 +56,9 @@ def write_with_tool(name: str, token: str, **arguments: Any) -> Any:
 
 def write_with_tool_each(name: str, token: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
     """What a tool that writes answers to each of ``calls``: all of them happen, or none."""
-    from cockpit.backlog.tools.tool_table import named
+    from cockpit.backlog.tools.tool_table import find_work_tool
 
-    tool = named(name)
+    tool = find_work_tool(name)
 
     def step(tx: Tx) -> list[Any]:
         caller = find_caller(tx, token)

@@ -26,7 +26,7 @@ from cockpit.core.text import plural
 from widgets.text.clean import hidden
 
 if TYPE_CHECKING:
-    from cockpit.backlog.planning.propose_plan import Taken
+    from cockpit.backlog.planning.propose_plan import PlanResult
     from cockpit.store.db.transaction import Tx
     from cockpit.store.sessions.proposals import Proposal
 
@@ -94,16 +94,16 @@ def plan(
 
 def _proposed(
     text: str, waiting: Proposal | None, token: str, approve: str | None, again: bool
-) -> tuple[Proposal, Taken | None]:
+) -> tuple[Proposal, PlanResult | None]:
     place = find_project()
     settings = load_project_settings(place, {"[approval] policy": approve}).runtime
     ensure_root_token(place)
 
-    def step(tx: Tx) -> tuple[Proposal, Taken | None]:
+    def step(tx: Tx) -> tuple[Proposal, PlanResult | None]:
         from cockpit.access.token_scopes import NotAllowed
         from cockpit.backlog.approved_plans import COMMISSIONS
         from cockpit.backlog.planning.plan import PLAN_ACTION
-        from cockpit.backlog.planning.propose_plan import propose, taken
+        from cockpit.backlog.planning.propose_plan import propose, plan_result
         from cockpit.loop.decisions.edit_action import revise
 
         who = find_caller(tx, token)
@@ -115,7 +115,7 @@ def _proposed(
             made = revise(
                 tx, COMMISSIONS[PLAN_ACTION], waiting.proposal_id, waiting.shown_digest, text
             )
-        return made, taken(tx.connection, made.proposal_id)
+        return made, plan_result(tx.connection, made.proposal_id)
 
     with open_store(place) as store:
         return store.write_now(step)
@@ -134,7 +134,7 @@ def _check(text: str, as_json: bool) -> None:
         show(f"! {note}")
 
 
-def _say_how_it_stands(made: Proposal, became: Taken | None) -> None:
+def _say_how_it_stands(made: Proposal, became: PlanResult | None) -> None:
     if became is not None:
         tasks = became.tasks
         ids = tasks[0] if len(tasks) == 1 else f"{tasks[0]} to {tasks[-1]}"
@@ -149,7 +149,7 @@ def _say_how_it_stands(made: Proposal, became: Taken | None) -> None:
     )
 
 
-def _record(made: Proposal, became: Taken | None) -> dict[str, Any]:
+def _record(made: Proposal, became: PlanResult | None) -> dict[str, Any]:
     return {
         "proposal_id": made.proposal_id,
         "status": made.status,

@@ -54,10 +54,10 @@ def list_tasks(
     """List tasks, the oldest first; archived ones only with --status archived."""
 
     def read(connection: sqlite3.Connection) -> dict[str, Any]:
-        from cockpit.backlog.tools.find_tools import tasks_like
+        from cockpit.backlog.tools.find_tools import page_of_tasks
 
         known = _named(connection, terms)
-        return tasks_like(connection, known, limit, offset, fields or "minimal", UNCAPPED)
+        return page_of_tasks(connection, known, limit, offset, fields or "minimal", UNCAPPED)
 
     answer: dict[str, Any] = read_store(read, empty={"tasks": []})
     found = answer["tasks"]
@@ -121,11 +121,11 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
     """List the work queue: what comes first, and which can run at the same time."""
 
     def read(connection: sqlite3.Connection) -> list[tuple[Queued, dict[str, Any]]]:
-        from cockpit.backlog.explain_queue import explained
+        from cockpit.backlog.explain_queue import explain_rows
         from cockpit.store.backlog import work_queue
 
         rows = work_queue.why(connection, ready=ready or None, limit=limit, offset=offset)
-        return list(zip(rows, explained(connection, rows), strict=True))
+        return list(zip(rows, explain_rows(connection, rows), strict=True))
 
     found: list[tuple[Queued, dict[str, Any]]] = read_store(read, empty=[])
     last = ("SCORE", "WHY") if why else ("TITLE",)

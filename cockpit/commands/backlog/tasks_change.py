@@ -110,7 +110,7 @@ def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
         changed = (
             service.update_task(tx, task, given, by=by)
             if given
-            else task_form.keep(tx, task, words, by=by)
+            else task_form.update_task_from_form(tx, task, words, by=by)
         )
         return render_task(changed, "standard")
 
@@ -130,15 +130,15 @@ def _edited(named: str) -> dict[str, str]:
 
     def looked(connection: sqlite3.Connection) -> dict[str, str]:
         task = tasks.load(connection, named)
-        return task_form.words_of(task, task_form.waits_for(connection, task.task_id))
+        return task_form.form_texts(task, task_form.waits_for(connection, task.task_id))
 
     words = read_store(looked)
     fields = task_form.FIELDS
-    before = form_text.written(
+    before = form_text.write_form(
         fields, {each.name: clean(words[each.name], newlines=each.long) for each in fields}
     )
-    was = form_text.read(fields, before)
-    after = form_text.read(fields, edited(before, argv=command(os.environ)))
+    was = form_text.read_form(fields, before)
+    after = form_text.read_form(fields, edited(before, argv=command(os.environ)))
     return {name: text for name, text in after.items() if text != was[name]}
 
 

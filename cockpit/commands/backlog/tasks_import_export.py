@@ -17,7 +17,7 @@ from cockpit.core.text import plural
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cockpit.backlog.import_export import Imported
+    from cockpit.backlog.import_export import ImportCounts
     from cockpit.store.db.transaction import Tx
 
 _GITHUB = "github"
@@ -51,23 +51,23 @@ def import_tasks(
     if source == _GITHUB:
         import asyncio
 
-        from cockpit.backlog.github_issues import open_issues, taken
+        from cockpit.backlog.github_issues import open_issues, import_issues
 
         home = find_project().home
         found = asyncio.run(open_issues(home, labels=labels, repo=repo, limit=limit))
 
-        def step(tx: Tx) -> Imported:
+        def step(tx: Tx) -> ImportCounts:
             by = authorize_writer(tx, token, "import issues")
-            return taken(tx, found, story_id=story_id, by=by)
+            return import_issues(tx, found, story_id=story_id, by=by)
     else:
-        from cockpit.backlog.import_export import imported, read_lines
+        from cockpit.backlog.import_export import import_backlog, read_lines
 
         lines = read_lines(_lines(source))
 
-        def step(tx: Tx) -> Imported:
-            return imported(tx, lines, by=authorize_writer(tx, token, "import tasks"))
+        def step(tx: Tx) -> ImportCounts:
+            return import_backlog(tx, lines, by=authorize_writer(tx, token, "import tasks"))
 
-    made: Imported = write_store(step)
+    made: ImportCounts = write_store(step)
     told = {"created": made.created, "changed": made.changed, "unchanged": made.unchanged}
     if as_json:
         show_json(told)
@@ -88,10 +88,10 @@ def _lines(source: str) -> Iterable[str]:
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 def export_tasks(file: Path | None) -> None:
     """Write the whole backlog as JSON Lines, to FILE or standard output."""
-    from cockpit.backlog.import_export import exported
+    from cockpit.backlog.import_export import export_backlog
 
     nothing: list[dict[str, Any]] = []
-    found = read_store(lambda connection: list(exported(connection)), empty=nothing)
+    found = read_store(lambda connection: list(export_backlog(connection)), empty=nothing)
     lines = [json_text(one) for one in found]
     if file is None:
         for line in lines:

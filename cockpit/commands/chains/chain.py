@@ -81,7 +81,7 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
 
     A second call stops it at once. Nothing is lost; `cockpit chain resume` goes on.
     """
-    from cockpit.chains.report.chain_report import report_as_set
+    from cockpit.chains.report.chain_report import write_report_if_set
 
     place = find_project()
     asked = read_store(lambda seen: _named(seen, chain_id)).chain_id
@@ -89,7 +89,7 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
         found = store.write_now(lambda tx: _stop(tx, asked, now))
         if found.status not in chains.OPEN:
             setting = load_project_settings(place).headless.report
-            asyncio.run(report_as_set(store, place, setting, found))
+            asyncio.run(write_report_if_set(store, place, setting, found))
     if as_json:
         show_json(found.body())
     elif found.status != "draining":
@@ -163,10 +163,10 @@ def _line(one: dict[str, Any]) -> tuple[str, ...]:
 
 def _stop(tx: Tx, chain_id: str, now: bool) -> Chain:
     """Ask the chain to stop; asked again, at once."""
-    from cockpit.chains.stop_request import come_to_rest
+    from cockpit.chains.stop_request import request_stop
 
     again = chains.load(tx.connection, chain_id).status == "draining"
-    return come_to_rest(tx, chain_id, now=now or again)
+    return request_stop(tx, chain_id, now=now or again)
 
 
 async def _watch(chain_id: str | None) -> None:

@@ -27,15 +27,15 @@ def be_session(chain_id: str, ordinal: int) -> Exit:
 
 
 async def _run(store: Store, place: Place, chain_id: str, ordinal: int) -> ChainSession:
-    from cockpit.chains.report.chain_report import report_as_set
-    from cockpit.chains.worker import take_part
+    from cockpit.chains.report.chain_report import write_report_if_set
+    from cockpit.chains.worker import run_worker
 
     chain = store.read_now(lambda found: chains.load(found, chain_id))
     settings = load_project_settings(
         place, {"[approval] policy": chain.approve, "[model] name": chain.model}
     )
     working = asyncio.ensure_future(
-        take_part(store, place, settings.runtime, settings.work, chain_id, ordinal, say=say)
+        run_worker(store, place, settings.runtime, settings.work, chain_id, ordinal, say=say)
     )
     asked: list[asyncio.Task[None]] = []
 
@@ -51,7 +51,7 @@ async def _run(store: Store, place: Place, chain_id: str, ordinal: int) -> Chain
         await asyncio.gather(*asked)
     chain = store.read_now(lambda found: chains.load(found, chain_id))
     if chain.status not in chains.OPEN:  # nobody else is there to report it
-        await report_as_set(store, place, settings.headless.report, chain)
+        await write_report_if_set(store, place, settings.headless.report, chain)
     return ended
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from cockpit.chains.chain_rules import spent
-from cockpit.chains.follow_session import followed
+from cockpit.chains.chain_after_session import session_before
+from cockpit.chains.chain_lifecycle import chain_usage
 from cockpit.core.text import plural
 from cockpit.store.chains import chains, session_metrics, workers
 from cockpit.store.chains.chains import Chain
@@ -15,7 +15,7 @@ from cockpit.store.chains.workers import ChainSession
 
 def document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
     """The chain with its progress, what it spent, and its ``sessions``; each with its measures."""
-    used = spent(connection, chain)
+    used = chain_usage(connection, chain)
     measures = {one.ordinal: one for one in session_metrics.of_chain(connection, chain.chain_id)}
     sessions = []
     for one in workers.of_chain(connection, chain.chain_id):
@@ -42,7 +42,7 @@ def document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
 
 def page(connection: sqlite3.Connection, chain: Chain) -> str:
     """The chain in lines for a person."""
-    used, known = spent(connection, chain), chains.progress(connection, chain)
+    used, known = chain_usage(connection, chain), chains.progress(connection, chain)
     why = f" ({chain.reason})" if chain.reason else ""
     watched = chains.is_watched(chain)
     alone = "" if watched or chain.status not in chains.OPEN else "; nobody watches over it"
@@ -58,7 +58,7 @@ def page(connection: sqlite3.Connection, chain: Chain) -> str:
         f"  spent      {used.tokens:,} tokens, ${used.cost_usd:.2f}{_of(chain.max_cost, '$')},"
         f" {used.wall_s:.0f} s{_of(chain.max_wall_s, '')}",
     ]
-    if after := followed(connection, chain):
+    if after := session_before(connection, chain):
         why = f" ({after.reason})" if after.reason else ""
         lines.append(f"  follows    {after.agent}'s session {after.session}{why}: on_session_end")
     if chain.report_path:

@@ -55,10 +55,10 @@ def stats(since: str | None, before: str | None, after: str | None, as_json: boo
 
 
 def _measured(since: str, before: str) -> Measures:
-    from cockpit.chains.report.measures import Measures, measured
+    from cockpit.chains.report.measures import Measures, measure_chains
 
     def read(connection: sqlite3.Connection) -> Measures:
-        return measured(connection, since, before)
+        return measure_chains(connection, since, before)
 
     return read_store(read, empty=Measures(since, before))
 
@@ -73,7 +73,7 @@ def _show(found: Measures) -> None:
 
 
 def _compare(since: str, before: str, after: str, as_json: bool) -> None:
-    from cockpit.chains.report.measure_rows import compared
+    from cockpit.chains.report.measure_rows import compare_measures
     from cockpit.chains.report.measures import OPEN
 
     old, new = _measured(since, before), _measured(after, OPEN)
@@ -83,7 +83,7 @@ def _compare(since: str, before: str, after: str, as_json: bool) -> None:
     signs = {True: "better", False: "worse", None: ""}
     rows = [
         (each.name, each.before, each.after, each.change, signs[each.better])
-        for each in compared(old, new)
+        for each in compare_measures(old, new)
     ]
     heads = ("MEASURE", f"BEFORE {before[:10]}", f"FROM {after[:10]}", "CHANGE", "")
     show(format_table(heads, rows))

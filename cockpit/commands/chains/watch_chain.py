@@ -22,8 +22,8 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.follow import follow
 
 if TYPE_CHECKING:
-    from cockpit.chains.chain_rules import Order
-    from cockpit.chains.chain_story import ChainStory
+    from cockpit.chains.chain_lifecycle import ChainOptions
+    from cockpit.chains.progress_lines import ProgressLines
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import Place
     from cockpit.store.chains.chains import Chain
@@ -38,23 +38,23 @@ _CODES = {
 
 
 async def start_and_watch(
-    store: Store, place: Place, settings: Settings, order: Order, as_json: bool
+    store: Store, place: Place, settings: Settings, order: ChainOptions, as_json: bool
 ) -> Exit:
     """Begin a chain and see it through; returns the exit code."""
-    from cockpit.chains.chain_rules import begin
+    from cockpit.chains.chain_lifecycle import create_chain
 
     await say_unseen(place, "tasks do")
     await _say_untaken(store, place)
     after = await store.read(journal.last_seq)
-    chain = await begin(store, place, order)
+    chain = await create_chain(store, place, order)
     return await see_through(store, place, settings, chain, after, as_json)
 
 
 async def _say_untaken(store: Store, place: Place) -> None:
     """Say what earlier chains made and the new one does not begin with."""
-    from cockpit.tasks.worktree import untaken
+    from cockpit.tasks.worktree import unmerged_branches
 
-    branches = await untaken(store, place)
+    branches = await unmerged_branches(store, place)
     if branches:
         say(
             f"Not in your branch yet: {', '.join(branches)}. What is done now does not begin with that, "
@@ -72,8 +72,8 @@ async def resume_and_watch(
 ) -> Exit:
     """Go on with a chain (None: the newest that is not complete); ``replaced`` are fields of its order
     with what they are from now on."""
-    from cockpit.chains.chain_rules import go_on
-    from cockpit.tasks.worktree import chain_tree
+    from cockpit.chains.chain_lifecycle import resume_chain
+    from cockpit.tasks.worktree import ensure_chain_worktree
 
     if chain_id is None:
         found = store.read_now(chains.unfinished)
@@ -85,8 +85,8 @@ async def resume_and_watch(
     resting = store.read_now(lambda found: chains.load(found, named))
     if resting.status != "completed":
         # Where it cannot stand, as while a person has its branch checked out, every task would be blocked.
-        await chain_tree(store, place, resting.branch, chain_id=named)
-    chain = await store.write(lambda tx: go_on(tx, named, replaced, sessions=more))
+        await ensure_chain_worktree(store, place, resting.branch, chain_id=named)
+    chain = await store.write(lambda tx: resume_chain(tx, named, replaced, sessions=more))
     return await see_through(store, place, settings, chain, after, as_json)
 
 
@@ -94,14 +94,14 @@ async def see_through(
     store: Store, place: Place, settings: Settings, chain: Chain, after: int, as_json: bool
 ) -> Exit:
     """Watch over the chain until it has ended, and tell what happened from row ``after`` on."""
-    from cockpit.chains.report.chain_report import report_as_set
-    from cockpit.chains.supervisor import Watch, watch_over
+    from cockpit.chains.report.chain_report import write_report_if_set
+    from cockpit.chains.supervisor import Supervision, supervise
 
     chain_id = chain.chain_id
     teller = Teller(store, place, settings, chain_id, after, quiet=as_json)
-    report = partial(report_as_set, store, place, settings.headless.report)
-    watch = Watch(store, place, os.environ, before_end=report)
-    watching = asyncio.ensure_future(watch_over(watch, chain_id))
+    report = partial(write_report_if_set, store, place, settings.headless.report)
+    watch = Supervision(store, place, os.environ, before_end=report)
+    watching = asyncio.ensure_future(supervise(watch, chain_id))
     telling = asyncio.create_task(teller.follow())
     asked: list[asyncio.Task[None]] = []
 
@@ -159,7 +159,7 @@ class Teller:
         *,
         quiet: bool = False,
     ) -> None:
-        from cockpit.chains.chain_story import ChainStory, roles_at_work
+        from cockpit.chains.progress_lines import ProgressLines, running_roles
 
         self._store = store
         self._place = place
@@ -167,8 +167,8 @@ class Teller:
         self._chain_id = chain_id
         self._seq = after
         self._quiet = quiet
-        roles = store.read_now(lambda found: roles_at_work(found, chain_id))
-        self._story: ChainStory = ChainStory(chain_id, roles)
+        roles = store.read_now(lambda found: running_roles(found, chain_id))
+        self._story: ProgressLines = ProgressLines(chain_id, roles)
 
     async def follow(self) -> None:
         """Tell what comes, until it is cancelled. Raises ``ReaderGone``."""

@@ -19,7 +19,7 @@ from cockpit.commands.open_project import (
 from cockpit.commands.sessions.run import Dollars, Duration
 
 if TYPE_CHECKING:
-    from cockpit.chains.chain_rules import Order
+    from cockpit.chains.chain_lifecycle import ChainOptions
     from cockpit.config.load_settings import Settings
 
 _SCOPE = "Without a person to stop it, work needs a scope: --epic ID, --story ID, or --all for everything."
@@ -134,14 +134,14 @@ _CHANGEABLE: Mapping[str, str] = {
 """The options that replace what a chain has when it is gone on with, and its names for them."""
 
 
-def _order(settings: Settings, given: Mapping[str, Any]) -> Order:
+def _order(settings: Settings, given: Mapping[str, Any]) -> ChainOptions:
     from cockpit.chains.batch_size import ADAPTIVE, batch_size
-    from cockpit.chains.chain_rules import Order
+    from cockpit.chains.chain_lifecycle import ChainOptions
 
     batch = given["batch"] or ADAPTIVE
     batch_size(batch)
     kind = "epic" if given["epic"] else "story" if given["story"] else "all"
-    return Order(
+    return ChainOptions(
         scope_kind=kind,
         scope_id=given["epic"] or given["story"] or "",
         headless=given["headless"],

@@ -84,12 +84,12 @@ def know_runner(settings: Settings, name: str | None) -> None:
     """Raises ``WrongUse`` for a runner that nobody configured, or whose program is not here."""
     import shutil
 
-    from cockpit.agents.agent_command import RunnerTrouble
-    from cockpit.tasks.runner_session import runner_named
+    from cockpit.agents.agent_command import RunnerError
+    from cockpit.tasks.external_agent_role import find_runner
 
     try:
-        runner = runner_named(settings.runtime, name)
-    except RunnerTrouble as error:
+        runner = find_runner(settings.runtime, name)
+    except RunnerError as error:
         raise WrongUse(str(error)) from error
     if runner is not None and shutil.which(runner.command[0]) is None:
         raise WrongUse(
@@ -125,10 +125,10 @@ def _know_tests(settings: Settings) -> None:
 def _know_model(settings: Settings, runner: str | None) -> None:
     """Raises ``WrongUse`` where only the offline rules would do the roles' work: they cannot."""
     from cockpit.decide.choose_model import OFFLINE, model_named
+    from cockpit.tasks.external_agent_role import find_runner
     from cockpit.tasks.model_outage import NOT_OFFLINE
-    from cockpit.tasks.runner_session import runner_named
 
-    if runner_named(settings.runtime, runner) is not None:
+    if find_runner(settings.runtime, runner) is not None:
         return
     environment = {**os.environ, **settings.runtime.environment}
     if model_named(None, settings.runtime.model, environment) == OFFLINE:
@@ -137,9 +137,9 @@ def _know_model(settings: Settings, runner: str | None) -> None:
 
 async def say_unseen(place: Place, whom: str) -> None:
     """Say which changes of the checkout ``whom`` (as in "the task does") not see."""
-    from cockpit.tasks.git import uncommitted
+    from cockpit.tasks.git import uncommitted_files
 
-    unseen = await uncommitted(place.root)
+    unseen = await uncommitted_files(place.root)
     if unseen:
         count = "1 file" if len(unseen) == 1 else f"{len(unseen)} files"
         say(
@@ -151,10 +151,11 @@ async def say_unseen(place: Place, whom: str) -> None:
 async def _do(
     store: Store, place: Place, settings: Settings, task_id: str, runner: str | None
 ) -> TaskOutcome:
-    from cockpit.tasks.run_task import Desk, do_task
+    from cockpit.tasks.run_task import run_task
+    from cockpit.tasks.task_context import TaskContext
 
     await say_unseen(place, "the task does")
-    desk = Desk(
+    context = TaskContext(
         store=store,
         place=place,
         settings=settings.runtime,
@@ -169,13 +170,13 @@ async def _do(
     loop = asyncio.get_running_loop()
     task_id = store.read_now(lambda found: tasks.load(found, task_id)).task_id
     token = await store.write(lambda tx: task_leases.take(tx, task_id, "cockpit work"))
-    running = asyncio.ensure_future(do_task(desk, task_id))
+    running = asyncio.ensure_future(run_task(context, task_id))
     keeping = asyncio.create_task(_keep(store, task_id, token))
 
     def stop() -> None:
-        if desk.stop.is_set():
+        if context.stop.is_set():
             running.cancel()
-        desk.stop.set()
+        context.stop.set()
         say("It stops after this step; Ctrl+C again stops it now.")
 
     loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it

@@ -60,11 +60,11 @@ def clean_worktrees(ctx: click.Context, /, everything: bool, as_json: bool) -> N
     A branch whose commits are merged nowhere stays in any case, and a task in progress and a
     chain that runs keep their trees.
     """
-    from cockpit.tasks.worktree import clean
+    from cockpit.tasks.worktree import clean_worktrees
 
     place = find_project()
     with open_store(place) as store:
-        done = asyncio.run(clean(store, place, everything=everything))
+        done = asyncio.run(clean_worktrees(store, place, everything=everything))
     if as_json:
         kept = [{"name": name, "why": why} for name, why in done.kept]
         show_json({"removed": list(done.removed), "kept": kept})

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from cockpit.backlog.import_export import imported, read_lines
+from cockpit.backlog.import_export import import_backlog, read_lines
 from cockpit.commands.demo.chain_report import Checkout, chain_report
 from cockpit.commands.demo.sample_project import Sample, shipped
 from cockpit.commands.exit_codes import Exit
@@ -39,7 +39,7 @@ async def play(sample: Sample) -> Exit:
     place.prepare()
     with Store.open(place.database) as store:
         lines = read_lines(shipped(BACKLOG).read_text(encoding="utf-8").splitlines())
-        await store.write(lambda tx: imported(tx, lines, by="demo"))
+        await store.write(lambda tx: import_backlog(tx, lines, by="demo"))
     before = await Checkout.of(sample.root)
     argv = ("work", "--all", "--headless", "--approve", "all", "--model", _script(place))
     show(f"\n$ cockpit {' '.join(argv[:-1])} script:{SCRIPT}\n")

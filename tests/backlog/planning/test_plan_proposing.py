@@ -13,7 +13,7 @@ from cockpit.access.token_scopes import NotAllowed
 from cockpit.backlog import service
 from cockpit.backlog.approved_plans import COMMISSIONS
 from cockpit.backlog.planning.plan import PLAN_ACTION, PlanInvalid
-from cockpit.backlog.planning.propose_plan import propose, taken
+from cockpit.backlog.planning.propose_plan import plan_result, propose
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.core.errors import AlreadyDecided, Stale
 from cockpit.loop.decisions.approved_effects import NoCommission
@@ -64,13 +64,13 @@ def test_nothing_is_in_the_backlog_before_it_is_approved(store: Store) -> None:
     assert (made.kind, made.session_id, made.status, made.risk) == ("action", "", "pending", "low")
     assert made.title == "Plan: Accounts (1 epic, 1 story, 3 tasks)"
     assert counted(store) == (0, 0, 0, 0)
-    assert store.read_now(lambda c: taken(c, made.proposal_id)) is None
+    assert store.read_now(lambda c: plan_result(c, made.proposal_id)) is None
 
 
 def test_approving_takes_all_of_it_in(store: Store) -> None:
     made = proposed(store)
     approve(store, made)
-    became = store.read_now(lambda c: taken(c, made.proposal_id))
+    became = store.read_now(lambda c: plan_result(c, made.proposal_id))
     assert became is not None
     assert (became.epics, became.stories, became.tasks) == (
         ("E-1",),

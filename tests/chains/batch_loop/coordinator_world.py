@@ -9,16 +9,16 @@ from typing import Any
 from tasks.taskrun_world import World, finish, git
 
 from cockpit.backlog import service
-from cockpit.chains.batch_loop import SessionEnd, run_session
+from cockpit.chains.batch_loop import WorkerEnd, run_batches
+from cockpit.chains.handover import WorkerLimits
 from cockpit.chains.report.chain_report import collect_before_decay
-from cockpit.chains.token_limits import Quota
 from cockpit.core.clock import SystemClock, stamp
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, task_leases, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
-from cockpit.tasks.task_context import Desk
+from cockpit.tasks.task_context import TaskContext
 
 ALL_PASS = (
     finish("implementer", "Done as asked.")
@@ -77,7 +77,7 @@ class ChainWorld:
         }
         return self.store.write_now(lambda tx: chains.create(tx, **{**given, **changed}))
 
-    def desk(self, chain: Chain, ordinal: int, scenario: str, **changed: Any) -> Desk:
+    def desk(self, chain: Chain, ordinal: int, scenario: str, **changed: Any) -> TaskContext:
         given: dict[str, Any] = {
             "chain_id": chain.chain_id,
             "ordinal": ordinal,
@@ -92,18 +92,18 @@ class ChainWorld:
         ordinal: int = 1,
         *,
         scenario: str = ALL_PASS,
-        quota: Quota | None = None,
-        desk: Desk | None = None,
-    ) -> SessionEnd:
+        quota: WorkerLimits | None = None,
+        desk: TaskContext | None = None,
+    ) -> WorkerEnd:
         """One session from its row's beginning to its end."""
         store = self.store
         limit = (quota.tokens if quota else None) or 1_000_000
         store.write_now(lambda tx: workers.start(tx, chain, ordinal, token_limit=limit))
-        ended = await run_session(
+        ended = await run_batches(
             desk or self.desk(chain, ordinal, scenario),
             chain,
             ordinal,
-            quota=quota or Quota(),
+            quota=quota or WorkerLimits(),
             say=self.hear,
         )
         store.write_now(lambda tx: workers.end(tx, chain, ordinal, "clean", ended.reason))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cockpit.chains.batch_size import BatchInvalid, BatchSize, Outcome, batch_size, outcome_of
-from cockpit.chains.token_limits import Pressure, Quota
+from cockpit.chains.handover import WorkerLimits, WorkerUsage
 
 OUTCOMES = st.sampled_from(["completed", "blocked", "interrupted", "failed"])
 STATUSES = st.sampled_from(["done", "blocked", "interrupted", "failed"])
@@ -65,39 +65,46 @@ def test_a_batch_ends_as_the_worst_of_its_tasks(statuses: list[str]) -> None:
 @pytest.mark.parametrize(
     ("pressure", "reason", "passed"),
     [
-        (Pressure(Quota()), "", ""),
-        (Pressure(Quota(tokens=100), tokens=99), "", ""),
-        (Pressure(Quota(tokens=100), tokens=100), "pressure", "tokens"),
-        (Pressure(Quota(tokens=None), tokens=10**9), "", ""),
-        (Pressure(Quota(dropped_share=0.5), dropped_share=0.5), "", ""),
-        (Pressure(Quota(dropped_share=0.5), dropped_share=0.51), "pressure", "dropped"),
-        (Pressure(Quota(dropped_share=None), dropped_share=1.0), "", ""),
-        (Pressure(Quota(cost_usd=1.0), cost_usd=0.99), "", ""),
-        (Pressure(Quota(cost_usd=1.0), cost_usd=1.0), "limit", ""),
-        (Pressure(Quota(wall_s=60.0), wall_s=61.0), "limit", ""),
-        (Pressure(Quota(tokens=1, wall_s=60.0), tokens=2, wall_s=61.0), "limit", "tokens"),
+        (WorkerUsage(WorkerLimits()), "", ""),
+        (WorkerUsage(WorkerLimits(tokens=100), tokens=99), "", ""),
+        (WorkerUsage(WorkerLimits(tokens=100), tokens=100), "pressure", "tokens"),
+        (WorkerUsage(WorkerLimits(tokens=None), tokens=10**9), "", ""),
+        (WorkerUsage(WorkerLimits(dropped_share=0.5), dropped_share=0.5), "", ""),
+        (WorkerUsage(WorkerLimits(dropped_share=0.5), dropped_share=0.51), "pressure", "dropped"),
+        (WorkerUsage(WorkerLimits(dropped_share=None), dropped_share=1.0), "", ""),
+        (WorkerUsage(WorkerLimits(cost_usd=1.0), cost_usd=0.99), "", ""),
+        (WorkerUsage(WorkerLimits(cost_usd=1.0), cost_usd=1.0), "limit", ""),
+        (WorkerUsage(WorkerLimits(wall_s=60.0), wall_s=61.0), "limit", ""),
+        (
+            WorkerUsage(WorkerLimits(tokens=1, wall_s=60.0), tokens=2, wall_s=61.0),
+            "limit",
+            "tokens",
+        ),
     ],
 )
-def test_which_measure_passed_its_limit(pressure: Pressure, reason: str, passed: str) -> None:
+def test_which_measure_passed_its_limit(pressure: WorkerUsage, reason: str, passed: str) -> None:
     assert (pressure.reason, pressure.passed) == (reason, passed)
 
 
 @pytest.mark.parametrize(
     ("pressure", "at_once"),
     [
-        (Pressure(Quota(dropped_share=0.5), dropped_share=0.9), ""),
-        (Pressure(Quota(tokens=1, dropped_share=0.5), tokens=1, dropped_share=0.9), "pressure"),
-        (Pressure(Quota(cost_usd=1.0), dropped_share=0.9, cost_usd=2.0), "limit"),
+        (WorkerUsage(WorkerLimits(dropped_share=0.5), dropped_share=0.9), ""),
+        (
+            WorkerUsage(WorkerLimits(tokens=1, dropped_share=0.5), tokens=1, dropped_share=0.9),
+            "pressure",
+        ),
+        (WorkerUsage(WorkerLimits(cost_usd=1.0), dropped_share=0.9, cost_usd=2.0), "limit"),
     ],
 )
-def test_what_was_left_out_waits_for_the_batchs_end(pressure: Pressure, at_once: str) -> None:
+def test_what_was_left_out_waits_for_the_batchs_end(pressure: WorkerUsage, at_once: str) -> None:
     assert pressure.at_once == at_once
 
 
 def test_pressure_in_words() -> None:
-    quota = Quota(tokens=50_000)
+    quota = WorkerLimits(tokens=50_000)
     assert (
-        Pressure(quota, tokens=41_200, dropped_share=0.124).words()
+        WorkerUsage(quota, tokens=41_200, dropped_share=0.124).words()
         == "41,200 of 50,000 tokens (82 %), 12 % of what was known left out"
     )
-    assert Pressure(Quota(), tokens=7).words().startswith("7 tokens, 0 %")
+    assert WorkerUsage(WorkerLimits(), tokens=7).words().startswith("7 tokens, 0 %")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.chains.notify import Notice, command, notify, sequence
+from cockpit.chains.notify import Notice, desktop_command, notify, terminal_sequence
 
 HOSTILE = Notice("A\x07\x1b]0;title\x07", "B\x1b\\ \u202e\n<b>C</b> & --urgency=x", urgent=True)
 
 
 def test_nothing_ends_the_note_but_its_end() -> None:
-    text = sequence(HOSTILE)
+    text = terminal_sequence(HOSTILE)
     assert text.startswith("\x1b]9;A")
     assert text.endswith("\x07\x07")
     inside = text[len("\x1b]9;") : -2]
@@ -23,7 +23,7 @@ def test_nothing_ends_the_note_but_its_end() -> None:
 
 
 def test_the_desktops_program_is_given_words_and_no_markup() -> None:
-    argv = command(Notice("--help", "<b>C</b> & more"))
+    argv = desktop_command(Notice("--help", "<b>C</b> & more"))
     assert argv == (
         "notify-send",
         "--app-name=cockpit",
@@ -55,9 +55,9 @@ async def test_terminal_and_desktop_are_both_called(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert called
-    assert wrote == [sequence(HOSTILE)]
+    assert wrote == [terminal_sequence(HOSTILE)]
     given = json.loads((tmp_path / "given").read_text())
-    assert given == list(command(HOSTILE)[1:])
+    assert given == list(desktop_command(HOSTILE)[1:])
     assert "--urgency=critical" in given[:2]
 
 

@@ -9,9 +9,9 @@ import pytest
 from chains.batch_loop.coordinator_world import ALL_PASS, ChainWorld
 from tasks.taskrun_world import edit, finish, turn
 
-from cockpit.chains.report.chain_report import account, report_wanted, write_report
-from cockpit.chains.report.report_markdown import plain, render
-from cockpit.chains.token_limits import Quota
+from cockpit.chains.handover import WorkerLimits
+from cockpit.chains.report.chain_report import collect_report, wants_report, write_report
+from cockpit.chains.report.report_markdown import plain, render_report
 from cockpit.core.errors import StoreUnwritable
 from cockpit.store.backlog import handoffs, wip
 from cockpit.store.chains import chains
@@ -50,7 +50,7 @@ async def a_chain_of_every_kind(chained: ChainWorld) -> Chain:
     decided = {"decisions": [{"decision": "JWT over sessions", "reason": "it scales"}, "No cache"]}
     chained.store.write_now(lambda tx: wip.update(tx, done, decided, by="agent"))
     chain = chained.chain(max_chains=2)
-    await chained.session(chain, 1, scenario=scenario, quota=Quota(batches=1))
+    await chained.session(chain, 1, scenario=scenario, quota=WorkerLimits(batches=1))
     await chained.session(chain, 2, scenario=scenario)
     chained.tasks(1)
     return ended(chained, chain, "limited", "it had its 2 sessions, and 1 task is left")
@@ -158,7 +158,7 @@ def test_when_it_is_wanted(
     if blocked:
         chained.stand(task_id, "blocked", "No idea.")
     chain = ended(chained, chained.chain(), status)
-    assert chained.store.read_now(lambda seen: report_wanted(seen, chain, setting)) is wanted
+    assert chained.store.read_now(lambda seen: wants_report(seen, chain, setting)) is wanted
 
 
 async def test_a_report_never_leaves_the_project(chained: ChainWorld, tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ async def test_a_report_never_leaves_the_project(chained: ChainWorld, tmp_path: 
 async def test_a_chain_that_runs_can_be_reported(chained: ChainWorld) -> None:
     (task_id,) = chained.tasks(1)
     chain = chained.chain()
-    await chained.session(chain, quota=Quota(tokens=1))
+    await chained.session(chain, quota=WorkerLimits(tokens=1))
     text = await written(chained, chain)
     assert "- Tasks under way: 1" in text
     assert f"- {task_id}: run the tests" in text
-    assert render(chained.store.read_now(lambda seen: account(seen, chain))) == text
+    assert render_report(chained.store.read_now(lambda seen: collect_report(seen, chain))) == text

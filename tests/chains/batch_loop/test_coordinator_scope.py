@@ -7,9 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from backlog.work_world import Backlog, opened, unsynced
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from service.work_world import Backlog, opened, unsynced
 
 from cockpit.backlog import service
 from cockpit.store.backlog import queue_scope

@@ -9,8 +9,8 @@ from chains.batch_loop.coordinator_world import ALL_PASS, ChainWorld
 from tasks.taskrun_world import edit, finish, git
 
 from cockpit.backlog.work_settings import WorkSettings
-from cockpit.chains.chain_rules import following
-from cockpit.chains.token_limits import Quota
+from cockpit.chains.chain_lifecycle import decide_chain
+from cockpit.chains.handover import WorkerLimits
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.chains import session_metrics, task_runs, workers
 
@@ -88,7 +88,7 @@ async def test_pressure_ends_a_session_after_a_step_and_the_next_one_goes_on_the
 ) -> None:
     (task_id,) = chained.tasks(1)
     chain = chained.chain()
-    ended = await chained.session(chain, 1, quota=Quota(tokens=1))
+    ended = await chained.session(chain, 1, quota=WorkerLimits(tokens=1))
     assert (ended.reason, ended.passed, ended.interrupted) == ("pressure", "tokens", 1)
     assert ended.tokens > 0
     assert chained.statuses() == {task_id: "in_progress"}
@@ -124,7 +124,7 @@ async def test_pressure_ends_a_session_after_a_step_and_the_next_one_goes_on_the
 async def test_every_session_under_pressure_takes_a_step(chained: ChainWorld) -> None:
     (task_id,) = chained.tasks(1)
     chain = chained.chain()
-    ended = [await chained.session(chain, at, quota=Quota(tokens=1)) for at in range(1, 5)]
+    ended = [await chained.session(chain, at, quota=WorkerLimits(tokens=1)) for at in range(1, 5)]
     assert [one.reason for one in ended] == ["pressure", "pressure", "pressure", "empty"]
     assert chained.statuses() == {task_id: "done"}
 
@@ -141,7 +141,7 @@ async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
     chain = chained.chain()
     settings = RuntimeSettings(user_dir=chained.world.folder / "config", token_budget=9_000)
     desk = chained.desk(chain, 1, ALL_PASS, settings=settings)
-    ended = await chained.session(chain, desk=desk, quota=Quota(dropped_share=0.02))
+    ended = await chained.session(chain, desk=desk, quota=WorkerLimits(dropped_share=0.02))
     assert (ended.reason, ended.passed) == ("pressure", "dropped")
     assert 0.02 < ended.dropped_share < 1.0
     assert chained.statuses() == {first: "done", second: "todo"}
@@ -150,15 +150,15 @@ async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
 async def test_a_new_session_begins_with_the_first_size_again(chained: ChainWorld) -> None:
     chained.tasks(6)
     chain = chained.chain()
-    ended = await chained.session(chain, 1, quota=Quota(batches=1))
+    ended = await chained.session(chain, 1, quota=WorkerLimits(batches=1))
     assert (ended.reason, ended.tasks_done) == ("quota", 2)
-    await chained.session(chain, 2, quota=Quota(batches=1))
+    await chained.session(chain, 2, quota=WorkerLimits(batches=1))
     assert [(row["size"], row["next_size"]) for row in chained.batches()] == [(2, 3), (2, 3)]
 
 
-@pytest.mark.parametrize("quota", [Quota(cost_usd=0.0), Quota(wall_s=0.0)])
+@pytest.mark.parametrize("quota", [WorkerLimits(cost_usd=0.0), WorkerLimits(wall_s=0.0)])
 async def test_what_the_chain_has_used_up_lets_nothing_begin(
-    chained: ChainWorld, quota: Quota
+    chained: ChainWorld, quota: WorkerLimits
 ) -> None:
     (task_id,) = chained.tasks(1)
     ended = await chained.session(chained.chain(), quota=quota)
@@ -254,7 +254,7 @@ async def test_a_model_that_cannot_be_had_ends_the_session_and_blocks_nothing(
     assert "the scenario says so" in ended.reason
     assert (ended.batches, ended.tasks_blocked) == (batches, 0)
     assert "blocked" not in hurried.statuses().values()
-    found = hurried.store.read_now(lambda seen: following(seen, chain, "9999"))
+    found = hurried.store.read_now(lambda seen: decide_chain(seen, chain, "9999"))
     assert (found.status, found.reason) == ("failed", ended.reason)
     ended = await hurried.session(chain, 2)
     assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))

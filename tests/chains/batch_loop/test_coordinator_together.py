@@ -8,7 +8,7 @@ import pytest
 from chains.batch_loop.coordinator_world import ALL_PASS, ChainWorld
 from tasks.taskrun_world import edit, finish
 
-from cockpit.chains.token_limits import Quota
+from cockpit.chains.handover import WorkerLimits
 from cockpit.core.errors import IllegalTransition
 from cockpit.store.chains import task_leases, workers
 from cockpit.store.db.database import Store
@@ -113,7 +113,7 @@ async def test_a_session_that_was_given_up_for_dead_stops(hurried: ChainWorld) -
     # The next one takes the task up where it stood.
     hurried.on_line(f"{task_id} waits for you", lambda: approve(store))
     desk = hurried.desk(chain, 2, ALL_PASS + ASKS, approve="trusted")
-    ended = await hurried.session(chain, 2, desk=desk, quota=Quota(batches=1))
+    ended = await hurried.session(chain, 2, desk=desk, quota=WorkerLimits(batches=1))
     assert any(line.startswith(f"Resuming {task_id} from: implementing") for line in hurried.said)
     assert ended.batches == 1
 

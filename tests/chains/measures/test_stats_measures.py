@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from chains.measures.chain_days import three_days
 
-from cockpit.chains.report.measure_rows import compared, measure_rows
-from cockpit.chains.report.measures import Measures, measured, newest
+from cockpit.chains.report.measure_rows import compare_measures, measure_rows
+from cockpit.chains.report.measures import Measures, measure_chains, newest_row
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.db.database import Store
 
@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def look(store: Store, since: str = "", before: str = "9999") -> Measures:
-    return store.read_now(lambda connection: measured(connection, since, before))
+    return store.read_now(lambda connection: measure_chains(connection, since, before))
 
 
 def test_all_of_it(store: Store) -> None:
@@ -80,21 +80,21 @@ def test_rows_say_what_they_are_made_of(store: Store) -> None:
 def test_before_and_after_a_date(store: Store) -> None:
     found = {
         each.name: (each.before, each.after, each.change, each.better)
-        for each in compared(look(store, before=SECOND), look(store, since=SECOND))
+        for each in compare_measures(look(store, before=SECOND), look(store, since=SECOND))
     }
     assert found["Batches completed"] == ("50%", "100%", "+50 points", True)
     assert found["Tasks per session"] == ("1.7", "7.5", "+5.8", True)
     assert found["Reviews failed"] == ("67%", "25%", "-42 points", True)
     assert found["Restarts by hand"] == ("1", "0", "-1", True)
     assert found["Context used per session"][3] is None
-    back = compared(look(store, since=SECOND), look(store, before=SECOND))
+    back = compare_measures(look(store, since=SECOND), look(store, before=SECOND))
     assert {each.better for each in back} == {False, None}
-    none = compared(look(store, since="2027"), look(store))
+    none = compare_measures(look(store, since="2027"), look(store))
     assert none[0].change == "–"
 
 
 def test_the_newest_row_moves_with_what_is_measured(store: Store) -> None:
-    seen = store.read_now(newest)
+    seen = store.read_now(newest_row)
     assert seen > 0
     store.write_now(lambda tx: tx.execute("SELECT 1"))
-    assert store.read_now(newest) == seen
+    assert store.read_now(newest_row) == seen

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cockpit.chains.token_limits import Quota
-from cockpit.chains.unfinished import left_over, scope_of
+from cockpit.chains.handover import WorkerLimits
+from cockpit.chains.unfinished import scope_of, unfinished_tasks
 from cockpit.core.clock import moment
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import Place
@@ -24,9 +24,9 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import ChainSession
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.tasks.git import git, tried
+from cockpit.tasks.git import git, try_git
 from cockpit.tasks.model_outage import NO_MODEL
-from cockpit.tasks.worktree import chain_tree, head_of
+from cockpit.tasks.worktree import ensure_chain_worktree, head_commit
 
 MOST_CRASHES = 5
 """So many sessions that died one after another, without a step between them, fail the chain."""
@@ -40,7 +40,7 @@ class ChainRefused(CockpitError):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ChainOptions:
     """What a chain is to do: ``scope_kind`` is ``epic``, ``story`` or ``all``; ``batch`` is ``auto`` or
     a number; ``max_chains`` counts sessions, ``max_cost`` is in US dollars, ``max_wall_s`` in seconds."""
 
@@ -57,7 +57,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class ChainUsage:
     """What a chain used up so far: sessions that handed over or ended in order, tokens, US dollars,
     and seconds that its sessions ran."""
 
@@ -68,7 +68,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class ChainDecision:
     """What comes after a session: another one (``status`` is empty), or the chain's end."""
 
     status: str = ""
@@ -80,10 +80,10 @@ class Following:
         return not self.status
 
 
-async def begin(
+async def create_chain(
     store: Store,
     place: Place,
-    order: Order,
+    order: ChainOptions,
     *,
     within: Callable[[Tx, Chain], None] | None = None,
 ) -> Chain:
@@ -93,8 +93,8 @@ async def begin(
     Raises :class:`ChainRefused` for a scope without a task, ``NotFound`` for one that there is not,
     and ``WorktreeTrouble``.
     """
-    base = await head_of(place)
-    branch = (await tried(place.root, "symbolic-ref", "--quiet", "--short", "HEAD")).text.strip()
+    base = await head_commit(place)
+    branch = (await try_git(place.root, "symbolic-ref", "--quiet", "--short", "HEAD")).text.strip()
     listed = await git(
         place.home, "for-each-ref", "--format=%(refname:short)", "refs/heads/cockpit/"
     )
@@ -126,13 +126,13 @@ async def begin(
         return made
 
     made = await store.write(step)
-    await chain_tree(store, place, made.branch, chain_id=made.chain_id)
+    await ensure_chain_worktree(store, place, made.branch, chain_id=made.chain_id)
     return made
 
 
-def go_on(tx: Tx, chain_id: str, replaced: Mapping[str, Any], *, sessions: int) -> Chain:
-    """Let a chain that rests run again, owned by this process. ``replaced`` are fields of :class:`Order`
-    with what they are from now on; one that had as many sessions as it may is given ``sessions`` more.
+def resume_chain(tx: Tx, chain_id: str, replaced: Mapping[str, Any], *, sessions: int) -> Chain:
+    """Let a chain run again, owned by this process. ``replaced`` are changed fields of
+    :class:`ChainOptions`; a chain without workers left is given ``sessions`` more.
 
     Raises :class:`ChainRefused` where a limit of cost or time would end it at once, ``Stale`` while
     another process runs it, ``IllegalTransition`` for a complete one.
@@ -141,7 +141,7 @@ def go_on(tx: Tx, chain_id: str, replaced: Mapping[str, Any], *, sessions: int) 
     limits = dict(replaced)
     if "model" in limits:
         limits["model"] = _lasting(limits["model"])
-    used = spent(tx.connection, known)
+    used = chain_usage(tx.connection, known)
     if "max_chains" not in limits and used.sessions >= known.max_chains:
         limits["max_chains"] = used.sessions + sessions
     made = chains.resume(tx, chain_id, **limits)
@@ -150,7 +150,7 @@ def go_on(tx: Tx, chain_id: str, replaced: Mapping[str, Any], *, sessions: int) 
     return made
 
 
-def spent(connection: sqlite3.Connection, chain: Chain) -> Spent:
+def chain_usage(connection: sqlite3.Connection, chain: Chain) -> ChainUsage:
     """What the chain used up, of sessions that died as well."""
     tokens, cost = connection.execute(
         "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
@@ -163,7 +163,7 @@ def spent(connection: sqlite3.Connection, chain: Chain) -> Spent:
         (moment(one.ended_at or one.beat_at) - moment(one.started_at)).total_seconds()
         for one in known
     )
-    return Spent(
+    return ChainUsage(
         sessions=sum(one.status in ("clean", "stopped") for one in known),
         tokens=int(tokens),
         cost_usd=float(cost),
@@ -171,61 +171,63 @@ def spent(connection: sqlite3.Connection, chain: Chain) -> Spent:
     )
 
 
-def quota_of(chain: Chain, used: Spent, *, tokens: int) -> Quota:
+def worker_limits(chain: Chain, used: ChainUsage, *, tokens: int) -> WorkerLimits:
     """What the next session may use up: ``tokens`` of its own, and what is left of the chain's."""
     cost, wall = chain.max_cost, chain.max_wall_s
-    return Quota(
+    return WorkerLimits(
         tokens=tokens,
         cost_usd=None if cost is None else max(0.0, cost - used.cost_usd),
         wall_s=None if wall is None else max(0.0, wall - used.wall_s),
     )
 
 
-def following(connection: sqlite3.Connection, chain: Chain, now: str) -> Following:
+def decide_chain(connection: sqlite3.Connection, chain: Chain, now: str) -> ChainDecision:
     """What comes at ``now``, when no session of the chain runs."""
     known = workers.of_chain(connection, chain.chain_id)
-    left = len(left_over(connection, chain, now)) + ready_count(connection, scope_of(chain))
+    left = len(unfinished_tasks(connection, chain, now)) + ready_count(connection, scope_of(chain))
     crashes = _crashes(connection, chain, known)
-    return judged(chain, known, left, spent(connection, chain), crashes)
+    return decide_from(chain, known, left, chain_usage(connection, chain), crashes)
 
 
-def judged(
+def decide_from(
     chain: Chain,
     known: Sequence[ChainSession],
     left: int,
-    used: Spent,
+    used: ChainUsage,
     crashes: int,
-) -> Following:
-    """As :func:`following`, from what is known.
+) -> ChainDecision:
+    """As :func:`decide_chain`, from what is known.
 
     ``left`` counts the tasks that a session could take up or begin, ``crashes`` the sessions that
     died last, one after another, without a step between them.
     """
     if chain.status == "draining":
-        return Following("stopped", "stopped at once" if chain.stop_now else "drained")
+        return ChainDecision("stopped", "stopped at once" if chain.stop_now else "drained")
     if not left:
-        return Following("completed")
+        return ChainDecision("completed")
     if crashes >= MOST_CRASHES:
-        return Following("failed", f"{crashes} sessions died one after another: {known[-1].reason}")
+        return ChainDecision(
+            "failed", f"{crashes} sessions died one after another: {known[-1].reason}"
+        )
     if reached := limit_reached(chain, used):
-        return Following("limited", f"it has reached {reached}")
+        return ChainDecision("limited", f"it has reached {reached}")
     last = known[-1] if known else None
     # What its last session found counts no more for a chain that was gone on with since.
     if last is not None and last.started_at > chain.began_at and last.reason not in _HANDS_OVER:
         match last.status, last.reason:
             case "stopped", _:
-                return Following("stopped", last.reason)
+                return ChainDecision("stopped", last.reason)
             case "clean", "limit":
-                return Following("limited", "it has reached its limit of cost or time")
+                return ChainDecision("limited", "it has reached its limit of cost or time")
             case "clean", why if why.startswith(NO_MODEL):
-                return Following("failed", why)
+                return ChainDecision("failed", why)
             case "clean", _:
-                return Following("limited", f"{plural(left, 'task')} left that others hold")
+                return ChainDecision("limited", f"{plural(left, 'task')} left that others hold")
     if used.sessions >= chain.max_chains:
-        return Following(
+        return ChainDecision(
             "limited", f"after {plural(used.sessions, 'session')} {plural(left, 'task')} left"
         )
-    return Following()
+    return ChainDecision()
 
 
 def _crashes(connection: sqlite3.Connection, chain: Chain, known: Sequence[ChainSession]) -> int:
@@ -239,7 +241,7 @@ def _crashes(connection: sqlite3.Connection, chain: Chain, known: Sequence[Chain
     return counted
 
 
-def limit_reached(chain: Chain, used: Spent) -> str:
+def limit_reached(chain: Chain, used: ChainUsage) -> str:
     """The limit of cost or time that the chain has come to, in words; empty where there is none."""
     if chain.max_cost is not None and used.cost_usd >= chain.max_cost:
         return f"its limit of ${chain.max_cost:g} (--max-cost)"
@@ -248,7 +250,7 @@ def limit_reached(chain: Chain, used: Spent) -> str:
     return ""
 
 
-def _scope_id(connection: sqlite3.Connection, order: Order) -> str:
+def _scope_id(connection: sqlite3.Connection, order: ChainOptions) -> str:
     if order.scope_kind == "epic":
         return EPICS.load(connection, order.scope_id).epic_id
     if order.scope_kind == "story":

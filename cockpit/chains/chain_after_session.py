@@ -10,8 +10,14 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
-from cockpit.chains.chain_rules import Order, begin, go_on, limit_reached, spent
-from cockpit.chains.unfinished import scope_of, work_left
+from cockpit.chains.chain_lifecycle import (
+    ChainOptions,
+    chain_usage,
+    create_chain,
+    limit_reached,
+    resume_chain,
+)
+from cockpit.chains.unfinished import has_work, scope_of
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import Place
 from cockpit.core.text import plural
@@ -23,14 +29,14 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 
-class NotFollowed(CockpitError):
+class NoChainStarted(CockpitError):
     """Nothing follows the session; the words say why."""
 
     code = "not_followed"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedSession:
     """An agent's session that has ended: row ``seq`` of the journal, the agent's name for it, and its
     reason."""
 
@@ -40,21 +46,23 @@ class Ended:
     reason: str
 
 
-async def follow(store: Store, place: Place, order: Order, seq: int, *, anew: bool) -> Chain:
+async def start_after_session(
+    store: Store, place: Place, order: ChainOptions, seq: int, *, anew: bool
+) -> Chain:
     """The chain that follows the session whose end is row ``seq``, owned by this process: the newest
     unfinished one, else where ``anew`` a new one as ``order`` says.
 
-    Raises :class:`NotFollowed` where none does, :class:`NotFound` where that row tells of no end, and
-    what :func:`~cockpit.chains.chain_rules.begin` raises.
+    Raises :class:`NoChainStarted` where none does, :class:`NotFound` where that row tells of no end, and
+    what :func:`~cockpit.chains.chain_lifecycle.create_chain` raises.
     """
     ended = store.read_now(lambda seen: _ended(seen, seq))
     found = await store.write(lambda tx: _gone_on_with(tx, ended, anew))
     if found is not None:
         return found
-    return await begin(store, place, order, within=lambda tx, made: _alone(tx, made, ended))
+    return await create_chain(store, place, order, within=lambda tx, made: _alone(tx, made, ended))
 
 
-def followed(connection: sqlite3.Connection, chain: Chain) -> Ended | None:
+def session_before(connection: sqlite3.Connection, chain: Chain) -> EndedSession | None:
     """The session that the chain was begun or gone on with after; None where a person did that."""
     row = connection.execute(
         "SELECT action, detail_json FROM journal WHERE seq=(SELECT max(seq) FROM journal"
@@ -65,10 +73,10 @@ def followed(connection: sqlite3.Connection, chain: Chain) -> Ended | None:
     if row is None or row[0] != Action.CHAIN_FOLLOWED:
         return None
     told = json.loads(row[1])
-    return Ended(told["after"], told["agent"], told["agent_session"], told["reason"])
+    return EndedSession(told["after"], told["agent"], told["agent_session"], told["reason"])
 
 
-def _ended(connection: sqlite3.Connection, seq: int) -> Ended:
+def _ended(connection: sqlite3.Connection, seq: int) -> EndedSession:
     row = connection.execute(
         "SELECT detail_json FROM journal WHERE seq=? AND action=?",
         (seq, str(Action.AGENT_SESSION_ENDED)),
@@ -76,54 +84,54 @@ def _ended(connection: sqlite3.Connection, seq: int) -> Ended:
     if row is None:
         raise NotFound(f"Row {seq} of the journal does not tell that an agent's session ended.")
     told = json.loads(row[0])
-    return Ended(seq, told["agent"], told["agent_session"], told["reason"])
+    return EndedSession(seq, told["agent"], told["agent_session"], told["reason"])
 
 
-def _gone_on_with(tx: Tx, ended: Ended, anew: bool) -> Chain | None:
+def _gone_on_with(tx: Tx, ended: EndedSession, anew: bool) -> Chain | None:
     """The chain that rests and goes on now; None where a new one is to begin."""
     seen = tx.connection
     _nobody_works(seen)
     resting = chains.unfinished(seen)
     if resting is not None:
         held_back = _held_back(seen, resting)
-        if not held_back and work_left(seen, resting, tx.now()):
-            made = go_on(tx, resting.chain_id, {}, sessions=0)
+        if not held_back and has_work(seen, resting, tx.now()):
+            made = resume_chain(tx, resting.chain_id, {}, sessions=0)
             _tell(tx, made, ended)
             return made
         (newest,) = chains.listed(seen, 1)
         if held_back and (newest == resting or not anew):
-            raise NotFollowed(f"{resting.chain_id} {held_back}")
+            raise NoChainStarted(f"{resting.chain_id} {held_back}")
     if not anew:
-        raise NotFollowed("no unfinished chain has a task that is ready")
+        raise NoChainStarted("no unfinished chain has a task that is ready")
     return None
 
 
-def _alone(tx: Tx, made: Chain, ended: Ended) -> None:
+def _alone(tx: Tx, made: Chain, ended: EndedSession) -> None:
     """The new chain is the only one that runs, and finds something to do; else there is none."""
     _nobody_works(tx.connection, but=made.chain_id)
     if not ready_count(tx.connection, scope_of(made)):
-        raise NotFollowed("no task is ready")
+        raise NoChainStarted("no task is ready")
     _tell(tx, made, ended)
 
 
 def _nobody_works(connection: sqlite3.Connection, but: str = "") -> None:
     for one in chains.listed(connection):
         if one.chain_id != but and one.status in chains.OPEN and chains.is_watched(one):
-            raise NotFollowed(f"{one.chain_id} runs already")
+            raise NoChainStarted(f"{one.chain_id} runs already")
 
 
 def _held_back(connection: sqlite3.Connection, chain: Chain) -> str:
     """Why only a person goes on with the chain; empty where nothing speaks against it."""
     if chain.status in ("stopped", "draining"):
         return "was stopped"
-    used = spent(connection, chain)
+    used = chain_usage(connection, chain)
     if used.sessions >= chain.max_chains:
         return f"had all of its {plural(chain.max_chains, 'session')}"
     reached = limit_reached(chain, used)
     return f"has reached {reached}" if reached else ""
 
 
-def _tell(tx: Tx, chain: Chain, ended: Ended) -> None:
+def _tell(tx: Tx, chain: Chain, ended: EndedSession) -> None:
     tx.journal(
         Action.CHAIN_FOLLOWED,
         actor="policy:on_session_end",

@@ -17,7 +17,7 @@ TOKENS, DROPPED = "tokens", "dropped"
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class WorkerLimits:
     """What one session may use up; None is no limit.
 
     ``tokens`` and ``dropped_share`` (0 to 1) are its context pressure, ``batches`` how many it may
@@ -32,10 +32,10 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
-class Pressure:
+class WorkerUsage:
     """A session's measures against its quota. ``cost_usd`` and ``wall_s`` count from its beginning."""
 
-    quota: Quota
+    quota: WorkerLimits
     tokens: int = 0
     dropped_share: float = 0.0
     cost_usd: float = 0.0

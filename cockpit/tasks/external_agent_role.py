@@ -10,9 +10,9 @@ from pathlib import Path
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.access.token_scopes import AGENT_SCOPES, READ, WORK_READ
-from cockpit.agents.agent_command import RunnerMissing, asked
-from cockpit.agents.agent_hooks import absorbed
-from cockpit.agents.run_agent import run_outside, runs_of
+from cockpit.agents.agent_command import RunnerMissing, placeholders_in
+from cockpit.agents.agent_hooks import wait_for_hook_events
+from cockpit.agents.run_agent import count_runs, run_agent
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.loop.intake.assign_role import Assignment
@@ -21,8 +21,8 @@ from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
-from cockpit.tasks.git import WorktreeTrouble, commit_of, git, put_back, tried
-from cockpit.tasks.task_context import EMBEDDED, Desk
+from cockpit.tasks.git import WorktreeError, commit_of, discard_changes, git, try_git
+from cockpit.tasks.task_context import EMBEDDED, TaskContext
 
 _WRITES = frozenset(("write_file", "edit_file", "run", "git_commit"))
 _SHOWN = 20
@@ -52,7 +52,7 @@ class RunnerCrashed(CockpitError):
     code = "runner_crashed"
 
 
-def runner_named(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
+def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
     """The runner of that name; None is the engine.
 
     Raises :class:`~cockpit.agents.agent_command.RunnerMissing` for one that nobody configured.
@@ -69,33 +69,33 @@ def runner_named(settings: RuntimeSettings, name: str | None) -> RunnerSettings 
     return found
 
 
-def takes(session: Session, runner: RunnerSettings | None) -> bool:
+def began_session(session: Session, runner: RunnerSettings | None) -> bool:
     """Whether ``runner`` (None: the engine) is who began the session, and can go on with it."""
     if runner is None:
         return session.model != OFFLINE and not session.model.startswith(sessions.RUNNER)
     return session.model == f"{sessions.RUNNER}{runner.name}"
 
 
-async def take_part(
-    desk: Desk, tree: Worktree, given: Assignment, session_id: str, runner: RunnerSettings
+async def run_role_with_agent(
+    desk: TaskContext, tree: Worktree, given: Assignment, session_id: str, runner: RunnerSettings
 ) -> None:
     """Have the agent take the session; it is completed then.
 
     Raises :class:`RunnerCrashed`, ``RunnerMissing`` when its program cannot be started, ``Stale``,
     ``WorktreeTrouble`` when the agent left the branch, and what
-    :func:`~cockpit.agents.run_agent.run_outside` raises.
+    :func:`~cockpit.agents.run_agent.run_agent` raises.
     """
     root, role = Path(tree.path), given.role
     writes = bool(_WRITES & set(role.tools))
     before = await commit_of(root, "HEAD")
-    again = desk.store.read_now(lambda found: runs_of(found, session_id)) > 0
+    again = desk.store.read_now(lambda found: count_runs(found, session_id)) > 0
     try:
-        outcome = await run_outside(
+        outcome = await run_agent(
             desk.store,
             desk.place,
             runner,
             session_id=session_id,
-            prompt=prompt_of(given, tree, writes=writes, again=again),
+            prompt=role_prompt(given, tree, writes=writes, again=again),
             worktree=root,
             task_id=given.task.task_id,
             environment=desk.settings.environment,
@@ -113,14 +113,14 @@ async def take_part(
         await _undo(tree, root, None if writes else before)
         raise
     await _undo(tree, root, None if writes else before)
-    if "hooks" in asked(runner):
-        await absorbed(desk.store, given.task.task_id)
+    if "hooks" in placeholders_in(runner):
+        await wait_for_hook_events(desk.store, given.task.task_id)
     await _on_its_branch(tree, root)
     if outcome.status in ("crashed", "stopped"):
         raise RunnerCrashed(outcome.reason)
 
 
-def prompt_of(given: Assignment, tree: Worktree, *, writes: bool, again: bool) -> str:
+def role_prompt(given: Assignment, tree: Worktree, *, writes: bool, again: bool) -> str:
     """What the agent is told: the role's words, then how it is run; ``again``: not for the first time."""
     role: Role = given.role
     named = [item.removeprefix("file:") for item in given.scope][:_SHOWN]
@@ -142,19 +142,19 @@ async def _undo(tree: Worktree, root: Path, before: str | None) -> None:
         return
     if await _branch(root) == tree.branch and await commit_of(root, "HEAD") != before:
         await git(root, "reset", "--quiet", "--hard", before)
-    await put_back(root)
+    await discard_changes(root)
 
 
 async def _on_its_branch(tree: Worktree, root: Path) -> None:
     now = await _branch(root)
     if now != tree.branch:
         where = f"on {now}" if now else "on no branch"
-        raise WorktreeTrouble(
+        raise WorktreeError(
             f"The agent left the branch {tree.branch}: {tree.path} is {where} now. Its work is kept;"
             f" bring what you want of it to {tree.branch}, switch back to it, and unblock the task."
         )
 
 
 async def _branch(root: Path) -> str:
-    ended = await tried(root, "symbolic-ref", "--quiet", "--short", "HEAD")
+    ended = await try_git(root, "symbolic-ref", "--quiet", "--short", "HEAD")
     return ended.text.strip() if ended.ok else ""

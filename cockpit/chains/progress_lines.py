@@ -18,14 +18,14 @@ from cockpit.store.journal.journal import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ProgressLine:
     """A line of the story; ``calls`` when a person is waited for."""
 
     line: str
     calls: bool = False
 
 
-def roles_at_work(connection: sqlite3.Connection, chain_id: str) -> dict[str, str]:
+def running_roles(connection: sqlite3.Connection, chain_id: str) -> dict[str, str]:
     """The sessions of roles that are under way in the chain, with the task and the role of each."""
     found = connection.execute(
         "SELECT s.session_id, r.task_id, s.role FROM task_runs r JOIN sessions s USING(session_id)"
@@ -39,10 +39,10 @@ def _who(task_id: str, role: str) -> str:
     return f"{task_id} {role.replace('_', ' ')}".strip()
 
 
-class ChainStory:
+class ProgressLines:
     """Turns rows, in the order of the journal, into the lines that belong to one chain.
 
-    ``roles`` names the sessions that are under way when it begins (:func:`roles_at_work`). What it
+    ``roles`` names the sessions that are under way when it begins (:func:`running_roles`). What it
     keeps is the tasks at work and their sessions, no more.
     """
 
@@ -52,7 +52,7 @@ class ChainStory:
         self._roles: dict[str, str] = dict(roles or {})
         self._proposed: dict[str, str] = {}
 
-    def tell(self, row: Row) -> Told | None:
+    def tell(self, row: Row) -> ProgressLine | None:
         """The line that this row adds, if any."""
         detail = row.detail
         if row.action == Action.SESSION_CREATED and detail.get("task_id") in self._at_work:
@@ -68,9 +68,9 @@ class ChainStory:
             self._at_work -= {*detail["done"], *detail["blocked"], *detail["interrupted"]}
         write = _LINES.get(row.action)
         line = write(detail) if write else ""
-        return Told(line) if line else None
+        return ProgressLine(line) if line else None
 
-    def _of_role(self, row: Row) -> Told | None:
+    def _of_role(self, row: Row) -> ProgressLine | None:
         """Of a role's session only that it waits is told, once for each proposal."""
         if row.action in _SESSION_ENDS:
             del self._roles[row.session_id]
@@ -80,7 +80,9 @@ class ChainStory:
             self._proposed[row.session_id] = f"{about} {row.detail['proposal_id']}"
         elif row.action == Action.SESSION_WAITING and row.session_id in self._proposed:
             about = self._proposed.pop(row.session_id)
-            return Told(f"  ⏸ {self._roles[row.session_id]} waits for you, {about}", calls=True)
+            return ProgressLine(
+                f"  ⏸ {self._roles[row.session_id]} waits for you, {about}", calls=True
+            )
         return None
 
 

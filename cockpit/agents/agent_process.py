@@ -14,27 +14,27 @@ from typing import Any, Literal
 
 from cockpit.access.process_group import Overflow, end_group, ended, feed, start
 from cockpit.access.run_program import ProgramMissing
-from cockpit.agents.bounded_lines import Lines
+from cockpit.agents.bounded_lines import LineReader
 from cockpit.core.errors import CockpitError
 
 _CHUNK = 65_536
 _ERRORS = 16_384
 _REST_S = 2.0
 
-Why = Literal["ended", "timeout", "output", "called_off"]
+ProcessEnd = Literal["ended", "timeout", "output", "called_off"]
 
 
 @dataclass(frozen=True, slots=True)
-class Talked:
+class AgentProcess:
     """How the process went: ``why`` it is over, its exit ``code`` (negative: a signal), and the end of
     its standard error."""
 
-    why: Why
+    why: ProcessEnd
     code: int
     errors: str
 
 
-async def talk(
+async def run_agent_process(
     argv: Sequence[str],
     *,
     cwd: Path,
@@ -45,7 +45,7 @@ async def talk(
     off: Sequence[asyncio.Event],
     began: Callable[[int], object],
     take: Callable[[str | None], Awaitable[object]],
-) -> Talked:
+) -> AgentProcess:
     """Run ``argv``, give each line of its output to ``take`` (None: one that was too long), and wait
     for its end, or for any of the events in ``off``. ``began`` is called with its process id.
 
@@ -67,7 +67,7 @@ async def talk(
     talking = asyncio.gather(feed(process, stdin), ended(process, (reading, noting)))
     taking = asyncio.ensure_future(_take(waiting, take))
     calls = [asyncio.ensure_future(event.wait()) for event in off]
-    why: Why = "ended"
+    why: ProcessEnd = "ended"
     soonest = asyncio.FIRST_COMPLETED
     try:
         began(process.pid)
@@ -100,7 +100,7 @@ async def talk(
     if not taking.cancelled():
         taking.result()
     code = process.returncode if process.returncode is not None else -9
-    return Talked(why, code, bytes(errors).decode("utf-8", "replace").strip())
+    return AgentProcess(why, code, bytes(errors).decode("utf-8", "replace").strip())
 
 
 async def _read(
@@ -109,7 +109,7 @@ async def _read(
     max_bytes: int,
 ) -> None:
     """Cut a stream into lines. Raises ``Overflow`` past the limit."""
-    lines = Lines()
+    lines = LineReader()
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         max_bytes -= len(chunk)
         if max_bytes < 0:
