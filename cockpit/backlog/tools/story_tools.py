@@ -8,14 +8,20 @@ from typing import Any, Literal
 from cockpit.backlog import service
 from cockpit.backlog.response_modes import (
     Fields,
-    render_all,
-    shorten_to_fit,
     page,
+    render_all,
     render_epic,
     render_story,
     render_task,
+    shorten_to_fit,
 )
-from cockpit.backlog.tools.find_tools import MOST_LISTED, NoParameters, Priority, Status, check_limit
+from cockpit.backlog.tools.find_tools import (
+    MOST_LISTED,
+    NoParameters,
+    Priority,
+    Status,
+    check_limit,
+)
 from cockpit.backlog.tools.work_tool import ToolCall, WorkTool, described
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.store.backlog import tasks, work_queue
@@ -99,7 +105,10 @@ def _get_story(asked: ToolCall, args: GetStory) -> dict[str, Any]:
     found = tasks.listed(asked.connection, story_id=story.story_id, limit=MOST_LISTED)
     total = tasks.count(asked.connection, story_id=story.story_id)
     told = shorten_to_fit(render_story(story, args.fields), asked.cap_tokens // 2)
-    return {**told, **page(render_all(render_task, found, "minimal"), asked.cap_tokens // 2, total=total)}
+    return {
+        **told,
+        **page(render_all(render_task, found, "minimal"), asked.cap_tokens // 2, total=total),
+    }
 
 
 def _list_stories(asked: ToolCall, args: ListStories) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _proposed(
         from cockpit.access.token_scopes import NotAllowed
         from cockpit.backlog.approved_plans import COMMISSIONS
         from cockpit.backlog.planning.plan import PLAN_ACTION
-        from cockpit.backlog.planning.propose_plan import propose, plan_result
+        from cockpit.backlog.planning.propose_plan import plan_result, propose
         from cockpit.loop.decisions.edit_action import revise
 
         who = find_caller(tx, token)

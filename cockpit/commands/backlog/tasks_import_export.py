@@ -51,7 +51,7 @@ def import_tasks(
     if source == _GITHUB:
         import asyncio
 
-        from cockpit.backlog.github_issues import open_issues, import_issues
+        from cockpit.backlog.github_issues import import_issues, open_issues
 
         home = find_project().home
         found = asyncio.run(open_issues(home, labels=labels, repo=repo, limit=limit))
