@@ -42,7 +42,7 @@ async def main(path, count):
             now = time.monotonic_ns()
             for row in rows:
                 if row.action == "session.changed":
-                    print((now - int(row.detail["title"])) / 1e6)
+                    print((now - int(row.raw_detail()["title"])) / 1e6)
                     seen += 1
             if seen >= count:
                 return

@@ -54,7 +54,7 @@ class ProgressLines:
 
     def tell(self, row: Row) -> ProgressLine | None:
         """The line that this row adds, if any."""
-        detail = row.detail
+        detail = row.raw_detail()
         if row.action == Action.SESSION_CREATED and detail.get("task_id") in self._at_work:
             self._roles[row.session_id] = _who(detail["task_id"], detail.get("role", ""))
             return None
@@ -76,8 +76,8 @@ class ProgressLines:
             del self._roles[row.session_id]
             self._proposed.pop(row.session_id, None)
         elif row.action == Action.PROPOSAL_CREATED:
-            about = f"{one_line(row.detail['title'])}: cockpit proposals show"
-            self._proposed[row.session_id] = f"{about} {row.detail['proposal_id']}"
+            about = f"{one_line(row.raw_detail()['title'])}: cockpit proposals show"
+            self._proposed[row.session_id] = f"{about} {row.raw_detail()['proposal_id']}"
         elif row.action == Action.SESSION_WAITING and row.session_id in self._proposed:
             about = self._proposed.pop(row.session_id)
             return ProgressLine(

@@ -75,7 +75,7 @@ def test_one_that_only_looks_adds_nothing_to_the_work(world: World) -> None:
     told(world, "PostToolUse", env={"COCKPIT_TASK": task_id, "COCKPIT_WIP": "off"}, **EDIT)
     assert files_of(world, task_id) == []
     (row,) = world.rows("agent.hook")
-    assert (row.detail["task_id"], row.detail["tool"]) == (task_id, "Write")
+    assert (row.raw_detail()["task_id"], row.raw_detail()["tool"]) == (task_id, "Write")
 
 
 def test_a_variable_that_names_no_task_is_as_none(world: World) -> None:

@@ -63,7 +63,7 @@ async def test_claude_codes_stream_is_journalled_like_a_session_of_ours(runs: Ru
     assert (session.input_tokens, session.output_tokens, session.cached_tokens) == (100, 20, 90)
     assert session.cost_usd == 0.25
     assert runs.said() == ["I look first.", "STATUS: done\nadd adds."]
-    told = [(row.action, row.detail.get("title")) for row in runs.rows("runner.")]
+    told = [(row.action, row.raw_detail().get("title")) for row in runs.rows("runner.")]
     assert told == [
         ("runner.started", None),
         ("runner.joined", None),
@@ -74,9 +74,9 @@ async def test_claude_codes_stream_is_journalled_like_a_session_of_ours(runs: Ru
         ("runner.ended", None),
     ]
     (_, failed) = runs.rows("runner.tool_ended")
-    assert (failed.result, failed.detail["exit_code"]) == ("error", 1)
+    assert (failed.result, failed.raw_detail()["exit_code"]) == ("error", 1)
     (ended,) = runs.rows("runner.ended")
-    assert ended.detail["agent_session"] == "agent-7"
+    assert ended.raw_detail()["agent_session"] == "agent-7"
     assert {row.session_id for row in runs.rows("runner.")} == {session.session_id}
     kept = runs.store.read_now(lambda seen: wip.load(seen, runs.task_id)) or {}
     assert kept["files_modified"] == ["calc.py"]
@@ -101,7 +101,7 @@ async def test_codexs_stream_is_read_as_well(runs: Runs) -> None:
     assert (outcome.status, outcome.tokens, outcome.cost_usd) == ("finished", 11, None)
     assert runs.last().result == {"status": "blocked", "summary": "No idea."}
     assert runs.said() == ["I look.", "STATUS: blocked\nNo idea."]
-    tools = [row.detail["tool"] for row in runs.rows("runner.tool_started")]
+    tools = [row.raw_detail()["tool"] for row in runs.rows("runner.tool_started")]
     assert tools == ["shell", "apply_patch"]
     kept = runs.store.read_now(lambda seen: wip.load(seen, runs.task_id)) or {}
     assert kept["files_modified"] == ["calc.py", "new.py"]
@@ -240,7 +240,7 @@ async def test_a_run_without_a_finish_has_crashed(
     assert (session.status, session.result["summary"]) == ("failed", outcome.reason)
     assert runs.rows("session.failed")[-1].error_code == "runner_crashed"
     (ended,) = runs.rows("runner.ended")
-    assert (ended.result, ended.detail["status"]) == ("error", "crashed")
+    assert (ended.result, ended.raw_detail()["status"]) == ("error", "crashed")
 
 
 async def test_what_a_crashed_agent_had_spent_is_counted(runs: Runs) -> None:
@@ -268,7 +268,7 @@ async def test_malformed_lines_are_noted_and_passed_over(runs: Runs) -> None:
     outcome = await runs.run(runs.runner(*steps))
     assert (outcome.status, outcome.text) == ("finished", "all the same")
     (ended,) = runs.rows("runner.ended")
-    assert ended.detail["odd_lines"] == len(runs.rows("runner.noted")) == 5
+    assert ended.raw_detail()["odd_lines"] == len(runs.rows("runner.noted")) == 5
 
 
 async def test_a_flood_of_malformed_lines_does_not_fill_the_journal(runs: Runs) -> None:
@@ -333,7 +333,7 @@ async def test_a_message_that_was_cut_off_is_kept_as_interrupted(runs: Runs) -> 
     delta = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "half a "}}
     await runs.run(runs.runner(init(), says({"type": "stream_event", "event": delta}), {"exit": 1}))
     (row,) = runs.rows("message.completed")
-    assert (row.detail["text"], row.detail["interrupted"]) == ("half a ", True)
+    assert (row.raw_detail()["text"], row.raw_detail()["interrupted"]) == ("half a ", True)
 
 
 def alive(pid: int) -> bool:
@@ -441,7 +441,7 @@ async def test_after_a_kill_of_cockpit_the_session_goes_on_and_two_agents_never_
     outcome = await runs.run(runs.runner({"raw": "mine now\n"}), session)
     assert outcome.status == "finished"
     assert not alive(int(pid.read_text()))
-    assert [row.detail["number"] for row in runs.rows("runner.started")] == [1, 2]
+    assert [row.raw_detail()["number"] for row in runs.rows("runner.started")] == [1, 2]
     assert runs.store.read_now(journal.verify).ok
 
 

@@ -75,12 +75,12 @@ async def test_a_task_is_done_by_an_agent_from_outside(world: World) -> None:
     assert "add adds." in world.handoff(task_id).summary
     assert (ended.tokens, ended.cost_usd) == (360, 0.75)
     made = world.rows("session.created")
-    assert [row.detail["role"] for row in made] == [
+    assert [row.raw_detail()["role"] for row in made] == [
         "implementer",
         "spec_reviewer",
         "quality_reviewer",
     ]
-    assert {row.detail["model"] for row in made} == {"runner:small"}
+    assert {row.raw_detail()["model"] for row in made} == {"runner:small"}
     assert (world.root / "calc.py").read_text(encoding="utf-8") == SOURCE
     told = (world.folder / "scenarios" / "prompt of implementer.md").read_text(encoding="utf-8")
     assert "It must add." in told
@@ -143,8 +143,8 @@ async def test_a_crash_keeps_the_work_and_the_next_run_goes_on_with_it(world: Wo
     assert ended.status == "done"
     assert world.show("calc.py").endswith("return a + b")
     (first, second) = world.rows("runner.started")[:2]
-    assert (first.session_id, first.detail["number"]) == (second.session_id, 1)
-    assert second.detail["number"] == 2
+    assert (first.session_id, first.raw_detail()["number"]) == (second.session_id, 1)
+    assert second.raw_detail()["number"] == 2
     told = (world.folder / "scenarios" / "prompt of implementer.md").read_text(encoding="utf-8")
     assert "An earlier run of yours was cut off" in told
 
@@ -217,10 +217,10 @@ async def test_a_person_may_have_another_runner_go_on(world: World) -> None:
     # `cockpit work --continue --runner embedded`: the same step, in a session of the engine's.
     ended = await world.do(AT_ONCE, task_id)
     assert ended.status == "done"
-    models = [row.detail["model"].partition(":")[0] for row in world.rows("session.created")]
+    models = [row.raw_detail()["model"].partition(":")[0] for row in world.rows("session.created")]
     assert models == ["runner", "script", "script", "script"]
     (left,) = world.rows("session.stopped")
-    assert left.detail["reason"] == "another runner goes on with it"
+    assert left.raw_detail()["reason"] == "another runner goes on with it"
 
 
 @pytest.mark.parametrize("role", ["implementer", "spec_reviewer"])
@@ -246,7 +246,9 @@ async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None
     assert "keeps itself how tasks stand" in said
     assert said.splitlines()[-1] == "3"
     (noted,) = [
-        row for row in world.rows("task.activity") if row.detail["description"] == "Looked at it."
+        row
+        for row in world.rows("task.activity")
+        if row.raw_detail()["description"] == "Looked at it."
     ]
     assert noted.actor.startswith(f"agent/{task_id.lower()}/")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 
 import pytest
@@ -45,7 +46,7 @@ ACTIONS = st.sampled_from(
 def row(seq: int, action: str, detail: object, session: str = "") -> Row:
     return Row(
         seq, "2026-01-01T12:00:00.000000Z", "t", session, "", "", "", None, "agent", action, "ok",
-        None, "", detail, "",
+        None, "", json.dumps(detail), "",
     )  # fmt: skip
 
 

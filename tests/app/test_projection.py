@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -52,7 +53,7 @@ def histories(draw) -> list[Row]:
     return [
         Row(
             seq, "2026-01-01T12:00:00.000000Z" if sound else "yesterday", "t", session,
-            f"{session}-w1", "", "default", 3, "agent", action, "ok", None, "", detail, "",
+            f"{session}-w1", "", "default", 3, "agent", action, "ok", None, "", json.dumps(detail), "",
         )
         for seq, (action, session, detail, sound) in enumerate(drawn, start=1)
     ]  # fmt: skip
@@ -197,7 +198,9 @@ def test_fragments_grow_one_turn_and_its_completion_replaces_them(scene):
     done = Row(
         rows[-1].seq + 1, rows[-1].at, "", scene.session_id, "", "", "", None, "agent",
         "message.completed", "ok", None, "",
-        {"message_id": "m-live", "role": "agent", "text": "The retry loop.", "interrupted": True},
+        json.dumps(
+            {"message_id": "m-live", "role": "agent", "text": "The retry loop.", "interrupted": True}
+        ),
         "",
     )  # fmt: skip
     before.apply(done)

@@ -170,7 +170,7 @@ async def test_keys_start_finish_block_unblock_and_reopen(filled):
         await until(pilot, lambda: load(filled, "T-3").status == "todo")
         rows = filled.store.read_now(journal.rows)
         mine = [r for r in rows if r.action == "task.status_changed" and r.actor == "person"]
-        assert [row.detail["to"] for row in mine] == [
+        assert [row.raw_detail()["to"] for row in mine] == [
             "in_progress", "blocked", "in_progress", "review", "done", "todo",
         ]  # fmt: skip
 

@@ -234,12 +234,12 @@ def check(project: Project) -> None:
         assert "still fail" in known["T-3"].blocker
         rows = store.read_now(lambda found: journal.rows(found, limit=100_000))
         for name in known:
-            mine = [row for row in rows if row.detail.get("task_id") == name]
+            mine = [row for row in rows if row.raw_detail().get("task_id") == name]
             started = [row for row in mine if row.action == "task.run.started"]
             ended = [row for row in mine if row.action == "task.run.ended"]
             assert (len(started), len(ended)) == (1, 1), f"{name} was done more than once"
             steps = store.read_now(lambda found, name=name: task_runs.steps(found, name))
-            roles = [row.detail["role"] for row in mine if row.action == "session.created"]
+            roles = [row.raw_detail()["role"] for row in mine if row.action == "session.created"]
             assert len(roles) == sum(step.session_id is not None for step in steps), name
             if name in DONE:
                 assert [step.step for step in steps].count("test") == DONE[name]

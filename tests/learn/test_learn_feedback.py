@@ -29,7 +29,7 @@ def test_a_wave_that_ends_is_judged_once_and_journalled_with_its_profile(world, 
     assert (row.wave_id, row.session_id) == (wave.wave_id, world.session.session_id)
     assert (row.profile_id, row.profile_version) == (world.session.profile_id, 1)
     assert (row.packet_id, row.actor) == (made.packet_id, "engine")
-    assert row.detail == {
+    assert row.raw_detail() == {
         "wave_id": wave.wave_id,
         "ordinal": 1,
         "decision_quality_score": 1.0,

@@ -131,7 +131,7 @@ def test_a_new_version_retires_the_one_before_and_keeps_it(world: World) -> None
     assert [(p.version, p.status) for p in past] == [(1, "retired"), (2, "active")]
     assert world.store.read_now(lambda c: profiles.current(c, "default")).version == 2
     created = [
-        row.detail
+        row.raw_detail()
         for row in world.store.read_now(journal.rows)
         if row.action == Action.PROFILE_CREATED
     ]

@@ -71,9 +71,9 @@ def test_a_packet_is_stored_with_its_journal_row(world: World) -> None:
     (row,) = rows(world, Action.PACKET_COMPILED)
     assert (row.wave_id, row.packet_id) == (wave_id, stored.packet_id)
     assert (row.profile_id, row.profile_version) == ("default", 1)
-    assert row.detail["digest"] == stored.digest
-    assert row.detail["facts"] == 2
-    assert row.detail["bands"][3] == {
+    assert row.raw_detail()["digest"] == stored.digest
+    assert row.raw_detail()["facts"] == 2
+    assert row.raw_detail()["bands"][3] == {
         "band": "situational",
         "used": 80,
         "min": 45_000,
@@ -128,7 +128,7 @@ def test_a_past_packet_verifies_after_later_waves_changed_its_facts(world: World
     verified = verify(world.store, first)
     assert verified.ok
     (row,) = rows(world, Action.PACKET_VERIFIED)
-    assert row.detail == {
+    assert row.raw_detail() == {
         "digest": verified.digest,
         "recompiled": verified.digest,
         "ok": True,
@@ -152,7 +152,11 @@ def test_a_changed_fact_is_found(world: World) -> None:
     assert not verified.ok
     assert "the facts or the profile" in verified.words
     (row,) = rows(world, Action.PACKET_VERIFIED)
-    assert (row.result, row.error_code, row.detail["ok"]) == ("error", "packet_differs", False)
+    assert (row.result, row.error_code, row.raw_detail()["ok"]) == (
+        "error",
+        "packet_differs",
+        False,
+    )
 
 
 def test_a_changed_profile_is_found(world: World) -> None:

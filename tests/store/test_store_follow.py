@@ -171,5 +171,5 @@ async def test_many_rows_are_read_in_slices_that_let_others_run(
         except StopIteration as ended:
             rows = ended.value
         assert rows == store.read_now(lambda c: journal.rows(c, after=after, limit=count))
-        assert (pauses + 1) * SLICE >= sum(len(json.dumps(row.detail)) for row in rows[:-1])
+        assert (pauses + 1) * SLICE >= sum(len(json.dumps(row.raw_detail())) for row in rows[:-1])
         assert pauses >= 2

@@ -183,7 +183,7 @@ def test_migrations_are_journalled_in_their_own_transaction(tmp_path: Path) -> N
     with opened(tmp_path) as store:
         (row,) = store.read_now(journal.rows)
         assert row.action == Action.STORE_MIGRATED
-        assert row.detail["migrations"] == [one.name for one in migrate.shipped()]
+        assert row.raw_detail()["migrations"] == [one.name for one in migrate.shipped()]
     with opened(tmp_path) as store:
         assert store.read_now(journal.last_seq) == 1
 

@@ -59,7 +59,7 @@ def test_every_pair_of_phases(store: Store, there: str, wanted: str) -> None:
         moved = store.write_now(lambda tx: waves.advance(tx, wave.wave_id, wanted))
         assert moved.phase == wanted
         row = store.read_now(lambda c: journal.rows(c, after=before[1]))[0]
-        assert (row.wave_id, row.detail["phase"]) == (wave.wave_id, wanted)
+        assert (row.wave_id, row.raw_detail()["phase"]) == (wave.wave_id, wanted)
         return
     with pytest.raises(IllegalTransition):
         store.write_now(lambda tx: waves.advance(tx, wave.wave_id, wanted))

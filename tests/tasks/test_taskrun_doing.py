@@ -42,7 +42,7 @@ async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) ->
     assert git(world.root, "rev-parse", "HEAD") == head
     assert git(world.root, "status", "--porcelain") == "?? mine.txt"
     (made, _) = world.rows("worktree.created")
-    assert made.detail["unseen_changes"] == 1
+    assert made.raw_detail()["unseen_changes"] == 1
     assert not (world.place.state / "worktrees" / task_id).exists()
     assert ended.tokens > 0
 
@@ -51,12 +51,12 @@ async def test_the_roles_have_sessions_of_their_own(world: World) -> None:
     task_id = world.task()
     await world.do(AT_ONCE, task_id)
     made = world.rows("session.created")
-    assert [row.detail["role"] for row in made] == [
+    assert [row.raw_detail()["role"] for row in made] == [
         "implementer",
         "spec_reviewer",
         "quality_reviewer",
     ]
-    assert {row.detail["task_id"] for row in made} == {task_id}
+    assert {row.raw_detail()["task_id"] for row in made} == {task_id}
 
 
 async def test_failing_tests_are_mended_by_the_fixer(world: World) -> None:
@@ -131,10 +131,10 @@ async def test_a_fixer_cannot_write_delete_or_commandeer_a_test(world: World) ->
     world.work = type(world.work)(max_test_retries=1)
     ended = await world.do(scenario, task_id)
     assert ended.status == "blocked"
-    refused = [row.detail["guard"] for row in world.rows("action.refused")]
+    refused = [row.raw_detail()["guard"] for row in world.rows("action.refused")]
     assert refused == ["protected_test", "protected_test"]
     (restored,) = world.rows("role.restored")
-    assert restored.detail["paths"] == ["test_calc.py"]
+    assert restored.raw_detail()["paths"] == ["test_calc.py"]
     assert "assertEqual(add(1, 2), 3)" in world.show("test_calc.py", world.tree(task_id).branch)
 
 
@@ -158,7 +158,7 @@ async def test_a_reviewer_sends_it_back_once(world: World) -> None:
     assert "failed again after rework" in ended.reason
     assert world.read(task_id).needs_rework
     assert world.show("calc.py", world.tree(task_id).branch).endswith("return b + a")
-    failed = [row.detail["failure_type"] for row in world.rows("task.failed")]
+    failed = [row.raw_detail()["failure_type"] for row in world.rows("task.failed")]
     assert failed == ["spec", "spec"]
 
 
@@ -265,7 +265,7 @@ async def test_a_task_that_is_cancelled_is_taken_up_in_its_session(world: World)
     assert world.steps(task_id) == [("implement", None)]
     ended = await world.do(AT_ONCE, task_id)
     assert ended.status == "done"
-    roles = [row.detail["role"] for row in world.rows("session.created")]
+    roles = [row.raw_detail()["role"] for row in world.rows("session.created")]
     assert roles.count("implementer") == 1
 
 
@@ -328,7 +328,7 @@ async def test_work_in_progress_says_where_a_task_stands(world: World) -> None:
     await world.do(
         finish("implementer", "Done.") + finish("fixer", "No.", status="blocked"), task_id
     )
-    said = [row.detail["phase"] for row in world.rows("wip.updated")]
+    said = [row.raw_detail()["phase"] for row in world.rows("wip.updated")]
     assert list(dict.fromkeys(said)) == ["implementing", "testing", "fixing"]
     known = world.read(task_id).wip or {}
     assert known["next_step"] == "fix failing test test_calc.Adding.test_add"

@@ -67,7 +67,7 @@ def ended_once(world: World, task_id: str) -> None:
         ("done", "PASS"),
     ]
     assert len(world.rows("task.run.started")) == len(world.rows("task.run.ended")) == 1
-    assert [row.detail["role"] for row in world.rows("session.created")] == [
+    assert [row.raw_detail()["role"] for row in world.rows("session.created")] == [
         *("implementer", "fixer", "spec_reviewer", "quality_reviewer")
     ]
     merges = git(world.root, "rev-list", "--merges", "cockpit/ch-1").split()

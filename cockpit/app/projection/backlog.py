@@ -109,15 +109,15 @@ class Work:
         self.revision += 1
         kind, _, what = row.action.partition(".")
         if kind == "epic":
-            self._epic(row.detail)
+            self._epic(row.raw_detail())
         elif kind == "story":
-            self._story(row.detail)
+            self._story(row.raw_detail())
         elif what == "compacted":
-            for task_id in read.words(row.detail, "task_ids"):
+            for task_id in read.words(row.raw_detail(), "task_ids"):
                 task = self._task(task_id, row.seq)
                 if task.handoff is not None and task.handoff.state != "archived":
                     task.handoff.state = "compacted"
-        elif task_id := read.text(row.detail, "task_id"):
+        elif task_id := read.text(row.raw_detail(), "task_id"):
             task = self._task(task_id, row.seq)
             if kind == "wip":
                 self._wip(task, row)
@@ -191,7 +191,7 @@ class Work:
         self.names += before != (story.title, story.epic_id)
 
     def _change(self, task: TaskState, what: str, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         match what:
             case "created" | "changed":
                 for name in ("title", "description", "type", "story_id", "blocker"):
@@ -248,7 +248,7 @@ class Work:
             (self.ready.add if ready else self.ready.discard)(task_id)
 
     def _wip(self, task: TaskState, row: Row) -> None:
-        detail, patch = row.detail, read.inner(row.detail, "patch")
+        detail, patch = row.raw_detail(), read.inner(row.raw_detail(), "patch")
         if not task.title and task.status == "todo":
             self._stand(task, "in_progress", row.seq)  # a replay that begins in the middle
         for name in ("phase", "next_step"):
@@ -290,10 +290,10 @@ def _handoff(task: TaskState, row: Row) -> None:
     what = row.action.partition(".")[2]
     before = task.handoff
     if what in ("set", "archived"):
-        files = read.words(row.detail, "files") or (before.files if before else ())
+        files = read.words(row.raw_detail(), "files") or (before.files if before else ())
         task.handoff = HandoffState(
-            read.text(row.detail, "status") or (before.status if before else ""),
-            read.text(row.detail, "summary") or (before.summary if before else ""),
+            read.text(row.raw_detail(), "status") or (before.status if before else ""),
+            read.text(row.raw_detail(), "summary") or (before.summary if before else ""),
             files,
             "archived" if what == "archived" else "",
         )

@@ -10,7 +10,7 @@ from widgets.views import BandView, MeterView
 def meter(row: Row, horizon_left: int | None = None) -> MeterView:
     """The view of one ``orientation.packet.compiled`` row; ``horizon_left`` waves may still begin
     under the adaptation that it was compiled under, if one runs."""
-    detail = row.detail
+    detail = row.raw_detail()
     profile = f"profile v{row.profile_version}" if row.profile_version is not None else ""
     return MeterView(
         bands=tuple(
@@ -37,4 +37,4 @@ def meter(row: Row, horizon_left: int | None = None) -> MeterView:
 
 def waves_left(row: Row) -> int | None:
     """What a ``wave.started`` row says of the adaptation that the wave runs under; None: of none."""
-    return read.number(row.detail, "waves_left") if "waves_left" in row.detail else None
+    return read.number(row.raw_detail(), "waves_left") if "waves_left" in row.raw_detail() else None

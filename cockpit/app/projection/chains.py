@@ -121,27 +121,27 @@ class Chains:
 
     def apply(self, row: Row) -> None:
         """Fold one row whose action begins with one of :data:`PREFIXES`."""
-        chain_id = read.text(row.detail, "chain_id")
+        chain_id = read.text(row.raw_detail(), "chain_id")
         if not chain_id:
             return  # a task that is done by itself
         chain = self.found.get(chain_id)
         if chain is None:
             chain = self.found[chain_id] = ChainState(chain_id, number_in(chain_id))
         chain.seq = row.seq
-        _progress(chain, read.inner(row.detail, "progress"))
+        _progress(chain, read.inner(row.raw_detail(), "progress"))
         kind = row.action
         if kind.startswith("chain.session."):
-            _chain_session(chain, kind.rpartition(".")[2], row.detail)
+            _chain_session(chain, kind.rpartition(".")[2], row.raw_detail())
         elif kind.startswith("chain."):
-            _chain(chain, kind.partition(".")[2], row.detail)
+            _chain(chain, kind.partition(".")[2], row.raw_detail())
         elif kind.startswith("batch."):
-            found = _at(chain, row.detail)
-            found.batch = read.number(row.detail, "batch") or found.batch
+            found = _at(chain, row.raw_detail())
+            found.batch = read.number(row.raw_detail(), "batch") or found.batch
             started = kind == "batch.started"
-            found.size = len(read.words(row.detail, "task_ids")) if started else 0
-            share = read.real(read.inner(row.detail, "pressure"), "dropped_share")
+            found.size = len(read.words(row.raw_detail(), "task_ids")) if started else 0
+            share = read.real(read.inner(row.raw_detail(), "pressure"), "dropped_share")
             found.dropped_share = found.dropped_share if share is None else share
-        elif task_id := read.text(row.detail, "task_id"):
+        elif task_id := read.text(row.raw_detail(), "task_id"):
             self._step(chain, task_id, row)
         before, after = (self._rest, self._live) if chain.live else (self._live, self._rest)
         before.pop(chain_id, None)
@@ -183,7 +183,7 @@ class Chains:
             yield self.found[chain_id]
 
     def _step(self, chain: ChainState, task_id: str, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         run = chain.runs.get(task_id)
         if run is None:
             run = chain.runs[task_id] = Run(task_id, chain.chain_id)

@@ -102,19 +102,21 @@ class Conversation:
             self._feedback(row)
         elif action in ("fact.pinned", "fact.unpinned"):
             word = action.removeprefix("fact.")
-            wave = read.number(row.detail, "from_wave")
-            text = f"{word} {read.text(row.detail, 'source_ref')}"
+            wave = read.number(row.raw_detail(), "from_wave")
+            text = f"{word} {read.text(row.raw_detail(), 'source_ref')}"
             self._note(row, "◆" if word == "pinned" else "◇", text, right=f"from wave {wave}")
-        elif action == "orientation.packet.replay_verified" and not read.truth(row.detail, "ok"):
+        elif action == "orientation.packet.replay_verified" and not read.truth(
+            row.raw_detail(), "ok"
+        ):
             self._note(row, "✗", "the packet does not compile to the same bytes again", "bad")
 
     def _feedback(self, row: Row) -> None:
         """Only the person's own verdict: what the engine measures is not said to them."""
-        said = read.inner(row.detail, "operator")
+        said = read.inner(row.raw_detail(), "operator")
         verdict, words = read.text(said, "verdict"), read.text(said, "words")
         if row.actor != "person" or not verdict:
             return
-        wave = read.number(row.detail, "ordinal")
+        wave = read.number(row.raw_detail(), "ordinal")
         text = f"wave {wave} was {verdict}" + (f": {words}" if words else "")
         good = verdict == "good"
         self._note(row, "+" if good else "−", text, "good" if good else "warn", "you")
@@ -160,7 +162,7 @@ class Conversation:
         self._open(f"e:{row.seq}", "error", message)
 
     def _message(self, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         identity = read.text(detail, "message_id")
         key = f"m:{identity}"
         text = read.text(detail, "text")
@@ -177,26 +179,26 @@ class Conversation:
             self._said(key, "person" if read.text(detail, "role") == "person" else "agent", row)
 
     def _said(self, key: str, role: Role, row: Row) -> None:
-        text = read.text(row.detail, "text")
+        text = read.text(row.raw_detail(), "text")
         if role == "person" and self._opening and text == self._opening:
             self._opening = ""
             return  # the words that opened the session stand there already
         turn = self._open(key, role)
         turn.text, turn.streaming = text, False
-        turn.interrupted = read.truth(row.detail, "interrupted")
+        turn.interrupted = read.truth(row.raw_detail(), "interrupted")
 
     def _wave(self, row: Row) -> None:
-        ordinal = read.number(row.detail, "ordinal")
+        ordinal = read.number(row.raw_detail(), "ordinal")
         turn = self._open(f"w:{row.wave_id or ordinal}", "wave")
         if row.action == "wave.failed":
             turn.text = f"wave {ordinal} · failed"
-            self._error(row, read.text(row.detail, "message") or "The wave failed.")
+            self._error(row, read.text(row.raw_detail(), "message") or "The wave failed.")
             return
         phase = "again" if row.action == "wave.reentered" else _PHASES.get(row.action, "")
         turn.text = f"wave {ordinal} · {phase}" if phase else f"wave {ordinal}"
 
     def _packet(self, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         facts, dropped = read.number(detail, "facts"), read.number(detail, "dropped")
         text = f"packet {read.text(detail, 'digest')[:8]} · {facts:,} facts"
         if dropped:
@@ -205,7 +207,7 @@ class Conversation:
         self._rewrite(f"k:{row.wave_id}", row, LineView("◇", text, "dim", f"{used} tok"))
 
     def _proposal(self, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         slot = f"p:{read.text(detail, 'proposal_id')}"
         by = read.text(detail, "decided_by")
         who = "you" if by == "person" else by
@@ -231,7 +233,7 @@ class Conversation:
             self._rewrite(slot, row, LineView(sign, text, "warn", "expired"))
 
     def _proposed(self, row: Row, slot: str) -> None:
-        detail, body = row.detail, read.inner(row.detail, "body")
+        detail, body = row.raw_detail(), read.inner(row.raw_detail(), "body")
         items = read.entries(body, "items")
         title = read.text(detail, "title")
         if read.text(detail, "kind") == "context":
@@ -246,7 +248,7 @@ class Conversation:
             self._note(row, " ", _listed(items))
 
     def _action(self, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         slot = f"a:{read.text(detail, 'action_id')}"
         title = read.text(detail, "title") or read.text(detail, "type")
         message = read.text(detail, "message")
@@ -270,7 +272,7 @@ class Conversation:
                 self._note(row, "✗", f"refused: {message}", "warn", right)
 
     def _context(self, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         slot = f"c:{read.text(detail, 'request_id')}"
         items = read.entries(detail, "items")
         if row.action == "context.requested":
@@ -296,7 +298,7 @@ class Conversation:
             self._note(row, "✗", f"request refused: {read.text(detail, 'message')}", "warn")
 
     def _session(self, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         match row.action:
             case "session.created":
                 self._opening = read.text(detail, "words")
@@ -319,7 +321,7 @@ class Conversation:
                         self._note(row, "·", f"{label} is now {read.text(detail, name)}")
 
     def _model(self, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         message = read.text(detail, "message")
         if row.action == "model.retried":
             wait = read.real(detail, "wait_s")

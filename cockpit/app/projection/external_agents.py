@@ -14,7 +14,7 @@ def outside_line(row: Row) -> tuple[str, LineView] | None:
 
     A slot names the run as well: a later one numbers its calls anew.
     """
-    detail = row.detail
+    detail = row.raw_detail()
     title = read.text(detail, "title")
     slot = f"t:{read.text(detail, 'run')}:{read.text(detail, 'call_id')}"
     match row.action:

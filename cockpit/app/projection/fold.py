@@ -65,7 +65,7 @@ class State:
             self.queue.apply(row)
         elif row.action.startswith(chains.PREFIXES):
             self.chains.apply(row)
-            if self.chains.run_of(found := read.text(row.detail, "session_id")) is not None:
+            if self.chains.run_of(found := read.text(row.raw_detail(), "session_id")) is not None:
                 self._roster.drop(found)
             return
         elif row.action.startswith(PREFIXES):
@@ -83,10 +83,10 @@ class State:
         if row.action == "session.created":
             self.chains.session(session)
         elif row.action == "model.completed":
-            used = read.number(row.detail, "input_tokens") + read.number(
-                row.detail, "output_tokens"
+            used = read.number(row.raw_detail(), "input_tokens") + read.number(
+                row.raw_detail(), "output_tokens"
             )
-            self.chains.spent(row.session_id, used, read.real(row.detail, "cost_usd"))
+            self.chains.spent(row.session_id, used, read.real(row.raw_detail(), "cost_usd"))
         if session.order == row.seq and self.chains.run_of(row.session_id) is None:
             self._roster.changed(session)
         self.conversation(row.session_id).apply(row)

@@ -73,7 +73,7 @@ class SessionState:
 
     def apply(self, row: Row) -> None:
         """Fold one row of this session."""
-        action, detail = row.action, row.detail
+        action, detail = row.action, row.raw_detail()
         if action in _PHASES:
             self.phase = _PHASES[action]
             self.wave = read.number(detail, "ordinal") or self.wave
@@ -90,7 +90,7 @@ class SessionState:
         self.order = row.seq
 
     def _session(self, row: Row) -> None:
-        detail = row.detail
+        detail = row.raw_detail()
         match row.action:
             case "session.created":
                 self.created_at = row.at
@@ -117,9 +117,9 @@ class SessionState:
                 self.status, self.summary = "stopped", read.text(detail, "reason")
 
     def _spend(self, row: Row) -> None:
-        self.tokens += read.number(row.detail, "input_tokens")
-        self.tokens += read.number(row.detail, "output_tokens")
-        cost = read.real(row.detail, "cost_usd")
+        self.tokens += read.number(row.raw_detail(), "input_tokens")
+        self.tokens += read.number(row.raw_detail(), "output_tokens")
+        cost = read.real(row.raw_detail(), "cost_usd")
         if cost is not None:
             self.cost_usd = (self.cost_usd or 0.0) + cost
 

@@ -42,7 +42,7 @@ class Agents:
 
     def apply(self, row: Row) -> None:
         """Fold one ``agent.*`` row; one that names no session is passed over."""
-        detail = row.detail
+        detail = row.raw_detail()
         identity = read.text(detail, "agent_session")
         if not identity:
             return
@@ -83,7 +83,7 @@ class Agents:
 
 
 def _words(row: Row) -> str:
-    detail = row.detail
+    detail = row.raw_detail()
     if row.action == "agent.session_started":
         return "began"
     if row.action == "agent.session_ended":

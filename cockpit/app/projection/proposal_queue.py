@@ -48,7 +48,7 @@ class Queue:
 
     def apply(self, row: Row) -> None:
         """Fold one ``proposal.*`` row."""
-        identity = read.text(row.detail, "proposal_id")
+        identity = read.text(row.raw_detail(), "proposal_id")
         if row.action == "proposal.created":
             self.pending[identity] = _shown(identity, row)
         else:
@@ -83,7 +83,7 @@ class Queue:
 
 
 def _shown(identity: str, row: Row) -> Shown:
-    detail = row.detail
+    detail = row.raw_detail()
     return Shown(
         proposal_id=identity,
         session_id=row.session_id,

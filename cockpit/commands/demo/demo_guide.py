@@ -33,9 +33,9 @@ class Guide:
     def line(self, row: Row) -> tuple[str, str] | None:
         """(name of the step, words) when this row is a step of the demo; each step is told once."""
         if row.action == Action.SESSION_CREATED:
-            self._types[row.session_id] = str(row.detail["task_type"])
+            self._types[row.session_id] = str(row.raw_detail()["task_type"])
         task = self._types.get(row.session_id, "")
-        step = _step("review" if task == "review_pr" else "bug", row.action, row.detail)
+        step = _step("review" if task == "review_pr" else "bug", row.action, row.raw_detail())
         if not step or (row.session_id, step) in self._told:
             return None
         self._told.add((row.session_id, step))

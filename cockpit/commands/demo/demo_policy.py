@@ -29,7 +29,7 @@ async def decide(runtime: Runtime, session_id: str, *, discuss: str = "") -> Non
 
 
 async def _answer(runtime: Runtime, row: Row, discuss: str) -> None:
-    proposal_id = str(row.detail["proposal_id"])
+    proposal_id = str(row.raw_detail()["proposal_id"])
     proposal = await runtime.store.read(lambda connection: proposals.load(connection, proposal_id))
     if proposal.status != "pending":
         return

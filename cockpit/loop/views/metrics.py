@@ -100,8 +100,8 @@ class Metrics:
         return generate_latest(self._registry).decode("utf-8")
 
     def _compiled(self, row: Row) -> None:
-        self.tokens_used.set(row.detail["token_used"])
-        for reason, count in row.detail["drops"].items():
+        self.tokens_used.set(row.raw_detail()["token_used"])
+        for reason, count in row.raw_detail()["drops"].items():
             self.drops.labels(reason).inc(count)
 
     def _failed(self, row: Row) -> None:
@@ -109,14 +109,14 @@ class Metrics:
             self.overflow.inc()
 
     def _observed(self, row: Row) -> None:
-        for source, statuses in row.detail.get("sources", {}).items():
+        for source, statuses in row.raw_detail().get("sources", {}).items():
             for status, count in statuses.items():
                 self.jobs.labels(source, status).inc(count)
-        for quantile, value in row.detail.get("latency_ms", {}).items():
+        for quantile, value in row.raw_detail().get("latency_ms", {}).items():
             self.latency.labels(quantile).set(value)
 
     def _felt(self, row: Row) -> None:
-        if row.detail.get("regret"):
+        if row.raw_detail().get("regret"):
             self.regret.inc()
 
 

@@ -31,18 +31,18 @@ class Storyteller:
     def tell(self, row: Row) -> str:
         """The text that this row adds; '' for rows that a story leaves out."""
         if row.action == Action.MESSAGE_DELTA:
-            return self._delta(row.detail)
+            return self._delta(row.raw_detail())
         if row.action == Action.MESSAGE_COMPLETED:
-            return self._message(row.detail)
+            return self._message(row.raw_detail())
         if row.action == Action.PROPOSAL_CREATED:
-            self._open.append(str(row.detail["proposal_id"]))
-        elif row.action in _DECIDED and row.detail["proposal_id"] in self._open:
-            self._open.remove(str(row.detail["proposal_id"]))
+            self._open.append(str(row.raw_detail()["proposal_id"]))
+        elif row.action in _DECIDED and row.raw_detail()["proposal_id"] in self._open:
+            self._open.remove(str(row.raw_detail()["proposal_id"]))
         if row.action == Action.SESSION_WAITING:
-            line = self._waiting(row.detail)
+            line = self._waiting(row.raw_detail())
         else:
             write = _LINES.get(row.action)
-            line = write(row.detail) if write else ""
+            line = write(row.raw_detail()) if write else ""
         return f"{self._interrupting()}{line}\n" if line else ""
 
     def _waiting(self, detail: Mapping[str, Any]) -> str:

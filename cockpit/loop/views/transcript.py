@@ -95,7 +95,7 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
     asked: dict[str, str] = {}
     teller = Storyteller(hints=False)
     for row in rows:
-        detail = row.detail
+        detail = row.raw_detail()
         if row.action in (Action.MESSAGE_DELTA, Action.MESSAGE_COMPLETED):
             entry = messages.get(str(detail["message_id"]))
             if entry is None:
@@ -131,16 +131,16 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
 
 
 def _say(entry: Entry, row: Row) -> None:
-    text = str(row.detail["text"])
+    text = str(row.raw_detail()["text"])
     if row.action == Action.MESSAGE_DELTA:
         entry.text, entry.status = entry.text + text, "unfinished"
     else:
         entry.text = text
-        entry.status = "interrupted" if row.detail.get("interrupted") else ""
+        entry.status = "interrupted" if row.raw_detail().get("interrupted") else ""
 
 
 def _proposal(row: Row) -> Entry:
-    detail = row.detail
+    detail = row.raw_detail()
     return Entry(
         "proposal",
         row.at,
@@ -156,10 +156,10 @@ def _proposal(row: Row) -> Entry:
 def _decide(entry: Entry, row: Row) -> None:
     entry.status, words = _VERDICTS[row.action]
     verdict = {
-        "by": row.detail.get("decided_by") or "",
+        "by": row.raw_detail().get("decided_by") or "",
         "at": row.at,
-        "words": row.detail.get(words) or "" if words else "",
-        "narrowed": list(row.detail.get("narrowed") or ()),
+        "words": row.raw_detail().get(words) or "" if words else "",
+        "narrowed": list(row.raw_detail().get("narrowed") or ()),
     }
     entry.verdict = {name: value for name, value in verdict.items() if value}
 

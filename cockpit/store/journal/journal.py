@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,14 +33,22 @@ class Row:
     result: str
     latency_ms: int | None
     error_code: str
-    detail: Mapping[str, Any]
+    detail_json: str
     digest: str
+
+    def raw_detail(self) -> dict[str, Any]:
+        """The detail as plain JSON, for export and verification; ``{}`` where it is not an object."""
+        try:
+            body = json.loads(self.detail_json)
+        except ValueError:
+            return {}
+        return body if isinstance(body, dict) else {}
 
     def line(self) -> str:
         """The row as one line of canonical JSON: what ``stream-json`` and exports print."""
         names = COLUMNS[:-2]
         body: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return canonical_json({**body, "detail": dict(self.detail), "digest": self.digest})
+        return canonical_json({**body, "detail": self.raw_detail(), "digest": self.digest})
 
 
 COLUMNS = (
@@ -169,9 +176,7 @@ def cut_fragment(connection: sqlite3.Connection, seq: int, text: str) -> None:
 
 def read_row(values: tuple[Any, ...]) -> Row:
     """A :class:`Row` from the columns of :data:`SELECT`."""
-    head: tuple[Any, ...] = values[:-2]
-    named = dict(zip(COLUMNS, head, strict=False))
-    return Row(**named, detail=json.loads(values[-2]), digest=values[-1] or "")
+    return Row(*values[:-1], values[-1] or "")
 
 
 def rows(

@@ -134,7 +134,7 @@ class ChainWorld:
         return {task.task_id: task.status for task in found}
 
     def batches(self) -> list[dict[str, Any]]:
-        return [row.detail for row in self.rows("batch.completed")]
+        return [row.raw_detail() for row in self.rows("batch.completed")]
 
     def rows(self, action: str) -> list[Any]:
         found = self.store.read_now(lambda seen: journal.rows(seen, limit=1_000_000))

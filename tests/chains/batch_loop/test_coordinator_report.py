@@ -88,7 +88,9 @@ async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> No
     assert "| s1 | clean, handed over: its batches were done | 1 | 1 | 0 |" in text
     found = chained.store.read_now(lambda seen: chains.load(seen, chain.chain_id))
     assert found.report_path == ".cockpit/reports/chain-1-report.md"
-    assert [row.detail["path"] for row in chained.rows("chain.reported")] == [found.report_path]
+    assert [row.raw_detail()["path"] for row in chained.rows("chain.reported")] == [
+        found.report_path
+    ]
 
 
 async def test_what_decayed_before_is_in_the_report(chained: ChainWorld) -> None:

@@ -17,7 +17,7 @@ from cockpit.store.chains import session_metrics, task_runs, workers
 
 def began_and_ended(chained: ChainWorld, task_id: str) -> tuple[int, int]:
     """Where in the journal the task's first step begins and its last one ends."""
-    rows = [row for row in chained.rows("task.run.step") if row.detail["task_id"] == task_id]
+    rows = [row for row in chained.rows("task.run.step") if row.raw_detail()["task_id"] == task_id]
     return rows[0].seq, rows[-1].seq
 
 
@@ -101,7 +101,7 @@ async def test_pressure_ends_a_session_after_a_step_and_the_next_one_goes_on_the
     line = f"Resuming {task_id} from: implementing phase, next: run the tests"
     assert line in chained.said
     (taken,) = chained.rows("task.taken_up")
-    assert taken.detail == {
+    assert taken.raw_detail() == {
         "chain_id": "ch-1",
         "ordinal": 2,
         "task_id": task_id,

@@ -39,9 +39,9 @@ async def test_two_chains_at_once_never_take_one_task(chained: ChainWorld) -> No
     ended = await asyncio.gather(chained.session(first), chained.session(second))
     assert sum(one.tasks_done for one in ended) == 7
     assert chained.statuses() == dict.fromkeys(made, "done")
-    taken = [name for row in chained.rows("batch.started") for name in row.detail["task_ids"]]
+    taken = [name for row in chained.rows("batch.started") for name in row.raw_detail()["task_ids"]]
     assert sorted(taken) == made
-    begun = [row.detail["task_id"] for row in chained.rows("task.run.started")]
+    begun = [row.raw_detail()["task_id"] for row in chained.rows("task.run.started")]
     assert sorted(begun) == made
 
 

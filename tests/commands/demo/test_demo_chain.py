@@ -100,12 +100,12 @@ def test_three_processes_did_it_and_context_pressure_ended_two(ended: Ended) -> 
 def test_two_tasks_in_one_file_are_not_done_at_once(ended: Ended) -> None:
     rows = ended.store.read_now(lambda c: journal.rows(c, limit=100_000))
     begun = [
-        row.detail["task_id"]
+        row.raw_detail()["task_id"]
         for row in rows
         if row.action in ("task.run.started", "task.run.ended")
     ]
     assert begun.index("T-2") > len(begun) - 1 - begun[::-1].index("T-1")
-    batches = [row.detail["task_ids"] for row in rows if row.action == "batch.started"]
+    batches = [row.raw_detail()["task_ids"] for row in rows if row.action == "batch.started"]
     assert ["T-1", "T-4"] in batches
     assert not any({"T-1", "T-2"} <= set(batch) for batch in batches)
     assert "def room(weight: int)" in ended.show("parcel/rates.py")

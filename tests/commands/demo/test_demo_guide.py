@@ -34,7 +34,7 @@ async def notices(runtime: Runtime, session_id: str) -> list[str]:
 
 async def noticed(runtime: Runtime, session_id: str, step: str) -> None:
     async for rows in follow(runtime.store, session_id=session_id):
-        if any(row.detail.get("text") == LINES[step] for row in rows):
+        if any(row.raw_detail().get("text") == LINES[step] for row in rows):
             return
 
 

@@ -59,7 +59,7 @@ async def decide(runtime: Runtime, session_id: str, act: Decide) -> None:
         for row in rows:
             if row.action == Action.PROPOSAL_CREATED:
                 count += 1
-                identity = row.detail["proposal_id"]
+                identity = row.raw_detail()["proposal_id"]
                 found = await runtime.store.read(lambda c, i=identity: proposals.load(c, i))
                 if found.status == "pending":
                     await act(runtime, found, count)

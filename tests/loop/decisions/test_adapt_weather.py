@@ -77,8 +77,8 @@ async def test_packets_shift_for_so_many_waves_and_return(project, tmp_path):
     ended = next(row for row in rows if row.action == "orientation.profile.reverted")
     begun = next(row for row in rows if row.seq > ended.seq and row.action == "wave.started")
     assert (ended.wave_id, ended.trace_id) == (begun.wave_id, begun.trace_id)
-    assert begun.detail["ordinal"] == 2 + HELD + 1
-    left = [row.detail.get("waves_left") for row in rows if row.action == "wave.started"]
+    assert begun.raw_detail()["ordinal"] == 2 + HELD + 1
+    left = [row.raw_detail().get("waves_left") for row in rows if row.action == "wave.started"]
     assert left == [None, None, 2, 1, 0, None, None]
     assert verdict.ok
 

@@ -45,14 +45,14 @@ def test_a_coordinator_is_given_status_and_summary_and_the_rest_on_request(world
     assert made.body(details=True)["full_details"] == "the whole output of T-1"
     (row,) = world.rows("handoff.set")
     assert row.actor == "agent/s-1"
-    assert row.detail == {
+    assert row.raw_detail() == {
         "task_id": "T-1",
         "status": "PASS",
         "summary": "T-1 works.",
         "files": ["src/a.py"],
         "details": True,
     }
-    assert "whole output" not in json.dumps(row.detail)
+    assert "whole output" not in json.dumps(row.raw_detail())
 
 
 def test_a_second_handoff_stands_in_place_of_the_first(world):
@@ -135,12 +135,14 @@ def test_finishing_the_last_task_compacts_its_story_in_that_call_after_the_repor
         assert (found.full_details, found.summary) == (None, f"{task_id} works.")
         assert found.compacted_at is not None
     (row,) = world.rows("handoff.compacted")
-    assert row.detail == {
+    assert row.raw_detail() == {
         "story_id": "S-1",
         "task_ids": ["T-1", "T-2"],
         "decisions": {"T-1": [{"decision": "JWT", "reason": "stateless"}]},
     }
-    statuses = [row for row in world.rows("task.status_changed") if row.detail["to"] == "done"]
+    statuses = [
+        row for row in world.rows("task.status_changed") if row.raw_detail()["to"] == "done"
+    ]
     assert len(statuses) == 2
 
 
@@ -183,10 +185,10 @@ def test_an_archived_handoff_stands_in_the_journal_and_is_still_told(world):
         hand_over(world, task_id)
         done(world, task_id)
     first, second = world.rows("handoff.archived")
-    assert (first.detail["task_id"], second.detail["task_id"]) == ("T-1", "T-2")
-    assert first.detail["summary"] == "T-1 works."
-    assert first.detail["files"] == ["src/a.py"]
-    assert (first.detail["story_id"], first.detail["epic_id"]) == ("S-1", "E-1")
+    assert (first.raw_detail()["task_id"], second.raw_detail()["task_id"]) == ("T-1", "T-2")
+    assert first.raw_detail()["summary"] == "T-1 works."
+    assert first.raw_detail()["files"] == ["src/a.py"]
+    assert (first.raw_detail()["story_id"], first.raw_detail()["epic_id"]) == ("S-1", "E-1")
     assert first.seq > world.rows("handoff.compacted")[0].seq
     found = known(world, "T-1")
     assert found is not None

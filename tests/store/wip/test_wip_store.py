@@ -49,14 +49,17 @@ def test_an_update_is_merged_stamped_and_journalled_with_all_that_a_screen_draws
     assert (task.wip, world.task("T-2").wip) == (after, None)
     assert task.wip_updated_at is not None
     first, second = world.rows("wip.updated")
-    assert (first.actor, second.detail["task_id"]) == ("agent/s-1", "T-1")
-    assert second.detail["patch"] == {
+    assert (first.actor, second.raw_detail()["task_id"]) == ("agent/s-1", "T-1")
+    assert second.raw_detail()["patch"] == {
         "phase": "testing",
         "files_modified": ["a.py"],
         "next_step": "expiry",
     }
-    assert (second.detail["phase"], second.detail["next_step"]) == ("testing", "expiry")
-    assert (second.detail["files"], second.detail["files_count"]) == (["a.py", "b.py"], 2)
+    assert (second.raw_detail()["phase"], second.raw_detail()["next_step"]) == ("testing", "expiry")
+    assert (second.raw_detail()["files"], second.raw_detail()["files_count"]) == (
+        ["a.py", "b.py"],
+        2,
+    )
 
 
 def test_what_changes_nothing_is_not_told(world):
