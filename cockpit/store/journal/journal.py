@@ -176,7 +176,8 @@ def cut_fragment(connection: sqlite3.Connection, seq: int, text: str) -> None:
 
 def read_row(values: tuple[Any, ...]) -> Row:
     """A :class:`Row` from the columns of :data:`SELECT`."""
-    return Row(*values[:-1], values[-1] or "")
+    columns: tuple[Any, ...] = (*values[:-1], values[-1] or "")
+    return Row(*columns)
 
 
 def rows(
