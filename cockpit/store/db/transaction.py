@@ -11,6 +11,8 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import Clock, Ids, stamp
 from cockpit.core.secrets import mask_value, safe_text, unsuspicious
 from cockpit.store.journal import journal
+from cockpit.store.journal.details.detail import Detail, detail_body
+from cockpit.store.journal.details.table import ACTIONS
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.trace_ids import Trace
 
@@ -40,7 +42,7 @@ class Tx:
 
     def journal(
         self,
-        action: Action,
+        event: Detail | Action,
         *,
         actor: str = "engine",
         session_id: str = "",
@@ -54,10 +56,15 @@ class Tx:
         error_code: str = "",
         detail: Mapping[str, Any] | None = None,
     ) -> int:
-        """Append a row in this transaction; secrets in ``detail`` are masked. Returns its seq.
+        """Append the row of an event in this transaction and return its seq; secrets are masked.
 
-        The trace, packet and profile are those of the wave where they are not given.
+        ``event`` is the detail's record, whose type is the event type. The trace, packet and profile are
+        those of the wave where they are not given.
         """
+        if isinstance(event, Detail):
+            action, detail = ACTIONS[type(event)], detail_body(event)
+        else:
+            action = event
         provisional = action is Action.MESSAGE_DELTA
         about = Trace(trace_id, packet_id, profile_id, profile_version)
         if not provisional:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import StoreCorrupt
+from cockpit.store.journal.details.detail import D, Detail, decode_detail
+from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.event_types import Action
 
 
@@ -35,6 +37,25 @@ class Row:
     error_code: str
     detail_json: str
     digest: str
+    _detail: Detail | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def detail(self) -> Detail:
+        """The detail as the record of the row's event type; never raises, whatever was stored.
+
+        Keys that are missing or of another shape read as empty. An event type that this version of cockpit
+        does not know reads as :class:`~cockpit.store.journal.details.table.UnknownDetail`.
+        """
+        record = self._detail
+        if record is None:
+            record = decode_detail(detail_type(self.action), self.detail_json)
+            object.__setattr__(self, "_detail", record)
+        return record
+
+    def read(self, kind: type[D]) -> D:
+        """Return the detail as a record of ``kind``, for a reader that has checked the event type."""
+        record = self.detail
+        return record if isinstance(record, kind) else decode_detail(kind, self.detail_json)
 
     def raw_detail(self) -> dict[str, Any]:
         """The detail as plain JSON, for export and verification; ``{}`` where it is not an object."""

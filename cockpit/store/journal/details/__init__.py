@@ -1,0 +1,1 @@
+"""The details of journal events: one record type for each event type, grouped by topic."""

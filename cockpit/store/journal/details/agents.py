@@ -1,0 +1,129 @@
+"""Details of external agents: those that cockpit runs, and those whose hooks report to it."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from cockpit.store.journal.details.detail import Detail
+
+
+class RunnerStarted(Detail, frozen=True, kw_only=True):
+    """An external agent was started for the session."""
+
+    runner: str
+    """The runner's name in the configuration."""
+    program: str
+    """The program."""
+    format: str
+    """The format of its output."""
+    task_id: str
+    """The backlog task; empty without one."""
+    number: int
+    """Which run of the session it is, from 1."""
+
+
+class RunnerJoined(Detail, frozen=True, kw_only=True):
+    """The external agent named its own session."""
+
+    agent_session: str
+    """The agent's own name of the session."""
+    model: str
+    """The agent's model."""
+
+
+class RunnerToolStarted(Detail, frozen=True, kw_only=True):
+    """The external agent began to use one of its own tools."""
+
+    run: int
+    """Which run of the session it is, from 1."""
+    call_id: str
+    """The agent's id of the call."""
+    tool: str
+    """The tool."""
+    title: str
+    """The call in one line."""
+
+
+class RunnerToolEnded(Detail, frozen=True, kw_only=True):
+    """A tool of the external agent ended."""
+
+    run: int
+    """Which run of the session it is, from 1."""
+    call_id: str
+    """The agent's id of the call."""
+    tool: str
+    """The tool."""
+    title: str
+    """The call in one line."""
+    failed: bool
+    """Whether it failed."""
+    exit_code: int | None
+    """The exit code of a command."""
+    summary: str
+    """The beginning of its output."""
+
+
+class RunnerNoted(Detail, frozen=True, kw_only=True):
+    """Something about the external agent's run that the user should know."""
+
+    message: str
+    """The text."""
+
+
+class RunnerEnded(Detail, frozen=True, kw_only=True):
+    """The external agent's run ended."""
+
+    runner: str
+    """The runner's name in the configuration."""
+    status: str
+    """``finished``, ``crashed``, ``stopped`` or ``limit``."""
+    message: str
+    """Why."""
+    exit_code: int | None
+    """The program's exit code."""
+    agent_session: str
+    """The agent's own name of the session."""
+    odd_lines: int
+    """How many lines of its output could not be read."""
+
+
+class AgentReport(Detail, frozen=True, kw_only=True):
+    """A report by the hooks of an external agent that cockpit did not start."""
+
+    agent_session: str
+    """The agent's own name of the session."""
+    agent: str
+    """The external agent."""
+    task_id: str
+    """The backlog task; empty without one."""
+    at: str
+    """When the hook ran."""
+
+
+class AgentSessionStarted(AgentReport, frozen=True, kw_only=True):
+    """An external agent's session began."""
+
+    reason: str
+    """Why, as the agent says."""
+
+
+class AgentSessionEnded(AgentReport, frozen=True, kw_only=True):
+    """An external agent's session ended."""
+
+    reason: str
+    """Why, as the agent says."""
+
+
+class AgentHook(AgentReport, frozen=True, kw_only=True):
+    """An external agent's hook reported an event."""
+
+    event: str
+    """The agent's name of the event, for example ``PostToolUse``."""
+    tool: str
+    """The tool used; empty without one."""
+    answer: str | UnsetType = UNSET
+    """cockpit's answer to a permission request: ``allow`` or ``deny``."""
+    by: str | UnsetType = UNSET
+    """Who answered."""
+    about: str | UnsetType = UNSET
+    """What the permission is for."""

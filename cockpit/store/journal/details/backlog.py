@@ -1,0 +1,254 @@
+"""Details of the backlog: epics, stories, tasks, work in progress, handoffs and the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import UnsetType
+
+from cockpit.store.journal.details.detail import Detail, Part
+
+
+class EpicState(Detail, frozen=True, kw_only=True):
+    """An epic as it is from now on."""
+
+    epic_id: str
+    title: str | UnsetType
+    """The title."""
+    status: str | UnsetType
+    """``todo``, ``in_progress``, ``done`` or ``archived``."""
+    description: str | UnsetType
+    """The description."""
+    priority: str | UnsetType
+    """``P0`` to ``P3``."""
+    source: str | UnsetType
+    """Where the epic comes from."""
+
+
+class EpicCreated(EpicState, frozen=True, kw_only=True):
+    """An epic was created."""
+
+
+class EpicChanged(EpicState, frozen=True, kw_only=True):
+    """An epic was changed."""
+
+
+class StoryState(Detail, frozen=True, kw_only=True):
+    """A story as it is from now on."""
+
+    story_id: str
+    epic_id: str | UnsetType | None
+    """The story's epic."""
+    title: str | UnsetType
+    """The title."""
+    status: str | UnsetType
+    """``todo``, ``in_progress``, ``done`` or ``archived``."""
+    description: str | UnsetType
+    """The description."""
+
+
+class StoryCreated(StoryState, frozen=True, kw_only=True):
+    """A story was created."""
+
+
+class StoryChanged(StoryState, frozen=True, kw_only=True):
+    """A story was changed."""
+
+
+class TaskState(Detail, frozen=True, kw_only=True):
+    """A task as it is from now on."""
+
+    task_id: str
+    story_id: str | UnsetType | None
+    """The task's story."""
+    epic_id: str | UnsetType | None
+    """The epic of the task's story."""
+    title: str | UnsetType
+    """The title."""
+    status: str | UnsetType
+    """``todo``, ``in_progress``, ``review``, ``blocked``, ``done`` or ``archived``."""
+    description: str | UnsetType
+    """The description."""
+    acceptance_criteria: str | UnsetType
+    """When the task counts as done."""
+    type: str | UnsetType
+    """The kind of task, for example ``implementation``."""
+    priority: str | UnsetType
+    """The priority of the task's epic."""
+    progress_percent: int | UnsetType
+    """The progress, 0 to 100."""
+    needs_rework: bool | UnsetType
+    """Whether a review sent the task back."""
+    blocker: str | UnsetType
+    """Why the task is blocked; empty for one that is not."""
+
+
+class TaskCreated(TaskState, frozen=True, kw_only=True):
+    """A task was created."""
+
+
+class TaskChanged(TaskState, frozen=True, kw_only=True):
+    """A task was changed."""
+
+
+class ReachedBoundaries(Part, frozen=True, kw_only=True):
+    """The story and the epic that a task completed."""
+
+    story_completed: bool
+    """Whether the task was the last of its story."""
+    epic_completed: bool
+    """Whether the story was the last of its epic."""
+    story_id: str | None
+    """The story."""
+    epic_id: str | None
+    """The epic."""
+
+
+class TaskStatusChanged(Detail, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """A task entered another status."""
+
+    task_id: str
+    story_id: str | None
+    """The task's story."""
+    epic_id: str | None
+    """The epic of the task's story."""
+    title: str
+    """The title."""
+    from_: str
+    """The status before."""
+    to: str
+    """The status from now on."""
+    notes: str
+    """The remark given with the change."""
+    blocker: str
+    """Why the task is blocked; empty for one that is not."""
+    boundaries: ReachedBoundaries
+    """What the change completed."""
+
+
+class TaskDependencyAdded(Detail, frozen=True, kw_only=True):
+    """A task depends on another one from now on."""
+
+    task_id: str
+    depends_on_task_id: str
+    """The task that it depends on."""
+    dependency_type: str
+    """``blocks``, ``requires`` or ``relates_to``."""
+
+
+class TaskDependencyRemoved(Detail, frozen=True, kw_only=True):
+    """A task does not depend on another one any more."""
+
+    task_id: str
+    depends_on_task_id: str
+    """The task that it depended on."""
+
+
+class TaskActivity(Detail, frozen=True, kw_only=True):
+    """Something to remember about a task."""
+
+    task_id: str
+    activity_type: str
+    """``note``, ``file_change``, ``decision``, ``progress`` or ``summary``."""
+    description: str
+    """The text."""
+
+
+class TaskFailed(Detail, frozen=True, kw_only=True):
+    """A task failed a test or a review."""
+
+    task_id: str
+    failure_type: str
+    """``spec``, ``quality`` or ``implementation``."""
+    reason: str
+    """Why."""
+    attempt: int
+    """Which failure of its kind it is, from 1."""
+
+
+class WipUpdated(Detail, frozen=True, kw_only=True):
+    """A task's work in progress changed."""
+
+    task_id: str
+    patch: Mapping[str, Any]
+    """The fields that were given."""
+    phase: str | UnsetType
+    """The phase of the work."""
+    next_step: str | UnsetType
+    """The next step."""
+    test_results: Mapping[str, Any]
+    """The results of the last tests."""
+    uncommitted_changes: bool | UnsetType
+    """Whether the worktree has changes that are not committed."""
+    files: tuple[str, ...]
+    """The files changed, the first of them."""
+    files_count: int
+    """How many files were changed."""
+
+
+class HandoffSet(Detail, frozen=True, kw_only=True):
+    """A task was handed off."""
+
+    task_id: str
+    status: str
+    """``PASS``, ``FAIL`` or ``BLOCKED``."""
+    summary: str
+    """The summary."""
+    files: tuple[str, ...]
+    """The files changed."""
+    details: bool
+    """Whether the handoff has details beside its summary."""
+
+
+class HandoffCompacted(Detail, frozen=True, kw_only=True):
+    """A story is done: the details of its tasks' handoffs were deleted."""
+
+    story_id: str
+    task_ids: tuple[str, ...]
+    """The tasks."""
+    decisions: Mapping[str, Any]
+    """The decisions kept of each task's work."""
+
+
+class HandoffArchived(Detail, frozen=True, kw_only=True):
+    """An epic is done: the handoff is only in this row from now on."""
+
+    task_id: str
+    story_id: str | None
+    """The task's story."""
+    epic_id: str | None
+    """The epic that is done."""
+    status: str
+    """``PASS``, ``FAIL`` or ``BLOCKED``."""
+    summary: str
+    """The summary."""
+    files: tuple[str, ...]
+    """The files changed."""
+    created_at: str
+    """When the task was handed off."""
+    compacted_at: str | None
+    """When the handoff's details were deleted."""
+
+
+class QueueRecomputed(Detail, frozen=True, kw_only=True):
+    """The order of the work queue was computed again."""
+
+    ready: int
+    """How many tasks can start."""
+    waiting: int
+    """How many tasks wait for others."""
+
+
+class BacklogPlanned(Detail, frozen=True, kw_only=True):
+    """An approved plan was added to the backlog."""
+
+    proposal_id: str
+    epics: tuple[str, ...]
+    """The epics created, in the order of the plan."""
+    stories: tuple[str, ...]
+    """The stories created, in the order of the plan."""
+    tasks: tuple[str, ...]
+    """The tasks created, in the order of the plan."""
+    dependencies: int
+    """How many dependencies were added."""

@@ -1,0 +1,226 @@
+"""Details of chains, their workers and their batches."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from cockpit.store.journal.details.detail import Detail, Part
+
+
+class ChainScope(Part, frozen=True, kw_only=True):
+    """The part of the backlog that a chain works on."""
+
+    kind: str
+    """``all``, ``epic`` or ``story``."""
+    id: str
+    """The epic or story; empty for ``all``."""
+
+
+class ChainProgress(Part, frozen=True, kw_only=True):
+    """How many tasks of a chain's scope are in which status; archived tasks do not count."""
+
+    total: int
+    """All tasks."""
+    done: int
+    """The tasks done."""
+    blocked: int
+    """The tasks blocked."""
+    under_way: int
+    """The tasks in progress or in review."""
+    ready: int
+    """The tasks that can start."""
+
+
+class ChainState(Detail, frozen=True, kw_only=True):
+    """A chain as it is from now on."""
+
+    chain_id: str
+    scope: ChainScope
+    """The part of the backlog that it works on."""
+    status: str
+    """``running``, ``draining``, ``completed``, ``stopped``, ``failed`` or ``limited``."""
+    reason: str
+    """Why it ended."""
+    headless: bool
+    """Whether it runs without a screen."""
+    batch: str
+    """The tasks in a batch: ``auto`` or a number."""
+    approve: str
+    """What is approved automatically."""
+    model: str | None
+    """The model, where one was named."""
+    runner: str | None
+    """The external agent, where one was named."""
+    max_chains: int
+    """The most workers."""
+    max_cost: float | None
+    """The most cost, in US dollars."""
+    max_wall_s: float | None
+    """The most time, in seconds."""
+    base_branch: str
+    """The branch that it started from."""
+    base_commit: str
+    """The commit that it started from."""
+    branch: str
+    """The branch that it merges to."""
+    report_path: str | None
+    """The report's file, once it is written."""
+    created_at: str
+    """When it was created."""
+    ended_at: str | None
+    """When it ended."""
+    progress: ChainProgress | None
+    """How the tasks in its scope are."""
+
+
+class ChainCreated(ChainState, frozen=True, kw_only=True):
+    """A chain was created."""
+
+
+class ChainResumed(ChainState, frozen=True, kw_only=True):
+    """A chain was resumed."""
+
+
+class ChainDraining(ChainState, frozen=True, kw_only=True):
+    """A chain was asked to stop."""
+
+    now: bool
+    """Whether it stops without waiting for the steps in progress."""
+
+
+class ChainStopped(ChainState, frozen=True, kw_only=True):
+    """A chain stopped, failed or reached a limit."""
+
+
+class ChainCompleted(ChainState, frozen=True, kw_only=True):
+    """A chain has no task left."""
+
+
+class ChainReported(Detail, frozen=True, kw_only=True):
+    """A chain's report was written."""
+
+    chain_id: str
+    path: str
+    """The report's file."""
+
+
+class ChainFollowed(Detail, frozen=True, kw_only=True):
+    """A chain was started or resumed because an external agent's session ended."""
+
+    chain_id: str
+    after: int
+    """The row that says that the session ended."""
+    agent: str
+    """The external agent."""
+    agent_session: str
+    """The agent's own name of the session."""
+    reason: str
+    """Why the session ended."""
+
+
+class WorkerState(Detail, frozen=True, kw_only=True):
+    """A worker of a chain as it is from now on."""
+
+    chain_id: str
+    ordinal: int
+    """The worker's number in its chain, from 1."""
+    pid: int
+    """The worker's process."""
+    status: str
+    """``running``, ``clean``, ``stopped`` or ``crashed``."""
+    reason: str
+    """Why it ended: ``pressure`` (its token limit), ``quota``, ``empty``, ``drained``, ``limit``, ``held``,
+    ``no model: …``, or why it counts as crashed."""
+    tokens: int
+    """The tokens used."""
+    token_limit: int
+    """The tokens after which it hands over to the next worker."""
+    dropped_share: float
+    """The share of facts left out of its packets, 0 to 1."""
+    cost_usd: float | None
+    """Its cost in US dollars."""
+    batches: int
+    """How many batches it worked on."""
+    started_at: str
+    """When it started."""
+    beat_at: str
+    """Its last heartbeat."""
+    ended_at: str | None
+    """When it ended."""
+    progress: ChainProgress | None
+    """How the tasks in the chain's scope are."""
+
+
+class WorkerStarted(WorkerState, frozen=True, kw_only=True):
+    """A worker started."""
+
+
+class WorkerEnded(WorkerState, frozen=True, kw_only=True):
+    """A worker ended in order."""
+
+    freed: tuple[str, ...] | UnsetType = UNSET
+    """The tasks whose leases it had."""
+
+
+class WorkerCrashed(WorkerState, frozen=True, kw_only=True):
+    """A worker was found dead."""
+
+    freed: tuple[str, ...] | UnsetType = UNSET
+    """The tasks whose leases it had; another worker resumes them."""
+
+
+class BatchStarted(Detail, frozen=True, kw_only=True):
+    """A worker began a batch of tasks."""
+
+    chain_id: str
+    ordinal: int
+    """The worker's number in its chain."""
+    batch: int
+    """The batch's number in its worker, from 1."""
+    size: int
+    """The most tasks in the batch."""
+    task_ids: tuple[str, ...]
+    """The tasks claimed."""
+    progress: ChainProgress | None
+    """How the tasks in the chain's scope are."""
+
+
+class WorkerLoad(Part, frozen=True, kw_only=True):
+    """How near a worker is to its token limit."""
+
+    tokens: int | UnsetType = UNSET
+    """The tokens used."""
+    token_limit: int | UnsetType = UNSET
+    """The tokens after which it hands over to the next worker."""
+    dropped_share: float | UnsetType = UNSET
+    """The share of facts left out of its packets, 0 to 1."""
+
+
+class BatchCompleted(Detail, frozen=True, kw_only=True):
+    """A batch ended."""
+
+    chain_id: str
+    ordinal: int
+    """The worker's number in its chain."""
+    batch: int
+    """The batch's number in its worker, from 1."""
+    size: int
+    """The most tasks in the batch."""
+    outcome: str
+    """``completed``, ``interrupted`` or ``failed``."""
+    done: tuple[str, ...]
+    """The tasks done."""
+    blocked: tuple[str, ...]
+    """The tasks blocked."""
+    interrupted: tuple[str, ...]
+    """The tasks left for the next worker."""
+    review_failures: int
+    """How many reviews failed."""
+    tokens: int
+    """The tokens used in this batch."""
+    next_size: int
+    """The most tasks in the next batch."""
+    pressure: WorkerLoad
+    """How near the worker is to its token limit."""
+    progress: ChainProgress | None
+    """How the tasks in the chain's scope are."""

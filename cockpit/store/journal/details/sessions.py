@@ -1,0 +1,164 @@
+"""Details of sessions, their messages and the events that start their waves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from cockpit.store.journal.details.detail import Detail
+
+
+class SessionCreated(Detail, frozen=True, kw_only=True):
+    """A session was created: the conversation with one agent begins."""
+
+    task_type: str
+    """The task type, for example ``review_pr``."""
+    title: str
+    """A short title for lists."""
+    words: str
+    """The text with which the user opened the session."""
+    target: Mapping[str, Any]
+    """What the task is about, for example ``{"pr": 24}``."""
+    model: str
+    """The model's full name; ``runner:NAME`` for an external agent."""
+    policy: str
+    """What is approved automatically: ``ask``, ``context`` or ``all``."""
+    project: str
+    """The name of the project's folder."""
+    branch: str
+    """The git branch at that moment."""
+    interactive: bool
+    """Whether a user is present; a headless session stops instead of waiting."""
+    role: str
+    """The role in a task's run, for example ``implementer``; empty outside one."""
+    task_id: str | None
+    """The backlog task that the session works on."""
+
+
+class SessionResumed(Detail, frozen=True, kw_only=True):
+    """A process took the session's lease and drives it from now on."""
+
+    process: str
+    """The process, as ``PID/START``."""
+
+
+class SessionEntered(Detail, frozen=True, kw_only=True):
+    """The session entered another status."""
+
+
+class SessionWaiting(SessionEntered, frozen=True, kw_only=True, rename={"for_": "for"}):
+    """The session waits for the user."""
+
+    for_: str | UnsetType = UNSET
+    """``proposal``: a proposal waits for a decision; ``person``: the user has the turn."""
+    why: str | UnsetType = UNSET
+    """Why, for people to read."""
+
+
+class SessionRunning(SessionEntered, frozen=True, kw_only=True):
+    """The session runs again."""
+
+
+class SessionCompleted(SessionEntered, frozen=True, kw_only=True):
+    """The session reached its end."""
+
+    status: str | UnsetType = UNSET
+    """The status given to ``finish`` (``done``, ``blocked``), or ``limit``."""
+    summary: str | UnsetType = UNSET
+    """The agent's summary, or the limit that was reached."""
+
+
+class SessionFailed(SessionEntered, frozen=True, kw_only=True):
+    """The session failed; the row's ``error_code`` says how."""
+
+    message: str | UnsetType = UNSET
+    """The error."""
+
+
+class SessionStopped(SessionEntered, frozen=True, kw_only=True):
+    """The session was stopped and can be resumed."""
+
+    reason: str | UnsetType = UNSET
+    """Why it was stopped."""
+
+
+class SessionChanged(Detail, frozen=True, kw_only=True):
+    """Fields of the session were changed; only those that changed are there."""
+
+    policy: str | UnsetType = UNSET
+    """What is approved automatically from now on."""
+    model: str | UnsetType = UNSET
+    """The model from now on."""
+    task_type: str | UnsetType = UNSET
+    """The task type from now on."""
+    title: str | UnsetType = UNSET
+    """The title from now on."""
+    target: Mapping[str, Any] | UnsetType = UNSET
+    """What the task is about from now on."""
+    limits: Mapping[str, Any] | UnsetType = UNSET
+    """The session's limits from now on, for example ``{"max_waves": 12}``."""
+    rev: str | UnsetType | None = UNSET
+    """The git revision that context is read at."""
+    interactive: bool | UnsetType = UNSET
+    """Whether a user is present from now on."""
+
+
+class MessageStarted(Detail, frozen=True, kw_only=True):
+    """An agent's message begins to stream."""
+
+    message_id: str
+    role: str
+    """Always ``agent``."""
+
+
+class MessageDelta(Detail, frozen=True, kw_only=True):
+    """A fragment of a streaming message; provisional, ``message.completed`` replaces it."""
+
+    message_id: str
+    text: str
+    """The fragment."""
+    n: int
+    """The fragment's number in its message."""
+
+
+class MessageCompleted(Detail, frozen=True, kw_only=True):
+    """A message is complete."""
+
+    message_id: str
+    role: str
+    """``person``, ``agent`` or ``notice``."""
+    text: str
+    """The whole message."""
+    interrupted: bool
+    """Whether the message was cut off before its end."""
+
+
+class QueuedEvent(Detail, frozen=True, kw_only=True):
+    """An event of the queue that starts waves."""
+
+    event_id: str
+    """The event's id."""
+    event_type: str
+    """The event's type, for example ``user.message``."""
+
+
+class EventIngested(QueuedEvent, frozen=True, kw_only=True):
+    """An event entered the queue."""
+
+
+class EventLeased(QueuedEvent, frozen=True, kw_only=True):
+    """A process claimed the event."""
+
+
+class EventAcked(QueuedEvent, frozen=True, kw_only=True):
+    """The event was handled."""
+
+
+class EventNacked(QueuedEvent, frozen=True, kw_only=True):
+    """Handling the event failed; it is tried again later."""
+
+
+class EventDeadLettered(QueuedEvent, frozen=True, kw_only=True):
+    """Handling the event failed too often; it is set aside."""
