@@ -1,6 +1,6 @@
 """One action as it is proposed: the record, and how files are drawn in it.
 
-Source: ``docs/journal.md``, "Bodies of proposals".
+Source: ``docs/reference/journal.md``, "Bodies of proposals".
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Shown:
     notes: tuple[str, ...] = ()
 
     def proposal_body(self) -> dict[str, Any]:
-        """The JSON body of an action proposal, as ``docs/journal.md`` lists it."""
+        """The JSON body of an action proposal, as ``docs/reference/journal.md`` lists it."""
         return {
             "type": self.type,
             "summary": self.summary,

@@ -107,7 +107,14 @@ def test_work_does_not_begin_without_the_program_of_its_runner(tmp_path: Path) -
 
 
 def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:
-    page = Path(__file__).parents[2].joinpath("docs", "agents.md").read_text(encoding="utf-8")
+    docs = Path(__file__).parents[2] / "docs"
+    names = (
+        "how-to/claude-code.md",
+        "how-to/codex.md",
+        "how-to/any-agent.md",
+        "reference/agents.md",
+    )
+    page = "".join((docs / name).read_text(encoding="utf-8") for name in names)
     blocks = re.findall(r"```toml\n(\[runner\..*?)```", page, re.DOTALL)
     env = written(tmp_path, "".join(blocks))
     runners = load_settings(None, env=env).runtime.runners

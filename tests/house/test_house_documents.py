@@ -46,7 +46,7 @@ def test_the_journal_page_lists_exactly_the_actions() -> None:
 
 
 def test_the_architecture_page_names_every_folder() -> None:
-    page = document("architecture.md")
+    page = document("explanation/architecture.md")
     folders = {
         str(path.parent.relative_to(ROOT))
         for path in (ROOT / "cockpit").glob("*/__init__.py")
@@ -57,12 +57,12 @@ def test_the_architecture_page_names_every_folder() -> None:
 
 @pytest.mark.parametrize("requirement", requirements())
 def test_every_dependency_is_justified(requirement: str) -> None:
-    lines = document("dependencies.md").splitlines()
+    lines = document("explanation/dependencies.md").splitlines()
     assert any(line.startswith(f"| {named(requirement)} |") for line in lines)
 
 
 def test_no_justification_is_left_of_a_dependency_that_went() -> None:
-    rows = re.findall(r"^\| ([a-z0-9-]+) \|", document("dependencies.md"), re.MULTILINE)
+    rows = re.findall(r"^\| ([a-z0-9-]+) \|", document("explanation/dependencies.md"), re.MULTILINE)
     known = {named(requirement) for requirement in requirements()}
     others = {"package", "program", "git", "gh", "ripgrep", "bubblewrap", "notify-send"}
     assert {row for row in rows if row.strip("-")} - known - others == set()

@@ -199,14 +199,14 @@ async def test_the_last_task_of_a_story_says_that_it_ended_both(project: Project
 
 @pytest.mark.parametrize("tier", ["core", "standard", "all"])
 def test_the_page_names_the_tools_of_each_tier(tier: str) -> None:
-    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")
     (row,) = [line for line in page.splitlines() if line.startswith(f"| {tier} |")]
     named = re.findall(r"`([a-z_]+)`", row)
     assert named == [tool.name for tool in TOOLS if tool.tier == tier]
 
 
 def test_the_configurations_on_the_page_are_what_they_claim_to_be() -> None:
-    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(json|toml)\n(.*?)```", page, re.DOTALL)
     read = [json.loads(text) if kind == "json" else tomllib.loads(text) for kind, text in blocks]
     # Those of agents that cockpit runs are its own settings.

@@ -2,7 +2,7 @@
 
 Tasks are headings such as ``Task 3: …``; where there are none, items with a box; where there are none,
 all items. The same text always gives the same plan; no model is asked. What belongs to nothing is told
-in the notes. The rules stand in ``docs/plan.md``.
+in the notes. The rules stand in ``docs/reference/plans.md``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_plan(text: str) -> Plan:
     if not reading.tasks:
         raise PlanInvalid(
             "There is no task in it. Write each task as an item of a list, such as"
-            " `- [ ] Add the endpoint`, under a heading for its story (docs/plan.md has the rest); or let"
+            " `- [ ] Add the endpoint`, under a heading for its story (docs/reference/plans.md has the rest); or let"
             ' a model do it: `cockpit run "write a plan for … into plan.md"`, then `cockpit plan plan.md`.'
         )
     if len(reading.tasks) > MOST_TASKS:

@@ -48,7 +48,7 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
     """Serve agents from outside: Claude Code, Codex, any client of the Model Context Protocol.
 
     Their proposals wait in the one queue of this project. Over HTTP every client sends a token of its
-    own, made with `cockpit tokens issue`. docs/agents.md has the configuration of each.
+    own, made with `cockpit tokens issue`. docs/reference/agents.md has the configuration of each.
     """
     if http and token:
         raise WrongUse("Over HTTP each client sends its own token; --token is for standard input.")
@@ -71,7 +71,7 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
             raise WrongUse("Standard input is closed; a client starts this and speaks to it there.")
         if is_terminal(sys.stdin):
             say(
-                "A client starts this and speaks to it on standard input; docs/agents.md tells how."
+                "A client starts this and speaks to it on standard input; docs/reference/agents.md tells how."
             )
         secret = token or os.environ.get(TOKEN, "")
         asyncio.run(over_stdio(place, settings, cast("Tier", tier), secret.strip()))

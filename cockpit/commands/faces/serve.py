@@ -28,7 +28,7 @@ _HOST, _PORT = "127.0.0.1", 8787
 def serve(host: str, port: int) -> None:
     """Serve programs over HTTP: each sends a token of its own, made with `cockpit tokens issue`.
 
-    docs/http.md has the routes, their scopes and their errors.
+    docs/reference/http.md has the routes, their scopes and their errors.
     """
     from cockpit.api import server
 

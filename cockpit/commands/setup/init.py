@@ -62,7 +62,7 @@ def config_template() -> str:
     """The project's configuration with every key that it may set, commented out."""
     parts = [
         "# Settings of this project, for everybody who works on it. A line without its '#' counts.\n"
-        "# A project may tighten what holds and never widen it; docs/configuration.md says what\n"
+        "# A project may tighten what holds and never widen it; docs/reference/configuration.md says what\n"
         "# that means, and where your own settings go.\n"
     ]
     for table in TABLES:

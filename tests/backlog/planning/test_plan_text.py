@@ -12,7 +12,7 @@ from cockpit.backlog.planning.parse_plan import LONGEST, read_plan
 from cockpit.backlog.planning.plan import Plan, PlanInvalid
 from cockpit.backlog.planning.plan_markdown import plan_markdown
 
-DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "plan.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "reference" / "plans.md"
 
 
 def titles(plan: Plan) -> list[str]:

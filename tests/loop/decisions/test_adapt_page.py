@@ -1,4 +1,4 @@
-"""What ``docs/adaptation.md`` says is what the guard does."""
+"""What ``docs/reference/profile-changes.md`` says is what the guard does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from cockpit.orient.profile_changes.guard import CODES, CRITICAL, admin_policy, 
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context.profile_model import WEIGHT_ONE, shipped
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "adaptation.md").read_text("utf-8")
+PAGE = (
+    Path(__file__).resolve().parents[3] / "docs" / "reference" / "profile-changes.md"
+).read_text("utf-8")
 
 
 def section(title):

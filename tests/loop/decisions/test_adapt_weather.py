@@ -14,7 +14,7 @@ from cockpit.store.context import profiles
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "adaptation.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "change-what-an-agent-knows.md"
 ROUNDED_TO = 50
 """What the page's tokens are rounded to."""
 
