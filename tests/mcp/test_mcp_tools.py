@@ -205,8 +205,9 @@ def test_the_page_names_the_tools_of_each_tier(tier: str) -> None:
     assert named == [tool.name for tool in TOOLS if tool.tier == tier]
 
 
-def test_the_configurations_on_the_page_are_what_they_claim_to_be() -> None:
-    page = (ROOT / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")
+def test_the_configurations_on_the_pages_are_what_they_claim_to_be() -> None:
+    pages = [ROOT / "docs" / "how-to" / name for name in ("claude-code.md", "codex.md")]
+    page = "".join(page.read_text(encoding="utf-8") for page in pages)
     blocks = re.findall(r"```(json|toml)\n(.*?)```", page, re.DOTALL)
     read = [json.loads(text) if kind == "json" else tomllib.loads(text) for kind, text in blocks]
     # Those of agents that cockpit runs are its own settings.

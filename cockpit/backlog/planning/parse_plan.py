@@ -58,9 +58,9 @@ def read_plan(text: str) -> Plan:
     reading.read()
     if not reading.tasks:
         raise PlanInvalid(
-            "There is no task in it. Write each task as an item of a list, such as"
-            " `- [ ] Add the endpoint`, under a heading for its story (docs/reference/plans.md has the rest); or let"
-            ' a model do it: `cockpit run "write a plan for … into plan.md"`, then `cockpit plan plan.md`.'
+            "The plan has no task. Write each task as a list item, such as `- [ ] Add the endpoint`,"
+            " under a heading for its story (docs/reference/plans.md describes the format), or let a"
+            ' model write it: `cockpit run "write a plan for … into plan.md"`, then `cockpit plan plan.md`.'
         )
     if len(reading.tasks) > MOST_TASKS:
         raise PlanInvalid(
