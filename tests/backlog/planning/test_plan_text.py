@@ -152,8 +152,8 @@ def test_waits(words: str, found: list[tuple[int, int | str, str]]) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("nothing to do here", "There is no task in it"),
-        ("", "There is no task in it"),
+        ("nothing to do here", "The plan has no task"),
+        ("", "The plan has no task"),
         ("- [ ] A\n- [ ] B (after C)\n", "Line 2: 'C' names no task"),
         ("- [ ] A x\n- [ ] A y\n- [ ] B (after A)\n", "Line 3: 'A' names several tasks"),
         ("- [ ] A (after #9)\n", "Line 1: there is no task #9"),
