@@ -16,7 +16,7 @@ except KeyboardInterrupt:  # Ctrl+C is no error, however early it comes
     raise SystemExit(130) from None
 
 from cockpit import __version__
-from cockpit.core.termination import end_as_by_the_keyboard
+from cockpit.core.processes import interrupt_on_termination
 
 COMMANDS = {
     "run": ("cockpit.commands.sessions.run:run", "Work on a task without the screen."),
@@ -183,7 +183,7 @@ def root(
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code, and raises nothing."""
-    end_as_by_the_keyboard()
+    interrupt_on_termination()
     try:
         ended: Any = root.main(
             args=None if args is None else list(args), prog_name="cockpit", standalone_mode=False

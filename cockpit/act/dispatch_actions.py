@@ -18,11 +18,11 @@ from cockpit.act.adapters.adapter import Found, failed
 from cockpit.act.workspace import ActGround
 from cockpit.core.clock import moment
 from cockpit.core.errors import CockpitError, IllegalTransition
+from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import outbox
 from cockpit.store.sessions.outbox import Outgoing
-from cockpit.store.sessions.sessions import process_alive, this_process
 
 BACKOFF_S = 2.0
 """The wait after the first transient failure; it doubles with each, up to :data:`BACKOFF_MAX_S`."""
@@ -80,9 +80,9 @@ class Dispatcher:
 
     def _abandoned(self, action: Outgoing) -> bool:
         owner = action.lease_owner or ""
-        if owner == this_process():
+        if owner == current_process():
             return self._mark(action) not in _in_flight
-        return not process_alive(owner)
+        return not is_process_alive(owner)
 
     def _mark(self, action: Outgoing) -> tuple[str, str]:
         return str(self._store.path), action.action_id
@@ -114,7 +114,7 @@ class Dispatcher:
 
     async def _claim(self, action: Outgoing) -> Outgoing | None:
         dispatched = asyncio.ensure_future(
-            self._store.write(lambda tx: outbox.dispatch(tx, action.action_id, this_process()))
+            self._store.write(lambda tx: outbox.dispatch(tx, action.action_id, current_process()))
         )
         try:
             return await asyncio.shield(dispatched)

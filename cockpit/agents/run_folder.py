@@ -21,10 +21,10 @@ from cockpit.access import capability_tokens
 from cockpit.access.principals import AGENT, PERSON
 from cockpit.agents.agent_hooks import hook_groups
 from cockpit.core.errors import IllegalTransition
+from cockpit.core.processes import is_process_alive, process_name
 from cockpit.core.project_paths import Place
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import sessions
 
 TASK = "COCKPIT_TASK"
 """The variable that tells hooks which task the agent was given."""
@@ -58,7 +58,7 @@ class RunFolder:
 
     def mark(self, pid: int) -> None:
         """Say which process the agent is."""
-        (self.folder / "process").write_text(sessions.named_process(pid), encoding="ascii")
+        (self.folder / "process").write_text(process_name(pid), encoding="ascii")
 
 
 async def create_run_folder(
@@ -138,7 +138,7 @@ def kill_leftover_agent(folder: Path) -> bool:
 
 def _end_group(named: str) -> bool:
     pid = named.partition("/")[0]
-    if not pid.isdigit() or not sessions.process_alive(named):
+    if not pid.isdigit() or not is_process_alive(named):
         return False
     try:
         os.killpg(int(pid), signal.SIGKILL)

@@ -27,7 +27,7 @@ from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY, EPICS, STO
 from cockpit.store.backlog.task_activity import Activity, Failure
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
-from cockpit.store.hooks import active_task
+from cockpit.store.hooks import pending_events
 from cockpit.store.journal.event_types import Action
 
 EPIC_FIELDS = ("title", "description", "priority", "status")
@@ -195,7 +195,7 @@ def set_status(
         changes["session_id"] = session_id
     made = tasks.change(tx, task, changes)
     if status in ("done", "archived", "blocked"):
-        active_task.leave(tx, made.task_id)
+        pending_events.leave_task(tx.connection, made.task_id)
     reached = update_story_status(tx, made.story_id, by=by)
     work_queue.refresh(tx, [made.task_id])
     tx.journal(

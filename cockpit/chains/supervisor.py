@@ -18,13 +18,13 @@ from pathlib import Path
 from cockpit.chains.chain_lifecycle import ChainDecision, decide_chain
 from cockpit.core.clock import stamp
 from cockpit.core.errors import CockpitError, StoreUnwritable
+from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import Place
 from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import ChainSession
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions.sessions import process_alive
 
 LOOK_S = 0.1
 """How often a watcher looks how its session stands, in seconds."""
@@ -153,7 +153,7 @@ def _spawn(watch: Supervision, chain_id: str, ordinal: int) -> subprocess.Popen[
 
 def _ends(process: str) -> Callable[[], bool]:
     """Whether a process that another one began is gone by now."""
-    return lambda: not process_alive(process)
+    return lambda: not is_process_alive(process)
 
 
 def _child_ends(child: subprocess.Popen[bytes]) -> Callable[[], bool]:

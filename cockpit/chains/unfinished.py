@@ -9,11 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection
 
+from cockpit.core.processes import is_process_alive
 from cockpit.store.backlog import queue_scope
 from cockpit.store.backlog.queue_scope import Scope
 from cockpit.store.chains import chains, task_leases, task_runs
 from cockpit.store.chains.chains import OPEN, Chain
-from cockpit.store.sessions.sessions import process_alive
 
 
 def scope_of(chain: Chain) -> Scope:
@@ -71,4 +71,4 @@ def _runs(connection: sqlite3.Connection, chain_id: str) -> bool:
     row = connection.execute(
         "SELECT status, owner FROM chains WHERE chain_id=?", (chain_id,)
     ).fetchone()
-    return row is not None and row[0] in OPEN and row[1] is not None and process_alive(row[1])
+    return row is not None and row[0] in OPEN and row[1] is not None and is_process_alive(row[1])

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.core.errors import CockpitError, Stale
+from cockpit.core.processes import current_process
 from cockpit.decide.model import ModelError
 from cockpit.learn.decision_quality import measured
 from cockpit.loop.decisions import profile_change_expiry
@@ -195,7 +196,7 @@ def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | Non
     first = None
     # All that has been said by now belongs to this wave; one event is named as its cause.
     while True:
-        event = events.claim(tx, source=session.source, owner=sessions.this_process(), lease_s=60)
+        event = events.claim(tx, source=session.source, owner=current_process(), lease_s=60)
         if event is None:
             break
         events.ack(tx, event.event_id, event.lease_token)

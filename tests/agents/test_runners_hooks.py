@@ -12,7 +12,7 @@ from tasks.taskrun_world import World
 
 from cockpit.backlog import service
 from cockpit.hook.ingest import absorb_all
-from cockpit.store.backlog import wip
+from cockpit.store.backlog import tasks
 
 
 def told(world: World, event: str, *, env: dict[str, str], **fields: Any) -> Any:
@@ -43,7 +43,7 @@ def begun(world: World, count: int) -> list[str]:
 
 def files_of(world: World, task_id: str) -> list[str]:
     absorb_all(world.store, world.place.state)
-    kept = world.store.read_now(lambda seen: wip.load(seen, task_id)) or {}
+    kept = world.store.read_now(lambda seen: tasks.load(seen, task_id).wip) or {}
     return list(kept.get("files_modified", []))
 
 

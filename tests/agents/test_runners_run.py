@@ -28,8 +28,9 @@ from cockpit.access import capability_tokens
 from cockpit.access.run_program import ProgramMissing
 from cockpit.agents.agent_command import RunnerError
 from cockpit.core.errors import Stale
+from cockpit.core.processes import process_name
 from cockpit.loop.runtime_settings import RunnerSettings
-from cockpit.store.backlog import wip
+from cockpit.store.backlog import tasks
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
 
@@ -78,7 +79,7 @@ async def test_claude_codes_stream_is_journalled_like_a_session_of_ours(runs: Ru
     (ended,) = runs.rows("runner.ended")
     assert ended.raw_detail()["agent_session"] == "agent-7"
     assert {row.session_id for row in runs.rows("runner.")} == {session.session_id}
-    kept = runs.store.read_now(lambda seen: wip.load(seen, runs.task_id)) or {}
+    kept = runs.store.read_now(lambda seen: tasks.load(seen, runs.task_id).wip) or {}
     assert kept["files_modified"] == ["calc.py"]
     assert kept["test_results"]["failed"] == 1
     assert runs.store.read_now(journal.verify).ok
@@ -103,7 +104,7 @@ async def test_codexs_stream_is_read_as_well(runs: Runs) -> None:
     assert runs.said() == ["I look.", "STATUS: blocked\nNo idea."]
     tools = [row.raw_detail()["tool"] for row in runs.rows("runner.tool_started")]
     assert tools == ["shell", "apply_patch"]
-    kept = runs.store.read_now(lambda seen: wip.load(seen, runs.task_id)) or {}
+    kept = runs.store.read_now(lambda seen: tasks.load(seen, runs.task_id).wip) or {}
     assert kept["files_modified"] == ["calc.py", "new.py"]
 
 
@@ -471,7 +472,7 @@ async def test_an_agent_that_a_killed_cockpit_left_is_ended_before_the_next_begi
     await until(marker)
     folder = runs.place.state / "runs" / session
     folder.mkdir(parents=True)
-    (folder / "process").write_text(sessions.named_process(left.pid), encoding="ascii")
+    (folder / "process").write_text(process_name(left.pid), encoding="ascii")
     (folder / "mcp.json").write_text("old", encoding="ascii")
     outcome = await runs.run(runs.runner({"raw": "mine now\n"}), session)
     assert outcome.status == "finished"

@@ -280,7 +280,7 @@ def test_activity_is_summed_up_and_may_be_folded(work: Backlog) -> None:
     summary = work.do(service.summarize_activity, task)
     assert "decision: JWT" in summary
     assert work.load(task).context_summary == summary
-    assert work.read(lambda connection: task_activity.count(connection, task)) == 2
+    assert len(work.read(lambda connection: task_activity.of_task(connection, task))) == 2
     work.do(service.summarize_activity, task, delete_raw=True)
     (left,) = work.read(lambda connection: task_activity.of_task(connection, task))
     assert left.activity_type == "summary"

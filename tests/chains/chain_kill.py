@@ -24,12 +24,12 @@ from pathlib import Path
 from commands.cli_world import Project
 from tasks.taskrun_world import PASSES, edit, finish, git
 
+from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import find_place
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, task_runs, workers
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
-from cockpit.store.sessions.sessions import process_alive
 
 BRANCH = "cockpit/ch-1"
 TOKENS = "6000"
@@ -210,7 +210,7 @@ def _rows(store: Store) -> int:
 def _session(store: Store) -> int | None:
     """The process of the session that runs; it is one of this chain, so it is ours to kill."""
     found = store.read_now(lambda seen: workers.of_chain(seen, "ch-1"))
-    running = [one for one in found if one.status == "running" and process_alive(one.process)]
+    running = [one for one in found if one.status == "running" and is_process_alive(one.process)]
     return running[-1].pid if running else None
 
 

@@ -11,7 +11,7 @@ from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import Project
 from tasks.taskrun_world import git
 
-from cockpit.store.sessions.sessions import process_alive
+from cockpit.core.processes import is_process_alive
 
 PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
 
@@ -263,7 +263,7 @@ def test_a_chain_that_nobody_watches_comes_to_rest_by_itself(tmp_path: Path) -> 
     session = world.sessions()[0]
     assert world.chain().status == "running"
     world.project.run("chain", "stop")
-    while process_alive(session.process):
+    while is_process_alive(session.process):
         assert world.chain().status in ("draining", "stopped")
     assert (world.chain().status, world.chain().reason) == ("stopped", "drained")
     assert world.statuses()["T-2"] == "todo"

@@ -23,11 +23,11 @@ from cockpit.chains.chain_lifecycle import (
 )
 from cockpit.chains.supervisor import MOST_UNBORN, Supervision, log_path, supervise
 from cockpit.core.clock import FixedClock, RandomIds
+from cockpit.core.processes import is_process_alive
 from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import ChainSession
 from cockpit.store.db.database import Store
-from cockpit.store.sessions.sessions import process_alive
 
 
 @pytest.fixture
@@ -139,4 +139,4 @@ async def test_a_session_that_is_silent_for_too_long_is_killed(world: World) -> 
         await watched(world, store, 2)
     silent, _ = sessions_of(world)
     assert (silent.status, silent.reason) == ("crashed", "it was silent for 300 s")
-    assert not process_alive(silent.process)
+    assert not is_process_alive(silent.process)

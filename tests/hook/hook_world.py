@@ -14,7 +14,7 @@ from typing import Any
 from cockpit.backlog import service
 from cockpit.core.project_paths import Place, find_place
 from cockpit.hook.ingest import absorb_all
-from cockpit.store.backlog import wip
+from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
 
 PAYLOADS = Path(__file__).resolve().parents[1] / "data" / "hooks"
@@ -118,7 +118,7 @@ class Project:
         """The task's work in progress, everything told so far in it."""
         self.absorb()
         with Store.open(self.place.database) as store:
-            return store.read_now(lambda connection: wip.load(connection, task_id)) or {}
+            return store.read_now(lambda connection: tasks.load(connection, task_id).wip) or {}
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         """What the database holds."""

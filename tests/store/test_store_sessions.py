@@ -9,11 +9,12 @@ from store_world import begin, opened, python
 
 from cockpit.core.clock import FixedClock
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import sessions
-from cockpit.store.sessions.sessions import LEASE_S, process_alive, this_process
+from cockpit.store.sessions.sessions import LEASE_S
 
 OWNER = """
 import sys
@@ -22,7 +23,7 @@ from cockpit.store.sessions import sessions
 from cockpit.store.db.database import Store
 with Store.open(Path(sys.argv[1])) as store:
     print(store.write_now(lambda tx: sessions.own(tx, sys.argv[2])), flush=True)
-    print(sessions.this_process(), flush=True)
+    print(current_process(), flush=True)
     sys.stdin.readline()
 """
 
@@ -33,7 +34,7 @@ def test_a_live_process_keeps_its_session_and_a_dead_one_loses_it(tmp_path: Path
         other = python(OWNER, store.path, session_id)
         assert other.stdout is not None
         token = other.stdout.readline().strip()
-        assert process_alive(other.stdout.readline().strip())
+        assert is_process_alive(other.stdout.readline().strip())
         with pytest.raises(Stale, match=f"running in process {other.pid}"):
             store.write_now(lambda tx: sessions.own(tx, session_id))
         other.kill()
@@ -44,16 +45,16 @@ def test_a_live_process_keeps_its_session_and_a_dead_one_loses_it(tmp_path: Path
         store.write_now(lambda tx: sessions.release(tx, session_id, token))
         store.write_now(lambda tx: sessions.renew(tx, session_id, mine))
         owner = store.read_now(lambda c: sessions.load(c, session_id).lease_owner)
-        assert owner == this_process()
+        assert owner == current_process()
 
 
 def test_a_pid_that_came_back_is_not_the_process_that_was(tmp_path: Path) -> None:
-    pid, _, started = this_process().partition("/")
+    pid, _, started = current_process().partition("/")
     assert started, "this test needs a system that tells when a process began"
-    assert process_alive(f"{pid}/{started}")
-    assert not process_alive(f"{pid}/1")
-    assert not process_alive("nobody")
-    assert not process_alive("")
+    assert is_process_alive(f"{pid}/{started}")
+    assert not is_process_alive(f"{pid}/1")
+    assert not is_process_alive("nobody")
+    assert not is_process_alive("")
 
 
 def test_a_lease_that_was_not_renewed_runs_out(tmp_path: Path) -> None:

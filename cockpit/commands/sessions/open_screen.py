@@ -5,12 +5,12 @@ It goes past what reads a command line, which takes a tenth of the time to the f
 
 from __future__ import annotations
 
-from cockpit.core.termination import end_as_by_the_keyboard
+from cockpit.core.processes import interrupt_on_termination
 
 
 def main() -> int:
     """Open the screen on a new session; returns the exit code, and raises nothing."""
-    end_as_by_the_keyboard()
+    interrupt_on_termination()
     try:
         from cockpit.commands.sessions.screen import open_screen
 

@@ -180,15 +180,6 @@ def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
     )
 
 
-def of_story(connection: sqlite3.Connection, story_id: str) -> list[Handoff]:
-    """The handoffs of a story's tasks that are not archived, in the order of the tasks."""
-    found = connection.execute(
-        f"{_SELECT} JOIN tasks t USING(task_id) WHERE t.story_id=? ORDER BY t.number",
-        (story_id,),
-    )
-    return [_read(row) for row in found]
-
-
 def recent(connection: sqlite3.Connection, limit: int = 20) -> list[Handoff]:
     """The newest handoffs first."""
     found = connection.execute(f"{_SELECT} ORDER BY h.created_at DESC, h.task_id LIMIT ?", (limit,))

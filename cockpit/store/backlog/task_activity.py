@@ -70,14 +70,6 @@ def of_task(connection: sqlite3.Connection, task_id: str, limit: int = 50) -> li
     return [Activity(*row) for row in found]
 
 
-def count(connection: sqlite3.Connection, task_id: str) -> int:
-    """How many rows of activity the task has."""
-    (rows,) = connection.execute(
-        "SELECT count(*) FROM task_activity WHERE task_id=?", (task_id,)
-    ).fetchone()
-    return int(rows)
-
-
 def fold(tx: Tx, task_id: str, summary: str, *, by: str) -> int:
     """Replace the task's activity by one row of the type ``summary``; returns how many went.
 

@@ -163,14 +163,6 @@ def update(
     return after
 
 
-def load(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | None:
-    """The task's work in progress; None while it has none.
-
-    Raises :class:`~cockpit.core.errors.NotFound`.
-    """
-    return _stored(connection, read_id(TASK, task_id))
-
-
 def newest(wip: Mapping[str, Any], entries: int) -> dict[str, Any]:
     """``wip`` with only the newest ``entries`` of each list, and how many were left out under
     ``decisions_left_out`` and ``errors_left_out``: what fits on a page or into a prompt."""

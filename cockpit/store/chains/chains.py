@@ -16,10 +16,10 @@ from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
-from cockpit.store.sessions.sessions import process_alive, this_process
 
 OPEN = ("running", "draining")
 ENDED = ("completed", "stopped", "failed", "limited")
@@ -168,7 +168,7 @@ def create(
             base_branch,
             base_commit,
             branch,
-            this_process(),
+            current_process(),
             now,
             now,
             now,
@@ -185,13 +185,13 @@ def own(tx: Tx, chain_id: str) -> Chain:
     Raises :class:`Stale` while another one does.
     """
     found = load(tx.connection, chain_id)
-    if found.owner != this_process() and is_watched(found):
+    if found.owner != current_process() and is_watched(found):
         pid = (found.owner or "").partition("/")[0]
         raise Stale(
             f"{chain_id} is run by process {pid} of this machine. Watch it: `cockpit chain watch "
             f"{chain_id}`; stop it: `cockpit chain stop {chain_id}`."
         )
-    return _change(tx, chain_id, owner=this_process())
+    return _change(tx, chain_id, owner=current_process())
 
 
 def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
@@ -221,7 +221,7 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
 
 def is_watched(chain: Chain) -> bool:
     """Whether a process that is there watches over the chain."""
-    return chain.owner is not None and process_alive(chain.owner)
+    return chain.owner is not None and is_process_alive(chain.owner)
 
 
 def drain(tx: Tx, chain_id: str, *, now: bool = False, by: str = "person") -> Chain:

@@ -152,15 +152,3 @@ def of_chain(connection: sqlite3.Connection, chain_id: str) -> list[SessionMetri
         (chain_id,),
     )
     return [SessionMetrics(*row) for row in found]
-
-
-def between(
-    connection: sqlite3.Connection, since: str = "", before: str = "9999"
-) -> list[SessionMetrics]:
-    """Those begun from ``since`` on and before ``before`` (as moments are stored), in order."""
-    found = connection.execute(
-        f"SELECT {_COLUMNS} FROM session_metrics WHERE created_at>=? AND created_at<?"  # noqa: S608
-        " ORDER BY created_at, session_id",
-        (since, before),
-    )
-    return [SessionMetrics(*row) for row in found]

@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from cockpit.core.clock import stamp
 from cockpit.core.errors import Stale
+from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions.sessions import process_alive, this_process
 
 LEASE_S = 60.0
 """How long a lease holds that is not renewed, in seconds."""
@@ -40,7 +40,7 @@ def take(tx: Tx, task_id: str, owner: str) -> str:
     Raises :class:`Stale` when another one has it.
     """
     held = holder(tx.connection, task_id, tx.now())
-    if held is not None and (held.owner, held.process) != (owner, this_process()):
+    if held is not None and (held.owner, held.process) != (owner, current_process()):
         raise Stale(
             f"{task_id} is being done by {held.owner} in process {held.process.split('/')[0]} of this "
             "machine. `cockpit chain list` shows what runs."
@@ -50,7 +50,7 @@ def take(tx: Tx, task_id: str, owner: str) -> str:
         "INSERT INTO task_leases(task_id, owner, process, token, expires_at) VALUES (?,?,?,?,?)"
         " ON CONFLICT(task_id) DO UPDATE SET owner=excluded.owner, process=excluded.process,"
         " token=excluded.token, expires_at=excluded.expires_at",
-        (task_id, owner, this_process(), token, _expiry(tx)),
+        (task_id, owner, current_process(), token, _expiry(tx)),
     )
     return token
 
@@ -82,14 +82,14 @@ def holder(connection: sqlite3.Connection, task_id: str, now: str) -> TaskLease 
     """Who has the task at ``now``; None when nobody does, or a process that is gone did."""
     row = connection.execute(f"{_SELECT} WHERE task_id=?", (task_id,)).fetchone()
     held = None if row is None else TaskLease(*row)
-    alive = held is not None and held.expires_at > now and process_alive(held.process)
+    alive = held is not None and held.expires_at > now and is_process_alive(held.process)
     return held if alive else None
 
 
 def held(connection: sqlite3.Connection, now: str) -> list[TaskLease]:
     """Every lease that holds at ``now``, by task."""
     found = [TaskLease(*row) for row in connection.execute(f"{_SELECT} ORDER BY task_id")]
-    return [one for one in found if one.expires_at > now and process_alive(one.process)]
+    return [one for one in found if one.expires_at > now and is_process_alive(one.process)]
 
 
 def _expiry(tx: Tx) -> str:

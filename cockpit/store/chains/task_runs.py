@@ -62,19 +62,6 @@ def steps(connection: sqlite3.Connection, task_id: str) -> list[Step]:
     return [_read(row) for row in found]
 
 
-def under_way(connection: sqlite3.Connection, chain_id: str | None = None) -> list[str]:
-    """The tasks whose newest run has not come to its end, by their numbers; ``chain_id``: those that
-    this chain took up last. Whoever lost its process is among them."""
-    found = connection.execute(
-        "SELECT r.task_id, r.chain_id FROM task_runs r JOIN tasks t USING(task_id)"
-        " WHERE r.run=(SELECT max(run) FROM task_runs WHERE task_id=r.task_id)"
-        " AND r.position=(SELECT max(position) FROM task_runs WHERE task_id=r.task_id AND run=r.run)"
-        " AND r.step NOT IN ('done','blocked') AND t.status IN ('in_progress','review')"
-        " ORDER BY t.number"
-    )
-    return [str(task_id) for task_id, chain in found if chain_id in (None, chain)]
-
-
 def of_chain(connection: sqlite3.Connection, chain_id: str) -> list[Step]:
     """Every step that was taken in a chain, by task, run and place."""
     found = connection.execute(

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cockpit.core.errors import IllegalTransition, NotFound
+from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.chains import chains, task_leases
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
-from cockpit.store.sessions.sessions import process_alive, this_process
 
 WHY: Final[Mapping[str, str]] = {
     "pressure": "handed over: its context was full",
@@ -102,7 +102,7 @@ def start(tx: Tx, chain: Chain, ordinal: int, *, token_limit: int) -> ChainSessi
     tx.execute(
         "INSERT INTO chain_sessions(chain_id, ordinal, process, token_limit, started_at, beat_at)"
         " VALUES (?,?,?,?,?,?)",
-        (chain.chain_id, ordinal, this_process(), token_limit, now, now),
+        (chain.chain_id, ordinal, current_process(), token_limit, now, now),
     )
     made = load(tx.connection, chain.chain_id, ordinal)
     _told(tx, Action.CHAIN_SESSION_STARTED, chain, made)
@@ -151,7 +151,7 @@ def crash(tx: Tx, chain: Chain, ordinal: int, reason: str) -> ChainSession:
 
 def dead(found: ChainSession) -> str:
     """Why the session, which did not end, counts as dead; empty while it lives."""
-    gone = found.status == "running" and not process_alive(found.process)
+    gone = found.status == "running" and not is_process_alive(found.process)
     return "its process is gone" if gone else ""
 
 

@@ -149,14 +149,6 @@ def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Fe
     )
 
 
-def load(connection: sqlite3.Connection, feedback_id: str) -> Feedback:
-    """The row of that id. Raises :class:`NotFound`."""
-    row = connection.execute(f"{_SELECT} WHERE feedback_id=?", (feedback_id,)).fetchone()
-    if row is None:
-        raise NotFound(f"There is no feedback {feedback_id}; `cockpit feedback list` names it.")
-    return _read(row)
-
-
 def latest(connection: sqlite3.Connection, wave_id: str) -> Feedback | None:
     """What counts for a wave: its newest row, or None while there is none."""
     found = of_waves(connection, [wave_id])

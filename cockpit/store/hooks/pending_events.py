@@ -137,6 +137,11 @@ def put_down(connection: sqlite3.Connection, session: str, task_id: str) -> None
     )
 
 
+def leave_task(connection: sqlite3.Connection, task_id: str) -> None:
+    """Record that no session works on the task any more."""
+    connection.execute("DELETE FROM active_task WHERE task_id=?", (task_id,))
+
+
 def lease(connection: sqlite3.Connection, now_ms: int) -> bool:
     """Take the lease where nobody holds it; False while somebody does."""
     done = connection.execute(

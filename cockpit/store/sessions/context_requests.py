@@ -165,11 +165,6 @@ def in_status(connection: sqlite3.Connection, session_id: str, status: str) -> l
     return [_read(row) for row in found]
 
 
-def of_proposal(connection: sqlite3.Connection, proposal_id: str) -> Request | None:
-    row = connection.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
-    return _read(row) if row else None
-
-
 def _read(row: tuple[Any, ...]) -> Request:
     values = list(row)
     values[8] = tuple(json.loads(values[8]))

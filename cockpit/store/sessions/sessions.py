@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import stamp
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
@@ -266,7 +265,7 @@ def own(tx: Tx, session_id: str) -> str:
     if row is None:
         raise NotFound(f"There is no session {session_id}.")
     owner, expires = row
-    if owner is not None and expires > tx.now() and process_alive(owner):
+    if owner is not None and expires > tx.now() and is_process_alive(owner):
         raise Stale(
             f"Session {session_id} is running in process {owner.split('/')[0]} of this machine. "
             "Stop it there, or watch it with `cockpit journal tail --follow`."
@@ -274,9 +273,9 @@ def own(tx: Tx, session_id: str) -> str:
     token = tx.ids.new("lease")
     tx.execute(
         "UPDATE sessions SET lease_owner=?, lease_token=?, lease_expires_at=? WHERE session_id=?",
-        (this_process(), token, _expiry(tx), session_id),
+        (current_process(), token, _expiry(tx), session_id),
     )
-    tx.journal(Action.SESSION_RESUMED, session_id=session_id, detail={"process": this_process()})
+    tx.journal(Action.SESSION_RESUMED, session_id=session_id, detail={"process": current_process()})
     return token
 
 
@@ -297,45 +296,6 @@ def release(tx: Tx, session_id: str, token: str) -> None:
         " WHERE session_id=? AND lease_token=?",
         (session_id, token),
     )
-
-
-def this_process() -> str:
-    """This process as ``pid/start time``: a pid alone comes back."""
-    return _named(os.getpid())
-
-
-def named_process(pid: int) -> str:
-    """A process as :func:`this_process` names itself in it."""
-    return f"{pid}/{_known(pid)[1]}"
-
-
-_named = cache(named_process)
-
-
-def process_alive(owner: str) -> bool:
-    """Whether the process named by :func:`this_process` in another process is still there."""
-    pid, _, started = owner.partition("/")
-    if not pid.isdigit():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    state, since = _known(int(pid))
-    # One that nobody has waited for is listed for as long, and does nothing any more.
-    return state not in ("Z", "X") and (not started or since == started)
-
-
-def _known(pid: int) -> tuple[str, str]:
-    """The state of a process and when it was started, in the system's own terms."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return "", ""  # no procfs here: the pid alone has to do
-    fields = stat.rpartition(")")[2].split()
-    return fields[0], fields[19]
 
 
 def _expiry(tx: Tx) -> str:

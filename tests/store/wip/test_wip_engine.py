@@ -15,7 +15,7 @@ from cockpit.loop.phases.wip_capture import capture
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.wave_context import Here
-from cockpit.store.backlog import wip
+from cockpit.store.backlog import tasks
 from cockpit.store.sessions import outbox, sessions, waves
 
 WORKS = """
@@ -164,11 +164,11 @@ async def test_a_wave_that_is_taken_up_again_captures_nothing_twice(project):
                     await capture(here, action)
 
         await again()
-        assert store.read_now(lambda found: wip.load(found, "T-1")) == before
+        assert store.read_now(lambda found: tasks.load(found, "T-1").wip) == before
         # As if nothing had been kept: all of it comes back from the receipts.
         await store.write(lambda tx: tx.execute("UPDATE tasks SET work_in_progress=NULL"))
         await again()
-        assert store.read_now(lambda found: wip.load(found, "T-1")) == before
+        assert store.read_now(lambda found: tasks.load(found, "T-1").wip) == before
 
 
 def test_without_a_task_nothing_is_captured(project):

@@ -10,14 +10,14 @@ from store.store_world import race
 from store.wip.wip_world import CANARY
 
 from cockpit.core.errors import NotFound
-from cockpit.store.backlog import wip
+from cockpit.store.backlog import tasks, wip
 from cockpit.store.backlog.wip import WipInvalid
 
 WRITES = 1_000
 UPDATES = f"""
 import sys
 from pathlib import Path
-from cockpit.store.backlog import wip
+from cockpit.store.backlog import tasks, wip
 from cockpit.store.db.database import Store
 number, path = sys.argv[1:]
 with Store.open(Path(path), busy_timeout_ms=60_000) as store:
@@ -75,10 +75,10 @@ def test_a_task_that_there_is_not_and_a_patch_that_is_none_leave_nothing_behind(
     with pytest.raises(NotFound, match="T-9"):
         world.update("T-9", phase="x")
     with pytest.raises(NotFound, match="T-9"):
-        world.store.read_now(lambda connection: wip.load(connection, "T-9"))
+        world.store.read_now(lambda connection: tasks.load(connection, "T-9").wip)
     with pytest.raises(WipInvalid):
         world.update("T-1", stage="x")
-    assert world.store.read_now(lambda connection: wip.load(connection, "T-1")) is None
+    assert world.store.read_now(lambda connection: tasks.load(connection, "T-1").wip) is None
     assert world.rows("wip.updated") == []
 
 

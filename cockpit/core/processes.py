@@ -1,0 +1,60 @@
+"""Processes: how one is named so that another can tell whether it is alive, and how ours ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from functools import cache
+
+
+def interrupt_on_termination() -> None:
+    """Let SIGTERM and SIGHUP end this command the way Ctrl+C does.
+
+    A signal that is ignored (as under ``nohup``) stays ignored.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+
+
+def current_process() -> str:
+    """Name this process as ``pid/start time``: pids alone are reused by the system."""
+    return _cached_name(os.getpid())
+
+
+def process_name(pid: int) -> str:
+    """Name the process with that pid the way :func:`current_process` names itself there."""
+    return f"{pid}/{_state_and_start(pid)[1]}"
+
+
+_cached_name = cache(process_name)
+
+
+def is_process_alive(name: str) -> bool:
+    """Tell whether the process that :func:`current_process` named in another process still runs."""
+    pid, _, started = name.partition("/")
+    if not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    state, start = _state_and_start(int(pid))
+    # A zombie is listed until its parent waits for it, but does nothing any more.
+    return state not in ("Z", "X") and (not started or start == started)
+
+
+def _state_and_start(pid: int) -> tuple[str, str]:
+    """Read a process's state letter and start time from procfs; empty where there is no procfs."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            stat = file.read()
+    except OSError:
+        return "", ""
+    fields = stat.rpartition(")")[2].split()
+    return fields[0], fields[19]
