@@ -170,7 +170,7 @@ def run(moments: Sequence[Moment], policy: Policy) -> Ran:
         for start in range(0, len(moments), SESSION_WAVES):
             player = Player(store, settings, adapts=policy != "static")
             held += [player.play(one) for one in moments[start : start + SESSION_WAVES]]
-        found = store.read_now(lambda c: wave_feedback.recent(c, limit=len(moments)))
+        found = store.read_now(lambda c: wave_feedback.select_recent(c, limit=len(moments)))
         (applied,) = store.read_now(
             lambda c: c.execute("SELECT count(*) FROM adaptations").fetchone()
         )
@@ -239,7 +239,9 @@ class Player:
         waves.advance(tx, wave.wave_id, "observing", profile_version=pinned.version)
         if self._asked is not None:
             request_id, items = self._asked
-            context_requests.settle(tx, request_id, "approved", approved=items, decided_by="person")
+            context_requests.apply_decision(
+                tx, request_id, "approved", approved=items, decided_by="person"
+            )
         facts.record(
             tx,
             session_id=session_id,
@@ -303,7 +305,7 @@ class Player:
 
     def _suggest(self, tx: Tx, wave: Wave) -> None:
         """Hand in the first suggestion, as the session's agent; the guard and the policy decide."""
-        profile = profiles.current(tx.connection, PROFILE)
+        profile = profiles.load_current(tx.connection, PROFILE)
         found = suggestions(tx.connection, profile, AGENTS, CRITICAL)
         if found and profile.horizon_waves == 0:
             propose(

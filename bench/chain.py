@@ -24,7 +24,7 @@ from cockpit.backlog import service
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
 from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
 from cockpit.chains.handover import WorkerLimits
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, workers
@@ -122,7 +122,7 @@ async def _turns() -> list[Turn]:
             "all", headless=True, approve="all", model=desk.model, max_chains=TASKS
         )
         chain = await create_chain(desk.store, desk.place, order)
-        left = bare.store.read_now(lambda seen: tasks.listed(seen, limit=TASKS))
+        left = bare.store.read_now(lambda seen: tasks.select(seen, limit=TASKS))
         while not turns or turns[-1].ended.reason == "pressure":
             began = time.process_time(), time.perf_counter()
             ended = await _session(desk, chain, len(turns) + 1)
@@ -167,7 +167,7 @@ async def _desk(count: int) -> AsyncIterator[TaskContext]:
         _git(root, "commit", "--quiet", "-m", "Begin")
         script = Path(folder) / "scenario.toml"
         script.write_text("".join(_scenario(count)), encoding="utf-8")
-        place = find_place(root)
+        place = locate_project(root)
         place.prepare()
         with Store.open(place.database) as store:
             for number in range(1, count + 1):

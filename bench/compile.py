@@ -25,8 +25,8 @@ from cockpit.orient.fact_arrays import from_linked, read
 from cockpit.orient.select_facts import Selection
 from cockpit.store.context import facts as store_facts
 from cockpit.store.context import packets, profiles
-from cockpit.store.context.facts import Fact, Level, Linked
-from cockpit.store.context.profile_model import BANDS, Profile, shipped
+from cockpit.store.context.facts import Fact, Level, SessionFact
+from cockpit.store.context.profile_model import BANDS, Profile, load_shipped
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions, waves
@@ -41,7 +41,7 @@ def rows() -> list[Row]:
     """The table of this bench."""
     linked = made()
     columns = from_linked(linked)
-    profile = shipped()
+    profile = load_shipped()
     table = []
     for ranking in ("utility", "density"):
         shape = replace(profile, ranking=ranking)
@@ -76,11 +76,11 @@ def cpu_ms(work: Callable[[], object], runs: int = RUNS) -> float:
     return median(took)
 
 
-def made() -> list[Linked]:
+def made() -> list[SessionFact]:
     """Facts of 20 to 200 tokens, of eight kinds and 2,000 files, seen in eight waves."""
     dice = random.Random(7)
     return [
-        Linked(
+        SessionFact(
             f"f-{text_digest(str(number))[:24]}",
             kind := dice.choice(KINDS),
             f"{kind}:src/part_{dice.randrange(2_000)}.py:{dice.randrange(90)}",
@@ -108,7 +108,7 @@ class Item:
     source_ref: tuple[int, int]
 
 
-def quality(linked: Sequence[Linked], profile: Profile) -> list[Row]:
+def quality(linked: Sequence[SessionFact], profile: Profile) -> list[Row]:
     """Value over the bound, and whether every floor, ceiling and the budget held."""
     chosen = selection(linked, profile, WAVES)
     value, items = worth(chosen, profile)
@@ -201,7 +201,7 @@ def bound(
     return total
 
 
-def from_store(linked: Sequence[Linked]) -> list[Row]:
+def from_store(linked: Sequence[SessionFact]) -> list[Row]:
     """The stage as it runs: read, compile, digest, insert with its journal row, commit."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -251,7 +251,7 @@ def begin(tx: Tx, root: Path, profile_id: str) -> str:
     ).session_id
 
 
-def observed(tx: Tx, session_id: str, linked: Sequence[Linked]) -> str:
+def observed(tx: Tx, session_id: str, linked: Sequence[SessionFact]) -> str:
     """The next wave, with facts of the given shape; their words are short."""
     wave = waves.create(tx, session_id=session_id, trace_id="t-bench")
     store_facts.record(

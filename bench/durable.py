@@ -72,7 +72,7 @@ def _raw(path: Path) -> sqlite3.Connection:
 
 def _turn(tx: Tx, session_id: str, number: int) -> None:
     """One durable step of a wave: its phase and journal row; in `acting`, an action as well."""
-    wave = waves.latest(tx.connection, session_id)
+    wave = waves.find_latest(tx.connection, session_id)
     if wave is None or wave.phase == "completed":
         wave = waves.create(tx, session_id=session_id, trace_id="t")
     phase = waves.PHASES[waves.PHASES.index(wave.phase) + 1]

@@ -17,8 +17,8 @@ from measure import Row, row
 from cockpit.observe.fan_out import Job, run_jobs
 from cockpit.observe.simhash import sketch
 from cockpit.store.context import observation_jobs
-from cockpit.store.context.facts import Fact, Level, Look
-from cockpit.store.context.observation_jobs import Ended, JobRow
+from cockpit.store.context.facts import Fact, Level, ObservingWave
+from cockpit.store.context.observation_jobs import JobResult, JobRow
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import waves
@@ -118,20 +118,22 @@ def _ours(
     with Store.open(path) as store:
         session_id = store.write_now(lambda tx: _session(tx, path.parent))
         wave = store.write_now(lambda tx: waves.create(tx, session_id=session_id, trace_id="t"))
-        look = Look(session_id, wave.wave_id, 1, wave.pinned_now)
+        look = ObservingWave(session_id, wave.wave_id, 1, wave.pinned_now)
         todo = store.write_now(lambda tx: observation_jobs.plan(tx, wave.wave_id, planned))
         started = time.perf_counter()
         for first in range(0, JOBS, BATCH):
             ended = [
-                Ended(job, "done", facts, "", 3)
+                JobResult(job, "done", facts, "", 3)
                 for job, facts in zip(
                     todo[first : first + BATCH], found[first : first + BATCH], strict=True
                 )
             ]
-            store.write_now(lambda tx, e=ended: observation_jobs.end(tx, look, e, most=50_000))
+            store.write_now(
+                lambda tx, e=ended: observation_jobs.record_results(tx, look, e, most=50_000)
+            )
         took = time.perf_counter() - started
         started = time.perf_counter()
-        store.write_now(lambda tx: observation_jobs.close(tx, look, most=50_000))
+        store.write_now(lambda tx: observation_jobs.finish_wave(tx, look, most=50_000))
         settled = time.perf_counter() - started
         return took, settled, store.read_now(_content)
 

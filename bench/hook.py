@@ -19,7 +19,7 @@ from cold_start import measured
 from measure import Row, row
 
 from cockpit.backlog import service
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.hook.ingest import absorb_all
 from cockpit.store.db.database import Store
 
@@ -69,7 +69,7 @@ def rows() -> list[Row]:
 def prepare(project: Path) -> None:
     """A project with one task in progress."""
     project.mkdir()
-    place = find_place(project)
+    place = locate_project(project)
     place.prepare()
     with Store.open(place.database) as store:
         store.write_now(lambda tx: service.create_task(tx, title="Measure", by="person"))
@@ -133,7 +133,7 @@ def absorbing(project: Path, environment: dict[str, str], told: bytes) -> float:
 
 def lease(project: Path) -> None:
     """Absorb what waits, then take the right to absorb, for as long as it lasts at most."""
-    place = find_place(project)
+    place = locate_project(project)
     with Store.open(place.database) as store:
         absorb_all(store, place.state)
         until = int((time.time() + 59) * 1000)

@@ -20,7 +20,7 @@ from pathlib import Path
 from cold_start import read_until
 from measure import Row, at, row
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import messages, sessions
@@ -54,7 +54,7 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2])))
 def rows() -> list[Row]:
     """The table of this bench."""
     with tempfile.TemporaryDirectory() as folder:
-        place = find_place(Path(folder))
+        place = locate_project(Path(folder))
         place.prepare()
         with Store.open(place.database) as store:
             session_id = store.write_now(lambda tx: _session(tx, Path(folder)))

@@ -20,7 +20,7 @@ from measure import Row, at, row
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.band_facts import BandFacts
 from cockpit.app.stylesheets import STYLESHEETS
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.compile_packet import compile_packet
@@ -75,7 +75,7 @@ async def _run() -> Found:
         root = Path(folder) / "project"
         root.mkdir()
         async with open_runtime(
-            find_place(root), RuntimeSettings(user_dir=Path(folder))
+            locate_project(root), RuntimeSettings(user_dir=Path(folder))
         ) as runtime:
             session_id = await runtime.start("investigate", model="offline")
             await runtime.store.write(lambda tx: _wave(tx, session_id))
@@ -115,7 +115,7 @@ def _wave(tx: Tx, session_id: str) -> None:
 
 
 def _compiled(connection: Any, session_id: str) -> packets.Packet:
-    profile = profiles.current(connection, "default")
+    profile = profiles.load_current(connection, "default")
     return compile_packet(read(connection, session_id, 1), profile, 1)
 
 

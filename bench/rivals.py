@@ -20,8 +20,8 @@ from measure import Row, row
 from cockpit.core.canonical_json import text_digest
 from cockpit.orient.compile_packet import compile_packet, selection
 from cockpit.orient.fact_arrays import from_linked
-from cockpit.store.context.facts import Linked
-from cockpit.store.context.profile_model import BANDS, Profile, shipped
+from cockpit.store.context.facts import SessionFact
+from cockpit.store.context.profile_model import BANDS, Profile, load_shipped
 
 NEEDED = ("scipy", "langchain_core", "promptbudget", "haystack")
 SIZES = ((50_000, 20, 100, 0.995), (2_000, 2_000, 6_000, 0.98))
@@ -35,7 +35,7 @@ def rows() -> list[Row]:
         print(f"  skipped: install the extra 'bench' for {', '.join(missing)}")
         return []
     table = []
-    profile = shipped()
+    profile = load_shipped()
     for count, least, most, bar in SIZES:
         linked = made(count, least, most)
         chosen = selection(linked, profile, kernel.WAVES)
@@ -53,11 +53,11 @@ def rows() -> list[Row]:
     return table + beside(made(*SIZES[0][:3]), profile)
 
 
-def made(count: int, least: int, most: int) -> list[Linked]:
+def made(count: int, least: int, most: int) -> list[SessionFact]:
     """Facts of several kinds and many places, each whole or not at all."""
     dice = random.Random(11)
     return [
-        Linked(
+        SessionFact(
             f"f-{text_digest(str(number))[:24]}",
             kind := dice.choice(kernel.KINDS),
             f"{kind}:src/part_{number % 9_000}.py:{number}",
@@ -152,7 +152,7 @@ class Taken:
     ms: float
 
 
-def beside(linked: Sequence[Linked], profile: Profile) -> list[Row]:
+def beside(linked: Sequence[SessionFact], profile: Profile) -> list[Row]:
     """Ours and each rival on the same facts: CPU, worth by utility, and floors kept."""
     columns = from_linked(linked)
     chosen = selection(columns, profile, kernel.WAVES)
@@ -174,7 +174,7 @@ def beside(linked: Sequence[Linked], profile: Profile) -> list[Row]:
 def _rows(
     name: str,
     taken: Taken,
-    linked: Sequence[Linked],
+    linked: Sequence[SessionFact],
     profile: Profile,
     score: Mapping[str, float],
     ours: set[str],
@@ -205,7 +205,7 @@ def _timed(work: Callable[[], object]) -> float:
     return (time.process_time() - before) * 1000
 
 
-def _trim(linked: Sequence[Linked], profile: Profile, score: Mapping[str, float]) -> Taken:
+def _trim(linked: Sequence[SessionFact], profile: Profile, score: Mapping[str, float]) -> Taken:
     from langchain_core.messages import HumanMessage, trim_messages
 
     said = [HumanMessage(content=str(place)) for place in range(len(linked))]
@@ -224,7 +224,7 @@ def _trim(linked: Sequence[Linked], profile: Profile, score: Mapping[str, float]
     return Taken([int(message.content) for message in kept], ms)
 
 
-def _rank(linked: Sequence[Linked], profile: Profile, score: Mapping[str, float]) -> Taken:
+def _rank(linked: Sequence[SessionFact], profile: Profile, score: Mapping[str, float]) -> Taken:
     from haystack import Document
     from haystack.components.rankers import MetaFieldRanker
 
@@ -248,7 +248,7 @@ def _rank(linked: Sequence[Linked], profile: Profile, score: Mapping[str, float]
     return Taken(list(kept), ms)
 
 
-def _pack(linked: Sequence[Linked], profile: Profile, score: Mapping[str, float]) -> Taken:
+def _pack(linked: Sequence[SessionFact], profile: Profile, score: Mapping[str, float]) -> Taken:
     from promptbudget import Item, Section, pack
 
     tokens = [fact.level_tokens[0] for fact in linked]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from measure import Row, row
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 
@@ -51,7 +51,7 @@ async def _run(count: int) -> tuple[float, float, float]:
         settings = RuntimeSettings(
             policy="all", limits=Limits(max_waves=count + 5), user_dir=Path(folder)
         )
-        async with open_runtime(find_place(root), settings) as runtime:
+        async with open_runtime(locate_project(root), settings) as runtime:
             session_id = await runtime.start(
                 "investigate", model=f"script:{script}", interactive=False
             )

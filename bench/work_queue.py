@@ -32,9 +32,9 @@ def rows() -> list[Row]:
         began = time.perf_counter()
         store.write_now(_fill)
         filled = time.perf_counter() - began
-        ready = store.read_now(work_queue.ready_count)
+        ready = store.read_now(work_queue.count_ready)
         batches = [_timed(lambda: store.read_now(_batch)) for _ in range(READS)]
-        counts = [_timed(lambda: store.read_now(work_queue.ready_count)) for _ in range(READS)]
+        counts = [_timed(lambda: store.read_now(work_queue.count_ready)) for _ in range(READS)]
         scoped = {
             scope: [
                 _timed(

@@ -17,7 +17,7 @@ from pathlib import Path
 from cockpit.access.principals import MAIN, PERSON, Caller, ensure
 from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, NotAllowed
 from cockpit.core.canonical_json import canonical_json, text_digest
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
@@ -167,7 +167,9 @@ def _insert(
     # Not through Ids: a secret that could be replayed would be none.
     secret = PREFIX + secrets.token_urlsafe(32)
     cap_id = tx.ids.new("cap")
-    expires = None if expires_s is None else stamp(tx.clock.now() + timedelta(seconds=expires_s))
+    expires = (
+        None if expires_s is None else format_time(tx.clock.now() + timedelta(seconds=expires_s))
+    )
     ordered = [scope for scope in SCOPES if scope in scopes]
     tx.execute(
         "INSERT INTO capability_tokens(cap_id, namespace, scopes_json, secret_hash, expires_at,"

@@ -16,13 +16,13 @@ from typing import Any, Literal
 from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
 from cockpit.act.adapters.adapter import Found, failed
 from cockpit.act.workspace import ActGround
-from cockpit.core.clock import moment
+from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import outbox
-from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.outbox import OutboxAction
 
 BACKOFF_S = 2.0
 """The wait after the first transient failure; it doubles with each, up to :data:`BACKOFF_MAX_S`."""
@@ -51,10 +51,10 @@ class Dispatcher:
         self._ground = ground
         self._adapters = adapters
 
-    async def run_wave(self, wave_id: str) -> list[Outgoing]:
+    async def run_wave(self, wave_id: str) -> list[OutboxAction]:
         """Run the wave's queued actions in their order, retrying transient failures; returns all of
         its actions as they are then. Cancelling ends the running one and leaves the rest queued."""
-        for action in await self._store.read(lambda c: outbox.of_wave(c, wave_id)):
+        for action in await self._store.read(lambda c: outbox.select_for_wave(c, wave_id)):
             current = action
             while current.phase in _RUNNABLE:
                 await self._until_due(current)
@@ -63,14 +63,14 @@ class Dispatcher:
                     # Another dispatcher has it; what comes of it is read below.
                     break
                 current = claimed
-        return await self._store.read(lambda c: outbox.of_wave(c, wave_id))
+        return await self._store.read(lambda c: outbox.select_for_wave(c, wave_id))
 
-    async def recover(self, session_id: str) -> list[Outgoing]:
+    async def recover(self, session_id: str) -> list[OutboxAction]:
         """Probe what a dead process of this session left in flight; returns what was touched.
 
         Done becomes ``confirmed``, not done ``queued`` (run its wave again), unknown ``uncertain``.
         """
-        found = await self._store.read(lambda c: outbox.of_session(c, session_id))
+        found = await self._store.read(lambda c: outbox.select_for_session(c, session_id))
         return [
             recovered
             for action in found
@@ -78,21 +78,21 @@ class Dispatcher:
             if (recovered := await self._resolve(action)) is not None
         ]
 
-    def _abandoned(self, action: Outgoing) -> bool:
+    def _abandoned(self, action: OutboxAction) -> bool:
         owner = action.lease_owner or ""
         if owner == current_process():
             return self._mark(action) not in _in_flight
         return not is_process_alive(owner)
 
-    def _mark(self, action: Outgoing) -> tuple[str, str]:
+    def _mark(self, action: OutboxAction) -> tuple[str, str]:
         return str(self._store.path), action.action_id
 
-    async def _until_due(self, action: Outgoing) -> None:
+    async def _until_due(self, action: OutboxAction) -> None:
         if action.phase == "failed_retryable" and action.next_retry_at is not None:
-            wait = (moment(action.next_retry_at) - self._store.clock.now()).total_seconds()
+            wait = (parse_time(action.next_retry_at) - self._store.clock.now()).total_seconds()
             await self._store.clock.sleep(max(wait, 0.0))
 
-    async def _attempt(self, action: Outgoing) -> Outgoing | None:
+    async def _attempt(self, action: OutboxAction) -> OutboxAction | None:
         """One attempt; None when the action was not to be had."""
         mark = self._mark(action)
         if mark in _in_flight:
@@ -112,7 +112,7 @@ class Dispatcher:
         finally:
             _in_flight.discard(mark)
 
-    async def _claim(self, action: Outgoing) -> Outgoing | None:
+    async def _claim(self, action: OutboxAction) -> OutboxAction | None:
         dispatched = asyncio.ensure_future(
             self._store.write(lambda tx: outbox.dispatch(tx, action.action_id, current_process()))
         )
@@ -124,11 +124,11 @@ class Dispatcher:
                 await self._store.write(lambda tx: outbox.requeue(tx, action.action_id))
             raise
 
-    async def _perform(self, action: Outgoing, *, again: bool) -> Outcome:
+    async def _perform(self, action: OutboxAction, *, again: bool) -> Outcome:
         adapter = self._adapters[action.action_type]
         if again:
             found = await self._probe(action)
-            await self._store.write(lambda tx: outbox.probed(tx, action.action_id, found))
+            await self._store.write(lambda tx: outbox.record_probe(tx, action.action_id, found))
             if found == "done":
                 return Outcome("success", "An earlier attempt had done it.")
             if found == "unknown":
@@ -142,7 +142,7 @@ class Dispatcher:
             words = f"It broke off: {type(error).__name__}: {error}."
             return failed("permanent", words, maybe=True)
 
-    async def _interrupted(self, action: Outgoing) -> None:
+    async def _interrupted(self, action: OutboxAction) -> None:
         if self._adapters[action.action_type].ends_when_cancelled:
             await self._record(
                 action, failed("permanent", "It was ended: the wave was interrupted.")
@@ -150,7 +150,7 @@ class Dispatcher:
         else:
             await self._resolve(action)
 
-    async def _record(self, action: Outgoing, outcome: Outcome) -> Outgoing:
+    async def _record(self, action: OutboxAction, outcome: Outcome) -> OutboxAction:
         if outcome.failure is None:
             return await self._confirm(action, outcome.summary, outcome.detail)
         final = outcome.failure != "transient" or action.attempts >= action.max_attempts
@@ -161,7 +161,9 @@ class Dispatcher:
                 return await self._confirm(action, f"Done. {outcome.summary}", outcome.detail)
             if found == "unknown":
                 words = f"{outcome.summary} {_DOUBT}"
-                return await self._store.write(lambda tx: outbox.doubt(tx, action.action_id, words))
+                return await self._store.write(
+                    lambda tx: outbox.mark_uncertain(tx, action.action_id, words)
+                )
         retry = None if final else min(BACKOFF_S * 2 ** (action.attempts - 1), BACKOFF_MAX_S)
         return await self._store.write(
             lambda tx: outbox.fail(
@@ -176,13 +178,13 @@ class Dispatcher:
         )
 
     async def _confirm(
-        self, action: Outgoing, summary: str, detail: Mapping[str, object]
-    ) -> Outgoing:
+        self, action: OutboxAction, summary: str, detail: Mapping[str, object]
+    ) -> OutboxAction:
         return await self._store.write(
             lambda tx: outbox.confirm(tx, action.action_id, summary=summary, detail=detail)
         )
 
-    async def _probe(self, action: Outgoing) -> Found:
+    async def _probe(self, action: OutboxAction) -> Found:
         try:
             return await self._adapters[action.action_type].probe(
                 action.payload, action.key, self._ground
@@ -190,14 +192,14 @@ class Dispatcher:
         except (CockpitError, OSError):
             return "unknown"
 
-    async def _resolve(self, action: Outgoing) -> Outgoing | None:
+    async def _resolve(self, action: OutboxAction) -> OutboxAction | None:
         """Bring an action that is in flight nowhere to where its probe says it is.
 
         None when somebody else did so meanwhile.
         """
         found = await self._probe(action)
 
-        def step(tx: Tx) -> Outgoing | None:
+        def step(tx: Tx) -> OutboxAction | None:
             now = outbox.load(tx.connection, action.action_id)
             if (now.phase, now.lease_owner, now.attempts) != (
                 "dispatched",
@@ -205,18 +207,18 @@ class Dispatcher:
                 action.attempts,
             ):
                 return None
-            outbox.probed(tx, action.action_id, found)
+            outbox.record_probe(tx, action.action_id, found)
             if found == "done":
                 words = "It was cut off, and had been done."
                 return outbox.confirm(tx, action.action_id, summary=words, detail={"probed": True})
             if found == "not_done":
                 return outbox.requeue(tx, action.action_id)
-            return outbox.doubt(tx, action.action_id, f"It was cut off. {_DOUBT}")
+            return outbox.mark_uncertain(tx, action.action_id, f"It was cut off. {_DOUBT}")
 
         return await self._store.write(step)
 
 
-async def _to_the_end(work: Coroutine[Any, Any, Outgoing]) -> Outgoing:
+async def _to_the_end(work: Coroutine[Any, Any, OutboxAction]) -> OutboxAction:
     """Finish ``work`` even when cancelled, then be cancelled: an outcome is never lost."""
     task = asyncio.ensure_future(work)
     try:
@@ -228,14 +230,14 @@ async def _to_the_end(work: Coroutine[Any, Any, Outgoing]) -> Outgoing:
 
 async def settle(
     store: Store, action_id: str, decision: Literal["done", "retry", "drop"], *, by: str = "person"
-) -> Outgoing:
+) -> OutboxAction:
     """The person's word on an ``uncertain`` action: it happened, run it again, or give it up.
 
     Raises ``IllegalTransition`` when the action is not uncertain.
     """
     detail = {"settled_by": by, "decision": decision}
 
-    def step(tx: Tx) -> Outgoing:
+    def step(tx: Tx) -> OutboxAction:
         action = outbox.load(tx.connection, action_id)
         if action.phase != "uncertain":
             raise IllegalTransition(

@@ -11,7 +11,7 @@ from cockpit.act.proposed_action import FileDiff, Shown, drawn
 from cockpit.act.text_edits import ActionRefused, digest_now
 from cockpit.act.tool_payloads import GitCommit
 from cockpit.act.workspace import ActGround
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 
 _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _DRAWN = 2 * 1024 * 1024
@@ -57,7 +57,7 @@ async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
         notes += [note] if note else []
     notes += await _manners(root)
     subject = payload.message.strip().splitlines()[0]
-    count = plural(len(paths), "file")
+    count = pluralize(len(paths), "file")
     return Shown(
         type="git_commit",
         title=f"commit {count} (+{total[0]} −{total[1]}): {subject[:80]}",

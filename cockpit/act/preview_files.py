@@ -21,7 +21,7 @@ from cockpit.act.text_edits import (
 )
 from cockpit.act.tool_payloads import EditFile, WriteFile
 from cockpit.act.workspace import ActGround
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 
 _STEERING = re.compile(
     r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.husky/ | \.vscode/ | \.idea/"
@@ -98,7 +98,7 @@ def _shown(
         type=kind,
         title=f"{verb.lower()} {path} (+{added} −{removed})",
         risk=file_risk(path),
-        summary=f"{verb} {path}: {plural(added, 'line')} added, {removed} removed.",
+        summary=f"{verb} {path}: {pluralize(added, 'line')} added, {removed} removed.",
         fields=(("path", path), ("lines", f"+{added} −{removed}")),
         diffs=(diff,),
         notes=tuple([*notes, note] if note else notes),

@@ -49,7 +49,7 @@ async def wait_for_hook_events(store: Store, task_id: str) -> None:
     What comes after the agent's end would otherwise say of a tree that is committed that it is not.
     """
     until = store.clock.monotonic() + _PATIENCE_S
-    while store.read_now(lambda seen: pending_events.waiting_for(seen, task_id)):
+    while store.read_now(lambda seen: pending_events.has_waiting_for(seen, task_id)):
         if store.clock.monotonic() > until:
             return
         await asyncio.sleep(_LOOK_S)

@@ -195,8 +195,8 @@ class StreamJournal:
         self.spent = due
 
         def step(tx: Tx) -> None:
-            sessions.spend(tx, self._part.session_id, **more)
-            model = f"{sessions.RUNNER}{self._part.runner}"
+            sessions.add_usage(tx, self._part.session_id, **more)
+            model = f"{sessions.RUNNER_PREFIX}{self._part.runner}"
             self._journal(tx, Action.MODEL_COMPLETED, "ok", {"model": model, **more, "stop": stop})
 
         await self._store.write(step)

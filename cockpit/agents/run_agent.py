@@ -29,7 +29,7 @@ from cockpit.agents.session_lease import hold_session
 from cockpit.agents.stream_events import Finish, UnreadableLine, UsageUpdate
 from cockpit.agents.stream_formats import open_stream
 from cockpit.core.errors import Stale
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
@@ -59,7 +59,7 @@ class RunnerOutcome:
 
 async def run_agent(
     store: Store,
-    place: Place,
+    place: ProjectPaths,
     runner: RunnerSettings,
     *,
     session_id: str,
@@ -240,7 +240,7 @@ class _Run:
         return mask(f"{words}{said}{more}")[:_SAID]
 
     def _started(self, tx: Tx) -> int:
-        sessions.enter(tx, self._session_id, "running")
+        sessions.set_status(tx, self._session_id, "running")
         number = count_runs(tx.connection, self._session_id) + 1
         detail = {
             "runner": self._runner.name,
@@ -282,10 +282,10 @@ class _Run:
 
     def _complete(self, tx: Tx, status: str, summary: str) -> None:
         told = {"status": status, "summary": summary}
-        sessions.enter(tx, self._session_id, "completed", detail=told, result=told)
+        sessions.set_status(tx, self._session_id, "completed", detail=told, result=told)
 
     def _fail(self, tx: Tx, code: str, message: str) -> None:
-        sessions.enter(
+        sessions.set_status(
             tx,
             self._session_id,
             "failed",
@@ -296,7 +296,7 @@ class _Run:
 
     def _stop(self, tx: Tx) -> None:
         why = {"reason": "interrupted"}
-        sessions.enter(tx, self._session_id, "stopped", actor="person", detail=why)
+        sessions.set_status(tx, self._session_id, "stopped", actor="person", detail=why)
 
     async def stopped(self) -> None:
         """The session is stopped and can be taken up again."""

@@ -22,7 +22,7 @@ from cockpit.access.principals import AGENT, PERSON
 from cockpit.agents.agent_hooks import hook_groups
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.processes import is_process_alive, process_name
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
@@ -63,7 +63,7 @@ class RunFolder:
 
 async def create_run_folder(
     store: Store,
-    place: Place,
+    place: ProjectPaths,
     *,
     session_id: str,
     task_id: str,

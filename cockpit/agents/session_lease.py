@@ -19,7 +19,7 @@ async def hold_session(store: Store, session_id: str) -> AsyncIterator[asyncio.E
 
     Raises ``Stale`` when another live process has it.
     """
-    token = await store.write(lambda tx: sessions.own(tx, session_id))
+    token = await store.write(lambda tx: sessions.acquire(tx, session_id))
     lost = asyncio.Event()
     beat = asyncio.create_task(_heartbeat(store, session_id, token, lost))
     try:

@@ -15,7 +15,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from cockpit.access.capability_tokens import TokenRefused, holder
 from cockpit.access.principals import Caller
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -35,7 +35,7 @@ class Counter:
 
     async def read(self, look: Callable[[sqlite3.Connection, Caller], T]) -> T:
         """Read on a reader's thread, as the caller. Raises ``TokenRefused``."""
-        now = stamp(self.store.clock.now())
+        now = format_time(self.store.clock.now())
         return await self.store.read(
             lambda connection: look(connection, holder(connection, self.secret, now))
         )

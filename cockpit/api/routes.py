@@ -42,12 +42,12 @@ async def current_profile(at: At, profile_id: Named = "") -> dict[str, Any]:
 
     def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
         caller.require(READ, "read profiles")
-        shipped = profiles.first(at.settings.token_budget)
+        shipped = profiles.initial_profile(at.settings.token_budget)
         name = profile_id or shipped.profile_id
-        if name == shipped.profile_id and not profiles.history(connection, name):
+        if name == shipped.profile_id and not profiles.select_versions(connection, name):
             return {**document(shipped), "adaptation": None}
-        found = profiles.current(connection, name)
-        return {**document(found), "adaptation": profile_changes.progress(connection, name)}
+        found = profiles.load_current(connection, name)
+        return {**document(found), "adaptation": profile_changes.running_body(connection, name)}
 
     return await at.read(look)
 
@@ -118,7 +118,7 @@ async def packet_of_wave(at: At, wave_id: str) -> dict[str, Any]:
         stored = packets.load(connection, wave_id)
         packet = stored.packet
         held = [entry.fact_id for _, entry in packet.rendered()]
-        texts = facts.texts(connection, held)
+        texts = facts.load_texts(connection, held)
         return {
             "packet_id": stored.packet_id,
             "wave_id": stored.wave_id,
@@ -137,12 +137,12 @@ async def feedback_of_wave(at: At, wave_id: str) -> dict[str, Any]:
 
     def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
         caller.require(READ, "read feedback")
-        rows = wave_feedback.history(connection, waves.load(connection, wave_id).wave_id)
+        rows = wave_feedback.select_history(connection, waves.load(connection, wave_id).wave_id)
         if not rows:
             raise NotFound(f"Wave {wave_id} was not judged yet: that happens when it has ended.")
         return {
-            **wave_feedback.body(rows[-1]),
-            "history": [wave_feedback.body(row) for row in rows],
+            **wave_feedback.feedback_body(rows[-1]),
+            "history": [wave_feedback.feedback_body(row) for row in rows],
         }
 
     return await at.read(look)

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.db.database import Store
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class LateEngine:
     ``store`` and ``place`` are there from the start. Make it where an event loop runs.
     """
 
-    def __init__(self, store: Store, place: Place) -> None:
+    def __init__(self, store: Store, place: ProjectPaths) -> None:
         self.store = store
         self.place = place
         self._engine: asyncio.Future[Engine] = asyncio.get_running_loop().create_future()

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from cockpit.core.project_paths import Place
+    from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.views.packet_inspection import Difference, Explanation
-    from cockpit.store.context.pins import Pinned
+    from cockpit.store.context.pins import Pin
     from cockpit.store.db.database import Store
 
 
@@ -22,7 +22,7 @@ class Engine(Protocol):
     def store(self) -> Store: ...
 
     @property
-    def place(self) -> Place: ...
+    def place(self) -> ProjectPaths: ...
 
     async def start(
         self,
@@ -74,11 +74,11 @@ class Engine(Protocol):
         """What changed in the packet between two waves."""
         ...
 
-    async def pin(self, session_id: str, fact_id: str) -> Pinned:
+    async def pin(self, session_id: str, fact_id: str) -> Pin:
         """Keep a fact from the next wave on."""
         ...
 
-    async def unpin(self, session_id: str, fact_id: str) -> Pinned:
+    async def unpin(self, session_id: str, fact_id: str) -> Pin:
         """Let a fact go again, from the next wave on."""
         ...
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 
 _NAME = "draft.txt"
 _MOST = 1_000_000
 
 
-def load(place: Place) -> str:
+def load(place: ProjectPaths) -> str:
     """The draft that was left; empty when there is none or it cannot be read."""
     try:
         return (place.state / _NAME).read_text(encoding="utf-8", errors="replace")[:_MOST]
@@ -19,7 +19,7 @@ def load(place: Place) -> str:
         return ""  # a draft that cannot be read must not keep the screen from opening
 
 
-def save(place: Place, text: str) -> None:
+def save(place: ProjectPaths, text: str) -> None:
     """Keep ``text``, or nothing when it is empty. Raises OSError when the disk refuses."""
     path = place.state / _NAME
     if not text:

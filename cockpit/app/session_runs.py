@@ -95,7 +95,7 @@ class Runs:
         session = await self._engine.store.read(
             lambda connection: sessions.load(connection, session_id)
         )
-        if not session.role and session.task_type != sessions.OUTSIDE:
+        if not session.role and session.task_type != sessions.EXTERNAL_AGENT:
             return False
         if session.status not in ("running", "waiting"):
             about = (
@@ -111,7 +111,7 @@ class Runs:
     async def _unheard(self, session_id: str) -> bool:
         def look(connection: sqlite3.Connection) -> bool:
             source = sessions.load(connection, session_id).source
-            return bool(events.waiting(connection, source))
+            return bool(events.count_waiting(connection, source))
 
         return await self._engine.store.read(look)
 

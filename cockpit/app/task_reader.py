@@ -28,8 +28,8 @@ async def told(store: Store, task_id: str) -> Told:
 def _told(connection: sqlite3.Connection, task_id: str) -> Told:
     return Told(
         tasks.load(connection, task_id),
-        task_activity.of_task(connection, task_id, ACTIVITY_MOST),
-        task_activity.failures(connection, task_id),
+        task_activity.select_for_task(connection, task_id, ACTIVITY_MOST),
+        task_activity.select_failures(connection, task_id),
         handoffs.find(connection, task_id),
     )
 
@@ -46,4 +46,4 @@ async def handoff(store: Store, task_id: str) -> Handoff | None:
 
 async def queue(store: Store) -> list[Queued]:
     """The queue in its order, at most :data:`QUEUE_MOST` of it."""
-    return await store.read(lambda connection: work_queue.why(connection, limit=QUEUE_MOST))
+    return await store.read(lambda connection: work_queue.select(connection, limit=QUEUE_MOST))

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from cockpit.store.backlog import tasks, work_queue
-from cockpit.store.backlog.path_conflicts import meeting
+from cockpit.store.backlog.path_conflicts import find_conflict
 from cockpit.store.backlog.work_queue import Queued
 
 
 def explain_rows(connection: sqlite3.Connection, rows: Sequence[Queued]) -> list[dict[str, Any]]:
     """Each row as a JSON value with its reasons, and in ``why`` those in words."""
-    busy = work_queue.running(connection)
-    first = work_queue.why(connection, ready=True, limit=work_queue.GROUPED)
+    busy = work_queue.select_running(connection)
+    first = work_queue.select(connection, ready=True, limit=work_queue.GROUPED)
     return [_explained(connection, row, busy, first) for row in rows]
 
 
@@ -57,7 +57,10 @@ def _held_by(
 ) -> tuple[str, str] | None:
     """The first task before it, running or in group 1, that touches what it touches."""
     for other in (*busy, *(one for one in first if one.batch_group == 1)):
-        if other.task_id != row.task_id and (path := meeting(row.claims, other.claims)) is not None:
+        if (
+            other.task_id != row.task_id
+            and (path := find_conflict(row.claims, other.claims)) is not None
+        ):
             return other.task_id, path
     return None
 

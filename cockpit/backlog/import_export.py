@@ -22,7 +22,7 @@ from cockpit.backlog.completion import (
 )
 from cockpit.backlog.service import EPIC_FIELDS
 from cockpit.backlog.validation import BacklogInvalid
-from cockpit.core.clock import moment
+from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import dependencies, tasks, wip, work_queue
 from cockpit.store.backlog.backlog_ids import (
@@ -42,7 +42,7 @@ _TIMES = ("created_at", "started_at", "done_at")
 _KEYS = {
     "epic": {"id", "source", *EPIC_FIELDS, "created_at", "done_at"},
     "story": {"id", "epic", "title", "description", "status", "created_at", "done_at"},
-    "task": {"id", "story", "packages", "files", "wip", *tasks.WORDS, *_TIMES},
+    "task": {"id", "story", "packages", "files", "wip", *tasks.PLAIN_FIELDS, *_TIMES},
     "dependency": {"task", "depends_on", "type"},
 }
 
@@ -93,18 +93,18 @@ def export_backlog(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
                 "done_at": story.done_at,
             }
     for status in (None, "archived"):
-        for task in tasks.listed(connection, status=status, limit=-1):
+        for task in tasks.select(connection, status=status, limit=-1):
             yield {
                 "kind": "task",
                 "id": task.task_id,
                 "story": task.story_id,
-                **{name: getattr(task, name) for name in tasks.WORDS},
+                **{name: getattr(task, name) for name in tasks.PLAIN_FIELDS},
                 "packages": list(task.packages),
                 "files": list(task.files),
                 "wip": None if task.wip is None else dict(task.wip),
                 **{name: getattr(task, name) for name in _TIMES},
             }
-    for one in dependencies.listed(connection):
+    for one in dependencies.select_all(connection):
         yield {
             "kind": "dependency",
             "task": one.task_id,
@@ -213,7 +213,7 @@ class _Taking:
         return before, after
 
     def task(self, line: dict[str, Any]) -> None:
-        said = _said(line, (*tasks.WORDS, "packages", "files"))
+        said = _said(line, (*tasks.PLAIN_FIELDS, "packages", "files"))
         if "story" in line:
             named = line["story"]
             said["story_id"] = STORIES.load(self.tx.connection, named).story_id if named else None
@@ -221,7 +221,7 @@ class _Taking:
         new = number is None or not self._there(TASK, number)
         if new:
             ended = self.tx.now() if said.get("status") == "done" else None
-            draft = replace(tasks.blank(_title(line)), **said, done_at=ended)
+            draft = replace(tasks.new_draft(_title(line)), **said, done_at=ended)
             before = tasks.insert(self.tx, draft, number=number, by=self.by)
             self._times(TASK, "task_id", before.task_id, line)
         else:
@@ -229,7 +229,7 @@ class _Taking:
             if said.get("status", before.status) != before.status:
                 said["done_at"] = self.tx.now() if said["status"] == "done" else None
             if any(getattr(before, name) != value for name, value in said.items()):
-                tasks.changed(self.tx, tasks.change(self.tx, before, said), by=self.by)
+                tasks.journal_change(self.tx, tasks.change(self.tx, before, said), by=self.by)
         kept = line.get("wip")
         if kept and kept != (None if before.wip is None else dict(before.wip)):
             wip.update(self.tx, before.task_id, kept, by=self.by)
@@ -280,7 +280,7 @@ class _Taking:
             if not value:
                 continue
             try:
-                moment(str(value))
+                parse_time(str(value))
             except ValueError as error:
                 raise BacklogInvalid(
                     f"{name} {value!r} is no time like 2026-01-05T10:00:00.000000Z."

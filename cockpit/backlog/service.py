@@ -97,7 +97,7 @@ def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **f
     """
     story = STORIES.load(tx.connection, story_id).story_id if story_id else None
     read = validation.changes({"title": title, **fields}, TASK_FIELDS)
-    made = tasks.insert(tx, replace(tasks.blank(""), **read, story_id=story), by=by)
+    made = tasks.insert(tx, replace(tasks.new_draft(""), **read, story_id=story), by=by)
     update_story_status(tx, story, by=by)
     work_queue.refresh(tx, [made.task_id])
     return made
@@ -154,7 +154,7 @@ def update_task(
             decay_handoffs(tx, update_story_status(tx, story_id, by=by), None)
     if any(getattr(made, name) != getattr(task, name) for name in _CLAIMING):
         work_queue.refresh(tx, [made.task_id])
-    tasks.changed(tx, made, by=by, session_id=session_id)
+    tasks.journal_change(tx, made, by=by, session_id=session_id)
     return made
 
 
@@ -311,14 +311,14 @@ def summarize_activity(tx: Tx, task_id: str, *, delete_raw: bool = False, by: st
     ``delete_raw`` replaces the rows by the summary; the journal keeps every one.
     """
     task = tasks.load(tx.connection, task_id)
-    rows = task_activity.of_task(tx.connection, task.task_id, limit=200)
+    rows = task_activity.select_for_task(tx.connection, task.task_id, limit=200)
     if not rows:
         raise BacklogInvalid(f"Nothing happened on {task.task_id} yet; there is nothing to sum up.")
     lines = [f"{row.created_at[:16]} {row.activity_type}: {row.description}" for row in rows]
     words = "\n".join(reversed(lines))[-validation.LONGEST_TEXT :]
     update_task(tx, task.task_id, {"context_summary": words}, by=by)
     if delete_raw:
-        task_activity.fold(tx, task.task_id, words, by=by)
+        task_activity.replace_with_summary(tx, task.task_id, words, by=by)
     return words
 
 

@@ -25,21 +25,21 @@ def session_context(connection: sqlite3.Connection, fields: str = "minimal") -> 
     ``resume`` has a line for every task in progress of which work is known; ``fields`` is how much
     is told of the tasks in progress, in review and blocked; ``suggested_next`` is always standard.
     """
-    under_way = tasks.listed(connection, status="in_progress", limit=_OPEN)
+    under_way = tasks.select(connection, status="in_progress", limit=_OPEN)
     told: dict[str, Any] = {
         "resume": [resume_line(task) for task in under_way if task.wip],
         "in_progress": [render_task(task, fields) for task in under_way],
     }
     for status in ("review", "blocked"):
-        found = tasks.listed(connection, status=status, limit=_OPEN)
+        found = tasks.select(connection, status=status, limit=_OPEN)
         told[status] = [render_task(task, fields) for task in found]
     following = work_queue.next_batch(connection, 1)
-    told["ready"] = work_queue.ready_count(connection)
+    told["ready"] = work_queue.count_ready(connection)
     told["suggested_next"] = (
         render_task(tasks.load(connection, following[0].task_id), "standard") if following else None
     )
     told["handoffs"] = [
         {"task_id": handoff.task_id, **handoff.brief()}
-        for handoff in handoffs.recent(connection, _HANDOFFS)
+        for handoff in handoffs.select_recent(connection, _HANDOFFS)
     ]
     return told

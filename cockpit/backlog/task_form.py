@@ -37,7 +37,7 @@ _BETWEEN = re.compile(r"[\s,]+")
 
 def waits_for(connection: sqlite3.Connection, task_id: str) -> tuple[str, ...]:
     """The ids of what a task waits for, done or not; what it only relates to is not among them."""
-    found = dependencies.of_task(connection, task_id)
+    found = dependencies.select_prerequisites(connection, task_id)
     return tuple(each.depends_on_task_id for each in found if each.dependency_type != "relates_to")
 
 
@@ -60,7 +60,7 @@ def create_task_from_form(tx: Tx, words: FormTexts, *, story_id: str = "", by: s
     """Write a task; of ``story_id`` where the words name no story.
 
     Raises :class:`BacklogInvalid`, :class:`cockpit.core.errors.NotFound` for a story or a task
-    that is none, :class:`cockpit.store.backlog.dependencies.Cycle`.
+    that is none, :class:`cockpit.store.backlog.dependencies.DependencyCycle`.
     """
     kept = _kept(words)
     title = kept.pop("title", "")

@@ -20,10 +20,10 @@ from cockpit.chains.handover import WorkerLimits, WorkerUsage
 from cockpit.chains.heartbeat import LOOK_S, Heartbeat
 from cockpit.chains.unfinished import has_work, is_being_done, scope_of
 from cockpit.chains.usage import UsageMeter
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.learn.resume_line import one_line
 from cockpit.store.backlog import handoffs, queue_scope
-from cockpit.store.chains import session_metrics, task_leases
+from cockpit.store.chains import task_leases, worker_metrics
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.model_outage import WAIT_S, Outage
@@ -125,7 +125,7 @@ class _Session:
         """Batch after batch; returns why there is no other."""
         told, idle = False, 0
         while True:
-            now = stamp(self._store.clock.now())
+            now = format_time(self._store.clock.now())
             if not self._store.read_now(
                 lambda found, now=now: has_work(found, self._chain, now, self._skipped)  # type: ignore[misc]  # a default keeps the loop's value
             ):
@@ -208,7 +208,7 @@ class _Session:
             for held in taken:
                 task_leases.release(tx, held.task_id, held.token)
             self.keeper.beat(tx)
-            session_metrics.batch_ended(
+            worker_metrics.record_batch_end(
                 tx,
                 self._chain,
                 self._ordinal,
@@ -298,8 +298,8 @@ class _Session:
 
     def _holders(self, connection: sqlite3.Connection) -> tuple[list[str], bool]:
         """What keeps the ready tasks waiting, and whether somebody is at it."""
-        found = queue_scope.holders(connection, scope_of(self._chain))
-        now = stamp(self._store.clock.now())
+        found = queue_scope.select_blocking(connection, scope_of(self._chain))
+        now = format_time(self._store.clock.now())
         return found, any(is_being_done(connection, self._chain, one, now) for one in found)
 
     async def _pause(self, seconds: float) -> None:

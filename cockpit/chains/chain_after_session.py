@@ -19,9 +19,9 @@ from cockpit.chains.chain_lifecycle import (
 )
 from cockpit.chains.unfinished import has_work, scope_of
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.core.project_paths import Place
-from cockpit.core.text import plural
-from cockpit.store.backlog.queue_scope import ready_count
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.text import pluralize
+from cockpit.store.backlog.queue_scope import count_ready
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
@@ -47,7 +47,7 @@ class EndedSession:
 
 
 async def start_after_session(
-    store: Store, place: Place, order: ChainOptions, seq: int, *, anew: bool
+    store: Store, place: ProjectPaths, order: ChainOptions, seq: int, *, anew: bool
 ) -> Chain:
     """The chain that follows the session whose end is row ``seq``, owned by this process: the newest
     unfinished one, else where ``anew`` a new one as ``order`` says.
@@ -91,14 +91,14 @@ def _gone_on_with(tx: Tx, ended: EndedSession, anew: bool) -> Chain | None:
     """The chain that rests and goes on now; None where a new one is to begin."""
     seen = tx.connection
     _nobody_works(seen)
-    resting = chains.unfinished(seen)
+    resting = chains.find_unfinished(seen)
     if resting is not None:
         held_back = _held_back(seen, resting)
         if not held_back and has_work(seen, resting, tx.now()):
             made = resume_chain(tx, resting.chain_id, {}, sessions=0)
             _tell(tx, made, ended)
             return made
-        (newest,) = chains.listed(seen, 1)
+        (newest,) = chains.select(seen, 1)
         if held_back and (newest == resting or not anew):
             raise NoChainStarted(f"{resting.chain_id} {held_back}")
     if not anew:
@@ -109,13 +109,13 @@ def _gone_on_with(tx: Tx, ended: EndedSession, anew: bool) -> Chain | None:
 def _alone(tx: Tx, made: Chain, ended: EndedSession) -> None:
     """The new chain is the only one that runs, and finds something to do; else there is none."""
     _nobody_works(tx.connection, but=made.chain_id)
-    if not ready_count(tx.connection, scope_of(made)):
+    if not count_ready(tx.connection, scope_of(made)):
         raise NoChainStarted("no task is ready")
     _tell(tx, made, ended)
 
 
 def _nobody_works(connection: sqlite3.Connection, but: str = "") -> None:
-    for one in chains.listed(connection):
+    for one in chains.select(connection):
         if one.chain_id != but and one.status in chains.OPEN and chains.is_watched(one):
             raise NoChainStarted(f"{one.chain_id} runs already")
 
@@ -126,7 +126,7 @@ def _held_back(connection: sqlite3.Connection, chain: Chain) -> str:
         return "was stopped"
     used = chain_usage(connection, chain)
     if used.sessions >= chain.max_chains:
-        return f"had all of its {plural(chain.max_chains, 'session')}"
+        return f"had all of its {pluralize(chain.max_chains, 'session')}"
     reached = limit_reached(chain, used)
     return f"has reached {reached}" if reached else ""
 

@@ -13,15 +13,15 @@ from typing import Any
 
 from cockpit.chains.handover import WorkerLimits
 from cockpit.chains.unfinished import scope_of, unfinished_tasks
-from cockpit.core.clock import moment
+from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError
-from cockpit.core.project_paths import Place
-from cockpit.core.text import plural
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.text import pluralize
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
-from cockpit.store.backlog.queue_scope import ready_count
+from cockpit.store.backlog.queue_scope import count_ready
 from cockpit.store.chains import chains, task_runs, workers
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import ChainSession
+from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.git import git, try_git
@@ -82,7 +82,7 @@ class ChainDecision:
 
 async def create_chain(
     store: Store,
-    place: Place,
+    place: ProjectPaths,
     order: ChainOptions,
     *,
     within: Callable[[Tx, Chain], None] | None = None,
@@ -117,7 +117,7 @@ async def create_chain(
             base_commit=base,
             taken=taken,
         )
-        if not chains.progress(tx.connection, made).total:
+        if not chains.count_progress(tx.connection, made).total:
             raise ChainRefused(
                 f"There is no task in {made.scope}; `cockpit tasks add` or `cockpit plan` makes some."
             )
@@ -137,7 +137,7 @@ def resume_chain(tx: Tx, chain_id: str, replaced: Mapping[str, Any], *, sessions
     Raises :class:`ChainRefused` where a limit of cost or time would end it at once, ``Stale`` while
     another process runs it, ``IllegalTransition`` for a complete one.
     """
-    known = chains.own(tx, chain_id)
+    known = chains.acquire(tx, chain_id)
     limits = dict(replaced)
     if "model" in limits:
         limits["model"] = _lasting(limits["model"])
@@ -158,9 +158,9 @@ def chain_usage(connection: sqlite3.Connection, chain: Chain) -> ChainUsage:
         " WHERE chain_id=? AND session_id IS NOT NULL)",
         (chain.chain_id,),
     ).fetchone()
-    known = workers.of_chain(connection, chain.chain_id)
+    known = workers.select_for_chain(connection, chain.chain_id)
     wall = sum(
-        (moment(one.ended_at or one.beat_at) - moment(one.started_at)).total_seconds()
+        (parse_time(one.ended_at or one.beat_at) - parse_time(one.started_at)).total_seconds()
         for one in known
     )
     return ChainUsage(
@@ -183,15 +183,15 @@ def worker_limits(chain: Chain, used: ChainUsage, *, tokens: int) -> WorkerLimit
 
 def decide_chain(connection: sqlite3.Connection, chain: Chain, now: str) -> ChainDecision:
     """What comes at ``now``, when no session of the chain runs."""
-    known = workers.of_chain(connection, chain.chain_id)
-    left = len(unfinished_tasks(connection, chain, now)) + ready_count(connection, scope_of(chain))
+    known = workers.select_for_chain(connection, chain.chain_id)
+    left = len(unfinished_tasks(connection, chain, now)) + count_ready(connection, scope_of(chain))
     crashes = _crashes(connection, chain, known)
     return decide_from(chain, known, left, chain_usage(connection, chain), crashes)
 
 
 def decide_from(
     chain: Chain,
-    known: Sequence[ChainSession],
+    known: Sequence[Worker],
     left: int,
     used: ChainUsage,
     crashes: int,
@@ -222,16 +222,16 @@ def decide_from(
             case "clean", why if why.startswith(NO_MODEL):
                 return ChainDecision("failed", why)
             case "clean", _:
-                return ChainDecision("limited", f"{plural(left, 'task')} left that others hold")
+                return ChainDecision("limited", f"{pluralize(left, 'task')} left that others hold")
     if used.sessions >= chain.max_chains:
         return ChainDecision(
-            "limited", f"after {plural(used.sessions, 'session')} {plural(left, 'task')} left"
+            "limited", f"after {pluralize(used.sessions, 'session')} {pluralize(left, 'task')} left"
         )
     return ChainDecision()
 
 
-def _crashes(connection: sqlite3.Connection, chain: Chain, known: Sequence[ChainSession]) -> int:
-    steps = task_runs.of_chain(connection, chain.chain_id)
+def _crashes(connection: sqlite3.Connection, chain: Chain, known: Sequence[Worker]) -> int:
+    steps = task_runs.select_for_chain(connection, chain.chain_id)
     worked = {step.ordinal for step in steps if not step.open}
     counted = 0
     for one in reversed(known):

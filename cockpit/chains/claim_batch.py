@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from cockpit.chains.unfinished import scope_of, unfinished_tasks
 from cockpit.learn.resume_text import resume_line
 from cockpit.store.backlog import queue_scope, tasks
-from cockpit.store.chains import session_metrics, task_leases
+from cockpit.store.chains import task_leases, worker_metrics
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import owner_of
+from cockpit.store.chains.workers import worker_name
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
@@ -34,22 +34,22 @@ def claim_batch(
 
     Journals ``task.taken_up`` and ``batch.started``.
     """
-    held = {lease.task_id for lease in task_leases.held(tx.connection, tx.now())}
+    held = {lease.task_id for lease in task_leases.select_active(tx.connection, tx.now())}
     again = [one for one in unfinished_tasks(tx.connection, chain, tx.now()) if one not in skipped][
         :size
     ]
     fresh = queue_scope.next_batch(
         tx.connection, scope_of(chain), size - len(again), held | set(again)
     )
-    owner = owner_of(chain.chain_id, ordinal)
+    owner = worker_name(chain.chain_id, ordinal)
     taken = []
     for task_id in again:
-        token = task_leases.take(tx, task_id, owner)
+        token = task_leases.acquire(tx, task_id, owner)
         taken.append(ClaimedTask(task_id, token, _taken_up(tx, chain, ordinal, task_id)))
     for one in fresh:
-        taken.append(ClaimedTask(one.task_id, task_leases.take(tx, one.task_id, owner)))
+        taken.append(ClaimedTask(one.task_id, task_leases.acquire(tx, one.task_id, owner)))
     if taken:
-        session_metrics.batch_started(
+        worker_metrics.record_batch_start(
             tx, chain, ordinal, batch=batch, size=size, task_ids=[one.task_id for one in taken]
         )
     return taken

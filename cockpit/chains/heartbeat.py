@@ -72,7 +72,7 @@ class Heartbeat:
     def beat(self, tx: Tx) -> None:
         """Say that the session lives and what it spent, and keep its leases."""
         pressure = self._meter.pressure()
-        workers.beat(
+        workers.record_heartbeat(
             tx,
             self._chain.chain_id,
             self._ordinal,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.learn.resume_line import one_line
-from cockpit.store.chains.workers import WHY
+from cockpit.store.chains.workers import END_REASONS
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
@@ -103,7 +103,7 @@ def _session_began(detail: Mapping[str, Any]) -> str:
 def _session_ended(detail: Mapping[str, Any]) -> str:
     used = f"{detail['tokens']:,} of {detail['token_limit']:,} tokens"
     left_out = f"{round(100 * detail['dropped_share'])} % of what was known left out"
-    why = WHY.get(detail["reason"], detail["reason"])
+    why = END_REASONS.get(detail["reason"], detail["reason"])
     mark = "✔" if detail["status"] == "clean" else "■"
     return f"{mark} s{detail['ordinal']} {why}; {used}, {left_out}"
 
@@ -164,7 +164,7 @@ def _reported(detail: Mapping[str, Any]) -> str:
 
 def _standing(detail: Mapping[str, Any]) -> str:
     known = detail["progress"]
-    told = f"{known['done']}/{plural(known['total'], 'task')} done, {known['ready']} ready"
+    told = f"{known['done']}/{pluralize(known['total'], 'task')} done, {known['ready']} ready"
     return f"{told}, {known['blocked']} blocked" if known["blocked"] else told
 
 

@@ -17,7 +17,7 @@ def request_stop(tx: Tx, chain_id: str, *, now: bool) -> Chain:
     """
     asked = chains.drain(tx, chain_id, now=now)
     mark_dead_workers(tx, chain_id)
-    known = workers.of_chain(tx.connection, chain_id)
+    known = workers.select_for_chain(tx.connection, chain_id)
     if chains.is_watched(asked) or any(one.status == "running" for one in known):
         return asked
     return chains.end(tx, chain_id, "stopped", "nothing of it ran")

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cockpit.chains.chain_lifecycle import ChainDecision, decide_chain
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError, StoreUnwritable
 from cockpit.core.processes import is_process_alive
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import ChainSession
+from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
@@ -49,13 +49,13 @@ class Supervision:
     """
 
     store: Store
-    place: Place
+    place: ProjectPaths
     environment: Mapping[str, str]
     command: tuple[str, ...] = COMMAND
     before_end: Callable[[Chain], Awaitable[object]] | None = None
 
 
-def log_path(place: Place, chain_id: str, ordinal: int) -> Path:
+def log_path(place: ProjectPaths, chain_id: str, ordinal: int) -> Path:
     """Where the words of that session's process are kept."""
     return place.state / "chains" / f"{chain_id}-s{ordinal}.log"
 
@@ -81,24 +81,24 @@ async def supervise(watch: Supervision, chain_id: str) -> Chain:
         unborn = unborn + 1 if _next(watch.store, chain_id) == ordinal else 0
 
 
-def mark_dead_workers(tx: Tx, chain_id: str) -> tuple[ChainSession, ...]:
+def mark_dead_workers(tx: Tx, chain_id: str) -> tuple[Worker, ...]:
     """Give up the sessions of the chain that are dead; returns them. What they held is free."""
     chain = chains.load(tx.connection, chain_id)
     return tuple(
-        workers.crash(tx, chain, one.ordinal, why)
-        for one in workers.of_chain(tx.connection, chain_id)
-        if (why := workers.dead(one))
+        workers.record_crash(tx, chain, one.ordinal, why)
+        for one in workers.select_for_chain(tx.connection, chain_id)
+        if (why := workers.explain_death(one))
     )
 
 
-def _running(tx: Tx, chain_id: str) -> ChainSession | None:
+def _running(tx: Tx, chain_id: str) -> Worker | None:
     mark_dead_workers(tx, chain_id)
-    known = workers.of_chain(tx.connection, chain_id)
+    known = workers.select_for_chain(tx.connection, chain_id)
     return next((one for one in known if one.status == "running"), None)
 
 
 def _coming(watch: Supervision, chain_id: str, ordinal: int, unborn: int) -> ChainDecision:
-    now = stamp(watch.store.clock.now())
+    now = format_time(watch.store.clock.now())
     coming = watch.store.read_now(lambda seen: decide_chain(seen, chains.load(seen, chain_id), now))
     if coming.goes_on and unborn >= MOST_UNBORN:
         told = _last_words(log_path(watch.place, chain_id, ordinal))
@@ -110,7 +110,7 @@ async def _ended(watch: Supervision, chain_id: str, coming: ChainDecision) -> Ch
     store, lost = watch.store, None
     if watch.before_end is not None:
         known = store.read_now(lambda found: chains.load(found, chain_id))
-        at = stamp(store.clock.now())
+        at = format_time(store.clock.now())
         try:
             await watch.before_end(
                 replace(known, status=coming.status, reason=coming.reason, ended_at=at)
@@ -124,7 +124,7 @@ async def _ended(watch: Supervision, chain_id: str, coming: ChainDecision) -> Ch
 
 
 def _next(store: Store, chain_id: str) -> int:
-    known = store.read_now(lambda found: workers.of_chain(found, chain_id))
+    known = store.read_now(lambda found: workers.select_for_chain(found, chain_id))
     return known[-1].ordinal + 1 if known else 1
 
 
@@ -185,7 +185,7 @@ async def _see_out(
 
 def _beat(store: Store, chain_id: str, ordinal: int) -> str:
     """When the session was last heard of; empty before it began."""
-    known = store.read_now(lambda found: workers.of_chain(found, chain_id))
+    known = store.read_now(lambda found: workers.select_for_chain(found, chain_id))
     return next((one.beat_at for one in known if one.ordinal == ordinal), "")
 
 
@@ -193,7 +193,7 @@ def _given_up(tx: Tx, chain_id: str, ordinal: int) -> None:
     known = workers.load(tx.connection, chain_id, ordinal)
     if known.status == "running":
         chain = chains.load(tx.connection, chain_id)
-        workers.crash(tx, chain, ordinal, f"it was silent for {SILENT_S:.0f} s")
+        workers.record_crash(tx, chain, ordinal, f"it was silent for {SILENT_S:.0f} s")
 
 
 def _kill_group(pid: int) -> None:

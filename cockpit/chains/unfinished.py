@@ -28,7 +28,7 @@ def unfinished_tasks(connection: sqlite3.Connection, chain: Chain, now: str) -> 
     What another chain that still runs began is its own; what an agent or a person does without steps
     is theirs.
     """
-    where, values = chains.in_scope(chain)
+    where, values = chains.scope_condition(chain)
     found = connection.execute(
         "SELECT t.task_id, r.chain_id FROM tasks t JOIN task_runs r USING(task_id)"  # noqa: S608
         f" WHERE t.status IN ('in_progress','review') AND {where}"
@@ -39,7 +39,7 @@ def unfinished_tasks(connection: sqlite3.Connection, chain: Chain, now: str) -> 
         " ORDER BY t.number",
         values,
     ).fetchall()
-    held = {lease.task_id for lease in task_leases.held(connection, now)}
+    held = {lease.task_id for lease in task_leases.select_active(connection, now)}
     return [
         task_id
         for task_id, other in found
@@ -51,16 +51,16 @@ def has_work(
     connection: sqlite3.Connection, chain: Chain, now: str, skipped: Collection[str] = ()
 ) -> bool:
     """Whether a session of the chain has anything to take up or to begin, ``skipped`` tasks aside."""
-    if queue_scope.ready_count(connection, scope_of(chain)):
+    if queue_scope.count_ready(connection, scope_of(chain)):
         return True
     return any(task_id not in skipped for task_id in unfinished_tasks(connection, chain, now))
 
 
 def is_being_done(connection: sqlite3.Connection, chain: Chain, task_id: str, now: str) -> bool:
     """Whether somebody does the task at ``now``, or another chain is about to go on with it."""
-    if task_leases.holder(connection, task_id, now) is not None:
+    if task_leases.find_holder(connection, task_id, now) is not None:
         return True
-    steps = task_runs.steps(connection, task_id)
+    steps = task_runs.select_steps(connection, task_id)
     last = steps[-1] if steps else None
     if last is None or not last.open or last.chain_id == chain.chain_id:
         return False

@@ -56,7 +56,7 @@ class UsageMeter:
             spell.tokens, spell.cost_usd = tokens - spell.tokens_before, cost - spell.cost_before
             ended = [
                 step.session_id
-                for step in task_runs.steps(found, task_id)
+                for step in task_runs.select_steps(found, task_id)
                 if step.session_id and not step.open and (step.chain_id, step.ordinal) == self._here
             ]
             if not ended or ended[-1] == spell.measured:

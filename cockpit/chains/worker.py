@@ -13,11 +13,11 @@ from cockpit.chains.batch_loop import WorkerEnd, run_batches
 from cockpit.chains.chain_lifecycle import ChainRefused, chain_usage, decide_chain, worker_limits
 from cockpit.chains.report.chain_report import collect_before_decay
 from cockpit.core.errors import IllegalTransition
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import ChainSession
+from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.task_context import TaskContext
@@ -28,14 +28,14 @@ HEED_S = 0.5
 
 async def run_worker(
     store: Store,
-    place: Place,
+    place: ProjectPaths,
     settings: RuntimeSettings,
     work: WorkSettings,
     chain_id: str,
     ordinal: int,
     *,
     say: Callable[[str], None],
-) -> ChainSession:
+) -> Worker:
     """Be the chain's session ``ordinal`` until it ends; returns its row.
 
     A chain that drains lets it finish its steps and end; one that stops now has it put down what it
@@ -64,7 +64,7 @@ async def run_worker(
     return await store.write(lambda tx: _over(tx, chain, ordinal, status, reason))
 
 
-def _over(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> ChainSession:
+def _over(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
     """The session has ended; so has a chain that comes to rest and that nobody watches over."""
     ended = workers.end(tx, chain, ordinal, status, reason)
     known = chains.load(tx.connection, chain.chain_id)
@@ -76,7 +76,7 @@ def _over(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Chain
 
 def _desk(
     store: Store,
-    place: Place,
+    place: ProjectPaths,
     settings: RuntimeSettings,
     work: WorkSettings,
     chain: Chain,
@@ -118,6 +118,6 @@ async def _heed(
 
 def _broke(tx: Tx, chain: Chain, ordinal: int, reason: str) -> None:
     try:
-        workers.crash(tx, chain, ordinal, reason)
+        workers.record_crash(tx, chain, ordinal, reason)
     except IllegalTransition:
         return  # whoever watches over the chain was sooner to give it up

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.core.project_paths import Place, find_place
+from cockpit.core.project_paths import ProjectPaths, locate_project
 
 if TYPE_CHECKING:
     from cockpit.config.load_settings import Settings
@@ -25,15 +25,15 @@ class WrongUse(CockpitError):
     code = "usage"
 
 
-def find_project() -> Place:
+def find_project() -> ProjectPaths:
     """The project that the working directory is in. Raises :class:`WrongUse` where there is none."""
     try:
-        return find_place(Path.cwd())
+        return locate_project(Path.cwd())
     except FileNotFoundError as error:
         raise WrongUse("The working directory is gone; change to one that exists.") from error
 
 
-def require_repository() -> Place:
+def require_repository() -> ProjectPaths:
     """As :func:`find_project`, for what needs git. Raises :class:`WrongUse` without a repository."""
     place = find_project()
     if not place.git:
@@ -44,7 +44,9 @@ def require_repository() -> Place:
     return place
 
 
-def load_project_settings(place: Place, flags: Mapping[str, object] | None = None) -> Settings:
+def load_project_settings(
+    place: ProjectPaths, flags: Mapping[str, object] | None = None
+) -> Settings:
     """The settings of that project. Raises :class:`~cockpit.config.load_settings.ConfigInvalid`."""
     from cockpit.config.load_settings import load_settings
 
@@ -52,7 +54,7 @@ def load_project_settings(place: Place, flags: Mapping[str, object] | None = Non
 
 
 @contextmanager
-def open_store(place: Place) -> Iterator[Store]:
+def open_store(place: ProjectPaths) -> Iterator[Store]:
     """The project's store, made when it is missing. What agents' hooks have told is absorbed first, so
     that a command never reads what is older than that."""
     from cockpit.store.db.database import Store
@@ -63,11 +65,11 @@ def open_store(place: Place) -> Iterator[Store]:
         yield store
 
 
-def _absorb_hooks(store: Store, place: Place) -> None:
+def _absorb_hooks(store: Store, place: ProjectPaths) -> None:
     from cockpit.hook import hook_log, spool
     from cockpit.store.hooks import pending_events
 
-    if not (store.read_now(pending_events.waiting) or spool.files(str(place.state))):
+    if not (store.read_now(pending_events.count_waiting) or spool.files(str(place.state))):
         return
     from cockpit.hook.ingest import absorb_all
 
@@ -78,7 +80,7 @@ def _absorb_hooks(store: Store, place: Place) -> None:
         hook_log.note(str(place.state), f"absorbing failed: {error}")
 
 
-def ensure_root_token(place: Place, *, quiet: bool = False) -> None:
+def ensure_root_token(place: ProjectPaths, *, quiet: bool = False) -> None:
     """On the first start in a project make its root token, and unless ``quiet`` say where it is."""
     from cockpit.access.capability_tokens import ROOT_FILE, ensure_root
     from cockpit.commands.terminal import say
@@ -118,7 +120,7 @@ def choose_session(connection: sqlite3.Connection, named: str | None) -> str:
     from cockpit.store.sessions import sessions
 
     if named is None or named == "last":
-        newest = sessions.last(connection)
+        newest = sessions.find_latest(connection)
         if newest is None:
             raise NotFound("There is no session yet; start one with `cockpit run TASK`.")
         return newest.session_id

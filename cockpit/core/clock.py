@@ -95,12 +95,12 @@ class CountingIds:
         return f"{prefix}-{number:08d}"
 
 
-def stamp(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     """A moment as it is stored and sorted: ISO 8601 in UTC with microseconds, ``…Z``."""
     text = moment.astimezone(UTC).isoformat(timespec="microseconds")
     return text.removesuffix("+00:00") + "Z"
 
 
-def moment(text: str) -> datetime:
-    """The inverse of :func:`stamp`."""
+def parse_time(text: str) -> datetime:
+    """The inverse of :func:`format_time`."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)

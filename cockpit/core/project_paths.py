@@ -15,7 +15,7 @@ from cockpit.core.errors import StoreUnwritable
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProjectPaths:
     """A project's folders. ``root`` is where files are read and written (this worktree's top),
     ``home`` the main checkout that holds ``.cockpit``; both are absolute. ``git`` tells whether Git
     is there at all."""
@@ -66,7 +66,7 @@ class Place:
             ) from error
 
 
-def find_place(start: Path) -> Place:
+def locate_project(start: Path) -> ProjectPaths:
     """The project that ``start`` is in. Without Git: the nearest folder upwards that has
     ``.cockpit``, else ``start`` itself."""
     start = start.resolve()
@@ -79,11 +79,11 @@ def find_place(start: Path) -> Place:
             lines = [_git(start, one) or "" for one in asked]
         top, common = start / lines[0], (start / lines[1]).resolve()
         home = common.parent if common.name == ".git" else top.resolve()
-        return Place(root=top.resolve(), home=home, git=True)
+        return ProjectPaths(root=top.resolve(), home=home, git=True)
     for folder in (start, *start.parents):
         if (folder / ".cockpit").is_dir():
-            return Place(root=folder, home=folder, git=False)
-    return Place(root=start, home=start, git=False)
+            return ProjectPaths(root=folder, home=folder, git=False)
+    return ProjectPaths(root=start, home=start, git=False)
 
 
 def _refuse_link(path: Path) -> None:

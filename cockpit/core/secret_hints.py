@@ -20,7 +20,7 @@ SIGNS = (
 need no pattern."""
 
 
-def unsuspicious(text: str) -> bool:
+def lacks_secret_signs(text: str) -> bool:
     """Whether masking would certainly leave ``text`` as it is; True is not given for all such."""
     if not text.isascii():
         return False  # lone surrogates, and letters that equal an ASCII one but for their case

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from functools import cache, lru_cache
 
-from cockpit.core.secret_hints import unsuspicious as unsuspicious
+from cockpit.core.secret_hints import lacks_secret_signs as lacks_secret_signs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ _QUOTED_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ./][A-Za-z]+)*")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def safe_text(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """``text`` as it can be stored and sent: lone surrogates (a file's name or a program's words that
     are not UTF-8) replaced by U+FFFD, one for one."""
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
@@ -101,12 +101,12 @@ def safe_text(text: str) -> str:
 
 def mask(text: str) -> str:
     """``text`` with every secret that is recognised replaced by ``[masked:KIND]``, and storable."""
-    return text if unsuspicious(text) else mask_suspect(text)
+    return text if lacks_secret_signs(text) else mask_thoroughly(text)
 
 
-def mask_suspect(text: str) -> str:
+def mask_thoroughly(text: str) -> str:
     """:func:`mask` without its short cut."""
-    masked = mask_key_blocks(safe_text(text))
+    masked = mask_key_blocks(replace_surrogates(text))
     for kind, hint, shape in SHAPES:
         if hint in masked:
             masked = _shape(shape).sub(f"{_MASKED}{kind}]", masked)
@@ -145,7 +145,7 @@ def _mask_key(key: str) -> str:
 
 def _mask_member(key: Any, member: Any) -> Any:
     masked = mask_value(member)
-    if isinstance(key, str) and isinstance(masked, str) and not unsuspicious(key):
+    if isinstance(key, str) and isinstance(masked, str) and not lacks_secret_signs(key):
         lead = f'{key}: "'
         written = mask(f'{lead}{masked}"')
         if written.startswith(lead) and written[len(lead) : -1].startswith(_MASKED):

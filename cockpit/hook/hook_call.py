@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from cockpit.store.hooks.pending_events import Told
+    from cockpit.store.hooks.pending_events import HookEvent
 
 TASK = "COCKPIT_TASK"
 """The variable in which cockpit names the task of an agent that it runs itself."""
@@ -103,7 +103,7 @@ def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
         wake_absorber(place.home)
 
 
-def _store(event: Event, body: dict[str, Any], told: Told, place: Checkout) -> bool:
+def _store(event: Event, body: dict[str, Any], told: HookEvent, place: Checkout) -> bool:
     from cockpit.hook.task_attribution import taken_up
     from cockpit.store.hooks import pending_events
 
@@ -114,19 +114,19 @@ def _store(event: Event, body: dict[str, Any], told: Told, place: Checkout) -> b
     )
 
 
-def _told(event: Event, body: dict[str, Any]) -> Told:
-    from cockpit.core.secret_hints import unsuspicious
-    from cockpit.store.hooks.pending_events import Told
+def _told(event: Event, body: dict[str, Any]) -> HookEvent:
+    from cockpit.core.secret_hints import lacks_secret_signs
+    from cockpit.store.hooks.pending_events import HookEvent
 
     written = json.dumps(body)
     # An escape stands for a letter that the signs of a secret may be written with.
-    if "\\u" in written or not unsuspicious(written):
+    if "\\u" in written or not lacks_secret_signs(written):
         from cockpit.core.secrets import mask_value
 
         written = json.dumps(mask_value(body))
     moment = time.time_ns()
     seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment // 1_000_000_000))
-    return Told(
+    return HookEvent(
         f"{moment:020d}-{os.getpid()}",
         f"{seconds}.{moment % 1_000_000_000 // 1000:06d}Z",
         event.agent,

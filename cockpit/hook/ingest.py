@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.clock import moment
-from cockpit.core.project_paths import Place
-from cockpit.core.text import plural
+from cockpit.core.clock import parse_time
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.text import pluralize
 from cockpit.hook import hook_log, spool, start_chain
 from cockpit.hook.task_attribution import taken_up
 from cockpit.learn.capture_wip import ToolUse, captured
 from cockpit.store.backlog import wip
-from cockpit.store.db.connection import dooms
+from cockpit.store.db.connection import is_fatal
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.hooks import pending_events
-from cockpit.store.hooks.pending_events import Told
+from cockpit.store.hooks.pending_events import HookEvent
 from cockpit.store.journal.event_types import Action
 
 AT_ONCE = 200
@@ -44,9 +44,9 @@ def serve(home: str, pause: Callable[[], None]) -> None:
     place = _place(home)
     with Store.open(place.database) as store:
         while True:
-            store.write_now(lambda tx: pending_events.renew(tx.connection, _now_ms(tx)))
+            store.write_now(lambda tx: pending_events.renew_lease(tx.connection, _now_ms(tx)))
             absorb_all(store, place.state)
-            if store.write_now(lambda tx: pending_events.release(tx.connection)):
+            if store.write_now(lambda tx: pending_events.release_lease(tx.connection)):
                 return
             pause()
 
@@ -80,9 +80,9 @@ def absorb_all(store: Store, state: Path) -> int:
             return done
 
 
-def _place(home: str) -> Place:
+def _place(home: str) -> ProjectPaths:
     top = Path(home)
-    return Place(root=top, home=top, git=(top / ".git").exists())
+    return ProjectPaths(root=top, home=top, git=(top / ".git").exists())
 
 
 def _now_ms(tx: Tx) -> int:
@@ -95,14 +95,16 @@ def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str], list[tuple[int
     trouble: list[str] = []
     kept = list(spool.taken(paths))
     if len(kept) < len(paths):
-        trouble.append(f"Without an event in hook-spool: {plural(len(paths) - len(kept), 'file')}")
+        trouble.append(
+            f"Without an event in hook-spool: {pluralize(len(paths) - len(kept), 'file')}"
+        )
     for told in kept:
         pending_events.insert(tx.connection, told, None)
     work = _Work(tx)
-    for told in pending_events.oldest(tx.connection, AT_ONCE):
+    for told in pending_events.select_oldest(tx.connection, AT_ONCE):
         work.take(told)
     work.write()
-    pending_events.absorbed(tx.connection, work.done)
+    pending_events.delete_events(tx.connection, work.done)
     return len(work.done), trouble + work.trouble, work.over
 
 
@@ -116,9 +118,9 @@ class _Work:
         self._tx = tx
         self._task = ""
         self._patch: dict[str, Any] = {}
-        self._behind: list[Told] = []
+        self._behind: list[HookEvent] = []
 
-    def take(self, told: Told) -> None:
+    def take(self, told: HookEvent) -> None:
         """Journal the event and remember what it tells of its task."""
         try:
             patch = self._safely(partial(_told, self._tx, told, self.over))
@@ -162,28 +164,28 @@ class _Work:
         self._tx.execute("RELEASE told")
         return value
 
-    def _failed(self, told: Told, error: Exception) -> None:
+    def _failed(self, told: HookEvent, error: Exception) -> None:
         if self._hopeless(error):
             raise error
-        pending_events.failed(self._tx.connection, told.key)
+        pending_events.count_failure(self._tx.connection, told.key)
         self.trouble.append(f"{told.agent} {told.event}: not absorbed: {error!r}")
 
     def _hopeless(self, error: Exception) -> bool:
         """Whether the disk or the lock is at fault, and no event."""
-        return dooms(error) or not self._tx.connection.in_transaction
+        return is_fatal(error) or not self._tx.connection.in_transaction
 
 
-def _told(tx: Tx, told: Told, over: list[tuple[int, str]]) -> dict[str, Any]:
+def _told(tx: Tx, told: HookEvent, over: list[tuple[int, str]]) -> dict[str, Any]:
     """Journal one event; returns the patch of its task, empty where it tells nothing or has none. A
     session that is ``over`` is added there."""
     body = json.loads(told.body)
     if told.task_id is None:
         works_on, leaves = taken_up(told.event, body)
         if works_on is not None:
-            pending_events.take_up(tx.connection, told.session, works_on, told.at)
-        told.task_id = pending_events.active(tx.connection, told.session)
+            pending_events.set_active_task(tx.connection, told.session, works_on, told.at)
+        told.task_id = pending_events.find_active_task(tx.connection, told.session)
         if leaves is not None:
-            pending_events.put_down(tx.connection, told.session, leaves)
+            pending_events.clear_active_task(tx.connection, told.session, leaves)
     seq = _journal(tx, told, body)
     if start_chain.is_over(told, body, tx.clock.now()):
         over.append((seq, body["root"]))
@@ -191,7 +193,7 @@ def _told(tx: Tx, told: Told, over: list[tuple[int, str]]) -> dict[str, Any]:
         return {}
     patch = captured(_tool_use(body), _reading(body["root"]))
     if patch.get("uncommitted_changes") is False and "last_commit" not in patch:
-        patch |= _head(body["root"], tx.clock.now() - moment(told.at))
+        patch |= _head(body["root"], tx.clock.now() - parse_time(told.at))
     return wip.validate(patch) if patch else {}
 
 
@@ -238,7 +240,7 @@ def _head(root: str, ago: timedelta) -> dict[str, str]:
     return {"last_commit": done.stdout.decode("ascii", "replace").strip()}
 
 
-def _journal(tx: Tx, told: Told, body: Mapping[str, Any]) -> int:
+def _journal(tx: Tx, told: HookEvent, body: Mapping[str, Any]) -> int:
     about: dict[str, Any] = {"agent_session": told.session, "agent": told.agent}
     about |= {"task_id": told.task_id or "", "at": told.at}
     if told.event in ("SessionStart", "SessionEnd"):

@@ -55,7 +55,9 @@ def _wait(database: str) -> None:
     connection = pending_events.connect(database, 1_000)
     try:
         until = time.monotonic() + DEBOUNCE_S
-        while time.monotonic() < until and not pending_events.waiting(connection, urgent=True):
+        while time.monotonic() < until and not pending_events.count_waiting(
+            connection, urgent=True
+        ):
             time.sleep(_LOOK_S)
     finally:
         connection.close()

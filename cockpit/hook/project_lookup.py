@@ -1,7 +1,7 @@
 """Which project a hook call is about, found without starting Git.
 
-The same answer as :func:`cockpit.core.project_paths.find_place`, from the files alone: a process for ``git``
-and what it takes to start one would cost more than the rest of the call.
+The same answer as :func:`cockpit.core.project_paths.locate_project`, from the files alone: a
+process for ``git`` and what it takes to start one would cost more than the rest of the call.
 """
 
 from __future__ import annotations

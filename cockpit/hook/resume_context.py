@@ -37,7 +37,7 @@ def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
     that is done already.
     """
     connection = pending_events.connect(place.database, _BUSY_MS)
-    if pending_events.unmerged(connection) or spool.files(place.state):
+    if pending_events.has_unmerged(connection) or spool.files(place.state):
         try:
             from cockpit.hook.ingest import absorb_now
 
@@ -53,15 +53,15 @@ def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
 
 def resume_text(connection: sqlite3.Connection, session: str) -> str:
     """How the work stands for that session, in at most :data:`LONGEST` characters; '' for no work."""
-    active = pending_events.active(connection, session)
-    task = None if active is None else task_rows.of_task(connection, active)
+    active = pending_events.find_active_task(connection, session)
+    task = None if active is None else task_rows.load(connection, active)
     if task is not None:
         return _told(_task(task))
-    under_way = task_rows.under_way(connection, _SHOWN)
+    under_way = task_rows.select_in_progress(connection, _SHOWN)
     if under_way:
         how = "Several tasks are in progress; say which one is yours: "
         return _told([*map(_line, under_way), how + _take_up(under_way[0]["task_id"])])
-    ready = task_rows.ready(connection, _SHOWN)
+    ready = task_rows.select_ready(connection, _SHOWN)
     if not ready:
         return ""
     lines = [f"Ready: {task_id} {title}" for task_id, title in ready]

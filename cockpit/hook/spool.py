@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from cockpit.store.hooks.pending_events import Told
+from cockpit.store.hooks.pending_events import HookEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def _folder(state: str) -> str:
     return os.path.join(state, "hook-spool")
 
 
-def put(state: str, told: Told) -> bool:
+def put(state: str, told: HookEvent) -> bool:
     """Write the event to a file; False when there are too many already. Raises ``OSError``."""
     folder = _folder(state)
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -57,7 +57,7 @@ def files(state: str) -> list[str]:
     return [os.path.join(folder, name) for name in names if not os.path.islink(folder)]
 
 
-def taken(paths: list[str]) -> Iterator[Told]:
+def taken(paths: list[str]) -> Iterator[HookEvent]:
     """The events in these files; what is none of ours is passed over."""
     for path in paths:
         try:
@@ -66,7 +66,7 @@ def taken(paths: list[str]) -> Iterator[Told]:
             words = [kept[name] for name in ("key", "at", "agent", "session", "event", "body")]
             # What cannot be stored would keep everything behind it from being stored.
             if all(isinstance(word, str) and word.encode() for word in words):
-                yield Told(*words, urgent=bool(kept["urgent"]))
+                yield HookEvent(*words, urgent=bool(kept["urgent"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
 

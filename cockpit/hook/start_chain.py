@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from cockpit.core.clock import moment
+from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError
 from cockpit.hook import hook_log
-from cockpit.store.hooks.pending_events import Told
+from cockpit.store.hooks.pending_events import HookEvent
 
 LOG = "after-session.log"
 """In the folder of the chains' logs: the words of what was begun."""
@@ -28,14 +28,14 @@ _OF_A_RUN = frozenset(("COCKPIT_APPROVE", "COCKPIT_TASK", "COCKPIT_TOKEN", "COCK
 _HOW = {"continue": "--continue", "all": "--all"}
 
 
-def is_over(told: Told, body: Mapping[str, Any], now: datetime) -> bool:
+def is_over(told: HookEvent, body: Mapping[str, Any], now: datetime) -> bool:
     """Whether it tells that a session has just ended which cockpit did not begin itself."""
     return (
         told.event == "SessionEnd"
         and body.get("reason") not in _NO_END
         and not body.get("inside")
         and "task" not in body
-        and now - moment(told.at) < _NEWS
+        and now - parse_time(told.at) < _NEWS
     )
 
 

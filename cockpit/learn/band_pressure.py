@@ -61,7 +61,7 @@ def crowding(
 
 def _words(connection: sqlite3.Connection, wave_id: str) -> str:
     """What a wave decided: what it said and called."""
-    plan = plans.load(connection, wave_id)
+    plan = plans.find(connection, wave_id)
     if plan is None:
         return ""
     calls = [call["arguments"] for call in plan.calls if call["arguments"]]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cockpit.learn.decision_outcomes import Outcomes
 from cockpit.learn.regret import tests_after
 from cockpit.store.context import wave_feedback
-from cockpit.store.context.wave_feedback import Operator
+from cockpit.store.context.wave_feedback import OperatorVerdict
 from cockpit.store.sessions.waves import Wave
 
 WEIGHTS: Mapping[str, int] = {
@@ -77,7 +77,7 @@ def calls(connection: sqlite3.Connection, outcomes: Outcomes, wave: Wave) -> flo
 
 
 def score(
-    measures: Mapping[str, float], regretted: bool, operator: Operator | None
+    measures: Mapping[str, float], regretted: bool, operator: OperatorVerdict | None
 ) -> float | None:
     """A wave's score, 0 to 1; None where there is neither a measure nor a verdict.
 
@@ -108,7 +108,7 @@ def measured(connection: sqlite3.Connection, profile_id: str, version: int) -> M
     """How the waves did that ran under a profile's version; None where none was scored."""
     scores = [
         found.judged.score
-        for found in wave_feedback.of_version(connection, profile_id, version)
+        for found in wave_feedback.select_for_version(connection, profile_id, version)
         if found.judged.score is not None
     ]
     mean = _mean(scores)

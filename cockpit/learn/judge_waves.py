@@ -17,7 +17,13 @@ from cockpit.learn.decision_outcomes import Outcomes
 from cockpit.learn.missed_context import missed
 from cockpit.learn.regret import regrets
 from cockpit.store.context import wave_feedback
-from cockpit.store.context.wave_feedback import VERDICTS, Feedback, Judged, Missed, Operator
+from cockpit.store.context.wave_feedback import (
+    VERDICTS,
+    Assessment,
+    Feedback,
+    MissedFact,
+    OperatorVerdict,
+)
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import waves
 from cockpit.store.sessions.waves import Wave
@@ -41,7 +47,7 @@ def learned(tx: Tx, wave: Wave) -> list[Feedback]:
     first = wave.ordinal - WINDOW
     recent = {
         one.wave_id: one
-        for one in waves.of_session(tx.connection, wave.session_id, first, wave.ordinal)
+        for one in waves.select_for_session(tx.connection, wave.session_id, first, wave.ordinal)
         if one.packet_id
     }
     seen = decision_outcomes.read(
@@ -54,7 +60,7 @@ def learned(tx: Tx, wave: Wave) -> list[Feedback]:
         for wave_id, one in recent.items()
         if one.ordinal >= wave.ordinal - 1 or one.ordinal in acted
     }
-    known = wave_feedback.of_waves(tx.connection, list(judged))
+    known = wave_feedback.find_latest_by_wave(tx.connection, list(judged))
     added = []
     for wave_id, one in judged.items():
         before = known[wave_id].judged if wave_id in known else None
@@ -81,13 +87,13 @@ def spoken(tx: Tx, wave_id: str, verdict: str, words: str = "", *, by: str = "pe
     if len(words) > MOST_WORDS:
         raise FeedbackRefused(f"The words are longer than {MOST_WORDS:,} characters.")
     waves.load(tx.connection, wave_id)
-    known = wave_feedback.latest(tx.connection, wave_id)
-    before = known.judged if known else Judged(None, {})
-    operator = Operator(verdict, mask(words), by)
+    known = wave_feedback.find_latest(tx.connection, wave_id)
+    before = known.judged if known else Assessment(None, {})
+    operator = OperatorVerdict(verdict, mask(words), by)
     return wave_feedback.append(tx, wave_id, _with(before, operator), actor=by)
 
 
-def _with(before: Judged, operator: Operator) -> Judged:
+def _with(before: Assessment, operator: OperatorVerdict) -> Assessment:
     kept = tuple(why for why in before.regrets if why != "operator")
     why = kept if operator.verdict == "good" else (*kept, "operator")
     return replace(
@@ -98,7 +104,7 @@ def _with(before: Judged, operator: Operator) -> Judged:
     )
 
 
-def _ended(tx: Tx, wave: Wave, seen: Outcomes, before: Judged | None) -> Judged:
+def _ended(tx: Tx, wave: Wave, seen: Outcomes, before: Assessment | None) -> Assessment:
     """What is known of a wave at its own end."""
     calls = decision_quality.calls(tx.connection, seen, wave)
     measures = _given(
@@ -107,10 +113,10 @@ def _ended(tx: Tx, wave: Wave, seen: Outcomes, before: Judged | None) -> Judged:
         signals=decision_quality.signals(0),
         calls=calls,
     )
-    return _judged(seen, wave.ordinal, before or Judged(None, {}), measures, ())
+    return _judged(seen, wave.ordinal, before or Assessment(None, {}), measures, ())
 
 
-def _settled(tx: Tx, wave: Wave, seen: Outcomes, before: Judged) -> Judged:
+def _settled(tx: Tx, wave: Wave, seen: Outcomes, before: Assessment) -> Assessment:
     """What is known once the wave after it has read what was granted."""
     lost = missed(tx.connection, wave)
     measures = {
@@ -126,14 +132,14 @@ def _settled(tx: Tx, wave: Wave, seen: Outcomes, before: Judged) -> Judged:
 def _judged(
     seen: Outcomes,
     ordinal: int,
-    before: Judged,
+    before: Assessment,
     measures: Mapping[str, float],
-    lost: tuple[Missed, ...],
-) -> Judged:
+    lost: tuple[MissedFact, ...],
+) -> Assessment:
     tested = _given(tests=decision_quality.tests(seen, ordinal))
     found = {**measures, **tested}
     why = regrets(seen, ordinal)
-    now = Judged(decision_quality.score(found, bool(why), None), found, lost, why)
+    now = Assessment(decision_quality.score(found, bool(why), None), found, lost, why)
     return now if before.operator is None else _with(now, before.operator)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from cockpit.store.context.facts import LEVELS
-from cockpit.store.context.wave_feedback import Missed
+from cockpit.store.context.wave_feedback import MissedFact
 from cockpit.store.sessions.waves import Wave
 
 _LEVEL = re.compile(r" @(full|outline|reference)$")
@@ -45,7 +45,7 @@ class _Place:
         return not (self.glob and held.glob) or _matches("file", self.glob, held.glob)
 
 
-def missed(connection: sqlite3.Connection, wave: Wave) -> tuple[Missed, ...]:
+def missed(connection: sqlite3.Connection, wave: Wave) -> tuple[MissedFact, ...]:
     """The signals that a wave missed, in the order in which it asked for them.
 
     Requests that were not granted, and what a task type fetches by itself, do not count.
@@ -64,7 +64,7 @@ def missed(connection: sqlite3.Connection, wave: Wave) -> tuple[Missed, ...]:
     if not wanted:
         return ()
     levels = _levels(connection, wave.wave_id)
-    found: dict[str, Missed] = {}
+    found: dict[str, MissedFact] = {}
     for item, place, (fact_id, source_type, source_ref, band, tokens), held in wanted:
         had = levels.get(fact_id, _DROPPED)
         # A fact that was granted as an outline is whole as one.
@@ -72,7 +72,7 @@ def missed(connection: sqlite3.Connection, wave: Wave) -> tuple[Missed, ...]:
         if had > place.detail >= held.detail:
             word = "dropped" if had == _DROPPED else LEVELS[had]
             found.setdefault(
-                fact_id, Missed(item, fact_id, source_type, source_ref, band, word, tokens)
+                fact_id, MissedFact(item, fact_id, source_type, source_ref, band, word, tokens)
             )
     return tuple(found.values())
 

@@ -6,7 +6,7 @@ which import next to nothing. Source: seed 004, solution 2 ("Resume Flow").
 
 from __future__ import annotations
 
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,5 +39,5 @@ def _next(wip: Mapping[str, Any]) -> str:
         return "fix the failing tests"
     if wip.get("uncommitted_changes"):
         count = len(wip.get("files_modified", ()))
-        return f"finish and commit {plural(count, 'changed file')}"
+        return f"finish and commit {pluralize(count, 'changed file')}"
     return "see its description" if wip else "begin"

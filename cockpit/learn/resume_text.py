@@ -12,7 +12,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import mask
 from cockpit.learn.resume_line import left_off, one_line
 from cockpit.store.backlog.tasks import Task
-from cockpit.store.backlog.wip import newest
+from cockpit.store.backlog.wip import keep_newest
 
 _ENTRIES = 20
 """Decisions and errors that a session is told, the newest."""
@@ -41,7 +41,7 @@ def briefing(task: Task) -> str:
 
 
 def _short(wip: Mapping[str, Any]) -> dict[str, Any]:
-    told = newest(wip, _ENTRIES)
+    told = keep_newest(wip, _ENTRIES)
     files = told.get("files_modified", [])
     if len(files) > _FILES:
         told["files_modified"] = [*files[:_FILES], f"and {len(files) - _FILES} more"]

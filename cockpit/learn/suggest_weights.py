@@ -65,7 +65,7 @@ def suggestions(
     Sources that are ``spared`` (those that are critical) never go down. Only waves of this very version
     speak: what another one dropped says nothing of it.
     """
-    found = wave_feedback.of_version(connection, profile.profile_id, profile.version, LOOK)
+    found = wave_feedback.select_for_version(connection, profile.profile_id, profile.version, LOOK)
     missed = Counter(
         source for one in found for source in {signal.source_type for signal in one.judged.missed}
     )

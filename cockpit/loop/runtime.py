@@ -14,7 +14,7 @@ from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.act.workspace import stand_on
 from cockpit.core.clock import Clock, Ids
 from cockpit.core.errors import IllegalTransition
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.learn.judge_waves import spoken
 from cockpit.learn.resume_text import briefing
 from cockpit.loop.change_waiter import Pulse
@@ -43,7 +43,7 @@ COMPLETIONS = 50
 
 @asynccontextmanager
 async def open_runtime(
-    place: Place,
+    place: ProjectPaths,
     settings: RuntimeSettings,
     *,
     clock: Clock | None = None,
@@ -61,7 +61,7 @@ async def open_runtime(
 
 @asynccontextmanager
 async def runtime_over(
-    store: Store, place: Place, settings: RuntimeSettings
+    store: Store, place: ProjectPaths, settings: RuntimeSettings
 ) -> AsyncIterator[Runtime]:
     """Everything above a store that is open, and stays so. Raises ``TaskTypeInvalid``."""
     types = load_task_types(place.root, settings.user_dir)
@@ -222,11 +222,11 @@ class Runtime:
             lambda found: packet_inspection.difference(found, session_id, before, after)
         )
 
-    async def pin(self, session_id: str, fact_id: str) -> pins.Pinned:
+    async def pin(self, session_id: str, fact_id: str) -> pins.Pin:
         """Keep a fact in every packet from the next wave on."""
         return await self.store.write(lambda tx: pins.pin(tx, session_id, fact_id))
 
-    async def unpin(self, session_id: str, fact_id: str) -> pins.Pinned:
+    async def unpin(self, session_id: str, fact_id: str) -> pins.Pin:
         """Let a fact be chosen by its worth again, from the next wave on."""
         return await self.store.write(lambda tx: pins.unpin(tx, session_id, fact_id))
 
@@ -264,7 +264,7 @@ class Runtime:
 
     async def last_session(self) -> Session | None:
         """The session of its own that changed last, or None in a new project."""
-        return await self.store.read(sessions.last)
+        return await self.store.read(sessions.find_latest)
 
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
         """Completions for the prompt: ``/`` task commands, ``@`` files of the project."""
@@ -315,7 +315,7 @@ def _say(tx: Tx, session_id: str, text: str) -> None:
     )
 
 
-async def _repository(place: Place) -> str | None:
+async def _repository(place: ProjectPaths) -> str | None:
     """``owner/name`` of the project's one remote on a forge, if there is exactly one."""
     if not place.git:
         return None
@@ -323,7 +323,7 @@ async def _repository(place: Place) -> str | None:
     return next(iter(names)) if len(names) == 1 else None
 
 
-async def _branch(place: Place) -> str:
+async def _branch(place: ProjectPaths) -> str:
     if not place.git:
         return ""
     for arguments in (("symbolic-ref", "--quiet", "--short", "HEAD"), ("rev-parse", "HEAD")):
@@ -336,7 +336,7 @@ async def _branch(place: Place) -> str:
     return ""
 
 
-async def _files(place: Place) -> tuple[str, ...]:
+async def _files(place: ProjectPaths) -> tuple[str, ...]:
     if not place.git:
         return ()
     ended = await run_git(

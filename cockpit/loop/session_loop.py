@@ -75,13 +75,13 @@ def _attended(tx: Tx, session_id: str, interactive: bool) -> None:
         sessions.change(tx, session_id, actor="engine", interactive=interactive)
     if not interactive:
         deadline_s = float(session.limits.get("deadline_s", 3600.0))
-        proposals.put_deadline(tx, session_id, deadline_s)
+        proposals.set_deadline(tx, session_id, deadline_s)
 
 
 async def _owned(engine: Engine, session_id: str) -> str:
     """The lease of the session. Cancelled meanwhile, it is stopped like one that ran."""
     store = engine.store
-    taking = asyncio.ensure_future(store.write(lambda tx: sessions.own(tx, session_id)))
+    taking = asyncio.ensure_future(store.write(lambda tx: sessions.acquire(tx, session_id)))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:
@@ -104,7 +104,7 @@ async def _rounds(engine: Engine, session_id: str) -> Session:
             f"The facts of session {session_id} were pruned. Put them back with `cockpit prune "
             "--restore ARCHIVE` (the archives stand in .cockpit/state/archive), or begin a new session."
         )
-    await store.write(lambda tx: sessions.enter(tx, session_id, "running"))
+    await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
     await Dispatcher(store, engine.ground).recover(session_id)
     wave: Wave | None = None
     try:
@@ -125,7 +125,7 @@ async def _rounds(engine: Engine, session_id: str) -> Session:
 def _unanswered(session_id: str, words: str) -> Callable[[Tx], Session]:
     why = {"for": "proposal", "why": words}
     result = {"status": "expired", "summary": words}
-    return lambda tx: sessions.enter(tx, session_id, "waiting", detail=why, result=result)
+    return lambda tx: sessions.set_status(tx, session_id, "waiting", detail=why, result=result)
 
 
 async def _drive(engine: Engine, session: Session, wave: Wave) -> tuple[Session, Wave | None]:
@@ -184,14 +184,14 @@ def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
 def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | None:
     """The wave to drive: the open one, or a new one for what has arrived, begun; None to rest."""
     session = sessions.load(tx.connection, session_id)
-    last = waves.latest(tx.connection, session_id)
+    last = waves.find_latest(tx.connection, session_id)
     if last is not None and last.phase == "failed_retryable":
         last = waves.reenter(tx, last.wave_id)
     if last is not None and last.phase == "created":
         return _begin(tx, last, settings)
     if last is not None and last.phase not in ("completed", "failed_terminal"):
         return last
-    if not events.waiting(tx.connection, session.source) or _limited(tx, session, last):
+    if not events.count_waiting(tx.connection, session.source) or _limited(tx, session, last):
         return None
     first = None
     # All that has been said by now belongs to this wave; one event is named as its cause.
@@ -225,7 +225,7 @@ def _limited(tx: Tx, session: Session, last: Wave | None) -> bool:
         return False
     detail = {"status": "limit", "summary": f"{why} The work is kept; continue with a higher one."}
     if session.result.get("status") != "limit" or session.status != "completed":
-        sessions.enter(tx, session.session_id, "completed", detail=detail, result=detail)
+        sessions.set_status(tx, session.session_id, "completed", detail=detail, result=detail)
     return True
 
 
@@ -236,18 +236,18 @@ def _rest(tx: Tx, session_id: str) -> Session:
         return session
     if session.interactive:
         why = {"for": "person", "why": "your turn"}
-        return sessions.enter(tx, session_id, "waiting", detail=why)
-    last = waves.latest(tx.connection, session_id)
-    plan = plans.load(tx.connection, last.wave_id) if last else None
+        return sessions.set_status(tx, session_id, "waiting", detail=why)
+    last = waves.find_latest(tx.connection, session_id)
+    plan = plans.find(tx.connection, last.wave_id) if last else None
     detail = {"status": "done", "summary": plan.text.strip() if plan else ""}
-    return sessions.enter(tx, session_id, "completed", detail=detail, result=detail)
+    return sessions.set_status(tx, session_id, "completed", detail=detail, result=detail)
 
 
 def _failed(session_id: str, wave: Wave | None, code: str, message: str) -> Callable[[Tx], None]:
     def step(tx: Tx) -> None:
         if wave is not None and waves.load(tx.connection, wave.wave_id).phase in OPEN:
             waves.fail(tx, wave.wave_id, retryable=True, error_class=code, message=message)
-        sessions.enter(
+        sessions.set_status(
             tx,
             session_id,
             "failed",
@@ -261,7 +261,7 @@ def _failed(session_id: str, wave: Wave | None, code: str, message: str) -> Call
 
 async def _stopped(engine: Engine, session_id: str) -> None:
     await engine.store.write(
-        lambda tx: sessions.enter(
+        lambda tx: sessions.set_status(
             tx, session_id, "stopped", actor="person", detail={"reason": "interrupted"}
         )
     )

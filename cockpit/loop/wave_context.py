@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cockpit.act.workspace import ActGround
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import choose_model
 from cockpit.decide.model import Model
 from cockpit.loop.change_waiter import Pulse
@@ -30,7 +30,7 @@ class Engine:
     """
 
     store: Store
-    place: Place
+    place: ProjectPaths
     settings: RuntimeSettings
     types: Mapping[str, TaskType]
     ground: ActGround

@@ -50,7 +50,7 @@ def answered(
         wave = waves.load(connection, proposals.load(connection, proposal_id).wave_id)
     else:
         wave = _last(connection, session_id)
-    plan = plans.load(connection, wave.wave_id)
+    plan = plans.find(connection, wave.wave_id)
     if plan is None or not plan.calls:
         raise NotFound(f"Nothing was called in wave {wave.wave_id}.")
     call = plan.calls[0]
@@ -92,7 +92,7 @@ def _proposal(
             (profile_requests.proposal_id(key),),
         ).fetchone()
         return None if row is None else proposals.load(connection, row[0])
-    made = proposals.of_action(connection, wave.wave_id, key)
+    made = proposals.select_for_action(connection, wave.wave_id, key)
     return made[-1] if made else None
 
 
@@ -120,7 +120,7 @@ def _given(
         )
     else:
         found = []
-    words = facts.texts(connection, found)
+    words = facts.load_texts(connection, found)
     return tuple(Given(words[fact].source_ref, words[fact].full) for fact in found)
 
 

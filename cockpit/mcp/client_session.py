@@ -126,7 +126,7 @@ class Outside:
         session = sessions.load(connection, session_id) if session_id else None
         if (
             session is None
-            or session.task_type != sessions.OUTSIDE
+            or session.task_type != sessions.EXTERNAL_AGENT
             or session.target.get("namespace") != self.client.namespace
         ):
             raise NotFound(f"{proposal_id} is not a proposal of {self.client.namespace}.")
@@ -148,7 +148,7 @@ def _created(tx: Tx, engine: Engine, client: Client, model: str) -> Session:
     settings, words = engine.settings, f"{client.name} works here from outside and asks over MCP."
     made = sessions.create(
         tx,
-        task_type=sessions.OUTSIDE,
+        task_type=sessions.EXTERNAL_AGENT,
         title=f"{client.name}, from outside",
         words=words,
         target={"client": client.name, "namespace": client.namespace},

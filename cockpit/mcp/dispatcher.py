@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import PROPOSE, READ
 from cockpit.backlog.tools.work_tool import Tier
-from cockpit.core.clock import stamp
-from cockpit.core.project_paths import Place
+from cockpit.core.clock import format_time
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.mcp.callers import Guest
 from cockpit.mcp.engine_thread import EngineThread
@@ -58,7 +58,7 @@ class Tool:
 class Desk:
     """Everything that calls need. Made where the protocol's event loop runs; end it with ``close``."""
 
-    def __init__(self, store: Store, place: Place, settings: RuntimeSettings) -> None:
+    def __init__(self, store: Store, place: ProjectPaths, settings: RuntimeSettings) -> None:
         self.store = store
         self.answer_tokens = settings.answer_tokens
         self.engine = EngineThread(store, place, unattended(settings))
@@ -70,7 +70,7 @@ class Desk:
 
     async def caller(self, guest: Guest) -> Caller:
         """Who the guest is now. Raises ``TokenRefused``."""
-        now = stamp(self.store.clock.now())
+        now = format_time(self.store.clock.now())
         return await self.store.read(lambda connection: guest.caller(connection, now))
 
     async def propose(self, guest: Guest, name: str, asked: Proposing) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 class EngineThread:
     """One engine over ``store``. Made and closed on the protocol's own event loop."""
 
-    def __init__(self, store: Store, place: Place, settings: RuntimeSettings) -> None:
+    def __init__(self, store: Store, place: ProjectPaths, settings: RuntimeSettings) -> None:
         self._store = store
         self._place = place
         self._settings = settings

@@ -10,7 +10,7 @@ from cockpit.backlog.response_modes import page
 from cockpit.core.errors import NotFound
 from cockpit.mcp.loop_tools import PacketOf
 from cockpit.store.context import facts, packets
-from cockpit.store.context.packets import Entry, Stored
+from cockpit.store.context.packets import Entry, StoredPacket
 from cockpit.store.sessions import sessions
 
 READ_TOKENS = 16_000
@@ -21,7 +21,7 @@ def packet_of(connection: sqlite3.Connection, asked: PacketOf, own: str) -> dict
     """The packet that is asked for; ``own`` is the caller's session, or ''. Raises ``NotFound``."""
     session_id = asked.session_id or own or _newest(connection)
     sessions.load(connection, session_id)
-    stored = _pick(packets.for_session(connection, session_id), session_id, asked.wave)
+    stored = _pick(packets.select_for_session(connection, session_id), session_id, asked.wave)
     packet = stored.packet
     head = {
         "packet_id": stored.packet_id,
@@ -41,7 +41,7 @@ def packet_of(connection: sqlite3.Connection, asked: PacketOf, own: str) -> dict
         for band in packet.bands
     }
     entries = [(band, entry) for band, entry in packet.rendered()]
-    words = facts.texts(connection, [entry.fact_id for _, entry in entries])
+    words = facts.load_texts(connection, [entry.fact_id for _, entry in entries])
     whole = asked.fields == "full"
     items = [_entry(band, entry, words[entry.fact_id], whole) for band, entry in entries]
     return {**head, "bands": bands, **paged("entries", items, asked.offset)}
@@ -64,7 +64,7 @@ def _entry(band: str, entry: Entry, words: facts.FactText, whole: bool) -> dict[
     return {**line, "text": levels[entry.level]} if whole else line
 
 
-def _pick(found: list[Stored], session_id: str, wave: int | None) -> Stored:
+def _pick(found: list[StoredPacket], session_id: str, wave: int | None) -> StoredPacket:
     chosen = [one for one in found if wave is None or one.packet.ordinal == wave]
     if not chosen:
         which = "no packet" if wave is None else f"no packet of wave {wave}"

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from cockpit.access.listen_address import Address
 from cockpit.backlog.tools.work_tool import Tier
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.mcp import stdio_transport
 from cockpit.mcp.callers import Guest
@@ -18,7 +18,9 @@ from cockpit.mcp.tool_table import TOOLS
 from cockpit.store.db.database import Store
 
 
-async def over_stdio(place: Place, settings: RuntimeSettings, tier: Tier, secret: str) -> None:
+async def over_stdio(
+    place: ProjectPaths, settings: RuntimeSettings, tier: Tier, secret: str
+) -> None:
     """Serve the client on standard input and output. Raises ``TokenRefused`` for a ``secret`` that
     opens nothing."""
     async with _desk(place, settings) as desk:
@@ -27,7 +29,7 @@ async def over_stdio(place: Place, settings: RuntimeSettings, tier: Tier, secret
 
 
 async def over_http(
-    place: Place,
+    place: ProjectPaths,
     settings: RuntimeSettings,
     tier: Tier,
     door: tuple[socket.socket, Address],
@@ -45,7 +47,7 @@ async def over_http(
 
 
 @asynccontextmanager
-async def _desk(place: Place, settings: RuntimeSettings) -> AsyncIterator[Desk]:
+async def _desk(place: ProjectPaths, settings: RuntimeSettings) -> AsyncIterator[Desk]:
     place.prepare()
     with Store.open(place.database) as store:
         desk = Desk(store, place, settings)

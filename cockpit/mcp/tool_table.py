@@ -7,7 +7,7 @@ from typing import Any
 
 from cockpit.backlog.tools.tool_table import WORK_TOOLS
 from cockpit.backlog.tools.work_tool import WorkTool
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.mcp.callers import Guest
 from cockpit.mcp.dispatcher import LOOP_TOOLS, Desk, Tool
 from cockpit.store.db.transaction import Tx
@@ -17,7 +17,7 @@ def _served(tool: WorkTool) -> Tool:
     """A work tool at the desk: who calls is looked up in the transaction that it runs in."""
 
     async def run(desk: Desk, guest: Guest, args: Any) -> Any:
-        now = stamp(desk.store.clock.now())
+        now = format_time(desk.store.clock.now())
 
         def answered(where: Tx | sqlite3.Connection, connection: sqlite3.Connection) -> Any:
             caller = guest.caller(connection, now)

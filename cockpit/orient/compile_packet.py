@@ -14,7 +14,7 @@ import numpy as np
 from cockpit.core.errors import CockpitError
 from cockpit.orient.fact_arrays import Columns, Ints, from_linked
 from cockpit.orient.select_facts import NO_REASON, Selection, Way, select
-from cockpit.store.context.facts import LEVELS, Linked
+from cockpit.store.context.facts import LEVELS, SessionFact
 from cockpit.store.context.packets import REASONS, Entry, Packet, PacketBand
 from cockpit.store.context.profile_model import Profile, check
 
@@ -40,7 +40,7 @@ class UnknownAlgorithm(CockpitError):
 
 
 def compile_packet(
-    candidates: Sequence[Linked] | Columns,
+    candidates: Sequence[SessionFact] | Columns,
     profile: Profile,
     ordinal: int,
     *,
@@ -55,7 +55,7 @@ def compile_packet(
 
 
 def selection(
-    candidates: Sequence[Linked] | Columns,
+    candidates: Sequence[SessionFact] | Columns,
     profile: Profile,
     ordinal: int,
     *,

@@ -15,7 +15,7 @@ import numpy as np
 from cockpit.orient.compile_packet import ALGORITHM, selection
 from cockpit.orient.fact_arrays import Columns
 from cockpit.orient.select_facts import KEPT, NO_REASON
-from cockpit.store.context.facts import LEVELS, Linked
+from cockpit.store.context.facts import LEVELS, SessionFact
 from cockpit.store.context.packets import REASONS
 from cockpit.store.context.profile_model import BANDS, Profile
 
@@ -45,7 +45,7 @@ class Explained:
 
 
 def explain(
-    candidates: Sequence[Linked] | Columns,
+    candidates: Sequence[SessionFact] | Columns,
     profile: Profile,
     ordinal: int,
     *,

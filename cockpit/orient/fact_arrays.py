@@ -20,10 +20,10 @@ from cockpit.store.context.candidates import (
     FLAG_PINNED,
     FLAG_SUPERSEDED,
     PLACE_BITS,
-    candidates,
+    load_candidates,
 )
-from cockpit.store.context.facts import UTILITY_MAX, Linked
-from cockpit.store.context.profiles import BANDS
+from cockpit.store.context.facts import UTILITY_MAX, SessionFact
+from cockpit.store.context.profile_model import BANDS
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -74,7 +74,7 @@ class Columns:
         return len(self.fact_ids)
 
 
-def from_linked(facts: Sequence[Linked]) -> Columns:
+def from_linked(facts: Sequence[SessionFact]) -> Columns:
     """Columns of facts in hand. Raises ``ValueError`` where one names an unknown band."""
     unknown = {fact.band for fact in facts} - _BAND_CODES.keys()
     if unknown:
@@ -121,7 +121,7 @@ def read(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Colum
 
     Equal to ``from_linked(facts.linked(...))``, without a record for each of 50,000 facts.
     """
-    found = candidates(connection, session_id, ordinal)
+    found = load_candidates(connection, session_id, ordinal)
     place, flags = _numbers(found.place), _numbers(found.flags)
     return _columns(
         found.fact_ids,

@@ -72,8 +72,8 @@ def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings |
 def began_session(session: Session, runner: RunnerSettings | None) -> bool:
     """Whether ``runner`` (None: the engine) is who began the session, and can go on with it."""
     if runner is None:
-        return session.model != OFFLINE and not session.model.startswith(sessions.RUNNER)
-    return session.model == f"{sessions.RUNNER}{runner.name}"
+        return session.model != OFFLINE and not session.model.startswith(sessions.RUNNER_PREFIX)
+    return session.model == f"{sessions.RUNNER_PREFIX}{runner.name}"
 
 
 async def run_role_with_agent(

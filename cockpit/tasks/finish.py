@@ -49,7 +49,7 @@ async def finish_task(
             tx, task.task_id, coming.handoff, summary, files, details_of(steps), by=_BY
         )
         if not done and tree is not None and tree.status == "active":
-            worktrees.enter(tx, tree.name, "kept")
+            worktrees.set_status(tx, tree.name, "kept")
         said = user_decision(tx.connection, task.task_id)
         if said and (not done or said == "archived"):
             return  # what is merged is done, whoever blocked it meanwhile

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cockpit.access.run_program import Finished, run_git
 from cockpit.core.errors import CockpitError
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 
 _QUIET = (
     *("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "gc.auto=0"),
@@ -45,7 +45,7 @@ class WorktreeError(CockpitError):
     code = "worktree"
 
 
-def worktrees_folder(place: Place) -> Path:
+def worktrees_folder(place: ProjectPaths) -> Path:
     """Where working trees stand; the state directory is ignored by git."""
     return place.state / "worktrees"
 
@@ -178,7 +178,7 @@ async def restore_files(cwd: Path, commit: str, paths: Sequence[str]) -> None:
 
 
 @asynccontextmanager
-async def worktree_lock(place: Place) -> AsyncIterator[None]:
+async def worktree_lock(place: ProjectPaths) -> AsyncIterator[None]:
     """Nobody else, in this process or another, makes or merges working trees meanwhile.
 
     The lock is the kernel's: it ends with its process, however that ends.

@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.tasks.git import (
     WorktreeError,
@@ -36,7 +36,9 @@ class MergeResult:
     conflicts: tuple[str, ...] = ()
 
 
-async def merge_task(place: Place, chain: Worktree, task: Worktree, message: str) -> MergeResult:
+async def merge_task(
+    place: ProjectPaths, chain: Worktree, task: Worktree, message: str
+) -> MergeResult:
     """Merge ``task``'s branch into ``chain``'s. Raises :class:`WorktreeTrouble`."""
     where = Path(chain.path)
     async with worktree_lock(place):
@@ -51,7 +53,9 @@ async def merge_task(place: Place, chain: Worktree, task: Worktree, message: str
         return await _made(where, f"refs/heads/{task.branch}", chain.branch, message)
 
 
-async def merge_revision(place: Place, chain: Worktree, revision: str, message: str) -> MergeResult:
+async def merge_revision(
+    place: ProjectPaths, chain: Worktree, revision: str, message: str
+) -> MergeResult:
     """Merge another chain's work, which ``revision`` names, into ``chain``'s branch, unless it is in
     there. Raises :class:`WorktreeTrouble`."""
     where = Path(chain.path)

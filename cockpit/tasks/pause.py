@@ -48,4 +48,4 @@ def keep_worktree(tx: Tx, task_id: str) -> None:
     """Keep the task's tree as it is, for whoever goes on with it."""
     tree = worktrees.find(tx.connection, task_id)
     if tree is not None and tree.status == "active":
-        worktrees.enter(tx, tree.name, "kept")
+        worktrees.set_status(tx, tree.name, "kept")

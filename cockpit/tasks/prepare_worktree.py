@@ -32,5 +32,5 @@ async def prepare_worktree(desk: TaskContext, task_id: str) -> Worktree:
 
 def _tip(connection: sqlite3.Connection, task_id: str) -> str:
     """The commit that the task's last finished step left; empty where none did."""
-    steps = reversed(task_runs.steps(connection, task_id))
+    steps = reversed(task_runs.select_steps(connection, task_id))
     return next((str(step.detail["tip"]) for step in steps if step.detail.get("tip")), "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 
 from cockpit.backlog import service
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.backlog import dependencies, tasks
 from cockpit.store.chains import worktrees
 from cockpit.store.chains.worktrees import Worktree
@@ -23,7 +23,9 @@ _BY = "engine"
 _BEGUN = ("active", "conflict", "kept")
 
 
-async def merge_prerequisites(store: Store, place: Place, chain: Worktree, task_id: str) -> None:
+async def merge_prerequisites(
+    store: Store, place: ProjectPaths, chain: Worktree, task_id: str
+) -> None:
     """Merge into ``chain``'s branch the work of all that ``task_id`` waited for and that is not in there.
 
     A task that has its tree began already. What cannot be merged is left out and noted with the task: it
@@ -50,7 +52,7 @@ def _before(connection: sqlite3.Connection, task_id: str) -> list[Worktree]:
     has none, those behind it count."""
     seen, left, found = {task_id}, [task_id], []
     while left:
-        for one in dependencies.of_task(connection, left.pop()):
+        for one in dependencies.select_prerequisites(connection, left.pop()):
             other = one.depends_on_task_id
             if one.dependency_type == "relates_to" or other in seen:
                 continue
@@ -63,7 +65,7 @@ def _before(connection: sqlite3.Connection, task_id: str) -> list[Worktree]:
     return found
 
 
-async def _revision(place: Place, tree: Worktree) -> str | None:
+async def _revision(place: ProjectPaths, tree: Worktree) -> str | None:
     """What names the task's work: its branch, or the merge of it where that was cleaned away."""
     for name in (f"refs/heads/{tree.branch}", tree.merged_commit):
         if name is not None and await commit_of(place.home, name) is not None:

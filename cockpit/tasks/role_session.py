@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.decide.model import ModelError
 from cockpit.loop.decisions.approval_policy import WIDTH
@@ -66,7 +66,7 @@ class TaskRuntime:
     async def runtime(self, tree: Worktree) -> Runtime:
         """The runtime whose root is the task's tree, over the project's one store."""
         if self._runtime is None:
-            place = Place(root=Path(tree.path), home=self._desk.place.home, git=True)
+            place = ProjectPaths(root=Path(tree.path), home=self._desk.place.home, git=True)
             opened = runtime_over(self._desk.store, place, self._desk.settings)
             self._runtime = await self._open.enter_async_context(opened)
         return self._runtime
@@ -103,7 +103,7 @@ async def run_role(
                 await _assignment(desk, runtime, tree, task, step, steps),
                 model=desk.model,
                 policy=desk.approve,
-                beside=lambda tx, made: task_runs.attach(tx, step, made),
+                beside=lambda tx, made: task_runs.attach_session(tx, step, made),
                 runner="" if runner is None else runner.name,
             )
             session = _session(desk, made)
@@ -133,7 +133,9 @@ async def _hold(desk: TaskContext, session: Session, chain_id: str) -> None:
 async def _leave(desk: TaskContext, session: Session) -> None:
     """A person had another runner go on with the part: it begins a session of its own."""
     why = {"reason": "another runner goes on with it"}
-    await desk.store.write(lambda tx: sessions.enter(tx, session.session_id, "stopped", detail=why))
+    await desk.store.write(
+        lambda tx: sessions.set_status(tx, session.session_id, "stopped", detail=why)
+    )
 
 
 def _session(desk: TaskContext, session_id: str) -> Session:
@@ -166,7 +168,7 @@ async def _assignment(
         "acceptance": task.acceptance_criteria.strip() or "(Nothing beside what was asked.)",
         "notes": _notes(task),
         "dod": "\n".join(f"{at}. {point}" for at, point in enumerate(kind.dod, 1)),
-        "wip": canonical_json(wip.newest(task.wip or {}, 20)),
+        "wip": canonical_json(wip.keep_newest(task.wip or {}, 20)),
         "base": tree.base_commit[:10],
         "branch": tree.branch,
         "changed_files": "\n".join(changed),
@@ -202,7 +204,7 @@ def _notes(task: Task) -> str:
     if task.handoff_notes.strip():
         parts.append(f"### Notes Handed Over\n\n{task.handoff_notes.strip()}")
     if task.wip:
-        told = canonical_json(wip.newest(task.wip, 20))
+        told = canonical_json(wip.keep_newest(task.wip, 20))
         parts.append(f"### Work in Progress\n\nGo on from where it was left: {told}")
     return "\n\n".join(parts)
 

@@ -75,7 +75,7 @@ async def run_task(desk: TaskContext, task_id: str) -> TaskOutcome:
     finally:
         await stage.close()
     tokens, cost = desk.store.read_now(lambda found: role_usage.task_usage(found, task_id))
-    steps = desk.store.read_now(lambda found: task_runs.steps(found, task_id))
+    steps = desk.store.read_now(lambda found: task_runs.select_steps(found, task_id))
     played = [step.session_id for step in steps if step.session_id]
     share = desk.store.read_now(lambda found: role_usage.dropped_share(found, played))
     return TaskOutcome(
@@ -118,7 +118,9 @@ class _Doing:
             raise BacklogInvalid(
                 f"{task.task_id} is archived; `cockpit tasks reopen` brings it back."
             )
-        taken = self._desk.store.read_now(lambda found: task_runs.steps(found, self._task_id))
+        taken = self._desk.store.read_now(
+            lambda found: task_runs.select_steps(found, self._task_id)
+        )
         if taken:
             over = taken[-1].step in ENDS and not taken[-1].open
             self._run = taken[-1].run + over
@@ -162,7 +164,7 @@ class _Doing:
         return self._desk.store.read_now(lambda found: tasks.load(found, self._task_id))
 
     def _steps(self) -> list[Step]:
-        found = self._desk.store.read_now(lambda seen: task_runs.steps(seen, self._task_id))
+        found = self._desk.store.read_now(lambda seen: task_runs.select_steps(seen, self._task_id))
         return [step for step in found if step.run == self._run]
 
     def _enter(self, tx: Tx, name: str) -> Step:
@@ -170,9 +172,9 @@ class _Doing:
         if self._begun:
             raise_if_set_aside(tx, self._task_id)
         where: dict[str, Any] = {"chain_id": self._desk.chain_id, "ordinal": self._desk.ordinal}
-        known = task_runs.steps(tx.connection, self._task_id)
+        known = task_runs.select_steps(tx.connection, self._task_id)
         if known and known[-1].run == self._run and known[-1].open:
-            step = task_runs.take_up(tx, known[-1], **where)
+            step = task_runs.resume(tx, known[-1], **where)
         else:
             step = task_runs.begin(tx, self._task_id, self._run, name, **where)
         status, phase, _ = _STANDS[name]
@@ -251,7 +253,9 @@ class _Doing:
         tree = await self._tree()
         root = Path(tree.path)
         before = str(step.detail.get("before", "")) or await commit_of(root, "HEAD") or ""
-        noted = await self._desk.store.write(lambda tx: task_runs.note(tx, step, before=before))
+        noted = await self._desk.store.write(
+            lambda tx: task_runs.add_detail(tx, step, before=before)
+        )
         played = await self._play(noted, steps, tree)
         step = next(one for one in self._steps() if one.position == step.position)
         restored = await restore_tests(root, before)
@@ -303,14 +307,14 @@ class _Doing:
         def ended(tx: Tx) -> None:
             if merged.conflicts:
                 listed = ", ".join(merged.conflicts[:10])
-                worktrees.enter(tx, tree.name, "conflict", conflicts=merged.conflicts)
+                worktrees.set_status(tx, tree.name, "conflict", conflicts=merged.conflicts)
                 words = (
                     f"{tree.branch} cannot be merged into {chain.branch}: {listed} changed in both. Its "
                     f"work is kept in {tree.path}; merge {chain.branch} there by hand, then unblock the task."
                 )
                 task_runs.end(tx, step, "conflict", summary=words, conflicts=list(merged.conflicts))
                 return
-            worktrees.enter(tx, tree.name, "merged", merged_commit=merged.commit)
+            worktrees.set_status(tx, tree.name, "merged", merged_commit=merged.commit)
             outcome = "merged" if merged.commit else "nothing"
             task_runs.end(tx, step, outcome, commit=merged.commit, files=list(files))
 
@@ -341,5 +345,5 @@ class _Doing:
         if isinstance(error, _FOR_GOOD) or count >= MOST_TROUBLE:
             await self._close(now, "trouble", summary=str(error), code=error.code)
             return True
-        await self._desk.store.write(lambda tx: task_runs.note(tx, now, trouble=count))
+        await self._desk.store.write(lambda tx: task_runs.add_detail(tx, now, trouble=count))
         return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cockpit.backlog.completion import BeforeDecay
 from cockpit.backlog.work_settings import WorkSettings
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 
@@ -30,7 +30,7 @@ class TaskContext:
     """
 
     store: Store
-    place: Place
+    place: ProjectPaths
     settings: RuntimeSettings
     chain_id: str
     ordinal: int

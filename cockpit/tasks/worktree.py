@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from cockpit.core.errors import NotFound
-from cockpit.core.project_paths import Place
-from cockpit.core.text import plural
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.text import pluralize
 from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
@@ -45,7 +45,13 @@ class CleanupResult:
 
 
 async def ensure_task_worktree(
-    store: Store, place: Place, task_id: str, *, chain_id: str, chain_branch: str, tip: str = ""
+    store: Store,
+    place: ProjectPaths,
+    task_id: str,
+    *,
+    chain_id: str,
+    chain_branch: str,
+    tip: str = "",
 ) -> Worktree:
     """The task's own tree: the one that it has, or a new one from the tip of ``chain_branch``.
 
@@ -57,14 +63,14 @@ async def ensure_task_worktree(
         known = store.read_now(lambda found: worktrees.find(found, task_id))
         if known is not None and known.status in ("active", "conflict", "kept"):
             await _stand(place, known, tip)
-            return await store.write(lambda tx: worktrees.enter(tx, task_id, "active"))
+            return await store.write(lambda tx: worktrees.set_status(tx, task_id, "active"))
         base = await commit_of(place.home, f"refs/heads/{chain_branch}")
         if base is None:
             raise WorktreeError(f"There is no branch {chain_branch} to begin {task_id} from.")
         branch = await _free(place, f"{PREFIX}{task_id}")
         path = str(worktrees_folder(place) / task_id)
         made = await store.write(
-            lambda tx: worktrees.put(
+            lambda tx: worktrees.register(
                 tx,
                 task_id,
                 task_id=task_id,
@@ -79,7 +85,7 @@ async def ensure_task_worktree(
 
 
 async def ensure_chain_worktree(
-    store: Store, place: Place, branch: str, *, chain_id: str = ""
+    store: Store, place: ProjectPaths, branch: str, *, chain_id: str = ""
 ) -> Worktree:
     """The tree in which ``branch`` is checked out and tasks are merged.
 
@@ -97,7 +103,7 @@ async def ensure_chain_worktree(
         base = await commit_of(place.home, f"refs/heads/{branch}") or await head_commit(place)
         unseen = len(await uncommitted_files(place.root))
         made = await store.write(
-            lambda tx: worktrees.put(
+            lambda tx: worktrees.register(
                 tx,
                 name,
                 task_id=None,
@@ -113,7 +119,7 @@ async def ensure_chain_worktree(
         return made
 
 
-async def _follow(place: Place, tree: Worktree, chain_id: str) -> None:
+async def _follow(place: ProjectPaths, tree: Worktree, chain_id: str) -> None:
     """Let a branch that belongs to no chain move on to the person's commit, where that holds all of it.
 
     A chain stays on what it began with, whatever the person turns to while it runs.
@@ -125,7 +131,7 @@ async def _follow(place: Place, tree: Worktree, chain_id: str) -> None:
         await try_git(Path(tree.path), "merge", "--ff-only", "--quiet", head)
 
 
-async def head_commit(place: Place) -> str:
+async def head_commit(place: ProjectPaths) -> str:
     """The commit that the person's checkout stands on, on a branch or off any.
 
     Raises :class:`WorktreeTrouble` without git or without a commit.
@@ -143,7 +149,7 @@ async def head_commit(place: Place) -> str:
     return found
 
 
-async def unmerged_branches(store: Store, place: Place) -> tuple[str, ...]:
+async def unmerged_branches(store: Store, place: ProjectPaths) -> tuple[str, ...]:
     """The branches that tasks were merged into and whose work is not in the person's branch.
 
     Raises :class:`WorktreeTrouble` as :func:`head_commit`.
@@ -159,20 +165,22 @@ async def unmerged_branches(store: Store, place: Place) -> tuple[str, ...]:
     tips = dict(line.split(" ") for line in left.splitlines())
     return tuple(
         tree.branch
-        for tree in store.read_now(worktrees.listed)
+        for tree in store.read_now(worktrees.select)
         if tree.task_id is None
         and tips.get(f"refs/heads/{tree.branch}", tree.base_commit) != tree.base_commit
     )
 
 
-async def remove_worktree(store: Store, place: Place, name: str) -> None:
+async def remove_worktree(store: Store, place: ProjectPaths, name: str) -> None:
     """Remove the tree of ``name`` from the disk; its branch stays. Doing it twice is doing it once."""
     known = store.read_now(lambda found: worktrees.load(found, name))
     async with worktree_lock(place):
         await _remove_tree(place, Path(known.path))
 
 
-async def clean_worktrees(store: Store, place: Place, *, everything: bool = False) -> CleanupResult:
+async def clean_worktrees(
+    store: Store, place: ProjectPaths, *, everything: bool = False
+) -> CleanupResult:
     """Remove trees and branches whose work is merged, and what is left of removed ones.
 
     ``everything`` removes the trees of blocked tasks and of chains as well, even with uncommitted
@@ -181,7 +189,7 @@ async def clean_worktrees(store: Store, place: Place, *, everything: bool = Fals
     """
     removed, kept = [], []
     async with worktree_lock(place):
-        for tree in store.read_now(lambda found: worktrees.listed(found)):
+        for tree in store.read_now(lambda found: worktrees.select(found)):
             why = "" if everything else await _why_kept(place, tree)
             if tree.status == "active" and tree.task_id is not None:
                 why = f"{tree.task_id} is in progress in it"
@@ -193,7 +201,7 @@ async def clean_worktrees(store: Store, place: Place, *, everything: bool = Fals
             await _remove_tree(place, Path(tree.path))
             if await _merged_somewhere(place, tree):
                 await try_git(place.home, "branch", "--quiet", "-D", tree.branch)
-            await store.write(lambda tx, name=tree.name: worktrees.enter(tx, name, "removed"))  # type: ignore[misc]  # a default keeps the loop's value
+            await store.write(lambda tx, name=tree.name: worktrees.set_status(tx, name, "removed"))  # type: ignore[misc]  # a default keeps the loop's value
             removed.append(tree.name)
     return CleanupResult(tuple(removed), tuple(kept))
 
@@ -206,13 +214,15 @@ def _runs(tree: Worktree, connection: sqlite3.Connection) -> bool:
         return False  # the tree of tasks that are done one by one
 
 
-async def _why_kept(place: Place, tree: Worktree) -> str:
+async def _why_kept(place: ProjectPaths, tree: Worktree) -> str:
     """Why this tree is not removed without force; '' when nothing would be lost."""
     path = Path(tree.path)
     if (path / ".git").exists():
         dirty = await uncommitted_files(path)
         if dirty:
-            return f"it has uncommitted work ({plural(len(dirty), 'file')}: {', '.join(dirty[:3])})"
+            return (
+                f"it has uncommitted work ({pluralize(len(dirty), 'file')}: {', '.join(dirty[:3])})"
+            )
     tip = await commit_of(place.home, f"refs/heads/{tree.branch}")
     if tree.task_id is None:
         if tip is None or await is_ancestor(place.home, tip, await head_commit(place)):
@@ -225,7 +235,7 @@ async def _why_kept(place: Place, tree: Worktree) -> str:
     return ""
 
 
-async def _merged_somewhere(place: Place, tree: Worktree) -> bool:
+async def _merged_somewhere(place: ProjectPaths, tree: Worktree) -> bool:
     """Whether no commit is lost with the tree's branch."""
     named = f"refs/heads/{tree.branch}"
     listed = await try_git(
@@ -235,7 +245,7 @@ async def _merged_somewhere(place: Place, tree: Worktree) -> bool:
     return listed.ok and (bool(others) or await is_ancestor(place.home, named, "HEAD"))
 
 
-async def _stand(place: Place, tree: Worktree, tip: str = "") -> None:
+async def _stand(place: ProjectPaths, tree: Worktree, tip: str = "") -> None:
     """See that the tree is on the disk, on its branch; one that is gone is made again at ``tip``."""
     path = Path(tree.path)
     if await _stands(path, tree.branch):
@@ -273,7 +283,7 @@ def _same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-async def _checked_out(place: Place, branch: str) -> Path | None:
+async def _checked_out(place: ProjectPaths, branch: str) -> Path | None:
     """Where ``branch`` is checked out now, if anywhere."""
     listed = await git(place.home, "worktree", "list", "--porcelain")
     for block in listed.split("\n\n"):
@@ -284,7 +294,7 @@ async def _checked_out(place: Place, branch: str) -> Path | None:
     return None
 
 
-async def _free(place: Place, branch: str) -> str:
+async def _free(place: ProjectPaths, branch: str) -> str:
     """``branch``, or the first of its names with a number behind it that nobody has."""
     for name in (branch, *(f"{branch}-{number}" for number in range(2, _MOST_NAMES))):
         if (
@@ -310,7 +320,7 @@ def _move_aside(path: Path) -> None:
     path.rename(aside)
 
 
-async def _remove_tree(place: Place, path: Path) -> None:
+async def _remove_tree(place: ProjectPaths, path: Path) -> None:
     if path.parent != worktrees_folder(place):
         raise WorktreeError(f"{path} is no place for a tree of cockpit's; it was left alone.")
     await try_git(place.home, "worktree", "remove", "--force", str(path))

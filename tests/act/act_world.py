@@ -17,7 +17,7 @@ from cockpit.act.tools import parse_call
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import outbox, sessions, waves
-from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.outbox import OutboxAction
 
 GH = Path(__file__).with_name("act_gh.py")
 
@@ -88,10 +88,10 @@ def queue(
     *,
     key: str = "k-1",
     position: int = 0,
-) -> Outgoing:
+) -> OutboxAction:
     """An approved action in the outbox."""
 
-    def step(tx: Tx) -> Outgoing:
+    def step(tx: Tx) -> OutboxAction:
         planned = outbox.plan(
             tx,
             wave_id=ids[1],
@@ -114,12 +114,12 @@ async def show(dispatcher_ground: Any, name: str, **arguments: Any) -> Shown:
     )
 
 
-def now(store: Store, action: Outgoing) -> Outgoing:
+def now(store: Store, action: OutboxAction) -> OutboxAction:
     return store.read_now(lambda c: outbox.load(c, action.action_id))
 
 
-def receipts(store: Store, action: Outgoing) -> list[tuple[str, bool]]:
-    found = store.read_now(lambda c: outbox.receipts(c, action.action_id))
+def receipts(store: Store, action: OutboxAction) -> list[tuple[str, bool]]:
+    found = store.read_now(lambda c: outbox.select_receipts(c, action.action_id))
     return [(receipt.status, receipt.terminal) for receipt in found]
 
 

@@ -148,6 +148,6 @@ async def test_many_processes_at_once_run_each_action_once(
     for rival in rivals:
         rival.communicate()
         assert rival.returncode == 0
-    actions = store.read_now(lambda c: outbox.of_wave(c, ids[1]))
+    actions = store.read_now(lambda c: outbox.select_for_wave(c, ids[1]))
     assert {(action.phase, action.attempts) for action in actions} == {("confirmed", 1)}
     assert sorted(map(int, (ground.root / "ran").read_text().split())) == list(range(12))

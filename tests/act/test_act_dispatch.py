@@ -54,7 +54,7 @@ async def test_a_wave_runs_in_order_with_receipts(
         ("run", "confirmed", 1),
     ]
     assert (
-        store.read_now(lambda c: outbox.receipts(c, done[1].action_id))[0].detail["stdout"]
+        store.read_now(lambda c: outbox.select_receipts(c, done[1].action_id))[0].detail["stdout"]
         == "x = 1\n"
     )
     assert [a for a in journalled(store) if a.startswith("action.")] == [

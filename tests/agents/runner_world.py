@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.agents.run_agent import RunnerOutcome, run_agent
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.context import profiles
 from cockpit.store.db.database import Store
@@ -73,7 +73,7 @@ class Runs:
     """A project with a session whose agent is the small one."""
 
     folder: Path
-    place: Place
+    place: ProjectPaths
     store: Store
     task_id: str
 
@@ -131,10 +131,10 @@ class Runs:
         return [row for row in found if row.action.startswith(prefix)]
 
     def last(self) -> sessions.Session:
-        (newest, *_) = self.store.read_now(lambda seen: sessions.recent(seen, 1))
+        (newest, *_) = self.store.read_now(lambda seen: sessions.select_recent(seen, 1))
         return newest
 
     def said(self) -> list[str]:
         session_id = self.last().session_id
-        found = self.store.read_now(lambda seen: messages.of_session(seen, session_id))
+        found = self.store.read_now(lambda seen: messages.select_for_session(seen, session_id))
         return [message.text for message in found]

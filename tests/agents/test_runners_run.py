@@ -405,7 +405,7 @@ async def test_it_is_ended_when_it_has_spent_its_tokens(runs: Runs) -> None:
 
 async def test_a_session_is_seen_to_by_one_process_at_a_time(runs: Runs) -> None:
     session = runs.session()
-    token = runs.store.write_now(lambda tx: sessions.own(tx, session))
+    token = runs.store.write_now(lambda tx: sessions.acquire(tx, session))
     with pytest.raises(Stale):
         await runs.run(runs.runner({"raw": "x\n"}), session)
     runs.store.write_now(lambda tx: sessions.release(tx, session, token))

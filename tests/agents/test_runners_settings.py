@@ -12,7 +12,7 @@ from cockpit.commands.chains.work_one_task import know_runner
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.setup.doctor_checks import every_check
 from cockpit.config.load_settings import ConfigInvalid, load_settings
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import choose_model
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_settings import ModelSettings
@@ -90,7 +90,7 @@ async def test_doctor_tells_of_a_runner_that_is_not_there(
     )
     for name, value in written(tmp_path, text).items():
         monkeypatch.setenv(name, value)
-    checks = await every_check(Place(root=tmp_path, home=tmp_path, git=False))
+    checks = await every_check(ProjectPaths(root=tmp_path, home=tmp_path, git=False))
     found = {one.name: one for one in checks if one.name.startswith("runner ")}
     assert {name: one.state for name, one in found.items()} == {
         "runner gone": "missing",

@@ -227,7 +227,7 @@ async def test_a_person_may_have_another_runner_go_on(world: World) -> None:
 async def test_an_agents_session_is_not_the_last_one_to_go_on_with(world: World, role: str) -> None:
     task_id = world.task()
     await do(world, task_id, runner(world, **{"implementer": MEND, role: MEND}))
-    assert world.store.read_now(sessions.last) is None
+    assert world.store.read_now(sessions.find_latest) is None
 
 
 async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None:

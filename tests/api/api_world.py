@@ -18,11 +18,11 @@ from learn.learn_world import World, fact
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.profile_change_expiry import roll_back
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.context import profiles
-from cockpit.store.context.profile_changes import ChangeProposal, changes
+from cockpit.store.context.profile_changes import ChangeProposal, select_changes
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
@@ -68,8 +68,8 @@ class Project:
 
     def change(self, **fields: Any) -> dict[str, Any]:
         """A change of weights from the current version, with ``fields`` on top."""
-        name = profiles.first(150_000).profile_id
-        current = self.store.read_now(lambda c: profiles.current(c, name))
+        name = profiles.initial_profile(150_000).profile_id
+        current = self.store.read_now(lambda c: profiles.load_current(c, name))
         return {
             "base_profile_version": current.version,
             "effective_waves": 3,
@@ -79,7 +79,7 @@ class Project:
 
     def changes(self) -> list[ChangeProposal]:
         """What was proposed, the newest first."""
-        return self.store.read_now(changes)
+        return self.store.read_now(select_changes)
 
     def recorded(self, action: str) -> list[tuple[str, str]]:
         """The actors and error codes of the journal's rows of that action; its chain must verify."""
@@ -97,7 +97,7 @@ def project(folder: Path) -> Iterator[Project]:
     root = folder / "project"
     root.mkdir()
     subprocess.run(["git", "init", "--quiet", str(root)], check=True)
-    place = find_place(root)
+    place = locate_project(root)
     place.prepare()
     with Store.open(place.database) as store:
         yield Project(root, store)
@@ -105,7 +105,7 @@ def project(folder: Path) -> Iterator[Project]:
 
 def back(at: Project) -> None:
     """End the adaptation that runs: the next change may begin."""
-    name = profiles.first(150_000).profile_id
+    name = profiles.initial_profile(150_000).profile_id
     at.store.write_now(lambda tx: roll_back(tx, RuntimeSettings(), name, PERSON))
 
 

@@ -152,10 +152,10 @@ def test_a_repeat_with_the_same_key_is_the_same_proposal(at: Project, http: http
 
 
 def test_only_an_admin_approves_what_holds_for_good(at: Project, http: httpx2.Client) -> None:
-    name = profiles.first(150_000).profile_id
+    name = profiles.initial_profile(150_000).profile_id
 
     def step(tx: Tx) -> Outcome:
-        base = profiles.current(tx.connection, name)
+        base = profiles.load_current(tx.connection, name)
         body = document(base)
         body["rules"][0]["priority_weight"] = 1.25
         change = imported(json.dumps(body), base, waves=0, reason="for good")

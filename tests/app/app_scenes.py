@@ -8,7 +8,7 @@ from pathlib import Path
 from cockpit.orient.profile_changes.apply_change import applied
 from cockpit.orient.profile_changes.change_preview import proposal_body, title
 from cockpit.orient.profile_changes.parse_change import parse_change
-from cockpit.store.context.profile_model import shipped
+from cockpit.store.context.profile_model import load_shipped
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
@@ -101,7 +101,7 @@ class Scene:
                 tx, session_id=self.session_id, wave_id=self.wave_id, message_id="m-live"
             )
             for number, text in enumerate(fragments):
-                messages.delta(
+                messages.append_delta(
                     tx, session_id=self.session_id, wave_id=self.wave_id, message_id="m-live",
                     text=text, number=number,
                 )  # fmt: skip
@@ -193,7 +193,7 @@ class Scene:
                 question=body["question"], escalation=body["escalation"], items=rows,
                 proposal_id=proposal_id,
             )  # fmt: skip
-            sessions.enter(
+            sessions.set_status(
                 tx, self.session_id, "waiting", detail={"for": "proposal", "why": "read"}
             )
 
@@ -211,7 +211,7 @@ class Scene:
             {"item": i, "facts": 4, "new": 4, "tokens": t, "error": ""} for i, t, _, _ in ITEMS
         ]
         self.store.write_now(
-            lambda tx: context_requests.fetched(
+            lambda tx: context_requests.record_fetched(
                 tx, f"r-{proposal_id}", wave_id=self.wave_id, outcomes=outcomes
             )
         )
@@ -238,14 +238,16 @@ class Scene:
                 wave_id=self.wave_id, title=title, body=shown, risk=risk, deadline_s=deadline_s,
                 revises=revises,
             )  # fmt: skip
-            sessions.enter(tx, self.session_id, "waiting", detail={"for": "proposal", "why": title})
+            sessions.set_status(
+                tx, self.session_id, "waiting", detail={"for": "proposal", "why": title}
+            )
 
         self.store.write_now(step)
         return self
 
     def shift_attention(self, proposal_id: str = "p-profile") -> Scene:
         """A change of the attention profile for three waves, as the guard let it through."""
-        base = shipped()
+        base = load_shipped()
         change = parse_change(
             json.dumps(
                 {
@@ -307,13 +309,15 @@ class Scene:
         return self
 
     def enter(self, entered: str, /, **detail) -> Scene:
-        self.store.write_now(lambda tx: sessions.enter(tx, self.session_id, entered, detail=detail))
+        self.store.write_now(
+            lambda tx: sessions.set_status(tx, self.session_id, entered, detail=detail)
+        )
         return self
 
     def fail(self, message: str) -> Scene:
         def step(tx: Tx) -> None:
             waves.fail(tx, self.wave_id, retryable=True, error_class="network", message=message)
-            sessions.enter(
+            sessions.set_status(
                 tx, self.session_id, "failed", error_code="network", detail={"message": message}
             )
 

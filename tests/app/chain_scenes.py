@@ -10,7 +10,7 @@ from app_scenes import Scene
 from cockpit.backlog import service
 from cockpit.store.backlog import handoffs, wip
 from cockpit.store.backlog import tasks as stored_tasks
-from cockpit.store.chains import chains, session_metrics, task_runs, workers
+from cockpit.store.chains import chains, task_runs, worker_metrics, workers
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
@@ -65,7 +65,7 @@ class ChainScene:
         chain, ordinal = self.chain(), self.ordinal
 
         def step(tx: Tx) -> None:
-            workers.beat(
+            workers.record_heartbeat(
                 tx, chain.chain_id, ordinal, tokens=tokens, dropped_share=0.04, cost_usd=cost,
                 batches=2,
             )  # fmt: skip
@@ -76,7 +76,7 @@ class ChainScene:
 
     def dies(self, reason: str = "its process is gone") -> ChainScene:
         chain, ordinal = self.chain(), self.ordinal
-        self.store.write_now(lambda tx: workers.crash(tx, chain, ordinal, reason))
+        self.store.write_now(lambda tx: workers.record_crash(tx, chain, ordinal, reason))
         return self
 
     def ends(self, status: str = "completed", reason: str = "") -> ChainScene:
@@ -86,7 +86,7 @@ class ChainScene:
     def batch(self, number: int, *task_ids: str) -> ChainScene:
         chain, ordinal = self.chain(), self.ordinal
         self.store.write_now(
-            lambda tx: session_metrics.batch_started(
+            lambda tx: worker_metrics.record_batch_start(
                 tx, chain, ordinal, batch=number, size=len(task_ids), task_ids=task_ids
             )
         )
@@ -110,7 +110,7 @@ class ChainScene:
         """The task enters a step; one of a role has a session that says something."""
 
         def enter(tx: Tx) -> None:
-            known = task_runs.steps(tx.connection, task_id)
+            known = task_runs.select_steps(tx.connection, task_id)
             run = (known[-1].run + (known[-1].step in task_runs.ENDS)) if known else 1
             made = task_runs.begin(
                 tx, task_id, run, step, chain_id=self.chain_id, ordinal=self.ordinal
@@ -131,7 +131,7 @@ class ChainScene:
                     root=self.root, rev=None, profile_id="default", limits={}, project="acme/api",
                     branch=f"cockpit/{task_id}", role=ROLES[step], task_id=task_id, actor="engine",
                 )  # fmt: skip
-                task_runs.attach(tx, made, session.session_id)
+                task_runs.attach_session(tx, made, session.session_id)
                 self.last = session.session_id
 
         self.store.write_now(enter)
@@ -149,7 +149,7 @@ class ChainScene:
         """The step under way came to its outcome."""
 
         def end(tx: Tx) -> None:
-            step = task_runs.steps(tx.connection, task_id)[-1]
+            step = task_runs.select_steps(tx.connection, task_id)[-1]
             if results:
                 told = {"ran": True, **results}
                 wip.update(tx, task_id, {"test_results": told}, by="engine")
@@ -170,7 +170,9 @@ class ChainScene:
         self.step(task_id, status)
 
         def end(tx: Tx) -> None:
-            task_runs.end(tx, task_runs.steps(tx.connection, task_id)[-1], verdict, summary=words)
+            task_runs.end(
+                tx, task_runs.select_steps(tx.connection, task_id)[-1], verdict, summary=words
+            )
             handoffs.set_handoff(tx, task_id, verdict, words, [], "", by="engine")
             reason = words if status == "blocked" else None
             service.set_status(tx, task_id, status, reason, by="engine")
@@ -186,7 +188,7 @@ class ChainScene:
             self.step(task_id, step, says=words, spends=spends, cost=cost)
             self.over(task_id, "done" if step == "implement" else "PASS", words)
             self.store.write_now(
-                lambda tx: sessions.enter(
+                lambda tx: sessions.set_status(
                     tx, self.last, "completed", detail={"status": "done", "summary": words}
                 )
             )

@@ -14,7 +14,7 @@ from app_git import git
 
 from cockpit.act.workspace import stand_on
 from cockpit.core.clock import Clock, CountingIds, FixedClock
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.change_waiter import Pulse
 from cockpit.loop.intake.task_types import load_task_types
 from cockpit.loop.runtime import Runtime, open_runtime
@@ -72,7 +72,7 @@ class Still(Runtime):
 @pytest.fixture
 def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]:
     """A runtime on which nothing runs: rows are written by hand, decisions go to the store."""
-    place = find_place(project)
+    place = locate_project(project)
     place.prepare()
     store = Store.open(place.database, clock, CountingIds())
     settings = RuntimeSettings(user_dir=tmp_path / "user")
@@ -89,7 +89,7 @@ def opened(project: Path, tmp_path: Path) -> Callable[..., AbstractAsyncContextM
     @asynccontextmanager
     async def opener(clock: Clock, **fields: object) -> AsyncIterator[Runtime]:
         settings = RuntimeSettings(user_dir=tmp_path / "user", **fields)  # type: ignore[arg-type]
-        async with open_runtime(find_place(project), settings, clock=clock) as runtime:
+        async with open_runtime(locate_project(project), settings, clock=clock) as runtime:
             yield runtime
 
     return opener

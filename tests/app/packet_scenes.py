@@ -38,7 +38,7 @@ def compiled(scene: Scene, *seen: Fact) -> Scene:
             pinned_now=wave.pinned_now, facts=seen,
         )  # fmt: skip
         waves.advance(tx, wave.wave_id, "orienting")
-        profile = profiles.current(tx.connection, "default")
+        profile = profiles.load_current(tx.connection, "default")
         made = compile_packet(
             read(tx.connection, scene.session_id, wave.ordinal), profile, wave.ordinal
         )

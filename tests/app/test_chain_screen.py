@@ -247,7 +247,7 @@ async def test_what_a_role_asks_is_decided_here_and_done_there(opened, clock, pr
             )
         told = [row.action for row in rows]
         assert "session.resumed" not in told  # nobody took it up in the person's checkout
-        assert runtime.store.read_now(lambda c: outbox.of_session(c, running.last)) == []
+        assert runtime.store.read_now(lambda c: outbox.select_for_session(c, running.last)) == []
         session = runtime.store.read_now(lambda c: sessions.load(c, running.last))
         assert session.status != "completed"
 

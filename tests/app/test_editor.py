@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cockpit.app import external_editor, prompt_draft
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_an_editor_that_fails_says_so(write):
 
 
 def test_a_draft_is_kept_privately_and_taken_away(project):
-    place = find_place(project)
+    place = locate_project(project)
     assert prompt_draft.load(place) == ""
     place.prepare()
     prompt_draft.save(place, "half\na thought ☕")
@@ -67,7 +67,7 @@ def test_a_draft_is_kept_privately_and_taken_away(project):
 
 
 def test_a_draft_does_not_follow_links(project, tmp_path):
-    place = find_place(project)
+    place = locate_project(project)
     place.prepare()
     target = tmp_path / "target"
     target.write_text("mine")

@@ -92,12 +92,12 @@ async def asked(pilot, app, kind="context"):
 
 
 def decided(runtime):
-    found = runtime.store.read_now(proposals.recent)
+    found = runtime.store.read_now(proposals.select_recent)
     return [(each.kind, each.status) for each in reversed(found)]
 
 
 def said(runtime, app):
-    found = runtime.store.read_now(lambda c: messages.of_session(c, app.followed))
+    found = runtime.store.read_now(lambda c: messages.select_for_session(c, app.followed))
     return [message.text for message in found if message.role == "person"]
 
 
@@ -183,7 +183,7 @@ async def test_narrowing_keeps_only_what_is_ticked(cockpit):
         app.engine.store.clock.advance(1)
         await pilot.press("enter")
         await asked(pilot, app, "action")
-        found = runtime.store.read_now(proposals.recent)[-1]
+        found = runtime.store.read_now(proposals.select_recent)[-1]
         assert found.narrowed == ("file:calc.py",)
         assert screen.prompt.has_focus
 
@@ -221,7 +221,7 @@ async def test_reject_asks_for_a_reason_and_the_draft_stays(cockpit):
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press(*"not now", "enter")
         await until(pilot, lambda: decided(runtime)[0] == ("context", "rejected"))
-        assert runtime.store.read_now(proposals.recent)[-1].reason == "not now"
+        assert runtime.store.read_now(proposals.select_recent)[-1].reason == "not now"
         assert screen.prompt.text == "half"
 
 

@@ -21,7 +21,7 @@ def shown(screen):
 
 
 def pending(scene):
-    return [each.proposal_id for each in scene.store.read_now(proposals.pending)]
+    return [each.proposal_id for each in scene.store.read_now(proposals.select_pending)]
 
 
 async def test_wide_screens_show_all_panes_and_f_keys_give_one_the_rest(still, scene):

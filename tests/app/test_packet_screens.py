@@ -121,7 +121,7 @@ async def test_pins_are_idempotent_and_guarded(still, scene):
     for _ in range(2):
         await still.pin(session, fact(0).fact_id)
         await still.pin(session, rule.fact_id)
-    assert still.store.read_now(lambda c: pins.standing(c, session)) == {
+    assert still.store.read_now(lambda c: pins.select_pinned(c, session)) == {
         fact(0).fact_id,
         rule.fact_id,
     }
@@ -129,7 +129,7 @@ async def test_pins_are_idempotent_and_guarded(still, scene):
         await still.unpin(session, rule.fact_id)
     for _ in range(2):
         await still.unpin(session, fact(0).fact_id)
-    assert still.store.read_now(lambda c: pins.standing(c, session)) == {rule.fact_id}
+    assert still.store.read_now(lambda c: pins.select_pinned(c, session)) == {rule.fact_id}
     with pytest.raises(NotFound):
         await still.pin(session, "f-nothing")
 
@@ -181,7 +181,7 @@ async def test_plus_and_minus_judge_the_last_wave(still, scene):
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press(*"no tests", "enter")
         await until(pilot, lambda: "wave 1 was bad: no tests" in text(app))
-    kept = still.store.read_now(lambda c: wave_feedback.latest(c, scene.wave_id))
+    kept = still.store.read_now(lambda c: wave_feedback.find_latest(c, scene.wave_id))
     assert (kept.judged.operator.verdict, kept.judged.operator.words) == ("bad", "no tests")
 
 

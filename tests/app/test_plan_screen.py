@@ -43,7 +43,7 @@ async def typed(pilot, words: str) -> None:
 
 
 def titles(runtime) -> list[str]:
-    return [task.title for task in runtime.store.read_now(lambda c: tasks.listed(c))]
+    return [task.title for task in runtime.store.read_now(lambda c: tasks.select(c))]
 
 
 async def test_enter_takes_a_plan_in(planned):
@@ -75,7 +75,7 @@ async def test_escape_puts_it_aside_and_asks_for_no_words(planned):
             await settled(pilot)
             assert screen.steering.discussing is None
             assert titles(runtime) == []
-            [ended] = runtime.store.read_now(lambda c: proposals.recent(c))
+            [ended] = runtime.store.read_now(lambda c: proposals.select_recent(c))
             assert ended.status == "discussed"
 
 

@@ -115,16 +115,16 @@ def test_a_running_chain_and_one_that_is_complete(still, project):
 def test_what_the_trees_say_is_what_the_tables_say(still, project):
     chain_scenes.running(still.store, project)
     state = folded(still.store)
-    for stored in still.store.read_now(chains.listed):
+    for stored in still.store.read_now(chains.select):
         mine = state.chains.found[stored.chain_id]
         assert (mine.status, mine.scope_kind, mine.scope_id, mine.branch) == (
             stored.status, stored.scope_kind, stored.scope_id, stored.branch,
         )  # fmt: skip
-        known = still.store.read_now(lambda c, s=stored: workers.of_chain(c, s.chain_id))
+        known = still.store.read_now(lambda c, s=stored: workers.select_for_chain(c, s.chain_id))
         assert [(each.ordinal, each.status, each.reason) for each in known] == [
             (each.ordinal, each.status, each.reason) for each in mine.chain_sessions.values()
         ]
-        progress: Progress = still.store.read_now(lambda c, s=stored: chains.progress(c, s))
+        progress: Progress = still.store.read_now(lambda c, s=stored: chains.count_progress(c, s))
         head = next(r for r in Trees().rows(state.chains, state.work) if r.key == stored.chain_id)
         assert isinstance(head, ChainView)
         assert (head.done, head.total) == (progress.done, progress.total)

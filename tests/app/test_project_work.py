@@ -106,10 +106,12 @@ def folded(store) -> Work:
 def compare(store) -> None:
     """Everything that the fold says of tasks, stories and epics is what the tables say."""
     work = folded(store)
-    stored = store.read_now(lambda c: tasks.listed(c, limit=10_000))
-    stored += store.read_now(lambda c: tasks.listed(c, status="archived", limit=10_000))
+    stored = store.read_now(lambda c: tasks.select(c, limit=10_000))
+    stored += store.read_now(lambda c: tasks.select(c, status="archived", limit=10_000))
     assert {task.task_id for task in stored} == set(work.tasks)
-    queued = {each.task_id: each for each in store.read_now(lambda c: work_queue.why(c, limit=999))}
+    queued = {
+        each.task_id: each for each in store.read_now(lambda c: work_queue.select(c, limit=999))
+    }
     for task in stored:
         mine = work.tasks[task.task_id]
         assert (mine.status, mine.title, mine.type, mine.blocker, mine.rework) == (
@@ -117,7 +119,7 @@ def compare(store) -> None:
         )  # fmt: skip
         assert (mine.story_id or None, work.priority(mine)) == (task.story_id, task.priority)
         assert mine.description == task.description
-        needs = store.read_now(lambda c, t=task: dependencies.of_task(c, t.task_id))
+        needs = store.read_now(lambda c, t=task: dependencies.select_prerequisites(c, t.task_id))
         assert mine.needs == {each.depends_on_task_id: each.dependency_type for each in needs}
         if task.status == "todo":
             assert (task.task_id in work.ready) == queued[task.task_id].ready

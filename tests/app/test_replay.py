@@ -8,7 +8,7 @@ from app_world import calm, until
 
 from cockpit.app.projection.fold import State
 from cockpit.app.screens.replay_screen import ReplayApp, ReplayScreen, run_replay, session_rows
-from cockpit.core.clock import moment
+from cockpit.core.clock import parse_time
 from cockpit.core.errors import NotFound
 from cockpit.store.journal import journal
 
@@ -39,7 +39,7 @@ async def test_every_place_shows_what_was_known_then(still, scene):
             await until(pilot, lambda place=place: screen.position == place)
             await calm(pilot)
             then = State().fold(rows[:place])
-            now = moment(then.at) if then.at else moment(rows[0].at)
+            now = parse_time(then.at) if then.at else parse_time(rows[0].at)
             views = then.views(now, scene.session_id)
             shown = screen._panes.conversation.turns
             assert [(t.key, t.text, t.lines) for t in shown] == [

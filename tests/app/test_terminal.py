@@ -8,7 +8,7 @@ import sys
 import pytest
 from app_terminal import Terminal
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
 
@@ -61,8 +61,8 @@ def test_words_from_the_editor_two_keys_and_out(project, env):
         assert terminal.ends() == 0
     assert b"cockpit -r s-" in terminal.wrote
     assert terminal.wrote.rindex(b"\x1b[?1049l") > terminal.wrote.rindex(b"\x1b[?1049h")
-    with Store.open(find_place(project).database) as store:
-        (session,) = store.read_now(sessions.recent)
+    with Store.open(locate_project(project).database) as store:
+        (session,) = store.read_now(sessions.select_recent)
     assert (session.status, session.words) == ("completed", "investigate the sums")
 
 
@@ -76,6 +76,6 @@ def test_asked_to_end_it_gives_the_terminal_back_and_says_how_to_go_on(project, 
         assert terminal.ends() == 130
     assert terminal.wrote.rindex(b"\x1b[?1049l") > terminal.wrote.rindex(b"\x1b[?1049h")
     assert b"cockpit -r s-" in terminal.wrote
-    with Store.open(find_place(project).database) as store:
-        (session,) = store.read_now(sessions.recent)
+    with Store.open(locate_project(project).database) as store:
+        (session,) = store.read_now(sessions.select_recent)
     assert session.status == "stopped"

@@ -162,7 +162,7 @@ async def test_keys_start_finish_block_unblock_and_reopen(filled):
         await until(pilot, lambda: isinstance(app.screen, Ask))
         await pilot.press(*"all read", "enter")
         await until(pilot, lambda: board.moment.task == "done")
-        notes = filled.store.read_now(lambda c: task_activity.of_task(c, "T-3"))
+        notes = filled.store.read_now(lambda c: task_activity.select_for_task(c, "T-3"))
         assert [(each.description, each.actor) for each in notes] == [("all read", "person")]
         await pilot.press("o")
         await until(pilot, lambda: isinstance(app.screen, Ask))
@@ -238,7 +238,7 @@ async def test_a_dependency_is_added_and_taken_away_and_a_cycle_refused(filled):
     app = CockpitApp(filled)
 
     def needs(task_id):
-        found = filled.store.read_now(lambda c: dependencies.of_task(c, task_id))
+        found = filled.store.read_now(lambda c: dependencies.select_prerequisites(c, task_id))
         return [each.depends_on_task_id for each in found]
 
     async with app.run_test(size=WIDE) as pilot:
@@ -406,7 +406,7 @@ async def test_a_task_is_written_in_a_form(filled):
         assert (made.title, made.task_type, made.story_id) == ("Rotate the key", "bug", "S-3")
         assert (made.estimate_hours, made.packages) == (1.5, ("auth", "ops"))
         assert (made.description, made.acceptance_criteria) == ("every\nmonth", "it ran")
-        needs = filled.store.read_now(lambda c: dependencies.of_task(c, "T-11"))
+        needs = filled.store.read_now(lambda c: dependencies.select_prerequisites(c, "T-11"))
         assert {each.depends_on_task_id for each in needs} == {"T-8", "T-9"}
         await until(pilot, lambda: board.body.view.columns[0].count == 6)
 
@@ -428,7 +428,7 @@ async def test_what_cannot_be_kept_is_told_and_nothing_is_lost(filled):
         await until(pilot, lambda: "Not kept yet" in text(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is board)
-        assert filled.store.read_now(lambda c: len(tasks.listed(c))) == 10
+        assert filled.store.read_now(lambda c: len(tasks.select(c))) == 10
 
 
 async def test_a_task_is_changed_and_only_what_was_touched(filled):

@@ -6,7 +6,7 @@ import sys
 
 from app_terminal import Terminal
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
 
@@ -42,7 +42,7 @@ def test_a_task_is_written_in_the_editor(project, tmp_path):
         terminal.pause()
         terminal.press(b"\x04")
         assert terminal.ends() == 0
-    with Store.open(find_place(project).database) as store:
+    with Store.open(locate_project(project).database) as store:
         made = store.read_now(lambda connection: tasks.load(connection, "T-1"))
     assert (made.title, made.task_type, made.estimate_hours) == ("Rotate the key", "chore", 2.5)
     assert (made.description, made.acceptance_criteria) == ("Every month.", "it ran")

@@ -13,7 +13,7 @@ from cockpit.backlog.completion import Boundaries, status_from_parts
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.store.backlog import dependencies, handoffs, task_activity, tasks
-from cockpit.store.backlog.dependencies import Cycle
+from cockpit.store.backlog.dependencies import DependencyCycle
 from cockpit.store.db.transaction import Tx
 
 
@@ -201,14 +201,14 @@ def test_a_cycle_is_refused_and_named(work: Backlog) -> None:
     first, second, third = work.task(), work.task(), work.task()
     work.depend(first, third)
     work.depend(third, second, "requires")
-    before = work.read(dependencies.listed)
-    with pytest.raises(Cycle, match=f"{second} → {first} → {third} → {second}"):
+    before = work.read(dependencies.select_all)
+    with pytest.raises(DependencyCycle, match=f"{second} → {first} → {third} → {second}"):
         work.depend(second, first)
-    with pytest.raises(Cycle, match=f"{first} → {first}"):
+    with pytest.raises(DependencyCycle, match=f"{first} → {first}"):
         work.depend(first, first)
-    assert work.read(dependencies.listed) == before
+    assert work.read(dependencies.select_all) == before
     work.depend(second, first, "relates_to")
-    with pytest.raises(Cycle):
+    with pytest.raises(DependencyCycle):
         work.depend(second, first, "blocks")
 
 
@@ -217,7 +217,7 @@ def test_a_long_cycle_is_named_by_its_ends(work: Backlog) -> None:
     for before, after in itertools.pairwise(chain):
         work.depend(after, before)
     with pytest.raises(
-        Cycle, match=f"{chain[0]} → {chain[-1]} → .* … → {chain[1]} → {chain[0]}"
+        DependencyCycle, match=f"{chain[0]} → {chain[-1]} → .* … → {chain[1]} → {chain[0]}"
     ) as refused:
         work.depend(chain[0], chain[-1])
     assert refused.value.path == (chain[0], *reversed(chain))
@@ -269,7 +269,7 @@ def test_attempts_are_counted(work: Backlog) -> None:
     work.do(service.record_failure, task, "quality", "too slow", attempt=4)
     made = work.do(service.record_failure, task, "quality", "still")
     assert made.attempt == 5
-    found = work.read(lambda connection: task_activity.failures(connection, task))
+    found = work.read(lambda connection: task_activity.select_failures(connection, task))
     assert [one.attempt for one in found] == [5, 4, 1]
 
 
@@ -280,9 +280,9 @@ def test_activity_is_summed_up_and_may_be_folded(work: Backlog) -> None:
     summary = work.do(service.summarize_activity, task)
     assert "decision: JWT" in summary
     assert work.load(task).context_summary == summary
-    assert len(work.read(lambda connection: task_activity.of_task(connection, task))) == 2
+    assert len(work.read(lambda connection: task_activity.select_for_task(connection, task))) == 2
     work.do(service.summarize_activity, task, delete_raw=True)
-    (left,) = work.read(lambda connection: task_activity.of_task(connection, task))
+    (left,) = work.read(lambda connection: task_activity.select_for_task(connection, task))
     assert left.activity_type == "summary"
 
 
@@ -294,7 +294,7 @@ def test_lists_are_filtered(work: Backlog) -> None:
     work.stand(inside, "in_progress")
 
     def ids(**terms: object) -> list[str]:
-        found = work.read(lambda connection: tasks.listed(connection, **terms))
+        found = work.read(lambda connection: tasks.select(connection, **terms))
         counted = work.read(lambda connection: tasks.count(connection, **terms))
         assert counted == len(found)
         return [task.task_id for task in found]

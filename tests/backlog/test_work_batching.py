@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.store.backlog.path_conflicts import claims_of, grouped, meeting
+from cockpit.store.backlog.path_conflicts import claim_paths, find_conflict, group_tasks
 
 NAMES = st.sampled_from(["a", "b", "c"])
 CLAIMS = st.lists(st.lists(NAMES, max_size=3).map("/".join), max_size=3)
@@ -16,7 +16,7 @@ def inside(one: str, other: str) -> bool:
 
 
 def test_a_pattern_claims_the_directory_before_its_first_wildcard() -> None:
-    assert claims_of(["src/*.py", "docs/a[1].md", "./lib/x.py", "win\\dir\\f"], ["app/"]) == (
+    assert claim_paths(["src/*.py", "docs/a[1].md", "./lib/x.py", "win\\dir\\f"], ["app/"]) == (
         "app",
         "docs",
         "lib/x.py",
@@ -26,22 +26,22 @@ def test_a_pattern_claims_the_directory_before_its_first_wildcard() -> None:
 
 
 def test_the_root_meets_everything() -> None:
-    assert claims_of(["."], ["*.py"]) == ("",)
-    assert meeting(("src/a.py",), ("",)) == "src/a.py"
+    assert claim_paths(["."], ["*.py"]) == ("",)
+    assert find_conflict(("src/a.py",), ("",)) == "src/a.py"
 
 
 def test_a_sibling_whose_name_begins_alike_is_another() -> None:
-    assert meeting(("src/a",), ("src/ab",)) is None
+    assert find_conflict(("src/a",), ("src/ab",)) is None
 
 
 def test_without_claims_everything_can_run_at_once() -> None:
-    assert grouped([("a", ()), ("b", ())], [], {}) == {"a": 1, "b": 1}
+    assert group_tasks([("a", ()), ("b", ())], [], {}) == {"a": 1, "b": 1}
 
 
 @given(CLAIMS, CLAIMS)
 def test_claims_meet_where_one_is_inside_the_other(ours: list[str], theirs: list[str]) -> None:
     meet = any(inside(one, other) or inside(other, one) for one in ours for other in theirs)
-    assert (meeting(ours, theirs) is not None) == meet
+    assert (find_conflict(ours, theirs) is not None) == meet
 
 
 @given(st.lists(CLAIMS, max_size=8), st.lists(CLAIMS, max_size=2))
@@ -50,16 +50,16 @@ def test_no_two_of_a_group_meet_and_no_group_is_skipped(
 ) -> None:
     ready = [(f"T-{number}", one) for number, one in enumerate(claims)]
     running = [(f"R-{number}", one) for number, one in enumerate(busy)]
-    groups = grouped(ready, running, {})
+    groups = group_tasks(ready, running, {})
     held = {**dict(ready), **dict(running)}
     members = [(task, group) for task, group in groups.items()] + [(task, 1) for task, _ in running]
     for place, (task, group) in enumerate(members):
         for other, at in members[place + 1 :]:
             if group == at and not (task.startswith("R") and other.startswith("R")):
-                assert meeting(held[task], held[other]) is None
+                assert find_conflict(held[task], held[other]) is None
     # Each is in the first group that has room: something holds it out of every one before.
     for place, (task, group) in enumerate(list(groups.items())):
         for before in range(1, group):
             earlier = [one for one, at in list(groups.items())[:place] if at == before]
             earlier += [one for one, _ in running] if before == 1 else []
-            assert any(meeting(held[task], held[other]) is not None for other in earlier)
+            assert any(find_conflict(held[task], held[other]) is not None for other in earlier)

@@ -147,7 +147,7 @@ def test_two_that_depend_on_each_other_through_finished_work_are_apart(work: Bac
 def test_next_batch_is_limited_and_counts_what_is_ready(work: Backlog) -> None:
     made = [work.task() for _ in range(5)]
     assert work.batch(3) == made[:3]
-    assert work.read(work_queue.ready_count) == 5
+    assert work.read(work_queue.count_ready) == 5
 
 
 def test_the_queue_and_its_cause_are_one_transaction(work: Backlog) -> None:
@@ -172,7 +172,7 @@ def test_why_says_what_a_place_is_made_of(work: Backlog) -> None:
     work.depend(third, first)
 
     def read(connection: object) -> list[str]:
-        rows = work_queue.why(connection)  # type: ignore[arg-type]
+        rows = work_queue.select(connection)  # type: ignore[arg-type]
         return [one["why"] for one in explain_rows(connection, rows)]  # type: ignore[arg-type]
 
     assert work.read(read) == [

@@ -23,7 +23,7 @@ from work_world import tables_of_the_queue, unsynced, worked_out_anew
 from cockpit.backlog import service
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import handoffs, wip, work_queue
-from cockpit.store.backlog.dependencies import Cycle
+from cockpit.store.backlog.dependencies import DependencyCycle
 
 PATHS = st.lists(
     st.sampled_from(["src", "src/a.py", "src/b.py", "docs/*.md", "docs", "lib", "./lib/x.py"]),
@@ -84,7 +84,7 @@ class QueueMachine(RuleBasedStateMachine):
     def depends(self, task: str, other: str, kind: str) -> None:
         try:
             self.work.depend(task, other, kind)
-        except Cycle as cycle:
+        except DependencyCycle as cycle:
             assert cycle.path[0] == cycle.path[-1] == task
 
     @rule(task=tasks, other=tasks)

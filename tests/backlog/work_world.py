@@ -56,7 +56,7 @@ class Backlog:
         return found
 
     def queue(self) -> dict[str, Queued]:
-        rows = self.read(lambda connection: work_queue.why(connection, limit=-1))
+        rows = self.read(lambda connection: work_queue.select(connection, limit=-1))
         return {row.task_id: row for row in rows}
 
     def batch(self, limit: int = 50) -> list[str]:

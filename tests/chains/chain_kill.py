@@ -25,7 +25,7 @@ from commands.cli_world import Project
 from tasks.taskrun_world import PASSES, edit, finish, git
 
 from cockpit.core.processes import is_process_alive
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, task_runs, workers
 from cockpit.store.db.database import Store
@@ -138,7 +138,7 @@ def play(folder: Path, seed: int) -> tuple[Project, Played]:
     model = f"script:{folder / 'scenario.toml'}"
     words = ["work", "--all", "--headless", "--approve", "all", "--model", model]
     left = chance.randint(1, 6)
-    with Store.open(find_place(project.root).database) as store:
+    with Store.open(locate_project(project.root).database) as store:
         for _ in range(20):
             with _running(project, words, folder / f"out-{played.starts}") as running:
                 played.starts += 1
@@ -149,7 +149,7 @@ def play(folder: Path, seed: int) -> tuple[Project, Played]:
                 if chance.random() < 0.5:
                     _others_have_ended(store)
             played.told = (folder / f"out-{played.starts - 1}").read_text(encoding="utf-8")
-            begun = store.read_now(chains.listed)
+            begun = store.read_now(chains.select)
             if begun and begun[0].status == "completed":
                 return project, played
             if begun:
@@ -209,7 +209,7 @@ def _rows(store: Store) -> int:
 
 def _session(store: Store) -> int | None:
     """The process of the session that runs; it is one of this chain, so it is ours to kill."""
-    found = store.read_now(lambda seen: workers.of_chain(seen, "ch-1"))
+    found = store.read_now(lambda seen: workers.select_for_chain(seen, "ch-1"))
     running = [one for one in found if one.status == "running" and is_process_alive(one.process)]
     return running[-1].pid if running else None
 
@@ -224,9 +224,9 @@ def _others_have_ended(store: Store) -> None:
 
 def check(project: Project) -> None:
     """Whatever was killed: every task has come to its end, once, and nothing is lost or left over."""
-    place = find_place(project.root)
+    place = locate_project(project.root)
     with Store.open(place.database) as store:
-        known = {task.task_id: task for task in store.read_now(tasks.listed)}
+        known = {task.task_id: task for task in store.read_now(tasks.select)}
         assert {name: task.status for name, task in known.items()} == {
             **dict.fromkeys(DONE, "done"),
             "T-3": "blocked",
@@ -238,17 +238,17 @@ def check(project: Project) -> None:
             started = [row for row in mine if row.action == "task.run.started"]
             ended = [row for row in mine if row.action == "task.run.ended"]
             assert (len(started), len(ended)) == (1, 1), f"{name} was done more than once"
-            steps = store.read_now(lambda found, name=name: task_runs.steps(found, name))
+            steps = store.read_now(lambda found, name=name: task_runs.select_steps(found, name))
             roles = [row.raw_detail()["role"] for row in mine if row.action == "session.created"]
             assert len(roles) == sum(step.session_id is not None for step in steps), name
             if name in DONE:
                 assert [step.step for step in steps].count("test") == DONE[name]
         assert store.read_now(journal.verify).ok
-        (chain,) = store.read_now(chains.listed)
+        (chain,) = store.read_now(chains.select)
         assert chain.status == "completed"
         assert all(
             one.status != "running"
-            for one in store.read_now(lambda found: workers.of_chain(found, "ch-1"))
+            for one in store.read_now(lambda found: workers.select_for_chain(found, "ch-1"))
         )
         (leases,) = store.read_now(
             lambda found: found.execute("SELECT count(*) FROM task_leases").fetchone()

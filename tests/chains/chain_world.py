@@ -13,7 +13,7 @@ from tasks.taskrun_world import PASSES, SOURCE, finish, git, repository, turn
 
 from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import ChainSession
+from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
@@ -72,8 +72,8 @@ class Chains:
         found: Chain = self.read(lambda seen: chains.load(seen, chain_id))
         return found
 
-    def sessions(self, chain_id: str = "ch-1") -> list[ChainSession]:
-        found: list[ChainSession] = self.read(lambda seen: workers.of_chain(seen, chain_id))
+    def sessions(self, chain_id: str = "ch-1") -> list[Worker]:
+        found: list[Worker] = self.read(lambda seen: workers.select_for_chain(seen, chain_id))
         return found
 
     def rows(self, action: str) -> list[dict[str, Any]]:

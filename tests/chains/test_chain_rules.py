@@ -16,12 +16,12 @@ from tasks.taskrun_world import World
 from cockpit.backlog import service
 from cockpit.chains.chain_lifecycle import MOST_CRASHES, ChainUsage, decide_from
 from cockpit.chains.supervisor import mark_dead_workers
-from cockpit.core.clock import FixedClock, RandomIds, stamp
+from cockpit.core.clock import FixedClock, RandomIds, format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.processes import is_process_alive
-from cockpit.store.chains import chains, session_metrics, task_leases, workers
+from cockpit.store.chains import chains, task_leases, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import ChainSession
+from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 
 NOTHING = ChainUsage(0, 0, 0.0, 0.0)
@@ -51,12 +51,12 @@ def chain(store: Store, **changed: Any) -> Chain:
     return store.write_now(lambda tx: chains.create(tx, **{**given, **changed}))
 
 
-def started(world: World, made: Chain, ordinal: int) -> ChainSession:
+def started(world: World, made: Chain, ordinal: int) -> Worker:
     return world.store.write_now(lambda tx: workers.start(tx, made, ordinal, token_limit=100))
 
 
-def session(ordinal: int, status: str, reason: str, at: str = "2027-01-01") -> ChainSession:
-    return ChainSession("ch-1", ordinal, "1/1", status, reason, 0, 100, 0.0, 0.0, 1, at, at, at)
+def session(ordinal: int, status: str, reason: str, at: str = "2027-01-01") -> Worker:
+    return Worker("ch-1", ordinal, "1/1", status, reason, 0, 100, 0.0, 0.0, 1, at, at, at)
 
 
 def test_chains_are_numbered_and_their_branches_are_free(world: World) -> None:
@@ -64,7 +64,7 @@ def test_chains_are_numbered_and_their_branches_are_free(world: World) -> None:
     assert chain(world.store).branch == "cockpit/ch-1"
     second = chain(world.store, taken=taken)
     assert (second.chain_id, second.branch) == ("ch-2", "cockpit/ch-2-3")
-    assert [one.chain_id for one in world.store.read_now(chains.listed)] == ["ch-2", "ch-1"]
+    assert [one.chain_id for one in world.store.read_now(chains.select)] == ["ch-2", "ch-1"]
     assert chains.read_id("CH2") == chains.read_id("2") == chains.read_id(" ch-02 ") == "ch-2"
     for given in ("", "T-1", "ch-", "ch-0", "-1", "²"):
         with pytest.raises(NotFound):
@@ -89,7 +89,7 @@ def test_progress_counts_the_scope_alone(world: World) -> None:
 
     def told(kind: str, scope_id: str = "") -> dict[str, int]:
         scope = replace(made, scope_kind=kind, scope_id=scope_id)
-        return world.store.read_now(lambda found: chains.progress(found, scope)).body()
+        return world.store.read_now(lambda found: chains.count_progress(found, scope)).body()
 
     whole = {"total": 4, "done": 1, "blocked": 1, "under_way": 1, "ready": 1}
     assert told("all") == told("epic", "E-1") == whole
@@ -101,7 +101,7 @@ def test_a_chain_ends_once_and_a_complete_one_stays_so(world: World) -> None:
     made = chain(world.store)
     drained = world.store.write_now(lambda tx: chains.drain(tx, made.chain_id))
     assert (drained.status, drained.stop_now) == ("draining", False)
-    world.store.write_now(lambda tx: chains.reported(tx, made.chain_id, "report.md"))
+    world.store.write_now(lambda tx: chains.record_report(tx, made.chain_id, "report.md"))
     rows = len(world.rows("chain.draining"))
     world.store.write_now(lambda tx: chains.drain(tx, made.chain_id))
     assert len(world.rows("chain.draining")) == rows == 1
@@ -123,18 +123,18 @@ def test_a_chain_ends_once_and_a_complete_one_stays_so(world: World) -> None:
     world.store.write_now(lambda tx: chains.end(tx, made.chain_id, "completed", ""))
     with pytest.raises(IllegalTransition):
         world.store.write_now(lambda tx: chains.resume(tx, made.chain_id))
-    assert world.store.read_now(chains.unfinished) is None
+    assert world.store.read_now(chains.find_unfinished) is None
 
 
 def test_a_chain_is_watched_by_one_process(world: World) -> None:
     made = chain(world.store)
     with Store.open(world.place.database) as other:
-        assert other.write_now(lambda tx: chains.own(tx, made.chain_id)).owner == made.owner
+        assert other.write_now(lambda tx: chains.acquire(tx, made.chain_id)).owner == made.owner
     world.store.write_now(lambda tx: tx.execute("UPDATE chains SET owner=?", (f"{os.getppid()}/",)))
     with pytest.raises(Stale, match="is run by process"):
-        world.store.write_now(lambda tx: chains.own(tx, made.chain_id))
+        world.store.write_now(lambda tx: chains.acquire(tx, made.chain_id))
     world.store.write_now(lambda tx: tx.execute("UPDATE chains SET owner='999999999/1'"))
-    assert world.store.write_now(lambda tx: chains.own(tx, made.chain_id)).owner == made.owner
+    assert world.store.write_now(lambda tx: chains.acquire(tx, made.chain_id)).owner == made.owner
 
 
 def test_a_chain_has_one_session_at_a_time(world: World) -> None:
@@ -154,16 +154,16 @@ def test_a_chain_has_one_session_at_a_time(world: World) -> None:
 def test_what_a_dead_session_held_is_free(world: World) -> None:
     made, task_id = chain(world.store), world.task()
     first = started(world, made, 1)
-    world.store.write_now(lambda tx: task_leases.take(tx, task_id, first.owner))
+    world.store.write_now(lambda tx: task_leases.acquire(tx, task_id, first.owner))
     assert world.store.write_now(lambda tx: mark_dead_workers(tx, made.chain_id)) == ()
     world.store.write_now(lambda tx: tx.execute("UPDATE chain_sessions SET process='999999999/1'"))
     (dead,) = world.store.write_now(lambda tx: mark_dead_workers(tx, made.chain_id))
     assert (dead.status, dead.reason) == ("crashed", "its process is gone")
-    now = stamp(world.store.clock.now())
-    assert world.store.read_now(lambda found: task_leases.held(found, now)) == []
+    now = format_time(world.store.clock.now())
+    assert world.store.read_now(lambda found: task_leases.select_active(found, now)) == []
     with pytest.raises(IllegalTransition, match="silent too long"):
         world.store.write_now(
-            lambda tx: workers.beat(
+            lambda tx: workers.record_heartbeat(
                 tx, made.chain_id, 1, tokens=1, dropped_share=0, cost_usd=0, batches=1
             )
         )
@@ -184,44 +184,46 @@ def test_a_lease_is_one_owners_until_it_is_over(tmp_path: Path) -> None:
     clock = FixedClock()
     with Store.open(tmp_path / "a.db", clock, RandomIds()) as store:
         task_id = store.write_now(lambda tx: service.create_task(tx, "One", by="p")).task_id
-        token = store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-1/s1"))
+        token = store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-1/s1"))
         with pytest.raises(Stale, match="done by ch-1/s1"):
-            store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-2/s1"))
+            store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-2/s1"))
         clock.advance(task_leases.LEASE_S - 1)
         store.write_now(lambda tx: task_leases.renew(tx, task_id, token))
         clock.advance(task_leases.LEASE_S - 1)
         with pytest.raises(Stale):
-            store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-2/s1"))
+            store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-2/s1"))
         clock.advance(2)
-        other = store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-2/s1"))
+        other = store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-2/s1"))
         with pytest.raises(Stale, match="taken over"):
             store.write_now(lambda tx: task_leases.renew(tx, task_id, token))
         store.write_now(lambda tx: task_leases.release(tx, task_id, token))
-        now = stamp(clock.now())
-        assert store.read_now(lambda found: task_leases.holder(found, task_id, now)) is not None
+        now = format_time(clock.now())
+        assert (
+            store.read_now(lambda found: task_leases.find_holder(found, task_id, now)) is not None
+        )
         store.write_now(lambda tx: task_leases.release(tx, task_id, other))
-        assert store.read_now(lambda found: task_leases.holder(found, task_id, now)) is None
-        store.write_now(lambda tx: task_leases.take(tx, task_id, "ch-2/s1"))
+        assert store.read_now(lambda found: task_leases.find_holder(found, task_id, now)) is None
+        store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-2/s1"))
         store.write_now(lambda tx: tx.execute("UPDATE task_leases SET process='999999999/1'"))
-        assert store.read_now(lambda found: task_leases.holder(found, task_id, now)) is None
+        assert store.read_now(lambda found: task_leases.find_holder(found, task_id, now)) is None
 
 
 def test_measures_add_up_over_batches(world: World) -> None:
     made = chain(world.store)
 
     def step(tx: Any) -> None:
-        session_metrics.batch_started(tx, made, 1, batch=1, size=2, task_ids=["T-1", "T-2"])
-        session_metrics.batch_ended(
+        worker_metrics.record_batch_start(tx, made, 1, batch=1, size=2, task_ids=["T-1", "T-2"])
+        worker_metrics.record_batch_end(
             tx, made, 1, batch=1, size=2, outcome="completed", done=["T-1", "T-2"],
             tokens=5, review_failures=1, next_size=3,
         )  # fmt: skip
-        session_metrics.batch_ended(
+        worker_metrics.record_batch_end(
             tx, made, 1, batch=2, size=3, outcome="interrupted", blocked=["T-3"],
             interrupted=["T-4"], tokens=7, next_size=2,
         )  # fmt: skip
 
     world.store.write_now(step)
-    (kept,) = world.store.read_now(lambda found: session_metrics.of_chain(found, "ch-1"))
+    (kept,) = world.store.read_now(lambda found: worker_metrics.select_for_chain(found, "ch-1"))
     assert (kept.session_id, kept.batches_completed, kept.batches_interrupted) == ("ch-1/s1", 1, 1)
     assert (kept.last_batch_size, kept.last_batch_outcome) == (3, "interrupted")
     assert (kept.tasks_done, kept.tasks_blocked, kept.interrupted) == (2, 1, 1)

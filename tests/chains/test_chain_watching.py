@@ -26,7 +26,7 @@ from cockpit.core.clock import FixedClock, RandomIds
 from cockpit.core.processes import is_process_alive
 from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import ChainSession
+from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 
 
@@ -122,8 +122,8 @@ async def watched(world: World, store: Store, stop_after: int) -> Chain:
     return await watching
 
 
-def sessions_of(world: World) -> list[ChainSession]:
-    return world.store.read_now(lambda found: workers.of_chain(found, "ch-1"))
+def sessions_of(world: World) -> list[Worker]:
+    return world.store.read_now(lambda found: workers.select_for_chain(found, "ch-1"))
 
 
 async def test_a_session_that_does_not_stop_is_killed_when_it_must(world: World) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.backlog import service
-from cockpit.core.project_paths import Place, find_place
+from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.hook.ingest import absorb_all
 from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
@@ -38,8 +38,8 @@ class Project:
     extra: dict[str, str] = field(default_factory=dict)
 
     @property
-    def place(self) -> Place:
-        return find_place(self.root)
+    def place(self) -> ProjectPaths:
+        return locate_project(self.root)
 
     @property
     def env(self) -> dict[str, str]:

@@ -110,7 +110,7 @@ def test_what_is_ready_is_what_the_queue_says(bare: Project) -> None:
     bare.begin(*(f"task {number}" for number in range(1, 9)), started=0)
     with Store.open(bare.place.database) as store:
         queued = [one.task_id for one in store.read_now(lambda held: next_batch(held, 5))]
-        ready = store.read_now(lambda held: task_rows.ready(held, 5))
+        ready = store.read_now(lambda held: task_rows.select_ready(held, 5))
     assert len(queued) == 5
     assert [task_id for task_id, _ in ready] == queued
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hook_world import Project, git
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.hook.project_lookup import checkout_of
 
 PLACES = ("shop", "shop/src", "beside", "beside/src", "plain/deep", "shop/vendor", "shop/.git")
@@ -36,7 +36,7 @@ def world(bare: Project) -> Path:
 
 @pytest.mark.parametrize("name", PLACES[:-1])
 def test_it_is_where_git_says(world: Path, name: str) -> None:
-    expected = find_place(world / name)
+    expected = locate_project(world / name)
     found = checkout_of(str(world / name))
     assert found is not None
     assert (found.root, found.home) == (str(expected.root), str(expected.home))

@@ -18,9 +18,9 @@ from hook_world import Project
 from cockpit.core.clock import SystemClock
 from cockpit.hook import hook_log, spool
 from cockpit.store.db.connection import connect
-from cockpit.store.db.migrate import migrate, shipped
+from cockpit.store.db.migrate import load_migrations, migrate
 from cockpit.store.hooks import pending_events
-from cockpit.store.hooks.pending_events import ATTEMPTS, LEASE_MS, Told
+from cockpit.store.hooks.pending_events import ATTEMPTS, LEASE_MS, HookEvent
 
 
 def written(project: Project, name: str) -> bytes:
@@ -176,7 +176,7 @@ def test_twenty_calls_at_once_lose_nothing(project: Project) -> None:
 def test_a_store_from_before_the_hooks_is_brought_up(bare: Project) -> None:
     bare.place.prepare()
     connection = connect(bare.place.database)
-    old = tuple(one for one in shipped() if one.name < "0006")
+    old = tuple(one for one in load_migrations() if one.name < "0006")
     migrate(connection, bare.place.database, SystemClock(), old)
     connection.close()
     assert bare.told("claude", "post_tool_use_write") is None
@@ -199,7 +199,7 @@ def test_a_newer_store_is_left_alone(project: Project) -> None:
 def test_one_bad_event_holds_up_no_other(project: Project) -> None:
     connection = pending_events.connect(str(project.place.database), 1_000)
     for number, body in enumerate(("no JSON", '{"arguments": 1, "tool": 2}')):
-        told = Told(f"{number:020}-1", "2026-01-01", "claude", "s", "PostToolUse", body)
+        told = HookEvent(f"{number:020}-1", "2026-01-01", "claude", "s", "PostToolUse", body)
         pending_events.insert(connection, told, "T-1")
     connection.close()
     project.call(written(project, "good.py"))
@@ -222,7 +222,7 @@ def test_files_that_wait_stay_within_bounds(tmp_path: Path) -> None:
     folder.mkdir()
     for number in range(spool.MOST):
         (folder / f"{number}.json").touch()
-    assert spool.put(str(tmp_path), Told("k", "a", "claude", "s", "Stop", "{}")) is False
+    assert spool.put(str(tmp_path), HookEvent("k", "a", "claude", "s", "Stop", "{}")) is False
     assert len(list(folder.iterdir())) == spool.MOST
 
 
@@ -253,15 +253,15 @@ def test_without_any_input_it_ends_as_well(project: Project) -> None:
 def test_the_lease_is_one_process_s_until_it_is_over(project: Project) -> None:
     connection = pending_events.connect(str(project.place.database), 1_000)
     now = 1_800_000_000_000
-    assert pending_events.lease(connection, now)
-    assert not pending_events.lease(connection, now + LEASE_MS)
-    assert pending_events.lease(connection, now + LEASE_MS + 1)
+    assert pending_events.acquire_lease(connection, now)
+    assert not pending_events.acquire_lease(connection, now + LEASE_MS)
+    assert pending_events.acquire_lease(connection, now + LEASE_MS + 1)
     # A clock that was set back must not keep everybody out for days.
-    assert pending_events.lease(connection, now - 1_000_000)
-    told = Told("1", "a", "claude", "s", "Stop", "{}", urgent=True)
+    assert pending_events.acquire_lease(connection, now - 1_000_000)
+    told = HookEvent("1", "a", "claude", "s", "Stop", "{}", urgent=True)
     pending_events.insert(connection, told, None)
-    assert not pending_events.release(connection)
-    pending_events.absorbed(connection, ["1"])
-    assert pending_events.release(connection)
-    assert pending_events.lease(connection, now)
+    assert not pending_events.release_lease(connection)
+    pending_events.delete_events(connection, ["1"])
+    assert pending_events.release_lease(connection)
+    assert pending_events.acquire_lease(connection, now)
     connection.close()

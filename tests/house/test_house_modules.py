@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,7 +134,7 @@ SLOW = ("click", "asyncio", "msgspec", "dataclasses", "subprocess", "logging", "
 
 @pytest.mark.parametrize("event", HOOKS)
 def test_a_hook_call_loads_little_more_than_nothing(event: str, tmp_path: Path) -> None:
-    place = find_place(tmp_path)
+    place = locate_project(tmp_path)
     place.prepare()
     Store.open(place.database).close()
     told = {"session_id": "s", "hook_event_name": event, **HOOKS[event]}

@@ -63,7 +63,7 @@ class World:
         def step(tx: Tx) -> Wave:
             sid = self.session.session_id
             wave = waves.create(tx, session_id=sid, trace_id=self.session.trace_id)
-            profile = profiles.current(tx.connection, self.session.profile_id)
+            profile = profiles.load_current(tx.connection, self.session.profile_id)
             waves.advance(tx, wave.wave_id, "observing", profile_version=profile.version)
             facts.record(
                 tx,
@@ -160,7 +160,7 @@ class World:
             )
             if status != "pending":
                 granted = items if status == "approved" else ()
-                context_requests.settle(
+                context_requests.apply_decision(
                     tx, made.request_id, status, approved=granted, decided_by="person"
                 )
 
@@ -170,7 +170,7 @@ class World:
         """Settle a pending request of the wave: these items may be read."""
         identity = f"q-{wave.wave_id}-{place}"
         self.store.write_now(
-            lambda tx: context_requests.settle(
+            lambda tx: context_requests.apply_decision(
                 tx, identity, "approved", approved=items, decided_by="person"
             )
         )

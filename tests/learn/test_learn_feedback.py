@@ -56,10 +56,10 @@ def test_later_outcomes_add_a_row_and_the_newest_counts(world, store):
     second = world.begin()
     world.test(second, 1)
     world.end(second)
-    history = store.read_now(lambda c: wave_feedback.history(c, first.wave_id))
+    history = store.read_now(lambda c: wave_feedback.select_history(c, first.wave_id))
     assert [row.judged.regrets for row in history] == [(), ("tests_failed",)]
-    assert store.read_now(lambda c: wave_feedback.latest(c, first.wave_id)) == history[-1]
-    listed = store.read_now(lambda c: wave_feedback.recent(c, world.session.session_id))
+    assert store.read_now(lambda c: wave_feedback.find_latest(c, first.wave_id)) == history[-1]
+    listed = store.read_now(lambda c: wave_feedback.select_recent(c, world.session.session_id))
     assert [row.ordinal for row in listed] == [2, 1]
     assert listed[1] == history[-1]
 
@@ -88,7 +88,7 @@ def test_a_persons_verdict_is_kept_whatever_is_learned_after_it(world, store):
     second = world.begin()
     world.test(second, 0)
     world.end(second)
-    now = store.read_now(lambda c: wave_feedback.latest(c, first.wave_id))
+    now = store.read_now(lambda c: wave_feedback.find_latest(c, first.wave_id))
     assert now.judged.operator.words == "it broke the build"
     assert now.judged.measures["tests"] == 1.0
     assert now.judged.regrets == ("operator",)

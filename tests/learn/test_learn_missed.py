@@ -69,7 +69,7 @@ def test_a_shortened_fact_is_missed_only_by_who_asks_for_more(small):
     (found,) = asked(world, [short], "file:a.py")
     assert found.held == "reference"
     session = world.session.session_id
-    world.end(world.store.read_now(lambda c: waves.latest(c, session)))
+    world.end(world.store.read_now(lambda c: waves.find_latest(c, session)))
     assert asked(world, [], "file:a.py @reference") == ()
 
 

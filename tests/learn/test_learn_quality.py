@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from cockpit.learn import decision_quality
 from cockpit.learn.decision_quality import Measured
-from cockpit.store.context.wave_feedback import Operator
+from cockpit.store.context.wave_feedback import OperatorVerdict
 
-GOOD, BAD = Operator("good", "", "person"), Operator("bad", "", "person")
+GOOD, BAD = OperatorVerdict("good", "", "person"), OperatorVerdict("bad", "", "person")
 
 
 def measures_of(rows, wave):

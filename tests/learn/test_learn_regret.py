@@ -8,7 +8,7 @@ from cockpit.store.context import wave_feedback
 
 
 def regrets_of(world, wave):
-    return world.store.read_now(lambda c: wave_feedback.latest(c, wave.wave_id)).judged.regrets
+    return world.store.read_now(lambda c: wave_feedback.find_latest(c, wave.wave_id)).judged.regrets
 
 
 def test_a_change_that_is_put_back_is_regretted(world):

@@ -29,7 +29,7 @@ def missing(world: World, *refs: str) -> None:
 
 def suggested(world: World, profile=None):
     def read(connection):
-        current = profile or profiles.current(connection, world.session.profile_id)
+        current = profile or profiles.load_current(connection, world.session.profile_id)
         return suggestions(connection, current, AGENTS, (*CRITICAL, *CAPABILITY))
 
     return world.store.read_now(read)
@@ -75,7 +75,7 @@ def test_the_guard_lets_every_suggestion_through_for_an_agent(small):
         missing(world, f"search:x{number}", f"file:{number}.py", f"weather:{number}")
     world.end(world.begin())
     found = suggested(world)
-    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
     admin = admin_policy(BUDGET, horizon_max=50, floor_percent=100)
     assert len(found) == 4
     for payload in found:
@@ -91,7 +91,7 @@ def test_no_step_leads_out_of_the_envelope(small, weight, after):
     for number in range(2):
         missing(world, f"file:{number}.py")
     world.end(world.begin())
-    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
     rules = tuple(
         replace(rule, priority_weight=weight) if rule.source_type == "file" else rule
         for rule in base.rules
@@ -105,7 +105,7 @@ def test_a_source_that_was_restricted_on_purpose_is_left_alone(small):
     for number in range(2):
         missing(world, f"file:{number}.py")
     world.end(world.begin())
-    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
     narrow = Rule("few", "file", Predicate(ref_prefix="file:src/"), 1000, 0, 0, 0)
     rules = (*(rule for rule in base.rules if rule.source_type != "file"), narrow)
     assert suggested(world, replace(base, rules=rules)) == []
@@ -116,7 +116,7 @@ def test_what_another_version_dropped_says_nothing_of_this_one(small):
     for number in range(2):
         missing(world, f"file:{number}.py")
     world.end(world.begin())
-    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
     assert suggested(world) != []
     world.store.write_now(lambda tx: profiles.insert_version(tx, replace(base, version=2)))
     assert suggested(world) == []
@@ -149,7 +149,7 @@ def test_what_held_the_room_of_what_was_missed_is_to_weigh_a_quarter_less(small)
         {"log": 0.6},
     ]
     assert "Held the room of what was missed, and served nothing: log in 2" in found[0]["reason"]
-    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
     admin = admin_policy(BUDGET, horizon_max=50, floor_percent=100)
     for payload in found:
         assert judge(parse_change(json.dumps(payload)), base, admin, AGENTS, "agent/s-1") == ()
@@ -196,7 +196,7 @@ def test_no_step_down_leads_out_of_the_envelope(small, weight, after):
     crowded(world, 1)
     crowded(world, 2)
     world.end(world.begin())
-    base = world.store.read_now(lambda c: profiles.current(c, world.session.profile_id))
+    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
     rules = tuple(
         replace(rule, priority_weight=weight) if rule.source_type == "log" else rule
         for rule in base.rules

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from loop_calc import CALC, TEST, git
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 
@@ -52,7 +52,7 @@ def opened(project: Path, tmp_path: Path) -> Callable[..., AbstractAsyncContextM
             limits=limits or Limits(),
             **fields,  # type: ignore[arg-type]
         )
-        async with open_runtime(find_place(project), settings) as runtime:
+        async with open_runtime(locate_project(project), settings) as runtime:
             yield runtime
 
     return opener

@@ -17,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.observe.count_tokens import count_tokens
@@ -27,7 +27,7 @@ from cockpit.store.sessions import outbox, sessions, waves
 
 async def run(root: Path, user_dir: Path, model: str, die_after: int | None) -> None:
     settings = RuntimeSettings(user_dir=user_dir)
-    async with open_runtime(find_place(root), settings) as runtime:
+    async with open_runtime(locate_project(root), settings) as runtime:
         if die_after is not None:
             counted = 0
 
@@ -66,9 +66,9 @@ def world(root: Path) -> dict[str, object]:
     log = subprocess.run(
         ["git", "log", "--format=%s"], cwd=root, check=True, capture_output=True, text=True
     ).stdout.splitlines()
-    with Store.open(find_place(root).database) as store:
-        session = store.read_now(lambda c: sessions.recent(c, 1))[0]
-        actions = store.read_now(lambda c: outbox.of_session(c, session.session_id))
+    with Store.open(locate_project(root).database) as store:
+        session = store.read_now(lambda c: sessions.select_recent(c, 1))[0]
+        actions = store.read_now(lambda c: outbox.select_for_session(c, session.session_id))
         doubles = store.read_now(
             lambda c: c.execute(
                 "SELECT count(*) FROM (SELECT 1 FROM action_receipts WHERE terminal=1"
@@ -84,7 +84,9 @@ def world(root: Path) -> dict[str, object]:
             "types": [action.action_type for action in actions],
             "waves": [
                 wave.phase
-                for wave in store.read_now(lambda c: waves.of_session(c, session.session_id))
+                for wave in store.read_now(
+                    lambda c: waves.select_for_session(c, session.session_id)
+                )
             ],
             "doubles": doubles,
             "chain": store.read_now(journal.verify).ok,

@@ -18,7 +18,7 @@ async def pending(runtime, count=1):
     """The pending proposals, once there are ``count``."""
 
     def ask():
-        found = runtime.store.read_now(proposals.pending)
+        found = runtime.store.read_now(proposals.select_pending)
         return found if len(found) >= count else None
 
     return await asyncio.wait_for(runtime.engine.pulse.until(ask), 20)
@@ -32,16 +32,16 @@ async def test_policy_all_carries_a_change_to_its_commit(opened, fix, project):
         assert (project / "calc.py").read_text() == CALC.replace("-", "+")
         assert git(project, "log", "--format=%s").splitlines() == ["Add adds", "Add calc"]
         assert git(project, "status", "--short") == ""
-        actions = await runtime.store.read(lambda c: outbox.of_session(c, sid))
+        actions = await runtime.store.read(lambda c: outbox.select_for_session(c, sid))
         assert [a.phase for a in actions] == ["confirmed"] * 3
-        found = await runtime.store.read(lambda c: proposals.of_session(c, sid))
+        found = await runtime.store.read(lambda c: proposals.select_for_session(c, sid))
         assert [(p.kind, p.status, p.decided_by) for p in found] == [
             ("context", "approved", "policy:all"),
             ("action", "approved", "policy:all"),
             ("action", "approved", "policy:all"),
             ("action", "approved", "policy:all"),
         ]
-        done = await runtime.store.read(lambda c: waves.of_session(c, sid))
+        done = await runtime.store.read(lambda c: waves.select_for_session(c, sid))
         assert [w.phase for w in done] == ["completed"] * 3
         assert (await runtime.store.read(journal.verify)).ok
 
@@ -115,7 +115,7 @@ async def test_a_rejected_action_changes_nothing_and_stops_the_rest_of_the_plan(
         (again,) = await pending(runtime)
         assert again.proposal_id != edit.proposal_id
         assert (project / "calc.py").read_text() == CALC
-        actions = await runtime.store.read(lambda c: outbox.of_session(c, sid))
+        actions = await runtime.store.read(lambda c: outbox.select_for_session(c, sid))
         assert [a.phase for a in actions[:3]] == ["failed_terminal"] * 3
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
@@ -148,7 +148,7 @@ async def test_a_deadline_ends_the_wait_and_the_session_goes_on_later(opened, fi
         sid = await runtime.start("fix add", model=fix, policy="ask", interactive=False)
         rested = await runtime.run(sid)
         assert (rested.status, rested.result["status"]) == ("waiting", "expired")
-        (asked,) = await runtime.store.read(lambda c: proposals.of_session(c, sid))
+        (asked,) = await runtime.store.read(lambda c: proposals.select_for_session(c, sid))
         assert (asked.status, asked.decided_by) == ("expired", "deadline")
         await runtime.change(sid, policy="all")
         ended = await runtime.run(sid)
@@ -204,7 +204,7 @@ async def test_two_runners_of_one_session_are_one_too_many(opened, fix):
 async def test_the_same_story_in_another_directory_has_the_same_packets(
     opened, fix, project: Path, tmp_path: Path
 ):
-    from cockpit.core.project_paths import find_place
+    from cockpit.core.project_paths import locate_project
     from cockpit.loop.runtime import open_runtime
     from cockpit.loop.runtime_settings import RuntimeSettings
     from cockpit.store.context import packets
@@ -215,11 +215,11 @@ async def test_the_same_story_in_another_directory_has_the_same_packets(
     seen = []
     settings = RuntimeSettings(user_dir=tmp_path / "user")
     for root in (project, elsewhere):
-        async with open_runtime(find_place(root), settings) as runtime:
+        async with open_runtime(locate_project(root), settings) as runtime:
             sid = await runtime.start("fix add", model=fix, policy="reads")
             run = asyncio.create_task(runtime.run(sid))
             await pending(runtime)
-            found = await runtime.store.read(lambda c, sid=sid: packets.for_session(c, sid))
+            found = await runtime.store.read(lambda c, sid=sid: packets.select_for_session(c, sid))
             seen.append([packet.digest for packet in found])
             run.cancel()
             await asyncio.gather(run, return_exceptions=True)

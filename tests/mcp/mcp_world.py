@@ -15,7 +15,7 @@ from typing import Any
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
 from cockpit.config.load_settings import load_settings
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.decide_proposal import Ruling, rule
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
@@ -48,7 +48,7 @@ class Project:
     @contextmanager
     def store(self) -> Iterator[Store]:
         """The project's store, as another process than the server's opens it."""
-        find_place(self.root).prepare()
+        locate_project(self.root).prepare()
         with Store.open(self.database) as store:
             yield store
 
@@ -77,7 +77,7 @@ class Project:
     def waiting(self) -> list[str]:
         """The proposals that nobody has decided."""
         with self.store() as store:
-            return [one.proposal_id for one in store.read_now(proposals.pending)]
+            return [one.proposal_id for one in store.read_now(proposals.select_pending)]
 
     def actors(self, action: str) -> list[str]:
         """Who did what the journal calls ``action``, in order; its chain must verify."""

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import ObserveLimits, RuntimeSettings
 from cockpit.store.context import facts, observation_jobs, packets
@@ -47,7 +47,7 @@ def scenario(folder: Path, *scopes: Sequence[str]) -> str:
 @asynccontextmanager
 async def runtime_on(root: Path, **fields: Any) -> AsyncIterator[Runtime]:
     settings = RuntimeSettings(user_dir=root.parent / "user", **fields)
-    async with open_runtime(find_place(root), settings) as runtime:
+    async with open_runtime(locate_project(root), settings) as runtime:
         yield runtime
 
 
@@ -70,10 +70,10 @@ class Wave:
     def __init__(self, connection: sqlite3.Connection, wave_id: str) -> None:
         stored = packets.load(connection, wave_id)
         entries = [entry for _, entry in stored.packet.rendered()]
-        words = facts.texts(connection, [entry.fact_id for entry in entries])
+        words = facts.load_texts(connection, [entry.fact_id for entry in entries])
         self.digest = stored.digest
         self.dropped = stored.packet.dropped
-        self.jobs: list[JobRow] = observation_jobs.of_wave(connection, wave_id)
+        self.jobs: list[JobRow] = observation_jobs.select_for_wave(connection, wave_id)
         self.held: Mapping[str, Entry] = {words[one.fact_id].source_ref: one for one in entries}
         self.words: Mapping[str, str] = {one.source_ref: one.full for one in words.values()}
         self.journal: Mapping[str, dict[str, Any]] = {
@@ -94,7 +94,7 @@ class Wave:
 
 def seen(store: Store, session_id: str) -> list[Wave]:
     return store.read_now(
-        lambda c: [Wave(c, wave.wave_id) for wave in waves.of_session(c, session_id)]
+        lambda c: [Wave(c, wave.wave_id) for wave in waves.select_for_session(c, session_id)]
     )
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from cockpit.observe.simhash import sketch
 from cockpit.store.context import facts, observation_jobs
-from cockpit.store.context.facts import Fact, Level, Linked, Look
+from cockpit.store.context.facts import Fact, Level, ObservingWave, SessionFact
 from cockpit.store.context.ingest_facts import JOB_PLACES
-from cockpit.store.context.observation_jobs import Ended, JobRow
+from cockpit.store.context.observation_jobs import JobResult, JobRow
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions, waves
@@ -33,7 +33,7 @@ class Run:
         self.session_id = store.write_now(begin)
         self.look = self._next()
 
-    def wave(self) -> Look:
+    def wave(self) -> ObservingWave:
         """End this wave and begin the next."""
         ended = self.look.wave_id
         self.store.write_now(
@@ -43,37 +43,41 @@ class Run:
         )
         return self._next()
 
-    def _next(self) -> Look:
+    def _next(self) -> ObservingWave:
         made = self.store.write_now(
             lambda tx: waves.create(tx, session_id=self.session_id, trace_id="t")
         )
-        self.look = Look(self.session_id, made.wave_id, made.ordinal, made.pinned_now)
+        self.look = ObservingWave(self.session_id, made.wave_id, made.ordinal, made.pinned_now)
         return self.look
 
     def plan(self, count: int) -> list[JobRow]:
         rows = [JobRow(n, "q-1", "file", f"file:{n}", f"file:{n}") for n in range(1, count + 1)]
         return self.store.write_now(lambda tx: observation_jobs.plan(tx, self.look.wave_id, rows))
 
-    def end(self, *ended: Ended, most: int = MOST) -> None:
-        self.store.write_now(lambda tx: observation_jobs.end(tx, self.look, ended, most=most))
+    def end(self, *ended: JobResult, most: int = MOST) -> None:
+        self.store.write_now(
+            lambda tx: observation_jobs.record_results(tx, self.look, ended, most=most)
+        )
 
     def close(self, most: int = MOST) -> None:
-        self.store.write_now(lambda tx: observation_jobs.close(tx, self.look, most=most))
+        self.store.write_now(lambda tx: observation_jobs.finish_wave(tx, self.look, most=most))
 
     def find(self, *found: Sequence[Fact], most: int = MOST) -> None:
         """One wave: a job for each of ``found``, all done."""
         todo = self.plan(len(found))
-        self.end(*(Ended(row, "done", made) for row, made in zip(todo, found, strict=True)))
+        self.end(*(JobResult(row, "done", made) for row, made in zip(todo, found, strict=True)))
         self.close(most)
 
-    def linked(self) -> list[Linked]:
-        return self.store.read_now(lambda c: facts.linked(c, self.session_id, self.look.ordinal))
+    def linked(self) -> list[SessionFact]:
+        return self.store.read_now(
+            lambda c: facts.select_linked(c, self.session_id, self.look.ordinal)
+        )
 
     def live(self) -> list[str]:
         return [one.source_ref for one in self.linked() if not one.superseded]
 
     def summary(self) -> dict[str, Any]:
-        return self.store.read_now(lambda c: observation_jobs.summary(c, self.look.wave_id))
+        return self.store.read_now(lambda c: observation_jobs.summarize_wave(c, self.look.wave_id))
 
 
 def begin(tx: Tx) -> str:
@@ -119,8 +123,8 @@ def made(name: str, text: str = "", *, key: str = "") -> Fact:
 def test_facts_stand_in_the_order_of_the_plan_whatever_ended_first() -> None:
     with running() as run:
         one, two, three = run.plan(3)
-        run.end(Ended(three, "done", [made("c"), made("d")]))
-        run.end(Ended(two, "failed", reason="it broke"), Ended(one, "done", [made("a")]))
+        run.end(JobResult(three, "done", [made("c"), made("d")]))
+        run.end(JobResult(two, "failed", reason="it broke"), JobResult(one, "done", [made("a")]))
         run.close()
         assert [(f.source_ref, f.position) for f in run.linked()] == [
             ("file:a", JOB_PLACES),
@@ -132,11 +136,13 @@ def test_facts_stand_in_the_order_of_the_plan_whatever_ended_first() -> None:
 def test_after_a_crash_only_the_jobs_that_had_not_ended_are_open() -> None:
     with running() as run:
         todo = run.plan(4)
-        run.end(Ended(todo[2], "done", [made("c")], latency_ms=7), Ended(todo[0], "timed_out"))
-        left = run.store.read_now(lambda c: observation_jobs.open_jobs(c, run.look.wave_id))
+        run.end(
+            JobResult(todo[2], "done", [made("c")], latency_ms=7), JobResult(todo[0], "timed_out")
+        )
+        left = run.store.read_now(lambda c: observation_jobs.select_open(c, run.look.wave_id))
         assert left == [todo[1], todo[3]]
-        run.end(Ended(todo[2], "done", [made("c")], latency_ms=900))
-        rows = run.store.read_now(lambda c: observation_jobs.of_wave(c, run.look.wave_id))
+        run.end(JobResult(todo[2], "done", [made("c")], latency_ms=900))
+        rows = run.store.read_now(lambda c: observation_jobs.select_for_wave(c, run.look.wave_id))
         assert (rows[2].status, rows[2].latency_ms, rows[0].status) == ("done", 7, "timed_out")
 
 
@@ -145,13 +151,17 @@ def test_a_batch_is_stored_with_its_jobs_or_not_at_all() -> None:
         todo = run.plan(1)
 
         def cut_off(tx: Tx) -> None:
-            observation_jobs.end(tx, run.look, [Ended(todo[0], "done", [made("a")])], most=MOST)
+            observation_jobs.record_results(
+                tx, run.look, [JobResult(todo[0], "done", [made("a")])], most=MOST
+            )
             raise RuntimeError("the power went")
 
         with pytest.raises(RuntimeError, match="power"):
             run.store.write_now(cut_off)
         assert run.linked() == []
-        assert run.store.read_now(lambda c: observation_jobs.open_jobs(c, run.look.wave_id)) == todo
+        assert (
+            run.store.read_now(lambda c: observation_jobs.select_open(c, run.look.wave_id)) == todo
+        )
 
 
 def test_a_fact_that_two_jobs_find_stands_where_the_first_has_it() -> None:
@@ -159,7 +169,7 @@ def test_a_fact_that_two_jobs_find_stands_where_the_first_has_it() -> None:
         with running() as run:
             todo = run.plan(2)
             for at in order:
-                run.end(Ended(todo[at], "done", [made("same"), made(f"own {at}")]))
+                run.end(JobResult(todo[at], "done", [made("same"), made(f"own {at}")]))
             run.close()
             assert [(f.source_ref, f.position) for f in run.linked()] == [
                 ("file:same", JOB_PLACES),
@@ -191,7 +201,7 @@ def test_newer_content_supersedes_and_parts_found_again_stay() -> None:
         run.wave()
         run.find([made("p1", "part one", key="k"), made("p3", "part three", key="k")])
         assert run.live() == ["file:p1", "file:x", "file:p3"]
-        assert run.store.read_now(lambda c: facts.linked(c, run.session_id, 1)) == before
+        assert run.store.read_now(lambda c: facts.select_linked(c, run.session_id, 1)) == before
 
 
 def test_the_first_facts_of_the_plan_stay_when_there_are_too_many() -> None:
@@ -201,7 +211,7 @@ def test_the_first_facts_of_the_plan_stay_when_there_are_too_many() -> None:
             todo = run.plan(4)
             for at in order:
                 found = [made(f"{at}.{n}") for n in range(3)]
-                run.end(Ended(todo[at], "done", found), most=5)
+                run.end(JobResult(todo[at], "done", found), most=5)
             run.close(most=5)
             refs = [fact.source_ref for fact in run.linked()]
             summary = run.summary()
@@ -212,7 +222,7 @@ def test_the_first_facts_of_the_plan_stay_when_there_are_too_many() -> None:
             )
             assert orphans == (5,)
             outcomes = run.store.read_now(
-                lambda c: observation_jobs.outcomes(
+                lambda c: observation_jobs.summarize_items(
                     c, run.look, "q-1", {"fact_cap": "past the cap"}
                 )
             )
@@ -239,15 +249,17 @@ def test_what_is_granted_again_is_lifted_and_past_the_cap_stays_as_it_was(
         todo = run.plan(3)
         for at in order:
             # Two jobs find what stood there; the last is past the cap.
-            run.end(Ended(todo[at], "done", [[a, b], [b], [c]][at]))
+            run.end(JobResult(todo[at], "done", [[a, b], [b], [c]][at]))
         run.close(most=1)
         lifted = [one for one in run.linked() if one.ordinal > first]
         assert [(one.fact_id, one.utility) for one in lifted] == [(b.fact_id, 1_000_000)]
         live = {one.fact_id: one.ordinal for one in run.linked() if not one.superseded}
         assert live == {a.fact_id: first, b.fact_id: first + 1, c.fact_id: first}
-        assert run.store.read_now(lambda k: facts.linked(k, run.session_id, first)) == before
+        assert run.store.read_now(lambda k: facts.select_linked(k, run.session_id, first)) == before
         assert run.summary()["refused"] == {"fact_cap": 1}
-        counts = run.store.read_now(lambda k: observation_jobs.outcomes(k, run.look, "q-1", {}))
+        counts = run.store.read_now(
+            lambda k: observation_jobs.summarize_items(k, run.look, "q-1", {})
+        )
         assert [(one["facts"], one["new"]) for one in counts] == [(2, 1), (1, 0), (0, 0)]
 
 
@@ -275,8 +287,8 @@ def test_the_summary_counts_by_source_status_and_reason() -> None:
         todo = run.store.write_now(lambda tx: observation_jobs.plan(tx, run.look.wave_id, rows))
         assert len(todo) == 2
         run.end(
-            Ended(todo[0], "done", [made("a")], latency_ms=5),
-            Ended(todo[1], "timed_out", reason="too long", latency_ms=2_000),
+            JobResult(todo[0], "done", [made("a")], latency_ms=5),
+            JobResult(todo[1], "timed_out", reason="too long", latency_ms=2_000),
         )
         run.close()
         assert run.summary() == {
@@ -299,9 +311,9 @@ def test_no_secret_comes_in_with_a_job_and_no_text_breaks_it() -> None:
         rows = [JobRow(1, "q-1", "search", f"search:{token}", f"search:{token}")]
         (job,) = run.store.write_now(lambda tx: observation_jobs.plan(tx, run.look.wave_id, rows))
         assert token not in job.item
-        run.end(Ended(job, "failed", [made("odd \ud800", "odd \ud800 text")], f"no {token}"))
+        run.end(JobResult(job, "failed", [made("odd \ud800", "odd \ud800 text")], f"no {token}"))
         run.close()
-        (row,) = run.store.read_now(lambda c: observation_jobs.of_wave(c, run.look.wave_id))
+        (row,) = run.store.read_now(lambda c: observation_jobs.select_for_wave(c, run.look.wave_id))
         assert token not in row.reason
         assert run.live() == ["file:odd \ufffd"]
 
@@ -332,6 +344,8 @@ def test_neither_order_nor_batches_show(
             dice.shuffle(order)
             while order:
                 batch = [order.pop() for _ in range(dice.randint(1, len(order)))]
-                shaken.end(*(Ended(todo[at], "done", made_by_job[at]) for at in batch), most=most)
+                shaken.end(
+                    *(JobResult(todo[at], "done", made_by_job[at]) for at in batch), most=most
+                )
             shaken.close(most)
             assert shaken.linked() == straight.linked()

@@ -18,7 +18,7 @@ from cockpit.observe.job_planner import (
     plan,
 )
 from cockpit.store.context.observation_jobs import JobRow
-from cockpit.store.context.profile_model import Predicate, Rule, shipped
+from cockpit.store.context.profile_model import Predicate, Rule, load_shipped
 
 PLAIN = Rule("file", "file", Predicate(), 1_000, 0, 0, 0)
 
@@ -44,7 +44,7 @@ def items(rows: list[JobRow], status: str = "planned") -> list[str]:
 
 def test_jobs_run_by_the_priority_of_their_rule_and_then_as_they_were_named() -> None:
     wanted = [named("tree:src"), named("file:b.py"), named("file:a.py"), named("diff:a..b")]
-    rows = plan(wanted, shipped().rules, max_jobs=10)
+    rows = plan(wanted, load_shipped().rules, max_jobs=10)
     assert items(rows) == ["diff:a..b", "file:b.py", "file:a.py", "tree:src"]
     assert [row.position for row in rows] == [1, 2, 3, 4]
 
@@ -81,7 +81,7 @@ def test_what_is_past_a_quota_or_the_cap_is_one_row_with_its_count_and_reason() 
 
 def test_a_globs_many_files_do_not_push_out_what_was_named_beside_it() -> None:
     files = [named(f"file:{n}.py", asked="file:*.py") for n in range(20)]
-    rows = plan([*files, named("tree:.")], shipped().rules, max_jobs=5)
+    rows = plan([*files, named("tree:.")], load_shipped().rules, max_jobs=5)
     assert items(rows)[0] == "tree:." and len(items(rows)) == 5
 
 

@@ -18,7 +18,7 @@ from observe_loop import PATIENCE_S, looked, runtime_on, scenario, seen, when
 from observe_world import Project
 
 from cockpit.access.principals import PERSON
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions import profile_change_service
 from cockpit.loop.decisions.profile_change_results import Outcome
 from cockpit.loop.runtime_settings import ObserveLimits
@@ -69,7 +69,7 @@ async def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(
         timeout=PATIENCE_S,
     )
     assert died.returncode == -signal.SIGKILL, died.stderr
-    with closing(sqlite3.connect(find_place(killed).database)) as store:
+    with closing(sqlite3.connect(locate_project(killed).database)) as store:
         done = [
             str(path)
             for (path,) in store.execute(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cockpit.observe.simhash import sketch
 from cockpit.observe.text_quality import LEAST, quality
 from cockpit.store.context.facts import UTILITY_MAX
-from cockpit.store.context.near_duplicates import joined, near
+from cockpit.store.context.near_duplicates import are_near_duplicates, find_first_duplicates
 
 dice = random.Random(20_261)
 LINES = [f"    value_{n} = compute({dice.random()}, {n})" for n in range(120)]
@@ -30,12 +30,12 @@ def changed(count: int) -> str:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 4])
 def test_a_text_with_a_few_lines_changed_is_a_near_duplicate(count: int) -> None:
-    assert near(sketch(TEXT), sketch(changed(count)))
+    assert are_near_duplicates(sketch(TEXT), sketch(changed(count)))
 
 
 @pytest.mark.parametrize("count", [60, 120])
 def test_a_text_with_half_of_its_lines_changed_is_none(count: int) -> None:
-    assert not near(sketch(TEXT), sketch(changed(count)))
+    assert not are_near_duplicates(sketch(TEXT), sketch(changed(count)))
 
 
 def test_order_of_lines_and_indentation_do_not_matter() -> None:
@@ -47,8 +47,8 @@ def test_order_of_lines_and_indentation_do_not_matter() -> None:
 def test_short_texts_are_compared_by_their_words() -> None:
     words = "the quick brown fox jumps over the lazy dog and then it rests under an old oak tree"
     other = "nothing of this has been said before by anyone who was standing in that other room"
-    assert near(sketch(words), sketch(words.replace("\n", " ") + " today"))
-    assert not near(sketch(words), sketch(other))
+    assert are_near_duplicates(sketch(words), sketch(words.replace("\n", " ") + " today"))
+    assert not are_near_duplicates(sketch(words), sketch(other))
     assert sketch("too short") == 0 == sketch("")
 
 
@@ -88,10 +88,10 @@ def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(
         for _ in range(data.draw(st.integers(0, 2))):
             digit = data.draw(st.integers(0, 14))
             new.append((number ^ (data.draw(st.integers(0, 15)) << (4 * digit))) or 1)
-    answers = joined([], new)
+    answers = find_first_duplicates([], new)
     firsts: list[int] = []
     for number, leader in zip(new, answers, strict=True):
-        known = [first for first in firsts if near(number, first)]
+        known = [first for first in firsts if are_near_duplicates(number, first)]
         if leader:
             assert leader in known
         else:
@@ -101,8 +101,8 @@ def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(
 
 def test_what_is_known_comes_first_and_no_sketch_joins_nothing() -> None:
     one = sketch(TEXT)
-    assert joined([one], [sketch(changed(1)), 0, one]) == [one, 0, one]
-    assert joined([], [0, 0]) == [0, 0]
+    assert find_first_duplicates([one], [sketch(changed(1)), 0, one]) == [one, 0, one]
+    assert find_first_duplicates([], [0, 0]) == [0, 0]
 
 
 def test_quality_takes_off_what_nobody_can_read() -> None:

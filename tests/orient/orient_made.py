@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cockpit.core.canonical_json import text_digest
-from cockpit.store.context.facts import Linked
+from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.profile_model import BANDS, Band, Predicate, Profile, Rule
 
 
@@ -26,9 +26,9 @@ def fact(
     key: str = "",
     pinned: bool = False,
     superseded: bool = False,
-) -> Linked:
+) -> SessionFact:
     """A stored fact. Its reference is its own unless ``ref`` says otherwise."""
-    return Linked(
+    return SessionFact(
         f"f-{text_digest(name)[:24]}",
         source_type,
         ref or f"made:{name}",
@@ -43,7 +43,7 @@ def fact(
     )
 
 
-def many(count: int, band: str = "situational", **known: Any) -> list[Linked]:
+def many(count: int, band: str = "situational", **known: Any) -> list[SessionFact]:
     """``count`` facts, utility falling by 1,000 from 900,000, in places 1 on."""
     return [
         fact(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from orient_made import fact, kept, many, profile, used
 
 from cockpit.orient.compile_packet import compile_packet, selection
-from cockpit.store.context.facts import Linked
+from cockpit.store.context.facts import SessionFact
 
 ENOUGH = 511 / 512
 
@@ -66,7 +66,7 @@ def test_a_room_that_whole_facts_fill_well_keeps_them_in_order_of_worth() -> Non
 
 
 @st.composite
-def lumps(draw: st.DrawFn) -> list[Linked]:
+def lumps(draw: st.DrawFn) -> list[SessionFact]:
     """Up to seven facts, some with an outline, each of a source type of its own."""
     return [
         fact(
@@ -82,7 +82,7 @@ def lumps(draw: st.DrawFn) -> list[Linked]:
 
 @given(lumps(), st.integers(1, 1_500))
 @settings(max_examples=400, deadline=None)
-def test_no_other_choice_of_large_facts_is_worth_more(facts: list[Linked], room: int) -> None:
+def test_no_other_choice_of_large_facts_is_worth_more(facts: list[SessionFact], room: int) -> None:
     chosen = selection(facts, profile({"situational": (0, room, room)}, total=room), 1)
     best = 0
     sizes = [

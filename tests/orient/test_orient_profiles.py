@@ -22,7 +22,7 @@ from cockpit.store.db.connection import connect
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 
-SHIPPED = profiles.shipped()
+SHIPPED = profiles.load_shipped()
 
 
 def with_band(name: str, *room: int) -> Profile:
@@ -77,7 +77,7 @@ def test_an_unsound_profile_is_refused_with_its_numbers(unsound: Profile, words:
 
 @pytest.mark.parametrize("budget", [1, 7, 1_000, 37_777, 149_999, 2_000_000])
 def test_scaling_keeps_every_proportion_and_the_floors_within(budget: int) -> None:
-    small = profiles.scaled(SHIPPED, budget)
+    small = profiles.scale(SHIPPED, budget)
     assert small.total_token_budget == budget
     for band, whole in zip(small.bands, SHIPPED.bands, strict=True):
         assert band.min_tokens == whole.min_tokens * budget // 150_000
@@ -87,7 +87,7 @@ def test_scaling_keeps_every_proportion_and_the_floors_within(budget: int) -> No
 @pytest.mark.parametrize("budget", [0, -5])
 def test_a_budget_of_nothing_is_refused(budget: int) -> None:
     with pytest.raises(ProfileInvalid, match="not between"):
-        profiles.scaled(SHIPPED, budget)
+        profiles.scale(SHIPPED, budget)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_file_that_is_no_profile_says_where(text: str, words: str) -> None:
 
 
 def test_a_version_comes_back_as_it_was_written(world: World) -> None:
-    stored = world.store.read_now(lambda c: profiles.current(c, "default"))
+    stored = world.store.read_now(lambda c: profiles.load_current(c, "default"))
     assert stored.digest == SHIPPED.digest
     assert stored == world.profile
     narrow = with_rule(
@@ -127,9 +127,9 @@ def test_a_version_comes_back_as_it_was_written(world: World) -> None:
 def test_a_new_version_retires_the_one_before_and_keeps_it(world: World) -> None:
     second = replace(world.profile, version=2, horizon_waves=3, updated_by="person")
     world.store.write_now(lambda tx: profiles.insert_version(tx, second))
-    past = world.store.read_now(lambda c: profiles.history(c, "default"))
+    past = world.store.read_now(lambda c: profiles.select_versions(c, "default"))
     assert [(p.version, p.status) for p in past] == [(1, "retired"), (2, "active")]
-    assert world.store.read_now(lambda c: profiles.current(c, "default")).version == 2
+    assert world.store.read_now(lambda c: profiles.load_current(c, "default")).version == 2
     created = [
         row.raw_detail()
         for row in world.store.read_now(journal.rows)
@@ -144,7 +144,7 @@ def test_versions_follow_each_other_without_gaps(world: World, version: int) -> 
         world.store.write_now(
             lambda tx: profiles.insert_version(tx, replace(world.profile, version=version))
         )
-    assert len(world.store.read_now(lambda c: profiles.history(c, "default"))) == 1
+    assert len(world.store.read_now(lambda c: profiles.select_versions(c, "default"))) == 1
 
 
 def test_the_default_is_made_once_for_each_budget(world: World) -> None:
@@ -183,11 +183,11 @@ def test_a_rule_that_cannot_be_read_closes_the_profile(world: World, damage: str
     connection.execute(f"UPDATE attention_rules SET {damage} WHERE rule_id='log'")
     connection.close()
     with pytest.raises(ProfileInvalid, match="log"):
-        world.store.read_now(lambda c: profiles.current(c, "default"))
+        world.store.read_now(lambda c: profiles.load_current(c, "default"))
 
 
 def test_an_unknown_profile_is_not_found(world: World) -> None:
     with pytest.raises(NotFound):
-        world.store.read_now(lambda c: profiles.current(c, "nobody"))
+        world.store.read_now(lambda c: profiles.load_current(c, "nobody"))
     with pytest.raises(NotFound):
         world.store.read_now(lambda c: profiles.load(c, "default", 9))

@@ -15,7 +15,7 @@ from cockpit.orient.compile_packet import ALGORITHMS, compile_packet, packet_of,
 from cockpit.orient.explain_packet import explain
 from cockpit.orient.fact_arrays import from_linked
 from cockpit.orient.select_facts import PinnedOverBudget
-from cockpit.store.context.facts import Linked
+from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.packets import Packet, packet_from_body
 from cockpit.store.context.profile_model import BANDS, Predicate, Profile, Rule
 
@@ -43,12 +43,12 @@ def dice(draw: st.DrawFn, throws: int) -> Dice:
 
 
 @st.composite
-def fact_lists(draw: st.DrawFn, *, pins: int = 20) -> list[Linked]:
+def fact_lists(draw: st.DrawFn, *, pins: int = 20) -> list[SessionFact]:
     """Up to 40 facts, one in ``pins`` pinned (0: none)."""
     count = draw(st.integers(0, 40))
     thrown = draw(dice(count * 14))
     return [
-        Linked(
+        SessionFact(
             f"f-{number:024x}",
             thrown.one_of(*TYPES),
             f"ref:{thrown.number(0, 8)}",
@@ -96,7 +96,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     )
 
 
-def compiled(facts: list[Linked], shape: Profile, way: str) -> Packet:
+def compiled(facts: list[SessionFact], shape: Profile, way: str) -> Packet:
     try:
         return compile_packet(facts, shape, 4, algorithm=way)
     except PinnedOverBudget:
@@ -107,7 +107,7 @@ def compiled(facts: list[Linked], shape: Profile, way: str) -> Packet:
 @given(fact_lists(), profiles(), WAYS)
 @settings(max_examples=1_000, deadline=None)
 def test_the_budget_the_floors_and_the_ceilings_hold(
-    facts: list[Linked], shape: Profile, way: str
+    facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
     packet = compiled(facts, shape, way)
     pinned = Counter[str]()
@@ -126,7 +126,7 @@ def test_the_budget_the_floors_and_the_ceilings_hold(
 @given(fact_lists(), profiles(), WAYS)
 @settings(max_examples=600, deadline=None)
 def test_no_room_is_left_that_a_dropped_fact_fits_into(
-    facts: list[Linked], shape: Profile, way: str
+    facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
     packet = compiled(facts, shape, way)
     told = {line.fact_id: line for line in explain(facts, shape, 4, algorithm=way)}
@@ -150,7 +150,7 @@ def test_no_room_is_left_that_a_dropped_fact_fits_into(
 @given(fact_lists(), profiles(), WAYS)
 @settings(max_examples=400, deadline=None)
 def test_pinned_facts_are_always_there_in_full(
-    facts: list[Linked], shape: Profile, way: str
+    facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
     packet = compiled(facts, shape, way)
     there = {entry.fact_id: entry for _, entry in packet.rendered()}
@@ -163,7 +163,7 @@ def test_pinned_facts_are_always_there_in_full(
 @given(fact_lists(pins=2), profiles(), WAYS)
 @settings(max_examples=400, deadline=None)
 def test_pinned_over_budget_is_raised_exactly_when_they_do_not_fit(
-    facts: list[Linked], shape: Profile, way: str
+    facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
     need = {band.name: 0 for band in shape.bands}
     for fact in facts:
@@ -180,7 +180,7 @@ def test_pinned_over_budget_is_raised_exactly_when_they_do_not_fit(
 
 @given(fact_lists(), profiles(), WAYS)
 @settings(max_examples=400, deadline=None)
-def test_every_fact_is_accounted_for(facts: list[Linked], shape: Profile, way: str) -> None:
+def test_every_fact_is_accounted_for(facts: list[SessionFact], shape: Profile, way: str) -> None:
     packet = compiled(facts, shape, way)
     told = explain(facts, shape, 4, algorithm=way)
     assert packet.facts + packet.dropped == len(facts) == len(told)
@@ -202,7 +202,7 @@ def test_every_fact_is_accounted_for(facts: list[Linked], shape: Profile, way: s
 @given(fact_lists(), profiles(), WAYS, st.randoms(use_true_random=False))
 @settings(max_examples=600, deadline=None)
 def test_no_order_of_arrival_shows(
-    facts: list[Linked], shape: Profile, way: str, random: object
+    facts: list[SessionFact], shape: Profile, way: str, random: object
 ) -> None:
     packet = compiled(facts, shape, way)
     random.shuffle(facts)  # type: ignore[attr-defined]  # hypothesis types its random as object
@@ -213,14 +213,16 @@ def test_no_order_of_arrival_shows(
 
 @given(fact_lists(), profiles(), WAYS)
 @settings(max_examples=100, deadline=None)
-def test_a_body_is_the_whole_packet(facts: list[Linked], shape: Profile, way: str) -> None:
+def test_a_body_is_the_whole_packet(facts: list[SessionFact], shape: Profile, way: str) -> None:
     packet = compiled(facts, shape, way)
     assert packet_from_body(packet.body()) == packet
 
 
 @given(fact_lists(pins=0), profiles(), WAYS)
 @settings(max_examples=400, deadline=None)
-def test_quality_is_a_share_of_the_bound(facts: list[Linked], shape: Profile, way: str) -> None:
+def test_quality_is_a_share_of_the_bound(
+    facts: list[SessionFact], shape: Profile, way: str
+) -> None:
     chosen = selection(facts, shape, 4, algorithm=way)
     assert 0 <= chosen.quality_ppm <= 1_000_000
     packet = packet_of(chosen, shape, 4)
@@ -232,7 +234,7 @@ def test_quality_is_a_share_of_the_bound(facts: list[Linked], shape: Profile, wa
 @given(fact_lists(), profiles(), WAYS)
 @settings(max_examples=100, deadline=None)
 def test_columns_given_once_are_columns_for_ever(
-    facts: list[Linked], shape: Profile, way: str
+    facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
     columns = from_linked(facts)
     first = compiled(facts, shape, way)

@@ -17,7 +17,7 @@ import pytest
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.orient.compile_packet import ALGORITHM, ALGORITHMS, UnknownAlgorithm, compile_packet
-from cockpit.store.context.facts import Linked
+from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.packets import REASONS
 from cockpit.store.context.profile_model import (
     BANDS,
@@ -25,9 +25,9 @@ from cockpit.store.context.profile_model import (
     Profile,
     Rule,
     check,
-    read_predicate,
-    scaled,
-    shipped,
+    load_shipped,
+    parse_predicate,
+    scale,
 )
 
 HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json.gz"))
@@ -58,12 +58,12 @@ def compiled(history: dict[str, Any], *, backwards: bool = False) -> Any:
             body["ranking"],
             tuple(Band(*band) for band in body["bands"]),
             tuple(
-                Rule(rule_id, source, read_predicate(when), *weights)
+                Rule(rule_id, source, parse_predicate(when), *weights)
                 for rule_id, source, when, *weights in body["rules"]
             ),
         )
     )
-    facts = [Linked(*fields) for fields in history["facts"]]
+    facts = [SessionFact(*fields) for fields in history["facts"]]
     return compile_packet(
         facts[::-1] if backwards else facts,
         profile,
@@ -80,7 +80,7 @@ def cases(*, backwards: bool = False) -> list[str]:
         dice = random.Random(case)
         most = dice.choice((90, 900, 9_000))
         facts = [
-            Linked(
+            SessionFact(
                 f"f-{number:024x}",
                 kind := dice.choice(("file", "diff", "note", "log")),
                 f"{kind}:{dice.randrange(12)}",
@@ -95,7 +95,7 @@ def cases(*, backwards: bool = False) -> list[str]:
             )
             for number in range(dice.randrange(60))
         ]
-        shape = replace(scaled(shipped(), 9_000), ranking=dice.choice(("utility", "density")))
+        shape = replace(scale(load_shipped(), 9_000), ranking=dice.choice(("utility", "density")))
         found += [
             compile_packet(facts[::-1] if backwards else facts, shape, 4, algorithm=name).digest
             for name in ALGORITHMS
@@ -130,7 +130,7 @@ def test_a_recorded_packet_compiles_to_the_same_bytes(path: Path) -> None:
 
 def test_an_algorithm_that_is_gone_is_named() -> None:
     with pytest.raises(UnknownAlgorithm, match=r"bands/0.*bands/1, bands/2"):
-        compile_packet([], shipped(), 1, algorithm="bands/0")
+        compile_packet([], load_shipped(), 1, algorithm="bands/0")
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "4242"])

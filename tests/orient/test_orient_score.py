@@ -9,11 +9,11 @@ from orient_made import fact, profile, rule
 
 from cockpit.orient.fact_arrays import from_linked
 from cockpit.orient.score_facts import SCORE_MAX, scores
-from cockpit.store.context.facts import Linked
+from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.profile_model import Predicate, Rule
 
 
-def scored(facts: Sequence[Linked], *rules: Rule, ordinal: int = 1) -> list[int | None]:
+def scored(facts: Sequence[SessionFact], *rules: Rule, ordinal: int = 1) -> list[int | None]:
     """Scores in order of time; None where the fact is not admitted."""
     found = scores(from_linked(facts), profile({}, rules=rules), ordinal)
     return [

@@ -52,7 +52,9 @@ def test_columns_from_the_store_are_those_of_its_records(world: World) -> None:
     world.wave([seen("a,b.py", "again", dedupe_key="a,b.py")])
     for ordinal in (1, 2, 3, 9):
         straight = world.store.read_now(lambda c, o=ordinal: read(c, world.session_id, o))
-        linked = world.store.read_now(lambda c, o=ordinal: facts.linked(c, world.session_id, o))
+        linked = world.store.read_now(
+            lambda c, o=ordinal: facts.select_linked(c, world.session_id, o)
+        )
         by_record = from_linked(linked)
         for name in Columns.__slots__:
             one, other = getattr(straight, name), getattr(by_record, name)
@@ -115,7 +117,7 @@ def test_packets_are_append_only(world: World, sql: str) -> None:
 
 def test_packets_of_a_session_come_in_order_of_waves(world: World) -> None:
     waves = [world.wave([seen(f"{i}.py")]) for i in range(11)]
-    found = world.store.read_now(lambda c: packets.for_session(c, world.session_id))
+    found = world.store.read_now(lambda c: packets.select_for_session(c, world.session_id))
     assert [stored.wave_id for stored in found] == waves
     assert world.store.read_now(lambda c: packets.find(c, "no-wave")) is None
     with pytest.raises(NotFound):

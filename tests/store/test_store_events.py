@@ -36,7 +36,7 @@ def take(tx: Tx, owner: str = "o") -> Event | None:
 def test_the_same_event_is_stored_once(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         assert store.write_now(lambda tx: put(tx, "a")) == store.write_now(lambda tx: put(tx, "a"))
-        assert store.read_now(lambda c: events.waiting(c, "s")) == 1
+        assert store.read_now(lambda c: events.count_waiting(c, "s")) == 1
 
 
 def test_lower_tiers_first_then_the_oldest(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ class Life(RuleBasedStateMachine):
         assert said == self.end
         assert not (acked and dead)
         assert not (self.end and token)
-        assert self.store.read_now(lambda c: events.waiting(c, "s")) == int(not self.end)
+        assert self.store.read_now(lambda c: events.count_waiting(c, "s")) == int(not self.end)
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -174,5 +174,5 @@ def test_racing_processes_take_every_event_once(tmp_path: Path) -> None:
         told = race(WORKER, 4, store.path)
         taken = [line for out in told for line in out.split()]
         assert sorted(taken) == sorted(made)
-        assert store.read_now(lambda c: events.waiting(c, "s")) == 0
+        assert store.read_now(lambda c: events.count_waiting(c, "s")) == 0
         assert store.read_now(journal.verify).ok

@@ -16,8 +16,8 @@ from store_world import begin, opened
 
 from cockpit.core.canonical_json import digest, text_digest
 from cockpit.store.context import facts
-from cockpit.store.context.candidates import candidates
-from cockpit.store.context.facts import Fact, Level, Linked, fact_id
+from cockpit.store.context.candidates import load_candidates
+from cockpit.store.context.facts import Fact, Level, SessionFact, compute_fact_id
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
@@ -52,7 +52,7 @@ def test_an_id_is_that_of_the_canonical_json(
     ref: str, text: str, provenance: dict[str, Any]
 ) -> None:
     body = ["file", ref, text_digest(text), provenance]
-    assert fact_id("file", ref, text, provenance) == f"f-{digest(body)[:24]}"
+    assert compute_fact_id("file", ref, text, provenance) == f"f-{digest(body)[:24]}"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_another_source_place_content_or_provenance_is_another_fact(other: dict[
         "text": "a",
         "provenance": {"rev": "1"},
     }
-    assert fact_id(**one) != fact_id(**{**one, **other})  # type: ignore[arg-type] # all four given
+    assert compute_fact_id(**one) != compute_fact_id(**{**one, **other})  # type: ignore[arg-type] # all four given
 
 
 def made(text: str, *, key: str = "", ref: str = "file:a", **words: Any) -> Fact:
@@ -93,13 +93,13 @@ def look(store: Store, session_id: str, ordinal: int, *found: Fact, job: str = "
     )
 
 
-def linked(store: Store, session_id: str, ordinal: int) -> list[Linked]:
-    return store.read_now(lambda c: facts.linked(c, session_id, ordinal))
+def linked(store: Store, session_id: str, ordinal: int) -> list[SessionFact]:
+    return store.read_now(lambda c: facts.select_linked(c, session_id, ordinal))
 
 
 def live(store: Store, session_id: str, ordinal: int) -> list[str]:
     ids = [one.fact_id for one in linked(store, session_id, ordinal) if not one.superseded]
-    words = store.read_now(lambda c: facts.texts(c, ids))
+    words = store.read_now(lambda c: facts.load_texts(c, ids))
     return [words[identity].full for identity in ids]
 
 
@@ -211,7 +211,7 @@ def test_the_answer_for_a_past_wave_never_changes(
 
 def answer(store: Store, session_id: str, ordinal: int) -> Any:
     return linked(store, session_id, ordinal), store.read_now(
-        lambda c: candidates(c, session_id, ordinal)
+        lambda c: load_candidates(c, session_id, ordinal)
     )
 
 

@@ -75,7 +75,7 @@ def everything(tx: Tx) -> None:
     )  # fmt: skip
     proposals.decide(tx, proposal.proposal_id, "approved", by="person")
     messages.start(tx, message_id=f"m-{session_id}", **place)
-    messages.delta(tx, message_id=f"m-{session_id}", text="a", number=1, **place)
+    messages.append_delta(tx, message_id=f"m-{session_id}", text="a", number=1, **place)
     messages.complete(tx, role="agent", text="a", message_id=f"m-{session_id}", **place)
     action = outbox.plan(
         tx, position=1, key=session_id, action_type="run", title="t", payload={}, **place

@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
             for message_id in ("m-done", "m-streaming"):
                 messages.start(tx, session_id=session_id, wave_id="w", message_id=message_id)
                 for number, text in enumerate(("some ", "words ", "\ud800")):
-                    messages.delta(
+                    messages.append_delta(
                         tx,
                         session_id=session_id,
                         wave_id="w",

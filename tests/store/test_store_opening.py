@@ -183,7 +183,7 @@ def test_migrations_are_journalled_in_their_own_transaction(tmp_path: Path) -> N
     with opened(tmp_path) as store:
         (row,) = store.read_now(journal.rows)
         assert row.action == Action.STORE_MIGRATED
-        assert row.raw_detail()["migrations"] == [one.name for one in migrate.shipped()]
+        assert row.raw_detail()["migrations"] == [one.name for one in migrate.load_migrations()]
     with opened(tmp_path) as store:
         assert store.read_now(journal.last_seq) == 1
 
@@ -196,7 +196,7 @@ def test_a_copy_is_kept_before_a_migration_and_only_the_newest_stay(tmp_path: Pa
     steps = [replace(EXTRA, name=f"900{n}", sql=f"CREATE TABLE more{n}(a);\n") for n in range(5)]
     connection = connect(path)
     for number in range(1, 6):
-        known = (*migrate.shipped(), *steps[:number])
+        known = (*migrate.load_migrations(), *steps[:number])
         assert migrate.migrate(connection, path, clock, known) == (f"900{number - 1}",)
     connection.close()
     folder = tmp_path / "backups"
@@ -218,7 +218,7 @@ def test_backups_behind_a_link_are_refused(tmp_path: Path) -> None:
     connection = connect(tmp_path / "cockpit.db")
     with pytest.raises(StoreUnwritable, match="is a link"):
         migrate.migrate(
-            connection, tmp_path / "cockpit.db", FixedClock(), (*migrate.shipped(), EXTRA)
+            connection, tmp_path / "cockpit.db", FixedClock(), (*migrate.load_migrations(), EXTRA)
         )
     connection.close()
     assert list(outside.iterdir()) == []
@@ -229,7 +229,7 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path, sql: str) -> None
     opened(tmp_path).close()
     path = tmp_path / "cockpit.db"
     connection = connect(path)
-    known = (*migrate.shipped(), replace(EXTRA, sql=sql))
+    known = (*migrate.load_migrations(), replace(EXTRA, sql=sql))
     with pytest.raises((StoreError, sqlite3.OperationalError)):
         migrate.migrate(connection, path, FixedClock(), known)
     connection.close()

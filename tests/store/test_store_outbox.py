@@ -14,7 +14,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.sessions import outbox, waves
-from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.outbox import OutboxAction
 
 Step = Callable[[Tx, str], Any]
 
@@ -25,7 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield made
 
 
-def plan(tx: Tx, key: str = "") -> Outgoing:
+def plan(tx: Tx, key: str = "") -> OutboxAction:
     session_id = begin(tx)
     wave = waves.create(tx, session_id=session_id, trace_id="t")
     return outbox.plan(
@@ -40,31 +40,31 @@ def plan(tx: Tx, key: str = "") -> Outgoing:
     )
 
 
-def enqueue(tx: Tx, action_id: str) -> Outgoing:
+def enqueue(tx: Tx, action_id: str) -> OutboxAction:
     return outbox.enqueue(tx, action_id, proposal_id=None, payload={"argv": ["true"]})
 
 
-def dispatch(tx: Tx, action_id: str) -> Outgoing | None:
+def dispatch(tx: Tx, action_id: str) -> OutboxAction | None:
     return outbox.dispatch(tx, action_id, "o")
 
 
-def confirm(tx: Tx, action_id: str) -> Outgoing:
+def confirm(tx: Tx, action_id: str) -> OutboxAction:
     return outbox.confirm(tx, action_id, summary="done", detail={})
 
 
-def fail(tx: Tx, action_id: str) -> Outgoing:
+def fail(tx: Tx, action_id: str) -> OutboxAction:
     return outbox.fail(tx, action_id, status="failure", summary="no", detail={})
 
 
-def retry(tx: Tx, action_id: str) -> Outgoing:
+def retry(tx: Tx, action_id: str) -> OutboxAction:
     return outbox.fail(tx, action_id, status="timeout", summary="no", detail={}, retry_in_s=0)
 
 
-def doubt(tx: Tx, action_id: str) -> Outgoing:
-    return outbox.doubt(tx, action_id, "who knows")
+def doubt(tx: Tx, action_id: str) -> OutboxAction:
+    return outbox.mark_uncertain(tx, action_id, "who knows")
 
 
-def drop(tx: Tx, action_id: str) -> Outgoing:
+def drop(tx: Tx, action_id: str) -> OutboxAction:
     return outbox.drop(tx, action_id, "rejected")
 
 
@@ -98,7 +98,11 @@ def brought_to(tx: Tx, phase: str) -> str:
 
 def state(store: Store, action_id: str) -> tuple[Any, ...]:
     return store.read_now(
-        lambda c: (outbox.load(c, action_id), outbox.receipts(c, action_id), journal.last_seq(c))
+        lambda c: (
+            outbox.load(c, action_id),
+            outbox.select_receipts(c, action_id),
+            journal.last_seq(c),
+        )
     )
 
 
@@ -138,7 +142,7 @@ def test_a_retry_waits_until_it_is_due_and_attempts_end(store: Store) -> None:
             assert store.write_now(lambda tx: dispatch(tx, action_id)) is None
             clock.advance(0.1)
     assert ended.phase == "failed_terminal"
-    kinds = [one.terminal for one in store.read_now(lambda c: outbox.receipts(c, action_id))]
+    kinds = [one.terminal for one in store.read_now(lambda c: outbox.select_receipts(c, action_id))]
     assert kinds == [False, False, True]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cockpit.core.errors import StoreUnwritable
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 
 AS = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
@@ -38,21 +38,21 @@ def test_a_subfolder_and_a_linked_worktree_find_the_main_checkout(
     deep = project / "src" / "deep"
     deep.mkdir(parents=True)
     for start in (project, deep, project / "src" / ".." / "src"):
-        place = find_place(start)
+        place = locate_project(start)
         assert (place.root, place.home, place.git) == (project, project, True)
     tree = tmp_path / f"tree of {name}"
     git(project, "worktree", "add", "-q", str(tree), "-b", "other")
     (tree / "sub").mkdir()
     for start in (tree, tree / "sub"):
-        place = find_place(start)
+        place = locate_project(start)
         assert (place.root, place.home) == (tree, project)
-    assert find_place(tree).database == project / ".cockpit" / "state" / "cockpit.db"
+    assert locate_project(tree).database == project / ".cockpit" / "state" / "cockpit.db"
 
 
 def test_a_submodule_is_a_project_of_its_own(tmp_path: Path) -> None:
     inner, outer = repository(tmp_path / "inner"), repository(tmp_path / "outer")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
-    place = find_place(outer / "sub")
+    place = locate_project(outer / "sub")
     assert (place.root, place.home) == (outer / "sub", outer / "sub")
 
 
@@ -60,10 +60,10 @@ def test_worktrees_of_a_bare_repository(tmp_path: Path) -> None:
     project = repository(tmp_path / "project")
     git(tmp_path, "clone", "-q", "--bare", str(project), "bare.git")
     bare = tmp_path / "bare.git"
-    place = find_place(bare)
+    place = locate_project(bare)
     assert (place.root, place.git) == (bare, False)
     git(bare, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "other")
-    place = find_place(tmp_path / "tree")
+    place = locate_project(tmp_path / "tree")
     assert (place.root, place.home, place.git) == (tmp_path / "tree", tmp_path / "tree", True)
 
 
@@ -77,29 +77,29 @@ def test_variables_of_git_lead_nowhere(tmp_path: Path, monkeypatch: pytest.Monke
     ):
         monkeypatch.setenv(name, str(value))
     (project / "sub").mkdir()
-    assert find_place(project / "sub").home == project
+    assert locate_project(project / "sub").home == project
 
 
 def test_without_git_the_nearest_folder_that_has_one(tmp_path: Path) -> None:
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)
-    place = find_place(deep)
+    place = locate_project(deep)
     assert (place.root, place.home, place.git) == (deep, deep, False)
     (tmp_path / "a" / ".cockpit").mkdir()
-    assert find_place(deep).root == tmp_path / "a"
+    assert locate_project(deep).root == tmp_path / "a"
 
 
 def test_without_the_program_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = repository(tmp_path / "project")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not find_place(project).git
+    assert not locate_project(project).git
 
 
 def test_the_state_is_private_and_ignored(tmp_path: Path) -> None:
     project = repository(tmp_path / "project")
     old = os.umask(0o022)
     try:
-        place = find_place(project)
+        place = locate_project(project)
         place.prepare()
         place.state.chmod(0o755)
         place.prepare()
@@ -127,13 +127,13 @@ def test_state_behind_a_link_is_refused_and_nothing_is_made_there(
     link.symlink_to(outside)
     if what.endswith("ignore") and not dangling:
         outside.write_text("*\n")
-        find_place(project).prepare()
+        locate_project(project).prepare()
         assert outside.read_text() == "*\n"
         return
     if not dangling:
         outside.mkdir()
     with pytest.raises(StoreUnwritable, match=r"link|in the way"):
-        find_place(project).prepare()
+        locate_project(project).prepare()
     assert not outside.exists() if dangling else list(outside.iterdir()) == []
 
 
@@ -143,5 +143,5 @@ def test_a_file_in_the_way_is_named(tmp_path: Path, what: str) -> None:
     (project / what).parent.mkdir(parents=True, exist_ok=True)
     (project / what).write_text("mine")
     with pytest.raises(StoreUnwritable, match="in the way"):
-        find_place(project).prepare()
+        locate_project(project).prepare()
     assert (project / what).read_text() == "mine"

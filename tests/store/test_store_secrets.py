@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from store_world import CANARY, begin, opened
 
 from cockpit.core.clock import FixedClock
-from cockpit.core.secrets import mask, mask_value, safe_text
+from cockpit.core.secrets import mask, mask_value, replace_surrogates
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.scope_items import parse_item
 from cockpit.store.context import facts
@@ -50,7 +50,7 @@ def session(g: Ground) -> None:
     begin(g.tx, title=SAID, words=SAID, target=TOLD, limits=TOLD, project=SAID, branch=SAID)
     sessions.change(g.tx, g.session_id, title=SAID, target=TOLD, limits=TOLD)
     for status in ("waiting", "failed", "completed"):
-        sessions.enter(g.tx, g.session_id, status, detail=TOLD, result=TOLD)
+        sessions.set_status(g.tx, g.session_id, status, detail=TOLD, result=TOLD)
 
 
 def event(g: Ground) -> None:
@@ -96,10 +96,10 @@ def request(g: Ground) -> None:
             items=[{"item": CANARY, "note": SAID}], proposal_id=None, auto=auto, decided_by="x",
             **g.place,
         )  # fmt: skip
-        context_requests.settle(
+        context_requests.apply_decision(
             g.tx, made.request_id, "approved", approved=[CANARY], decided_by="x"
         )
-        context_requests.fetched(
+        context_requests.record_fetched(
             g.tx, made.request_id, wave_id="w", outcomes=[{"item": CANARY, "error": SAID}]
         )
 
@@ -107,7 +107,7 @@ def request(g: Ground) -> None:
 def message(g: Ground) -> None:
     messages.start(g.tx, message_id="m-1", **g.place)
     for number, text in enumerate((SAID, CANARY[:12], CANARY[12:], " after", *CANARY)):
-        messages.delta(g.tx, message_id="m-1", text=text, number=number, **g.place)
+        messages.append_delta(g.tx, message_id="m-1", text=text, number=number, **g.place)
     messages.start(g.tx, message_id="m-2", **g.place)
     messages.complete(g.tx, role="agent", text=SAID, message_id="m-2", **g.place)
 
@@ -129,8 +129,8 @@ def action(g: Ground) -> None:
     outbox.confirm(g.tx, queued("a"), summary=SAID, detail=TOLD)
     outbox.fail(g.tx, queued("b"), status="failure", summary=SAID, detail=TOLD)
     outbox.fail(g.tx, queued("c"), status="timeout", summary=SAID, detail=TOLD, retry_in_s=1)
-    outbox.doubt(g.tx, queued("d"), SAID)
-    outbox.probed(g.tx, queued("e"), SAID)
+    outbox.mark_uncertain(g.tx, queued("d"), SAID)
+    outbox.record_probe(g.tx, queued("e"), SAID)
     dropped = outbox.plan(
         g.tx, position=1, key="f", action_type="run", title=SAID, payload=TOLD, **g.place
     )
@@ -182,7 +182,7 @@ def streamed(tx: Tx, pieces: list[str]) -> str:
     g = Ground(tx)
     messages.start(tx, message_id="m", **g.place)
     for number, piece in enumerate(pieces):
-        messages.delta(tx, message_id="m", text=piece, number=number, **g.place)
+        messages.append_delta(tx, message_id="m", text=piece, number=number, **g.place)
     return journal.provisional_text(tx.connection, g.session_id, "m")
 
 
@@ -195,9 +195,9 @@ def test_words_without_a_secret_stream_as_they_are(tmp_path: Path) -> None:
 @given(text=st.text(st.characters(exclude_categories=())))
 @settings(derandomize=True, database=None)
 def test_what_is_masked_can_be_stored(text: str) -> None:
-    clean = safe_text(text)
+    clean = replace_surrogates(text)
     assert clean.encode() and len(clean) == len(text) if text else clean == ""
-    assert safe_text(clean) == clean
+    assert replace_surrogates(clean) == clean
     assert mask(text) == mask(clean)
     assert mask_value({text: [text]}) == {mask(text): [mask(text)]}
 

@@ -36,10 +36,10 @@ def test_a_live_process_keeps_its_session_and_a_dead_one_loses_it(tmp_path: Path
         token = other.stdout.readline().strip()
         assert is_process_alive(other.stdout.readline().strip())
         with pytest.raises(Stale, match=f"running in process {other.pid}"):
-            store.write_now(lambda tx: sessions.own(tx, session_id))
+            store.write_now(lambda tx: sessions.acquire(tx, session_id))
         other.kill()
         other.communicate()
-        mine = store.write_now(lambda tx: sessions.own(tx, session_id))
+        mine = store.write_now(lambda tx: sessions.acquire(tx, session_id))
         with pytest.raises(Stale, match="taken over"):
             store.write_now(lambda tx: sessions.renew(tx, session_id, token))
         store.write_now(lambda tx: sessions.release(tx, session_id, token))
@@ -61,19 +61,19 @@ def test_a_lease_that_was_not_renewed_runs_out(tmp_path: Path) -> None:
     clock = FixedClock()
     with opened(tmp_path, clock=clock) as store:
         session_id = store.write_now(begin)
-        first = store.write_now(lambda tx: sessions.own(tx, session_id))
+        first = store.write_now(lambda tx: sessions.acquire(tx, session_id))
         with pytest.raises(Stale):
-            store.write_now(lambda tx: sessions.own(tx, session_id))
+            store.write_now(lambda tx: sessions.acquire(tx, session_id))
         clock.advance(LEASE_S - 1)
         store.write_now(lambda tx: sessions.renew(tx, session_id, first))
         clock.advance(LEASE_S - 1)
         with pytest.raises(Stale):
-            store.write_now(lambda tx: sessions.own(tx, session_id))
+            store.write_now(lambda tx: sessions.acquire(tx, session_id))
         clock.advance(1)
-        second = store.write_now(lambda tx: sessions.own(tx, session_id))
+        second = store.write_now(lambda tx: sessions.acquire(tx, session_id))
         assert second != first
         store.write_now(lambda tx: sessions.release(tx, session_id, second))
-        store.write_now(lambda tx: sessions.own(tx, session_id))
+        store.write_now(lambda tx: sessions.acquire(tx, session_id))
 
 
 def test_only_known_fields_and_statuses(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_only_known_fields_and_statuses(tmp_path: Path) -> None:
         with pytest.raises(IllegalTransition):
             store.write_now(lambda tx: sessions.change(tx, session_id, lease_owner="me"))
         with pytest.raises(IllegalTransition):
-            store.write_now(lambda tx: sessions.enter(tx, session_id, "asleep"))
+            store.write_now(lambda tx: sessions.set_status(tx, session_id, "asleep"))
         with pytest.raises(NotFound):
-            store.write_now(lambda tx: sessions.own(tx, "s-none"))
+            store.write_now(lambda tx: sessions.acquire(tx, "s-none"))
         changed = store.write_now(
             lambda tx: sessions.change(
                 tx, session_id, title="new", target={"pr": "1"}, limits={"waves": 3}, policy="all"
@@ -99,7 +99,7 @@ def test_entering_the_same_status_is_told_once(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         session_id = store.write_now(begin)
         for status in ("stopped", "stopped", "running", "running"):
-            store.write_now(lambda tx, s=status: sessions.enter(tx, session_id, s))
+            store.write_now(lambda tx, s=status: sessions.set_status(tx, session_id, s))
         told = [row.action for row in store.read_now(journal.rows)][-2:]
         assert told == [Action.SESSION_STOPPED, Action.SESSION_RUNNING]
 
@@ -109,7 +109,7 @@ def test_spending_adds_up_and_an_unpriced_call_keeps_the_cost(tmp_path: Path) ->
         session_id = store.write_now(begin)
         for cost in (None, 0.25, None, 0.5):
             store.write_now(
-                lambda tx, cost=cost: sessions.spend(
+                lambda tx, cost=cost: sessions.add_usage(
                     tx, session_id, input_tokens=3, output_tokens=2, cached_tokens=1, cost_usd=cost
                 )
             )

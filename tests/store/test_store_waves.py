@@ -191,7 +191,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def the_store_says_the_same(self) -> None:
         if hasattr(self, "store"):
-            found = self.store.read_now(lambda c: waves.of_session(c, self.session_id))
+            found = self.store.read_now(lambda c: waves.select_for_session(c, self.session_id))
             assert [wave.phase for wave in found] == self.phases
             assert [wave.ordinal for wave in found] == list(range(1, len(found) + 1))
 

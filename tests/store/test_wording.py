@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 
 
 @pytest.mark.parametrize(
@@ -12,4 +12,4 @@ from cockpit.core.text import plural
     [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (1200, "1,200 rows")],
 )
 def test_a_number_of_things_reads_as_people_say_it(count, words):
-    assert plural(count, "row") == words
+    assert pluralize(count, "row") == words

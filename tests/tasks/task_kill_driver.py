@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.tasks.run_task import run_task
@@ -19,7 +19,7 @@ from cockpit.tasks.task_context import TaskContext
 
 
 async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
-    place = find_place(root)
+    place = locate_project(root)
     with Store.open(place.database) as store:
         counted = 0
 

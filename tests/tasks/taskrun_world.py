@@ -10,7 +10,7 @@ from typing import Any
 
 from cockpit.backlog import service
 from cockpit.core.clock import RandomIds, SystemClock
-from cockpit.core.project_paths import Place, find_place
+from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import handoffs, tasks
 from cockpit.store.chains import task_runs, worktrees
@@ -90,7 +90,7 @@ class World:
 
     folder: Path
     root: Path
-    place: Place
+    place: ProjectPaths
     store: Store
     work: WorkSettings = field(default_factory=WorkSettings)
     approve: str = "all"
@@ -98,7 +98,7 @@ class World:
     @classmethod
     def made(cls, folder: Path) -> World:
         root = repository(folder)
-        place = find_place(root)
+        place = locate_project(root)
         place.prepare()
         return cls(folder, root, place, Store.open(place.database, SystemClock(), RandomIds()))
 
@@ -129,7 +129,7 @@ class World:
         return await run_task(self.desk(scenario, **changed), task_id)
 
     def steps(self, task_id: str) -> list[tuple[str, str | None]]:
-        found = self.store.read_now(lambda seen: task_runs.steps(seen, task_id))
+        found = self.store.read_now(lambda seen: task_runs.select_steps(seen, task_id))
         return [(step.step, step.outcome) for step in found]
 
     def read(self, task_id: str) -> tasks.Task:

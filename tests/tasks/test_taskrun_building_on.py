@@ -60,7 +60,7 @@ async def test_what_was_taken_in_other_words_hinders_nobody(world: World) -> Non
     later = {"chain_id": "ch-2", "chain_branch": "cockpit/ch-2"}
     assert (await world.do(SCENARIO, second, **later)).status == "done"
     assert "sum((a, b))" in world.show("calc.py", "cockpit/ch-2")
-    noted = world.store.read_now(lambda found: task_activity.of_task(found, second))
+    noted = world.store.read_now(lambda found: task_activity.select_for_task(found, second))
     assert any("T-1, which this builds on, is not merged" in one.description for one in noted)
     assert git(world.place.state / "worktrees" / "ch-2", "status", "--porcelain") == ""
 

@@ -13,7 +13,7 @@ from tasks.taskrun_world import AT_ONCE, BRANCH, World, finish, git
 from cockpit.access.run_program import run_program
 from cockpit.act.workspace import stand_on
 from cockpit.backlog import service
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.store.chains import chains
 from cockpit.store.chains import worktrees as rows
 from cockpit.store.chains.worktrees import Worktree
@@ -38,7 +38,7 @@ async def test_it_is_made_once_and_found_again(world: World) -> None:
     task_id = world.task()
     made = await tree_of(world, task_id)
     assert (made.branch, Path(made.path).name) == (f"cockpit/{task_id}", task_id)
-    assert find_place(Path(made.path)).home == world.root
+    assert locate_project(Path(made.path)).home == world.root
     (Path(made.path) / "calc.py").write_text("changed", encoding="utf-8")
     again = await tree_of(world, task_id)
     assert again == made
@@ -97,10 +97,10 @@ async def test_many_at_once_get_one_each(world: World) -> None:
 
 async def test_without_git_or_a_commit_it_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(WorktreeError, match="git init"):
-        await head_commit(find_place(tmp_path))
+        await head_commit(locate_project(tmp_path))
     git(tmp_path, "init", "--quiet")
     with pytest.raises(WorktreeError, match="no commit yet"):
-        await head_commit(find_place(tmp_path))
+        await head_commit(locate_project(tmp_path))
 
 
 async def test_a_submodule_that_is_absent_hinders_nothing(world: World) -> None:
@@ -268,7 +268,7 @@ async def test_a_blocked_task_that_can_go_on_begins_a_new_run_in_its_tree(world:
     assert ended.status == "done"
     assert len(world.rows("task.run.started")) == 2
     assert world.tree(task_id).path == path
-    assert world.store.read_now(rows.listed)[1].status == "merged"
+    assert world.store.read_now(rows.select)[1].status == "merged"
 
 
 async def test_what_runs_in_a_tree_moves_no_branch_of_the_person(world: World) -> None:

@@ -27,7 +27,7 @@ from cockpit.act.text_edits import (
     replaced,
 )
 from cockpit.act.workspace import ActGround
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _written(wanted: _Payload, size: int) -> Outcome:
     same project, tells the same story."""
     path, digest = wanted.path, wanted.after_sha256
     return succeeded(
-        f"{path} is written, {plural(size, 'byte')}.", path=path, sha256=digest, bytes=size
+        f"{path} is written, {pluralize(size, 'byte')}.", path=path, sha256=digest, bytes=size
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cockpit.core.clock import Clock
 from cockpit.core.errors import CockpitError
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 
 _LAST_WORDS = 400
 _LOOK_S = 0.2
@@ -20,7 +20,7 @@ class ChainNotResumed(CockpitError):
     code = "chain_not_resumed"
 
 
-async def go_on(place: Place, chain_id: str, clock: Clock) -> None:
+async def go_on(place: ProjectPaths, chain_id: str, clock: Clock) -> None:
     """Run ``cockpit chain resume`` until the chain rests again; leaving the screen ends no chain.
 
     Raises :class:`ChainNotResumed` with its last words when it could not.
@@ -40,7 +40,7 @@ async def go_on(place: Place, chain_id: str, clock: Clock) -> None:
         raise ChainNotResumed(f"{chain_id} did not go on: {words or f'exit code {code}'}")
 
 
-def _begin(place: Place, chain_id: str, path: Path) -> tuple[int, subprocess.Popen[bytes]]:
+def _begin(place: ProjectPaths, chain_id: str, path: Path) -> tuple[int, subprocess.Popen[bytes]]:
     """The process, and where its words begin in the file that they are kept in."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     with path.open("ab") as log:

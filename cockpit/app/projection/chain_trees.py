@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from cockpit.app.projection import kanban
 from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
 from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Run
-from cockpit.core.text import plural
-from cockpit.store.chains.workers import WHY
+from cockpit.core.text import pluralize
+from cockpit.store.chains.workers import END_REASONS
 from widgets.text.numerals import money, tokens
 from widgets.work.card_views import TaskLineView, Tone
 from widgets.work.chain_views import (
@@ -213,11 +213,11 @@ class _Tree:
     def _chain_session(self, chain_session: ChainSession) -> ChainSessionView:
         mark, tone = _SESSIONS.get(chain_session.status, ("·", "dim"))
         count = len(chain_session.tasks)
-        held = plural(count, "task")
+        held = pluralize(count, "task")
         if chain_session.live:
             state = "next batch"
             if chain_session.size:
-                state = f"batch {chain_session.batch} · {plural(chain_session.size, 'task')}"
+                state = f"batch {chain_session.batch} · {pluralize(chain_session.size, 'task')}"
         elif chain_session.status == "crashed":
             state = (
                 f"{held} · died: {chain_session.reason}"
@@ -225,7 +225,8 @@ class _Tree:
                 else f"{held} · died"
             )
         else:
-            state = f"{held} · {WHY.get(chain_session.reason, chain_session.reason or chain_session.status)}"
+            reason = chain_session.reason
+            state = f"{held} · {END_REASONS.get(reason, reason or chain_session.status)}"
         share = (
             chain_session.tokens / chain_session.token_limit
             if chain_session.token_limit > 0

@@ -7,7 +7,7 @@ from typing import Literal
 
 from cockpit.app.projection import row_detail as read
 from cockpit.app.projection.external_agents import outside_line
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.store.journal.journal import Row
 from widgets.text.numerals import tokens
 from widgets.views import LineView, TurnView
@@ -238,7 +238,7 @@ class Conversation:
         title = read.text(detail, "title")
         if read.text(detail, "kind") == "context":
             total = sum(read.number(item, "tokens") for item in items)
-            count = plural(len(items), "item")
+            count = pluralize(len(items), "item")
             text = f"context request  {count} · {tokens(total)} tok"
         else:
             text = title
@@ -283,7 +283,7 @@ class Conversation:
         elif row.action == "context.fetched":
             facts, cost = read.number(detail, "facts"), read.number(detail, "tokens")
             new = read.number(detail, "new") if "new" in detail else facts
-            text = f"fetched {plural(facts, 'fact')}"
+            text = f"fetched {pluralize(facts, 'fact')}"
             if not new and not any(read.text(item, "error") for item in items):
                 text = "already in this session"
             elif new < facts:

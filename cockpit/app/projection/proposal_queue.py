@@ -10,7 +10,7 @@ from typing import Any
 from cockpit.app.projection import row_detail as read
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.profile_change import shift
-from cockpit.core.clock import moment
+from cockpit.core.clock import parse_time
 from cockpit.store.journal.journal import Row
 from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk
 
@@ -153,7 +153,7 @@ def _side(diff: read.Detail, name: str) -> str | None:
 
 def _seconds(at: str, now: datetime) -> int | None:
     try:
-        return int((now - moment(at)).total_seconds())
+        return int((now - parse_time(at)).total_seconds())
     except ValueError:
         return None
 

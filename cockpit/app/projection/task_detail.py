@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cockpit.app.projection import row_detail as read
 from cockpit.app.projection.backlog import TaskState, Work, tests_of
 from cockpit.app.projection.kanban import TITLES, sign
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from widgets.work.card_views import Tone
 from widgets.work.work_views import (
     ErrorView,
@@ -212,7 +212,7 @@ def queued_view(row: Queued, task: TaskState | None = None) -> QueuedView:
     mark, tone, state = _queued(row)
     reasons = [f"priority {row.priority}"]
     if row.unblocks:
-        reasons.append(f"{plural(row.unblocks, 'task')} behind it")
+        reasons.append(f"{pluralize(row.unblocks, 'task')} behind it")
     else:
         reasons.append("nothing behind it")
     if row.blocked_by:

@@ -10,7 +10,7 @@ from cockpit.app.projection import kanban
 from cockpit.app.projection.backlog import Work
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.hook_sessions import Agents
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from widgets.text.numerals import money, tokens
 from widgets.views import BoardView, WorkRowView
 from widgets.work.chain_views import ChainRowView, ChainTaskView
@@ -71,7 +71,7 @@ class Roster:
         if not self._known:
             return ""
         counts = self._counts
-        parts = [plural(len(self._known), "session")]
+        parts = [pluralize(len(self._known), "session")]
         parts += [
             f"{sign} {number:,} {word}"
             for sign, number, word in (

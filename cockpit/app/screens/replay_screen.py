@@ -20,7 +20,7 @@ from cockpit.app.projection.fold import State
 from cockpit.app.screens.cockpit_screen import NARROW
 from cockpit.app.screens.panes import Panes, Tab
 from cockpit.app.stylesheets import STYLESHEETS
-from cockpit.core.clock import moment
+from cockpit.core.clock import parse_time
 from cockpit.core.errors import NotFound
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
@@ -146,7 +146,7 @@ class ReplayScreen(Screen[None]):
                 return
 
     def _paint(self) -> None:
-        now = moment(self._state.at) if self._state.at else moment(self._rows[0].at)
+        now = parse_time(self._state.at) if self._state.at else parse_time(self._rows[0].at)
         since = self._panes.since(self._session_id)
         views = self._state.views(now, self._session_id, since=since)
         self.query_one(HeaderBar).show(views.header)

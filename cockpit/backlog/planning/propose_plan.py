@@ -226,7 +226,7 @@ def _take(tx: Tx, plan: Plan, source: str, by: str) -> PlanResult:
 def _task(tx: Tx, task: PlannedTask, story_ids: Sequence[str], source: str, by: str) -> str:
     """Into its story, but not yet into the queue."""
     draft = replace(
-        tasks.blank(task.title),
+        tasks.new_draft(task.title),
         story_id=None if task.story is None else story_ids[task.story],
         description=task.description,
         acceptance_criteria=task.acceptance_criteria,

@@ -91,7 +91,7 @@ def page_of_tasks(
 ) -> dict[str, Any]:
     """A page of the tasks that :func:`cockpit.store.backlog.tasks.count` counts by these ``terms``."""
     start = max(0, offset)
-    found = tasks.listed(connection, limit=check_limit(limit), offset=start, **terms)
+    found = tasks.select(connection, limit=check_limit(limit), offset=start, **terms)
     total = tasks.count(connection, **terms)
     return page(render_all(render_task, found, fields), cap_tokens, offset=start, total=total)
 
@@ -112,23 +112,25 @@ def _get_next_task(asked: ToolCall, args: GetNextTask) -> dict[str, Any]:
 def _get_next_batch(asked: ToolCall, args: GetNextBatch) -> dict[str, Any]:
     size = 3 if args.batch_size is None and args.limit is None else args.batch_size or args.limit
     found = work_queue.next_batch(asked.connection, check_limit(size or 1))
-    named = tasks.of_ids(asked.connection, [one.task_id for one in found])
+    named = tasks.load_many(asked.connection, [one.task_id for one in found])
     items = render_all(render_task, named, args.fields)
     if not items:
         return {"tasks": [], **_none_to_begin(asked)}
-    ready = work_queue.ready_count(asked.connection)
+    ready = work_queue.count_ready(asked.connection)
     return {**page(items, asked.cap_tokens - 10), "ready": ready}
 
 
 def _none_to_begin(asked: ToolCall) -> dict[str, Any]:
     """Nothing is ready, or what is ready touches what the tasks of ``held_by`` are changing now."""
-    ready = work_queue.ready_count(asked.connection)
-    busy = [one.task_id for one in work_queue.running(asked.connection)[:10]] if ready else []
+    ready = work_queue.count_ready(asked.connection)
+    busy = (
+        [one.task_id for one in work_queue.select_running(asked.connection)[:10]] if ready else []
+    )
     return {"ready": ready, **({"held_by": busy} if busy else {})}
 
 
 def _get_blocked_tasks(asked: ToolCall, args: GetBlockedTasks) -> dict[str, Any]:
-    found = tasks.listed(asked.connection, status="blocked", limit=MOST_LISTED)
+    found = tasks.select(asked.connection, status="blocked", limit=MOST_LISTED)
     items = [{**render_task(task, args.fields), "blocker": task.blocker} for task in found]
     total = tasks.count(asked.connection, status="blocked")
     return page(items, asked.cap_tokens, total=total)
@@ -145,7 +147,7 @@ def _get_kanban_board(asked: ToolCall, args: GetKanbanBoard) -> dict[str, Any]:
     for status in columns:
         total = tasks.count(asked.connection, status=status)
         limit = check_limit(args.limit_per_column)
-        found = tasks.listed(asked.connection, status=status, limit=limit)
+        found = tasks.select(asked.connection, status=status, limit=limit)
         told[status] = {
             "count": total,
             **page(render_all(render_task, found, args.fields), room, total=total),
@@ -164,11 +166,11 @@ def task_dependencies(asked: ToolCall, task_id: str) -> dict[str, Any]:
             "type": one.dependency_type,
             "waits": one.waits,
         }
-        for one in dependencies.of_task(asked.connection, task.task_id)
+        for one in dependencies.select_prerequisites(asked.connection, task.task_id)
     ]
     behind = [
         {"id": one.task_id, "title": one.title, "status": one.status, "type": one.dependency_type}
-        for one in dependencies.dependents(asked.connection, task.task_id)
+        for one in dependencies.select_dependents(asked.connection, task.task_id)
     ]
     told = {"id": task.task_id, "status": task.status, "depends_on": before, "dependents": behind}
     return shorten_to_fit(told, asked.cap_tokens)

@@ -102,7 +102,7 @@ def _create_story(asked: ToolCall, args: CreateStory) -> dict[str, Any]:
 
 def _get_story(asked: ToolCall, args: GetStory) -> dict[str, Any]:
     story = STORIES.load(asked.connection, args.story_id)
-    found = tasks.listed(asked.connection, story_id=story.story_id, limit=MOST_LISTED)
+    found = tasks.select(asked.connection, story_id=story.story_id, limit=MOST_LISTED)
     total = tasks.count(asked.connection, story_id=story.story_id)
     told = shorten_to_fit(render_story(story, args.fields), asked.cap_tokens // 2)
     return {
@@ -175,7 +175,7 @@ def _get_project_status(asked: ToolCall, _: NoParameters) -> dict[str, Any]:
         "tasks": counted("SELECT status, count(*) FROM tasks GROUP BY status"),
         "stories": counted("SELECT status, count(*) FROM stories GROUP BY status"),
         "epics": counted("SELECT status, count(*) FROM epics GROUP BY status"),
-        "ready": work_queue.ready_count(asked.connection),
+        "ready": work_queue.count_ready(asked.connection),
     }
 
 

@@ -18,14 +18,14 @@ from cockpit.chains.report.report_markdown import (
     WorkerReport,
     render_report,
 )
-from cockpit.core.clock import moment
+from cockpit.core.clock import parse_time
 from cockpit.core.errors import StoreUnwritable
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.backlog import handoffs, tasks
 from cockpit.store.backlog.tasks import Task
-from cockpit.store.chains import chains, session_metrics, task_runs, workers, worktrees
+from cockpit.store.chains import chains, task_runs, worker_metrics, workers, worktrees
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import ChainSession
+from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
@@ -54,7 +54,9 @@ def collect_before_decay(chain_id: str) -> BeforeDecay:
             return
         kept = dict(chains.load(tx.connection, chain_id).summary)
         told = {task_id: summary[:MOST_SUMMARY] for task_id, summary in found}
-        chains.keep(tx, chain_id, {**kept, "handoffs": {**kept.get("handoffs", {}), **told}})
+        chains.save_summary(
+            tx, chain_id, {**kept, "handoffs": {**kept.get("handoffs", {}), **told}}
+        )
 
     return collect
 
@@ -73,7 +75,7 @@ def wants_report(connection: sqlite3.Connection, chain: Chain, setting: str) -> 
     return setting == "always"
 
 
-async def write_report(store: Store, place: Place, chain: Chain) -> Path:
+async def write_report(store: Store, place: ProjectPaths, chain: Chain) -> Path:
     """Write the report of the chain, which stands or ends as ``chain`` says; returns where. Journals
     ``chain.reported``.
 
@@ -83,11 +85,13 @@ async def write_report(store: Store, place: Place, chain: Chain) -> Path:
     path = place.folder / _DIRECTORY / f"chain-{chain.number}-report.md"
     _write(path, text)
     relative = path.relative_to(place.home).as_posix()
-    await store.write(lambda tx: chains.reported(tx, chain.chain_id, relative))
+    await store.write(lambda tx: chains.record_report(tx, chain.chain_id, relative))
     return path
 
 
-async def write_report_if_set(store: Store, place: Place, setting: str, chain: Chain) -> None:
+async def write_report_if_set(
+    store: Store, place: ProjectPaths, setting: str, chain: Chain
+) -> None:
     """Write the report of the chain, which ends as ``chain`` says, where ``setting`` asks for it."""
     if await store.read(lambda found: wants_report(found, chain, setting)):
         await write_report(store, place, chain)
@@ -97,8 +101,8 @@ def collect_report(connection: sqlite3.Connection, chain: Chain) -> ChainReport:
     """What the report of the chain says, from what is stored."""
     kept: Mapping[str, str] = chains.load(connection, chain.chain_id).summary.get("handoffs", {})
     told = [_task(connection, task, kept) for task in _touched(connection, chain)]
-    sessions = workers.of_chain(connection, chain.chain_id)
-    done = {one.ordinal: one for one in session_metrics.of_chain(connection, chain.chain_id)}
+    sessions = workers.select_for_chain(connection, chain.chain_id)
+    done = {one.ordinal: one for one in worker_metrics.select_for_chain(connection, chain.chain_id)}
     tokens, cost = connection.execute(
         "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
         " FROM sessions WHERE session_id IN (SELECT session_id FROM task_runs"
@@ -118,7 +122,7 @@ def collect_report(connection: sqlite3.Connection, chain: Chain) -> ChainReport:
         )
     return ChainReport(
         chain=chain,
-        progress=chains.progress(connection, chain),
+        progress=chains.count_progress(connection, chain),
         tasks=tuple(told),
         sessions=tuple(accounts),
         tokens=int(tokens),
@@ -130,14 +134,14 @@ def collect_report(connection: sqlite3.Connection, chain: Chain) -> ChainReport:
 
 def _touched(connection: sqlite3.Connection, chain: Chain) -> list[Task]:
     """The tasks that the chain did anything for, and those of its scope that were blocked before."""
-    where, values = chains.in_scope(chain)
+    where, values = chains.scope_condition(chain)
     found = connection.execute(
         "SELECT t.task_id FROM tasks t WHERE EXISTS"  # noqa: S608 - conditions of ours
         " (SELECT 1 FROM task_runs r WHERE r.task_id=t.task_id AND r.chain_id=?)"
         f" OR (t.status='blocked' AND {where}) ORDER BY t.number",
         (chain.chain_id, *values),
     )
-    return tasks.of_ids(connection, [task_id for (task_id,) in found])
+    return tasks.load_many(connection, [task_id for (task_id,) in found])
 
 
 def _task(connection: sqlite3.Connection, task: Task, kept: Mapping[str, str]) -> TaskReport:
@@ -174,9 +178,9 @@ def _decision(entry: Mapping[str, Any]) -> str:
     return f"{entry.get('decision', '')}" + (f" ({reason})" if reason else "")
 
 
-def _ran(session: ChainSession) -> float:
-    ended = moment(session.ended_at or session.beat_at)
-    return (ended - moment(session.started_at)).total_seconds()
+def _ran(session: Worker) -> float:
+    ended = parse_time(session.ended_at or session.beat_at)
+    return (ended - parse_time(session.started_at)).total_seconds()
 
 
 def _write(path: Path, text: str) -> None:

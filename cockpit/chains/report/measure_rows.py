@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cockpit.chains.report.measures import Measures
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 
 NOTHING = "–"
 _Unit = Literal["share", "number", "mean"]
@@ -44,7 +44,7 @@ class MeasureRow:
         unit: _Unit = "share" if self.unit == "share" else "number"
         low, high = format_measure(min(self.series), unit), format_measure(max(self.series), unit)
         between = low if low == high else f"{low} to {high}"
-        return f"{between} · {plural(len(self.series), self.each)}"
+        return f"{between} · {pluralize(len(self.series), self.each)}"
 
 
 def format_measure(value: float | None, unit: _Unit) -> str:
@@ -67,7 +67,7 @@ def measure_rows(found: Measures) -> tuple[MeasureRow, ...]:
             "below 100%",
             None,
             found.context,
-            told=f"of its limit, {plural(found.sessions, 'session')}"
+            told=f"of its limit, {pluralize(found.sessions, 'session')}"
             + (f", at most {format_measure(max(found.context), 'share')}" if found.context else ""),
         ),
         MeasureRow(
@@ -96,7 +96,7 @@ def measure_rows(found: Measures) -> tuple[MeasureRow, ...]:
             None,
             tuple(map(float, found.chains)),
             each="chain",
-            told=f"{plural(len(found.chains), 'chain')}, at most {max(found.chains, default=0)}",
+            told=f"{pluralize(len(found.chains), 'chain')}, at most {max(found.chains, default=0)}",
         ),
         MeasureRow(
             "Tasks per session",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.review_template import visible
 from cockpit.store.chains.chains import Chain, Progress
-from cockpit.store.chains.workers import WHY, ChainSession
+from cockpit.store.chains.workers import END_REASONS, Worker
 
 MOST_DETAILS = 8_000
 """Characters of a failed task's details that stand in the report; all of them are kept."""
@@ -44,7 +44,7 @@ class TaskReport:
 class WorkerReport:
     """A session of the chain, the tasks done and put down in it, and how long it ran (seconds)."""
 
-    session: ChainSession
+    session: Worker
     tasks_done: int
     interrupted: int
     wall_s: float
@@ -176,7 +176,7 @@ def _sessions(sessions: Sequence[WorkerReport]) -> str:
     ]
     for one in sessions:
         known = one.session
-        reason = WHY.get(known.reason, plain(known.reason, 120))
+        reason = END_REASONS.get(known.reason, plain(known.reason, 120))
         why = f"{known.status}, {reason}" if reason else known.status
         cells = (
             f"s{known.ordinal}",

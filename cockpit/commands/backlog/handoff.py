@@ -60,7 +60,7 @@ def show_handoff(task: str, details: bool, as_json: bool) -> None:
 def list_handoffs(limit: int, as_json: bool) -> None:
     """List handoffs, the newest first."""
     found: list[Handoff] = read_store(
-        lambda connection: handoffs.recent(connection, limit), empty=[]
+        lambda connection: handoffs.select_recent(connection, limit), empty=[]
     )
     show_list(
         as_json,

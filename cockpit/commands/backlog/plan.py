@@ -22,7 +22,7 @@ from cockpit.commands.open_project import (
     read_store,
 )
 from cockpit.commands.terminal import say, show, show_json
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from widgets.text.clean import hidden
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def plan(
     for note in made.body["notes"]:
         show(f"! {note}")
     if count := hidden(str(made.body["payload"]["markdown"])):
-        show(f"! It holds {plural(count, 'character')} that cannot be shown: see --json.")
+        show(f"! It holds {pluralize(count, 'character')} that cannot be shown: see --json.")
     _say_how_it_stands(made, became)
 
 

@@ -124,7 +124,7 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
         from cockpit.backlog.explain_queue import explain_rows
         from cockpit.store.backlog import work_queue
 
-        rows = work_queue.why(connection, ready=ready or None, limit=limit, offset=offset)
+        rows = work_queue.select(connection, ready=ready or None, limit=limit, offset=offset)
         return list(zip(rows, explain_rows(connection, rows), strict=True))
 
     found: list[tuple[Queued, dict[str, Any]]] = read_store(read, empty=[])
@@ -199,13 +199,13 @@ def _told(connection: sqlite3.Connection, named: str) -> str:
             _words(one.depends_on_status),
             one.depends_on_title,
         )
-        for one in dependencies.of_task(connection, task.task_id)
+        for one in dependencies.select_prerequisites(connection, task.task_id)
     ]
     if waits:
         parts.append(format_table(("DEPENDS ON", "TYPE", "STATUS", "TITLE"), waits))
     behind = [
         one
-        for one in dependencies.dependents(connection, task.task_id)
+        for one in dependencies.select_dependents(connection, task.task_id)
         if one.dependency_type != "relates_to"
     ]
     if behind:
@@ -221,13 +221,13 @@ def _told(connection: sqlite3.Connection, named: str) -> str:
         parts.append(f"Handoff {handed.status}: {handed.summary}")
     failed = [
         (str(one.attempt), one.failure_type, one.created_at[:16].replace("T", " "), one.reason)
-        for one in task_activity.failures(connection, task.task_id)[:_SHOWN]
+        for one in task_activity.select_failures(connection, task.task_id)[:_SHOWN]
     ]
     if failed:
         parts.append(format_table(("ATTEMPT", "FAILED AT", "WHEN", "WHY"), failed))
     happened = [
         (one.created_at[:16].replace("T", " "), one.actor, one.activity_type, one.description)
-        for one in task_activity.of_task(connection, task.task_id, _SHOWN)
+        for one in task_activity.select_for_task(connection, task.task_id, _SHOWN)
     ]
     if happened:
         parts.append(format_table(("WHEN", "WHO", "WHAT", ""), happened))

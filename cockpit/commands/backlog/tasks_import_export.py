@@ -12,7 +12,7 @@ from cockpit.commands.backlog.call_work_tools import AS_JSON, authorize_writer, 
 from cockpit.commands.command_caller import TOKEN
 from cockpit.commands.open_project import WrongUse, find_project, read_store
 from cockpit.commands.terminal import json_text, say, show, show_json, show_json_line
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -101,7 +101,7 @@ def export_tasks(file: Path | None) -> None:
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     except OSError as error:
         raise WrongUse(f"{file} cannot be written: {error.strerror or error}.") from error
-    say(f"{file} has {plural(len(lines), 'line')}")
+    say(f"{file} has {pluralize(len(lines), 'line')}")
 
 
 COMMANDS: tuple[click.Command, ...] = (import_tasks, export_tasks)

@@ -90,7 +90,7 @@ def set_wip(task: str, changes: tuple[str, ...], source: str | None, token: str)
 def _chosen(connection: sqlite3.Connection, named: str) -> Task:
     if named:
         return tasks.load(connection, named)
-    running = tasks.listed(connection, status="in_progress", limit=2)
+    running = tasks.select(connection, status="in_progress", limit=2)
     if len(running) == 1:
         return running[0]
     if running:

@@ -43,7 +43,7 @@ def chain() -> None:
 def list_chains(limit: int, as_json: bool) -> None:
     """List chains, the newest first."""
     found: list[dict[str, Any]] = read_store(
-        lambda seen: [document(seen, one) for one in chains.listed(seen, limit)], empty=[]
+        lambda seen: [document(seen, one) for one in chains.select(seen, limit)], empty=[]
     )
     show_list(
         as_json,
@@ -141,7 +141,7 @@ def report_chain(chain_id: str | None, only_path: bool) -> None:
 def _named(connection: sqlite3.Connection, given: str | None) -> Chain:
     if given is not None:
         return chains.load(connection, chains.read_id(given))
-    newest = chains.listed(connection, 1)
+    newest = chains.select(connection, 1)
     if not newest:
         raise NotFound("There is no chain yet; `cockpit work` begins one.")
     return newest[0]

@@ -13,8 +13,8 @@ from cockpit.core.errors import IllegalTransition
 from cockpit.store.chains import chains
 
 if TYPE_CHECKING:
-    from cockpit.core.project_paths import Place
-    from cockpit.store.chains.workers import ChainSession
+    from cockpit.core.project_paths import ProjectPaths
+    from cockpit.store.chains.workers import Worker
     from cockpit.store.db.database import Store
 
 
@@ -26,7 +26,7 @@ def be_session(chain_id: str, ordinal: int) -> Exit:
     return Exit.DONE if ended.status == "clean" else Exit.INTERRUPTED
 
 
-async def _run(store: Store, place: Place, chain_id: str, ordinal: int) -> ChainSession:
+async def _run(store: Store, place: ProjectPaths, chain_id: str, ordinal: int) -> Worker:
     from cockpit.chains.report.chain_report import write_report_if_set
     from cockpit.chains.worker import run_worker
 

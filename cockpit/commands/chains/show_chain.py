@@ -7,18 +7,20 @@ from typing import Any
 
 from cockpit.chains.chain_after_session import session_before
 from cockpit.chains.chain_lifecycle import chain_usage
-from cockpit.core.text import plural
-from cockpit.store.chains import chains, session_metrics, workers
+from cockpit.core.text import pluralize
+from cockpit.store.chains import chains, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import ChainSession
+from cockpit.store.chains.workers import Worker
 
 
 def document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
     """The chain with its progress, what it spent, and its ``sessions``; each with its measures."""
     used = chain_usage(connection, chain)
-    measures = {one.ordinal: one for one in session_metrics.of_chain(connection, chain.chain_id)}
+    measures = {
+        one.ordinal: one for one in worker_metrics.select_for_chain(connection, chain.chain_id)
+    }
     sessions = []
-    for one in workers.of_chain(connection, chain.chain_id):
+    for one in workers.select_for_chain(connection, chain.chain_id):
         known = measures.get(one.ordinal)
         sessions.append(
             {
@@ -32,7 +34,7 @@ def document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
     return {
         **chain.body(),
         "watched": chains.is_watched(chain),
-        "progress": chains.progress(connection, chain).body(),
+        "progress": chains.count_progress(connection, chain).body(),
         "tokens": used.tokens,
         "cost_usd": used.cost_usd,
         "wall_s": round(used.wall_s, 3),
@@ -42,13 +44,13 @@ def document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
 
 def page(connection: sqlite3.Connection, chain: Chain) -> str:
     """The chain in lines for a person."""
-    used, known = chain_usage(connection, chain), chains.progress(connection, chain)
+    used, known = chain_usage(connection, chain), chains.count_progress(connection, chain)
     why = f" ({chain.reason})" if chain.reason else ""
     watched = chains.is_watched(chain)
     alone = "" if watched or chain.status not in chains.OPEN else "; nobody watches over it"
     lines = [
         f"{chain.chain_id} {chain.status}{why}{alone}",
-        f"  scope      {chain.scope}: {known.done}/{plural(known.total, 'task')} done,"
+        f"  scope      {chain.scope}: {known.done}/{pluralize(known.total, 'task')} done,"
         f" {known.blocked} blocked, {known.under_way} under way, {known.ready} ready",
         f"  branch     {chain.branch}, from {chain.base_branch or 'no branch'} at"
         f" {chain.base_commit[:10]}",
@@ -63,14 +65,14 @@ def page(connection: sqlite3.Connection, chain: Chain) -> str:
         lines.append(f"  follows    {after.agent}'s session {after.session}{why}: on_session_end")
     if chain.report_path:
         lines.append(f"  report     {chain.report_path}")
-    lines += [_session(one) for one in workers.of_chain(connection, chain.chain_id)]
+    lines += [_session(one) for one in workers.select_for_chain(connection, chain.chain_id)]
     return "\n".join(lines)
 
 
-def _session(one: ChainSession) -> str:
+def _session(one: Worker) -> str:
     mark = {"running": "▶", "clean": "✔", "crashed": "✘", "stopped": "■"}[one.status]
-    why = workers.dead(one)
-    reason = workers.WHY.get(one.reason, one.reason)
+    why = workers.explain_death(one)
+    reason = workers.END_REASONS.get(one.reason, one.reason)
     ended = f"{one.status}, {reason}" if reason else one.status
     status = f"dead: {why}" if why else ended
     share = 100 * one.tokens // max(1, one.token_limit)

@@ -11,7 +11,7 @@ import click
 from cockpit.commands.backlog.call_work_tools import AS_JSON
 from cockpit.commands.open_project import WrongUse, read_store
 from cockpit.commands.terminal import format_table, say, show, show_json
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
     import sqlite3
@@ -87,20 +87,22 @@ def _compare(since: str, before: str, after: str, as_json: bool) -> None:
     ]
     heads = ("MEASURE", f"BEFORE {before[:10]}", f"FROM {after[:10]}", "CHANGE", "")
     show(format_table(heads, rows))
-    say(f"{plural(old.sessions, 'session')} of chains ended before, {new.sessions:,} after.")
+    say(f"{pluralize(old.sessions, 'session')} of chains ended before, {new.sessions:,} after.")
 
 
 def _moment(option: str, written: str) -> str:
     """A moment as it is stored. Raises :class:`WrongUse`."""
-    from cockpit.core.clock import SystemClock, stamp
+    from cockpit.core.clock import SystemClock, format_time
 
     span = _SPAN.fullmatch(written)
     try:
         if span is not None:
-            return stamp(SystemClock().now() - timedelta(hours=int(span[1]) * _HOURS[span[2]]))
+            return format_time(
+                SystemClock().now() - timedelta(hours=int(span[1]) * _HOURS[span[2]])
+            )
         found = datetime.fromisoformat(written)
     except (ValueError, OverflowError) as error:
         raise WrongUse(
             f"{option} {written!r} is no time; write 7d, 2026-01-05 or 2026-01-05T10:00."
         ) from error
-    return stamp(found if found.tzinfo is not None else found.replace(tzinfo=UTC))
+    return format_time(found if found.tzinfo is not None else found.replace(tzinfo=UTC))

@@ -16,7 +16,7 @@ from cockpit.commands.chains.work_one_task import say_unseen
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.terminal import is_terminal, ring_terminal, say, show, show_json
 from cockpit.core.errors import NotFound
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.store.chains import chains, task_runs
 from cockpit.store.journal import journal
 from cockpit.store.journal.follow import follow
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cockpit.chains.chain_lifecycle import ChainOptions
     from cockpit.chains.progress_lines import ProgressLines
     from cockpit.config.load_settings import Settings
-    from cockpit.core.project_paths import Place
+    from cockpit.core.project_paths import ProjectPaths
     from cockpit.store.chains.chains import Chain
     from cockpit.store.db.database import Store
 
@@ -38,7 +38,7 @@ _CODES = {
 
 
 async def start_and_watch(
-    store: Store, place: Place, settings: Settings, order: ChainOptions, as_json: bool
+    store: Store, place: ProjectPaths, settings: Settings, order: ChainOptions, as_json: bool
 ) -> Exit:
     """Begin a chain and see it through; returns the exit code."""
     from cockpit.chains.chain_lifecycle import create_chain
@@ -50,7 +50,7 @@ async def start_and_watch(
     return await see_through(store, place, settings, chain, after, as_json)
 
 
-async def _say_untaken(store: Store, place: Place) -> None:
+async def _say_untaken(store: Store, place: ProjectPaths) -> None:
     """Say what earlier chains made and the new one does not begin with."""
     from cockpit.tasks.worktree import unmerged_branches
 
@@ -64,7 +64,7 @@ async def _say_untaken(store: Store, place: Place) -> None:
 
 async def resume_and_watch(
     store: Store,
-    place: Place,
+    place: ProjectPaths,
     settings: Settings,
     chain_id: str | None,
     replaced: Mapping[str, Any],
@@ -76,7 +76,7 @@ async def resume_and_watch(
     from cockpit.tasks.worktree import ensure_chain_worktree
 
     if chain_id is None:
-        found = store.read_now(chains.unfinished)
+        found = store.read_now(chains.find_unfinished)
         if found is None:
             raise NotFound("There is no unfinished chain; begin one with `cockpit work`.")
         chain_id = found.chain_id
@@ -91,7 +91,7 @@ async def resume_and_watch(
 
 
 async def see_through(
-    store: Store, place: Place, settings: Settings, chain: Chain, after: int, as_json: bool
+    store: Store, place: ProjectPaths, settings: Settings, chain: Chain, after: int, as_json: bool
 ) -> Exit:
     """Watch over the chain until it has ended, and tell what happened from row ``after`` on."""
     from cockpit.chains.report.chain_report import write_report_if_set
@@ -134,14 +134,14 @@ def _conclude(store: Store, ended: Chain, as_json: bool) -> None:
     if as_json:
         show_json(store.read_now(lambda found: document(found, chains.load(found, ended.chain_id))))
         return
-    known = store.read_now(lambda found: chains.progress(found, ended))
+    known = store.read_now(lambda found: chains.count_progress(found, ended))
     if store.read_now(lambda found: task_runs.has_merged(found, ended.chain_id)):
         show(f"Take what is done with: git merge {ended.branch}")
     if known.blocked:
-        show(f"{plural(known.blocked, 'task')} blocked: `cockpit tasks list --status blocked`.")
+        show(f"{pluralize(known.blocked, 'task')} blocked: `cockpit tasks list --status blocked`.")
     waiting = known.total - known.done - known.blocked - known.under_way - known.ready
     if waiting:
-        show(f"{plural(waiting, 'task')} waiting for others: `cockpit tasks queue --why`.")
+        show(f"{pluralize(waiting, 'task')} waiting for others: `cockpit tasks queue --why`.")
     if ended.status != "completed":
         show(f"Go on with: cockpit chain resume {ended.chain_id}")
 
@@ -152,7 +152,7 @@ class Teller:
     def __init__(
         self,
         store: Store,
-        place: Place,
+        place: ProjectPaths,
         settings: Settings,
         chain_id: str,
         after: int,

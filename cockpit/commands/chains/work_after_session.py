@@ -12,12 +12,12 @@ from cockpit.core.errors import CockpitError
 if TYPE_CHECKING:
     from cockpit.chains.chain_lifecycle import ChainOptions
     from cockpit.config.load_settings import Settings
-    from cockpit.core.project_paths import Place
+    from cockpit.core.project_paths import ProjectPaths
     from cockpit.store.db.database import Store
 
 
 def follow_and_watch(
-    place: Place, settings: Settings, order: ChainOptions, seq: int, *, anew: bool
+    place: ProjectPaths, settings: Settings, order: ChainOptions, seq: int, *, anew: bool
 ) -> Exit:
     """See a chain through that follows the session whose end is row ``seq`` of the journal: the newest
     unfinished one, else where ``anew`` a new one. Why none does is a line in the log of the hooks, too,
@@ -33,7 +33,7 @@ def follow_and_watch(
 
 
 async def _follow(
-    store: Store, place: Place, settings: Settings, order: ChainOptions, seq: int, anew: bool
+    store: Store, place: ProjectPaths, settings: Settings, order: ChainOptions, seq: int, anew: bool
 ) -> Exit:
     from cockpit.chains.chain_after_session import start_after_session
     from cockpit.commands.chains.watch_chain import see_through

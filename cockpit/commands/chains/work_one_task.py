@@ -15,7 +15,7 @@ from cockpit.commands.open_project import (
     require_repository,
 )
 from cockpit.commands.terminal import say, show, show_json
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import task_leases, worktrees
 
@@ -70,7 +70,9 @@ def work_on(
     return Exit.FAILED if stopped else codes[ended.status]
 
 
-def know(settings: Settings, place: Place, runner: str | None, *, begins: bool = True) -> None:
+def know(
+    settings: Settings, place: ProjectPaths, runner: str | None, *, begins: bool = True
+) -> None:
     """Raises ``WrongUse`` for what every task would come to: a runner, a file of a role or a command
     for tests that cannot be used, or no model (``begins``: what is gone on with has one already)."""
     know_runner(settings, runner)
@@ -98,7 +100,7 @@ def know_runner(settings: Settings, name: str | None) -> None:
         )
 
 
-def _know_roles(settings: Settings, place: Place) -> None:
+def _know_roles(settings: Settings, place: ProjectPaths) -> None:
     """Raises ``WrongUse`` for a file of a role that cannot be used: every task would come to it."""
     from cockpit.loop.intake.roles import RoleInvalid, load_roles
 
@@ -135,7 +137,7 @@ def _know_model(settings: Settings, runner: str | None) -> None:
         raise WrongUse(NOT_OFFLINE)
 
 
-async def say_unseen(place: Place, whom: str) -> None:
+async def say_unseen(place: ProjectPaths, whom: str) -> None:
     """Say which changes of the checkout ``whom`` (as in "the task does") not see."""
     from cockpit.tasks.git import uncommitted_files
 
@@ -149,7 +151,7 @@ async def say_unseen(place: Place, whom: str) -> None:
 
 
 async def _do(
-    store: Store, place: Place, settings: Settings, task_id: str, runner: str | None
+    store: Store, place: ProjectPaths, settings: Settings, task_id: str, runner: str | None
 ) -> TaskOutcome:
     from cockpit.tasks.run_task import run_task
     from cockpit.tasks.task_context import TaskContext
@@ -169,7 +171,7 @@ async def _do(
     )
     loop = asyncio.get_running_loop()
     task_id = store.read_now(lambda found: tasks.load(found, task_id)).task_id
-    token = await store.write(lambda tx: task_leases.take(tx, task_id, "cockpit work"))
+    token = await store.write(lambda tx: task_leases.acquire(tx, task_id, "cockpit work"))
     running = asyncio.ensure_future(run_task(context, task_id))
     keeping = asyncio.create_task(_keep(store, task_id, token))
 

@@ -26,7 +26,7 @@ def worktrees() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def list_worktrees(everything: bool, as_json: bool) -> None:
     """List working trees, the oldest first."""
-    found: list[Worktree] = read_store(lambda seen: rows.listed(seen, removed=everything), empty=[])
+    found: list[Worktree] = read_store(lambda seen: rows.select(seen, removed=everything), empty=[])
     show_list(
         as_json,
         [{**tree.body(), "updated_at": tree.updated_at} for tree in found],

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.access.run_program import git_environment, run_git, run_program
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.backlog import handoffs, tasks
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import chains, workers, worktrees
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import ChainSession
+from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.tasks.git import is_ancestor
@@ -58,7 +58,9 @@ def _digest(root: Path) -> tuple[int, str]:
     return count, seen.hexdigest()
 
 
-async def chain_report(store: Store, place: Place, before: Checkout) -> tuple[str, list[str]]:
+async def chain_report(
+    store: Store, place: ProjectPaths, before: Checkout
+) -> tuple[str, list[str]]:
     """The newest chain's sessions and tasks, its branch and its tests, all checked anew.
 
     The second value names, in words, whatever does not hold; it is empty when the demo did what it
@@ -100,17 +102,17 @@ async def chain_report(store: Store, place: Place, before: Checkout) -> tuple[st
 
 def _stored(
     connection: sqlite3.Connection,
-) -> tuple[Chain, list[ChainSession], list[Task], journal.Verdict]:
-    (chain,) = chains.listed(connection, limit=1)
+) -> tuple[Chain, list[Worker], list[Task], journal.Verdict]:
+    (chain,) = chains.select(connection, limit=1)
     return (
         chain,
-        workers.of_chain(connection, chain.chain_id),
-        sorted(tasks.listed(connection, limit=100), key=lambda task: task.number),
+        workers.select_for_chain(connection, chain.chain_id),
+        sorted(tasks.select(connection, limit=100), key=lambda task: task.number),
         journal.verify(connection),
     )
 
 
-def _wrong_sessions(chain: Chain, sessions: list[ChainSession]) -> list[str]:
+def _wrong_sessions(chain: Chain, sessions: list[Worker]) -> list[str]:
     broken = []
     if chain.status != "completed":
         broken.append(f"{chain.chain_id} is {chain.status}")
@@ -122,7 +124,9 @@ def _wrong_sessions(chain: Chain, sessions: list[ChainSession]) -> list[str]:
     return broken
 
 
-async def _wrong_tasks(store: Store, place: Place, chain: Chain, worked: list[Task]) -> list[str]:
+async def _wrong_tasks(
+    store: Store, place: ProjectPaths, chain: Chain, worked: list[Task]
+) -> list[str]:
     broken = []
     for task in worked:
         wanted = "blocked" if task.task_id in BLOCKED else "done"
@@ -139,7 +143,7 @@ async def _wrong_tasks(store: Store, place: Place, chain: Chain, worked: list[Ta
     return broken
 
 
-def _session_line(session: ChainSession) -> str:
+def _session_line(session: Worker) -> str:
     share = 100 * session.tokens // max(1, session.token_limit)
     return (
         f"  s{session.ordinal}  process {session.pid}  {session.reason}: {session.tokens:,} of "

@@ -18,7 +18,7 @@ from cockpit.commands.terminal import is_terminal, say
 
 if TYPE_CHECKING:
     from cockpit.config.load_settings import Settings
-    from cockpit.core.project_paths import Place
+    from cockpit.core.project_paths import ProjectPaths
 
 SCRIPT = "bug.toml"
 
@@ -69,7 +69,7 @@ def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
     ctx.exit(code)
 
 
-def _script(place: Place) -> str:
+def _script(place: ProjectPaths) -> str:
     """The model that plays the bug, by a name that holds as long as the sample does."""
     place.prepare()
     target = place.state / SCRIPT
@@ -77,7 +77,7 @@ def _script(place: Place) -> str:
     return f"script:{target.relative_to(place.root)}"
 
 
-async def _on_screen(place: Place, settings: Settings, sample: Sample) -> int:
+async def _on_screen(place: ProjectPaths, settings: Settings, sample: Sample) -> int:
     from cockpit.app.application import run_app
     from cockpit.commands.demo.demo_guide import guide
     from cockpit.commands.sessions.remembered_theme import remember_theme

@@ -18,7 +18,7 @@ from cockpit.commands.demo.chain_report import Checkout, chain_report
 from cockpit.commands.demo.sample_project import Sample, shipped
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.terminal import say, show
-from cockpit.core.project_paths import Place, find_place
+from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
 
@@ -35,7 +35,7 @@ async def play(sample: Sample) -> Exit:
 
     The exit code says whether all of it is as it should be.
     """
-    place = find_place(sample.root)
+    place = locate_project(sample.root)
     place.prepare()
     with Store.open(place.database) as store:
         lines = read_lines(shipped(BACKLOG).read_text(encoding="utf-8").splitlines())
@@ -47,7 +47,7 @@ async def play(sample: Sample) -> Exit:
     if code == Exit.INTERRUPTED:
         return Exit.INTERRUPTED
     with Store.open(place.database) as store:
-        if not await store.read(chains.listed):
+        if not await store.read(chains.select):
             return Exit.FAILED  # it has said why no chain was begun
         text, broken = await chain_report(store, place, before)
     show(f"\n{text}")
@@ -77,7 +77,7 @@ def next_words(root: Path, program: str, ended: Exit) -> str:
     )
 
 
-def _script(place: Place) -> str:
+def _script(place: ProjectPaths) -> str:
     """The model's name; by its whole path, since every task has a working tree of its own."""
     target = place.state / SCRIPT
     target.write_bytes(shipped(SCRIPT).read_bytes())

@@ -13,7 +13,7 @@ from cockpit.commands.demo.sample_project import Sample
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.terminal import SafeStream, say, show
 from cockpit.config.load_settings import Settings
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.views.story import Storyteller
@@ -23,7 +23,7 @@ from cockpit.store.journal.follow import follow
 _LIMITS = Limits(max_waves=20, deadline_s=60.0)
 
 
-async def play(place: Place, settings: Settings, sample: Sample, script: str) -> Exit:
+async def play(place: ProjectPaths, settings: Settings, sample: Sample, script: str) -> Exit:
     """Play both tasks, telling them as they go, then the report. The exit code says whether all of
     it came to a good end."""
     async with open_runtime(place, settings.runtime) as runtime:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from cockpit.access.run_program import git_environment, run_git, run_program
 from cockpit.commands.demo.sample_project import Sample
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.store.context import packets
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import outbox, proposals, sessions, waves
-from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.proposals import Proposal
 
 SHOWN_DIGEST = 16
@@ -26,23 +26,23 @@ def session_report(connection: sqlite3.Connection, session_id: str) -> str:
     session = sessions.load(connection, session_id)
     status = session.result.get("status", session.status)
     lines = [f"{session.title}", f"  session {session_id} · {session.task_type} · {status}", ""]
-    for wave in waves.of_session(connection, session_id):
+    for wave in waves.select_for_session(connection, session_id):
         stored = packets.find(connection, wave.wave_id)
         lines.append(f"  wave {wave.ordinal}  {wave.phase}" + (_packet(stored) if stored else ""))
     lines.append("")
-    for proposal in proposals.of_session(connection, session_id):
+    for proposal in proposals.select_for_session(connection, session_id):
         lines += _proposal(proposal)
     lines.append("")
-    for action in outbox.of_session(connection, session_id):
+    for action in outbox.select_for_session(connection, session_id):
         lines += _receipts(connection, action)
     return "\n".join(lines).rstrip()
 
 
-def _packet(stored: packets.Stored) -> str:
+def _packet(stored: packets.StoredPacket) -> str:
     made = stored.packet
     count = len(list(made.rendered()))
     return (
-        f"  packet {stored.digest[:SHOWN_DIGEST]}  {plural(count, 'fact')}, "
+        f"  packet {stored.digest[:SHOWN_DIGEST]}  {pluralize(count, 'fact')}, "
         f"{made.token_used:,} of {made.token_budget:,} tokens"
     )
 
@@ -61,8 +61,8 @@ def _proposal(proposal: Proposal) -> list[str]:
     return lines
 
 
-def _receipts(connection: sqlite3.Connection, action: Outgoing) -> list[str]:
-    found = outbox.receipts(connection, action.action_id)
+def _receipts(connection: sqlite3.Connection, action: OutboxAction) -> list[str]:
+    found = outbox.select_receipts(connection, action.action_id)
     return [
         f"  receipt {receipt.receipt_id}  {receipt.status}: {receipt.summary}" for receipt in found
     ] or [f"  {action.action_id}  {action.phase}: {action.title} {action.last_error}".rstrip()]
@@ -100,7 +100,7 @@ async def project_report(
         f"  its tests, run once more: {said}",
         f"  packets compiled again: {sum(one.ok for one in again)} of {len(again)} the same, byte "
         "for byte",
-        f"  journal: {plural(chain.rows, 'row')}, "
+        f"  journal: {pluralize(chain.rows, 'row')}, "
         f"{'each follows from the one before' if chain.ok else 'broken'}",
     ]
     return "\n".join(lines), broken
@@ -119,6 +119,6 @@ def _stored(
     made = [
         stored.wave_id
         for session_id in ended
-        for stored in packets.for_session(connection, session_id)
+        for stored in packets.select_for_session(connection, session_id)
     ]
     return broken, made, journal.verify(connection)

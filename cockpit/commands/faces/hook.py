@@ -174,8 +174,8 @@ def _waiting() -> tuple[int, int]:
     with open_store(place) as store:
         return store.read_now(
             lambda connection: (
-                pending_events.waiting(connection) + files,
-                pending_events.left_behind(connection),
+                pending_events.count_waiting(connection) + files,
+                pending_events.count_failed(connection),
             )
         )
 

@@ -13,7 +13,7 @@ from cockpit.commands.command_caller import TOKEN, find_caller
 from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
 from cockpit.commands.sessions.run import Duration
 from cockpit.commands.terminal import say, show, show_json, show_list
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 
 
 @click.group(short_help="Capability tokens: who else may do what.")
@@ -120,4 +120,4 @@ def _record(token: Token) -> dict[str, Any]:
 
 
 def _now() -> str:
-    return stamp(datetime.now(UTC))
+    return format_time(datetime.now(UTC))

@@ -65,12 +65,12 @@ def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: b
         return spoken(tx, wave_id, verdict, " ".join(words), by=actor_of(caller))
 
     read_store(
-        stored.recent
+        stored.select_recent
     )  # in a project where nothing was recorded, it says so and makes nothing
     with open_store(find_project()) as store:
         made = store.write_now(step)
     if as_json:
-        show_json(stored.body(made))
+        show_json(stored.feedback_body(made))
     else:
         show(f"{made.wave_id}: {verdict} · decision quality {_number(made.judged.score)}")
 
@@ -81,13 +81,15 @@ def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: b
 def show_feedback(wave: str, as_json: bool) -> None:
     """Show what is known of WAVE's decision, and how the picture changed."""
     rows: list[Feedback] = read_store(
-        lambda connection: stored.history(connection, choose_wave(connection, wave))
+        lambda connection: stored.select_history(connection, choose_wave(connection, wave))
     )
     if not rows:
         raise NotFound(f"Wave {wave} was not judged yet: that happens when it has ended.")
     now = rows[-1]
     if as_json:
-        show_json({**stored.body(now), "history": [stored.body(row) for row in rows]})
+        show_json(
+            {**stored.feedback_body(now), "history": [stored.feedback_body(row) for row in rows]}
+        )
         return
     judged = now.judged
     show(f"{now.wave_id} · decision quality {_number(judged.score)}")
@@ -124,12 +126,12 @@ def list_feedback(session: str | None, limit: int, as_json: bool) -> None:
 
     def read(connection: sqlite3.Connection) -> list[Feedback]:
         named = None if session is None else choose_session(connection, session)
-        return stored.recent(connection, named, limit)
+        return stored.select_recent(connection, named, limit)
 
     found: list[Feedback] = read_store(read, empty=[])
     show_list(
         as_json,
-        [stored.body(row) for row in found],
+        [stored.feedback_body(row) for row in found],
         ("WAVE", "QUALITY", "MISSED", "REGRET", "PERSON", "PROFILE"),
         [
             (
@@ -157,14 +159,16 @@ def suggest(profile_id: str) -> None:
 
     named = (
         profile_id
-        or profiles.first(load_project_settings(find_project()).runtime.token_budget).profile_id
+        or profiles.initial_profile(
+            load_project_settings(find_project()).runtime.token_budget
+        ).profile_id
     )
 
     def read(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-        if not profiles.history(connection, named):
+        if not profiles.select_versions(connection, named):
             raise NotFound(f"There is no profile {named} here yet; the first session makes it.")
         # Within the narrowest envelope: whoever hands it in stays inside their own.
-        current = profiles.current(connection, named)
+        current = profiles.load_current(connection, named)
         return suggestions(connection, current, AGENTS, (*CRITICAL, *CAPABILITY))
 
     found = read_store(read)
@@ -182,14 +186,14 @@ def choose_wave(connection: sqlite3.Connection, named: str) -> str:
     """
     session, colon, number = named.rpartition(":")
     if named == "last":
-        newest = waves.latest(connection, choose_session(connection, "last"))
+        newest = waves.find_latest(connection, choose_session(connection, "last"))
         if newest is None:
             raise NotFound("The last session has no wave yet.")
         return newest.wave_id
     if not colon:
         return waves.load(connection, named).wave_id
     session_id = choose_session(connection, session)
-    for wave in waves.of_session(connection, session_id):
+    for wave in waves.select_for_session(connection, session_id):
         if str(wave.ordinal) == number:
             return wave.wave_id
     raise NotFound(f"Session {session_id} has no wave {number}; `cockpit packet show` lists them.")

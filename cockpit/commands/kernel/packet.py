@@ -13,10 +13,10 @@ from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import choose_session, find_project, open_store, read_store
 from cockpit.commands.terminal import format_table, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.store.context import facts, packets, pins, profiles
-from cockpit.store.context.packets import Packet, Stored
-from cockpit.store.context.pins import Pinned
+from cockpit.store.context.packets import Packet, StoredPacket
+from cockpit.store.context.pins import Pin
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import waves
 from cockpit.store.sessions.waves import Wave
@@ -41,10 +41,10 @@ def show_packet(session: str | None, wave: int | None, as_json: bool) -> None:
         _list(session, as_json)
         return
 
-    def read(connection: sqlite3.Connection) -> tuple[Stored, dict[str, str]]:
+    def read(connection: sqlite3.Connection) -> tuple[StoredPacket, dict[str, str]]:
         _, stored = _pick(connection, session, wave)
         held = [entry.fact_id for _, entry in stored.packet.rendered()]
-        texts = facts.texts(connection, held)
+        texts = facts.load_texts(connection, held)
         return stored, {identity: text.source_ref for identity, text in texts.items()}
 
     stored, refs = read_store(read)
@@ -123,11 +123,11 @@ def verify(
 
     def read(connection: sqlite3.Connection) -> list[str]:
         if everything:
-            return packets.all_waves(connection)
+            return packets.select_wave_ids(connection)
         session_id = choose_session(connection, session)
         if wave is not None:
             return [_pick(connection, session, wave)[0].wave_id]
-        return [stored.wave_id for stored in packets.for_session(connection, session_id)]
+        return [stored.wave_id for stored in packets.select_for_session(connection, session_id)]
 
     named = read_store(read)
     with open_store(find_project()) as store:
@@ -169,7 +169,7 @@ def diff(session: str | None, wave: int | None, since: int | None, as_json: bool
         _, before = _pick(connection, at.session_id, earlier)
         pair = before.packet, after.packet
         held = {entry.fact_id for made in pair for _, entry in made.rendered()}
-        texts = facts.texts(connection, sorted(held))
+        texts = facts.load_texts(connection, sorted(held))
         return *pair, {identity: text.source_ref for identity, text in texts.items()}
 
     before, after, refs = read_store(read)
@@ -228,11 +228,11 @@ def unpin(fact: str, session: str | None, as_json: bool) -> None:
 
 
 def _keep(
-    change: Callable[[Tx, str, str], Pinned], fact: str, session: str | None, as_json: bool
+    change: Callable[[Tx, str, str], Pin], fact: str, session: str | None, as_json: bool
 ) -> None:
-    def step(tx: Tx) -> Pinned:
+    def step(tx: Tx) -> Pin:
         session_id = choose_session(tx.connection, session)
-        return change(tx, session_id, pins.named(tx.connection, session_id, fact))
+        return change(tx, session_id, pins.find_fact_id(tx.connection, session_id, fact))
 
     with open_store(find_project()) as store:
         made = store.write_now(step)
@@ -277,21 +277,23 @@ def _list(session: str | None, as_json: bool) -> None:
     )
 
 
-def _session(session: str | None) -> Callable[[sqlite3.Connection], list[Stored]]:
-    return lambda connection: packets.for_session(connection, choose_session(connection, session))
+def _session(session: str | None) -> Callable[[sqlite3.Connection], list[StoredPacket]]:
+    return lambda connection: packets.select_for_session(
+        connection, choose_session(connection, session)
+    )
 
 
 def _pick(
     connection: sqlite3.Connection, session: str | None, wave: int | None
-) -> tuple[Wave, Stored]:
+) -> tuple[Wave, StoredPacket]:
     """The wave of that number, or the newest that has a packet, and its packet."""
     session_id = choose_session(connection, session)
     if wave is None:
-        found = packets.for_session(connection, session_id)
+        found = packets.select_for_session(connection, session_id)
         if not found:
             raise NotFound(f"Session {session_id} has no packet yet.")
         return waves.load(connection, found[-1].wave_id), found[-1]
-    for at in waves.of_session(connection, session_id):
+    for at in waves.select_for_session(connection, session_id):
         if at.ordinal == wave:
             return at, packets.load(connection, at.wave_id)
     raise NotFound(f"Session {session_id} has no wave {wave}.")
@@ -301,7 +303,7 @@ def _summary(made: Packet) -> str:
     drops: dict[str, Any] = dict(made.drops)
     why = ", ".join(f"{reason} {count:,}" for reason, count in drops.items() if count)
     return (
-        f"{made.token_used:,} of {made.token_budget:,} tokens · {plural(made.facts, 'fact')} ·"
+        f"{made.token_used:,} of {made.token_budget:,} tokens · {pluralize(made.facts, 'fact')} ·"
         f" {made.dropped:,} dropped{f' ({why})' if why else ''} · profile {made.profile_id}"
         f" version {made.profile_version} · {made.algorithm}"
     )

@@ -13,11 +13,11 @@ from cockpit.commands.kernel.profile_change import COMMANDS
 from cockpit.commands.open_project import WrongUse, find_project, load_project_settings, read_store
 from cockpit.commands.terminal import format_table, json_text, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.orient.profile_changes.profile_json import differences, document
 from cockpit.store.context import profile_changes
 from cockpit.store.context.profile_model import WEIGHT_ONE, Profile, Rule
-from cockpit.store.context.profiles import current, first, history, load
+from cockpit.store.context.profiles import initial_profile, load, load_current, select_versions
 
 VERSION = click.option(
     "--version", type=click.IntRange(min=1), help="That version, not the current one."
@@ -56,7 +56,7 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
     if running is not None:
         show(
             f"adapted: {running['waves_left']} of"
-            f" {plural(running['horizon_waves'], 'wave')} left, then back to"
+            f" {pluralize(running['horizon_waves'], 'wave')} left, then back to"
             f" version {running['base_version']} ({running['proposal_id']})"
         )
     show("")
@@ -97,7 +97,9 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
 def show_history(profile_id: str, as_json: bool) -> None:
     """List every version of PROFILE_ID, oldest first."""
     name = profile_id or _first().profile_id
-    found: tuple[Profile, ...] = read_store(lambda connection: history(connection, name), empty=())
+    found: tuple[Profile, ...] = read_store(
+        lambda connection: select_versions(connection, name), empty=()
+    )
     show_list(
         as_json,
         [document(version) for version in found],
@@ -161,7 +163,9 @@ def export(profile_id: str, version: int | None, output: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def show_changes(as_json: bool) -> None:
     """List the changes that were proposed, newest first, and what became of each."""
-    found: list[profile_changes.ChangeProposal] = read_store(profile_changes.changes, empty=[])
+    found: list[profile_changes.ChangeProposal] = read_store(
+        profile_changes.select_changes, empty=[]
+    )
     show_list(
         as_json,
         [
@@ -205,11 +209,11 @@ def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, An
     name = profile_id or shipped.profile_id
 
     def read(connection: sqlite3.Connection) -> tuple[Profile, dict[str, Any] | None] | None:
-        if not history(connection, name):
+        if not select_versions(connection, name):
             return None
         if version is not None:
             return load(connection, name, version), None
-        return current(connection, name), profile_changes.progress(connection, name)
+        return load_current(connection, name), profile_changes.running_body(connection, name)
 
     found = read_store(read) if find_project().database.exists() else None
     if found is not None:
@@ -220,7 +224,7 @@ def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, An
 
 
 def _first() -> Profile:
-    return first(load_project_settings(find_project()).runtime.token_budget)
+    return initial_profile(load_project_settings(find_project()).runtime.token_budget)
 
 
 def _weights(rule: Rule) -> tuple[int, int, int]:

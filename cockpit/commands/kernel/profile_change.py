@@ -151,7 +151,7 @@ def _proposed(
         who = find_caller(tx, token)
         base = profiles.ensure_default(tx, settings.token_budget)
         if profile_id:
-            base = profiles.current(tx.connection, profile_id)
+            base = profiles.load_current(tx.connection, profile_id)
         try:
             asked = payload(base)
         except ChangeRefused as error:

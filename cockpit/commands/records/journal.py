@@ -11,7 +11,7 @@ from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import choose_session, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_json_line
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.store.journal import journal as stored
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.journal import Row
@@ -48,7 +48,7 @@ def verify(ctx: click.Context, as_json: bool) -> None:
         seq, why = verdict.broken or (None, None)
         show_json({"ok": verdict.ok, "rows": verdict.rows, "broken_at": seq, "why": why})
     elif verdict.broken is None:
-        show(f"ok: {plural(verdict.rows, 'row')}, each follows from the one before")
+        show(f"ok: {pluralize(verdict.rows, 'row')}, each follows from the one before")
     else:
         show(f"broken: {verdict.broken[1]}")
     if not verdict.ok:
@@ -78,7 +78,7 @@ def export(session: str | None) -> None:
                 break
             after, count = rows[-1].seq, count + len(rows)
             _print(rows, as_json=True)
-    say(plural(count, "row"))
+    say(pluralize(count, "row"))
 
 
 async def _follow(session: str | None, lines: int, as_json: bool) -> None:

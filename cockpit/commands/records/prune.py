@@ -11,11 +11,11 @@ import click
 
 from cockpit.commands.open_project import find_project, open_store
 from cockpit.commands.terminal import show, show_json
-from cockpit.core.clock import SystemClock, stamp
-from cockpit.core.text import plural
+from cockpit.core.clock import SystemClock, format_time
+from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
-    from cockpit.store.context.prune import Pruned
+    from cockpit.store.context.prune import PruneResult
 
 _AGE = re.compile(r"(\d+)\s*([hdw])\Z")
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -61,20 +61,20 @@ def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json:
 
     if before is not None and restore is None:
         with open_store(find_project()) as store:
-            done = pruning.prune(store, stamp(before), dry_run=dry_run)
+            done = pruning.prune(store, format_time(before), dry_run=dry_run)
         show_json(done.body()) if as_json else show(_told(done, dry_run))
     elif restore is not None and before is None:
         with open_store(find_project()) as store:
             back = pruning.restore(store, restore)
-        show_json({"restored": back}) if as_json else show(f"Put back: {plural(back, 'row')}")
+        show_json({"restored": back}) if as_json else show(f"Put back: {pluralize(back, 'row')}")
     else:
         raise click.UsageError("Say --older-than AGE, or --restore ARCHIVE.")
 
 
-def _told(done: Pruned, dry_run: bool) -> str:
+def _told(done: PruneResult, dry_run: bool) -> str:
     verb = "would go" if dry_run else "went"
     words = (
-        f"{plural(len(done.sessions), 'session')}: {plural(done.packets, 'packet')},"
-        f" {plural(done.links, 'link')} and {plural(done.facts, 'fact')} {verb}"
+        f"{pluralize(len(done.sessions), 'session')}: {pluralize(done.packets, 'packet')},"
+        f" {pluralize(done.links, 'link')} and {pluralize(done.facts, 'fact')} {verb}"
     )
     return f"{words}\narchive: {done.archive}" if done.archive else words

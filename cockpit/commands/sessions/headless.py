@@ -30,7 +30,7 @@ from cockpit.commands.terminal import (
     show_json_line,
 )
 from cockpit.config.load_settings import Settings
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.session_loop import SessionPruned
 from cockpit.loop.views.session_report import session_document
@@ -95,7 +95,7 @@ def drive(
 
 
 async def _drive(
-    place: Place,
+    place: ProjectPaths,
     settings: Settings,
     words: str,
     session: str | None,

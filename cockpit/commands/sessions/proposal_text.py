@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.store.sessions.proposals import Proposal
 from widgets.text.clean import hidden
 
@@ -51,7 +51,10 @@ def proposal_text(proposal: Proposal) -> str:
     if rest:
         lines += ["", "also:", canonical_json(rest)]
     if count := hidden(canonical_json(dict(body))):
-        lines += ["", f"! It holds {plural(count, 'character')} that cannot be shown: see --json."]
+        lines += [
+            "",
+            f"! It holds {pluralize(count, 'character')} that cannot be shown: see --json.",
+        ]
     return "\n".join(lines)
 
 

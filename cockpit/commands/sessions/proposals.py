@@ -12,9 +12,9 @@ import click
 from cockpit.commands.open_project import find_project, load_project_settings, read_store
 from cockpit.commands.sessions.proposal_text import proposal_text
 from cockpit.commands.terminal import say, show, show_json, show_list
-from cockpit.core.clock import moment
+from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
-from cockpit.core.project_paths import Place
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions import proposals as stored
 from cockpit.store.sessions.proposals import Proposal
@@ -36,7 +36,7 @@ def proposals() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def list_proposals(every: bool, as_json: bool) -> None:
     """List the proposals that wait, oldest first."""
-    read = stored.recent if every else stored.pending
+    read = stored.select_recent if every else stored.select_pending
     found: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
     now = datetime.now(UTC)
     show_list(
@@ -49,7 +49,7 @@ def list_proposals(every: bool, as_json: bool) -> None:
                 proposal.kind,
                 proposal.risk,
                 proposal.status,
-                _span((now - moment(proposal.created_at)).total_seconds()),
+                _span((now - parse_time(proposal.created_at)).total_seconds()),
                 _left(proposal, now),
                 proposal.session_id,
                 proposal.title,
@@ -149,7 +149,7 @@ def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json:
 
 
 async def _decided(
-    place: Place, settings: RuntimeSettings, decide: Callable[[Any], Awaitable[None]]
+    place: ProjectPaths, settings: RuntimeSettings, decide: Callable[[Any], Awaitable[None]]
 ) -> None:
     from cockpit.loop.runtime import open_runtime
 
@@ -193,7 +193,7 @@ def _record(proposal: Proposal) -> dict[str, Any]:
 def _left(proposal: Proposal, now: datetime) -> str:
     if proposal.status != "pending" or proposal.expires_at is None:
         return "–"
-    left = (moment(proposal.expires_at) - now).total_seconds()
+    left = (parse_time(proposal.expires_at) - now).total_seconds()
     return _span(left) if left > 0 else "over"
 
 

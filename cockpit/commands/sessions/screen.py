@@ -24,7 +24,7 @@ from cockpit.store.sessions import sessions
 
 if TYPE_CHECKING:
     from cockpit.config.load_settings import Settings
-    from cockpit.core.project_paths import Place
+    from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.runtime import Runtime
     from cockpit.loop.runtime_settings import RuntimeSettings
     from cockpit.store.db.database import Store
@@ -62,7 +62,7 @@ def _needs_terminal() -> None:
 
 
 async def _show(
-    place: Place, settings: Settings, session_id: str | None, first_words: str | None
+    place: ProjectPaths, settings: Settings, session_id: str | None, first_words: str | None
 ) -> int:
     from cockpit.app.application import run_app
     from cockpit.app.deferred_engine import LateEngine
@@ -90,7 +90,9 @@ async def _show(
             )
 
 
-def _loop() -> Callable[[Store, Place, RuntimeSettings], AbstractAsyncContextManager[Runtime]]:
+def _loop() -> Callable[
+    [Store, ProjectPaths, RuntimeSettings], AbstractAsyncContextManager[Runtime]
+]:
     """The loop, which takes longer to load than the screen, and what the first answer is drawn with."""
     import widgets.conversation.markdown  # noqa: F401
     from cockpit.loop.runtime import runtime_over
@@ -120,7 +122,7 @@ async def _warm(runtime: Runtime, session_id: str | None) -> None:
 def _picked() -> str | None:
     """The session that the person chooses from a numbered list; None: a new one."""
     found: list[sessions.Session] = read_store(
-        lambda connection: sessions.recent(connection, 20), empty=[]
+        lambda connection: sessions.select_recent(connection, 20), empty=[]
     )
     if not found:
         say("There is no session here yet; a new one begins.")

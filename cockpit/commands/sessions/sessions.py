@@ -12,7 +12,7 @@ from cockpit.commands.open_project import WrongUse, choose_session, read_store
 from cockpit.commands.sessions.export import FORMATS
 from cockpit.commands.terminal import json_text, say, show, show_json, show_list
 from cockpit.loop.views.session_report import session_document, session_text
-from cockpit.store.sessions.sessions import Session, recent
+from cockpit.store.sessions.sessions import Session, select_recent
 
 
 @click.group(short_help="What was worked on.")
@@ -25,7 +25,7 @@ def sessions() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def list_sessions(limit: int, as_json: bool) -> None:
     """List sessions, the one that changed last first."""
-    found: list[Session] = read_store(lambda connection: recent(connection, limit), empty=[])
+    found: list[Session] = read_store(lambda connection: select_recent(connection, limit), empty=[])
     show_list(
         as_json,
         [_record(session) for session in found],

@@ -16,8 +16,8 @@ from cockpit.act.sandbox import detect
 from cockpit.config.all_settings import ENVIRONMENT
 from cockpit.config.load_settings import Settings, load_settings, user_folder
 from cockpit.core.errors import CockpitError
-from cockpit.core.project_paths import Place
-from cockpit.core.text import plural
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
 from cockpit.loop.intake.roles import load_roles
@@ -38,7 +38,7 @@ class Check:
     mend: str = ""
 
 
-async def every_check(place: Place) -> list[Check]:
+async def every_check(place: ProjectPaths) -> list[Check]:
     """All checks, in the order in which a person would mend what they find."""
     settings, problem = _settings(place)
     return [
@@ -56,7 +56,7 @@ async def every_check(place: Place) -> list[Check]:
     ]
 
 
-async def _git(place: Place) -> Check:
+async def _git(place: ProjectPaths) -> Check:
     try:
         ended = await run_git("--version", cwd=place.root)
     except ProgramMissing:
@@ -66,7 +66,7 @@ async def _git(place: Place) -> Check:
     return Check("git", "ok", ended.text.strip().removeprefix("git version "))
 
 
-def _repository(place: Place) -> Check:
+def _repository(place: ProjectPaths) -> Check:
     if place.git:
         return Check("project", "ok", str(place.root))
     return Check(
@@ -77,7 +77,7 @@ def _repository(place: Place) -> Check:
     )
 
 
-def _settings(place: Place) -> tuple[Settings | None, Check]:
+def _settings(place: ProjectPaths) -> tuple[Settings | None, Check]:
     folder = user_folder(os.environ)
     try:
         settings = load_settings(place.folder, env=os.environ)
@@ -93,7 +93,7 @@ def _settings(place: Place) -> tuple[Settings | None, Check]:
     return settings, Check("settings", "ok", given or f"all defaults (yours go into {folder})")
 
 
-def _files(place: Place) -> list[Check]:
+def _files(place: ProjectPaths) -> list[Check]:
     checks = []
     user = user_folder(os.environ)
     loads: tuple[tuple[str, Callable[[], object]], ...] = (
@@ -147,7 +147,7 @@ def _runners(settings: Settings | None) -> list[Check]:
     return checks
 
 
-async def _github(place: Place) -> list[Check]:
+async def _github(place: ProjectPaths) -> list[Check]:
     try:
         version = await run_gh(["--version"], cwd=place.root)
     except ProgramMissing:
@@ -170,7 +170,7 @@ def _account(login: Finished) -> str:
     return "logged in"
 
 
-async def _ripgrep(place: Place) -> Check:
+async def _ripgrep(place: ProjectPaths) -> Check:
     try:
         ended = await run_program(["rg", "--version"], cwd=place.root, timeout_s=10)
     except ProgramMissing:
@@ -205,7 +205,7 @@ def _terminal(env: Mapping[str, str]) -> Check:
     return Check("terminal", "ok", found)
 
 
-def _store(place: Place) -> Sequence[Check]:
+def _store(place: ProjectPaths) -> Sequence[Check]:
     path = place.database
     if not path.exists():
         return [Check("store", "ok", f"none yet; the first session makes {path}")]
@@ -225,7 +225,7 @@ def _store(place: Place) -> Sequence[Check]:
         mend = "somebody changed the file by hand; export what you need and start anew"
         checks.append(Check("journal", "broken", verdict.broken[1], mend))
     else:
-        checks.append(Check("journal", "ok", f"{plural(verdict.rows, 'row')}, the chain holds"))
+        checks.append(Check("journal", "ok", f"{pluralize(verdict.rows, 'row')}, the chain holds"))
     return [*checks, *privacy]
 
 

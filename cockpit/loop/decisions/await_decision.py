@@ -64,7 +64,7 @@ async def await_verdict(here: Here, proposal_id: str) -> Verdict:
     if first.status != "pending":
         return Verdict(first)
     why = {"for": "proposal", "why": first.title}
-    await here.store.write(lambda tx: sessions.enter(tx, session_id, "waiting", detail=why))
+    await here.store.write(lambda tx: sessions.set_status(tx, session_id, "waiting", detail=why))
 
     def ask() -> Proposal | None:
         current = here.store.read_now(lambda connection: _current(connection, proposal_id))
@@ -84,7 +84,7 @@ async def await_verdict(here: Here, proposal_id: str) -> Verdict:
             f"Nobody decided {decided.title!r} ({decided.proposal_id}) before its deadline. "
             f"Nothing happened; {how}."
         )
-    await here.store.write(lambda tx: sessions.enter(tx, session_id, "running"))
+    await here.store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
     return Verdict(decided)
 
 
@@ -93,7 +93,7 @@ def revised(
 ) -> Proposal | None:
     """The discussed proposal that a new one of ``kind`` answers: the session's last of that kind,
     when it ended in discussion and nothing has answered it yet."""
-    last = proposals.last_of_kind(connection, session_id, kind, but=proposal_id)
+    last = proposals.find_latest_of_kind(connection, session_id, kind, but=proposal_id)
     return last if last is not None and last.status == "discussed" else None
 
 

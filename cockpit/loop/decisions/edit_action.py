@@ -133,7 +133,7 @@ async def _arguments(engine: Engine, proposal: Proposal) -> Mapping[str, Any]:
     if "arguments" in proposal.body:
         kept: Mapping[str, Any] = proposal.body["arguments"]
         return kept
-    plan = await engine.store.read(lambda connection: plans.load(connection, proposal.wave_id))
+    plan = await engine.store.read(lambda connection: plans.find(connection, proposal.wave_id))
     for call in plan.calls if plan else ():
         if call["key"] == proposal.body["key"]:
             found: Mapping[str, Any] = call["arguments"]

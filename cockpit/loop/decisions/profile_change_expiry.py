@@ -21,7 +21,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.profile_changes.apply_change import again, promotes
 from cockpit.orient.profile_changes.guard import unsafe
 from cockpit.store.context import profile_changes, profiles
-from cockpit.store.context.profile_changes import Adaptation
+from cockpit.store.context.profile_changes import TemporaryChange
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
@@ -61,11 +61,11 @@ def begin(
     ends: the next version is what was there before it, or, promoted, itself.
     """
     settle(tx, settings)
-    running = profile_changes.running(tx.connection, profile_id)
+    running = profile_changes.find_running(tx.connection, profile_id)
     if running is not None and running.waves_left == 0:
         _end(tx, settings, running, measure, wave)
         running = None
-    version = profiles.current(tx.connection, profile_id).version
+    version = profiles.load_current(tx.connection, profile_id).version
     if running is None:
         return Pinned(profile_id, version, None)
     return Pinned(profile_id, version, profile_changes.count_wave(tx, running).waves_left)
@@ -81,8 +81,8 @@ def roll_back(
     """
     caller.require(APPROVE, "roll a profile back")
     settle(tx, settings)
-    running = profile_changes.running(tx.connection, profile_id)
-    now = profiles.current(tx.connection, profile_id)
+    running = profile_changes.find_running(tx.connection, profile_id)
+    now = profiles.load_current(tx.connection, profile_id)
     if running is None and to is None:
         raise IllegalTransition(
             f"No adaptation of {profile_id} runs. To go back to an earlier version, name it with"
@@ -113,7 +113,7 @@ def roll_back(
 def _end(
     tx: Tx,
     settings: RuntimeSettings,
-    running: Adaptation,
+    running: TemporaryChange,
     measure: Measure,
     wave: Wave | None,
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import ADMIN, APPROVE, PROPOSE
 from cockpit.core.secrets import mask, mask_value
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.loop.decisions.profile_change_results import (
     GUARD,
     Origin,
@@ -74,7 +74,7 @@ def propose(
     known = profile_changes.find(tx.connection, proposal_id)
     if known is not None:
         return Outcome(proposal_id, known.status, known.applied_version, kept_refusals(known))
-    base = profiles.current(tx.connection, profile_id)
+    base = profiles.load_current(tx.connection, profile_id)
     change, refusals = _judged(tx, settings, payload, base, caller)
     kept = profile_changes.propose(
         tx,
@@ -163,7 +163,7 @@ def settle(tx: Tx, settings: RuntimeSettings) -> list[Outcome]:
     Idempotent; called before every wave and before every look at what waits.
     """
     found = []
-    for proposal_id, status in profile_changes.unsettled(tx.connection, tx.now()):
+    for proposal_id, status in profile_changes.select_unapplied(tx.connection, tx.now()):
         kept = profile_changes.load(tx.connection, proposal_id)
         shown = proposals.load(tx.connection, proposal_id)
         by = shown.decided_by or ""
@@ -202,13 +202,13 @@ def _verdict(
     tx: Tx, settings: RuntimeSettings, change: ProfileChange, base: Profile, namespace: str
 ) -> tuple[Refusal, ...]:
     found = [*judge(change, base, admin_of(settings), envelope_of(namespace), namespace)]
-    running = profile_changes.running(tx.connection, base.profile_id)
+    running = profile_changes.find_running(tx.connection, base.profile_id)
     if running is not None:
         found.append(
             Refusal(
                 "adaptation_running",
                 f"Version {running.version} of {base.profile_id} holds for "
-                f"{plural(running.waves_left, 'more wave')}. One change runs at a time: "
+                f"{pluralize(running.waves_left, 'more wave')}. One change runs at a time: "
                 "wait for its end, or roll it back.",
             )
         )
@@ -237,7 +237,7 @@ def _approved(
 ) -> Outcome:
     """Judge once more, then decide and apply, or let the guard reject."""
     origin = origin_of(shown)
-    base = profiles.current(tx.connection, kept.profile_id)
+    base = profiles.load_current(tx.connection, kept.profile_id)
     change = parse_change(kept.payload, imported=True)
     refusals = _verdict(tx, settings, change, base, kept.requested_by)
     if refusals:

@@ -45,7 +45,7 @@ async def assign(
     that nobody knows of. With ``runner`` an agent from outside takes it and no wave ever does.
     Raises ``ModelError``.
     """
-    name = f"{sessions.RUNNER}{runner}" if runner else engine.model(model).name
+    name = f"{sessions.RUNNER_PREFIX}{runner}" if runner else engine.model(model).name
     role, task = given.role, given.task
     kind = task.task_type if task.task_type in engine.types else "implement"
     if not set(role.tools) - {"request_context", "finish"}:

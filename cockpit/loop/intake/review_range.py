@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cockpit.access.run_program import Finished, ProgramMissing, run_git
 from cockpit.core.secrets import mask
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext, visible
 
 COMMITS_MAX = 100
@@ -58,7 +58,7 @@ async def commit_range(spelled: str, base: str, tip: str, root: Path) -> ReviewC
     title, body, author = _told(spelled, _commits(log), await _count(where, base, tip))
     if ".." in spelled and "..." not in spelled and (undone := await _count(where, tip, base)):
         body += (
-            f"\n\nNote: the base holds {plural(undone, 'commit')} that the tip "
+            f"\n\nNote: the base holds {pluralize(undone, 'commit')} that the tip "
             f"lacks, and this diff shows them undone. Three dots in the range leave them out."
         )
     return ReviewContext(
@@ -168,6 +168,6 @@ def _told(spelled: str, commits: list[tuple[str, str, str]], total: int) -> tupl
         return title, body.strip(), authors
     lines = [f"- {title}" for _, title, _ in commits]
     if total > len(commits):
-        lines.insert(0, f"- … {plural(total - len(commits), 'earlier commit')}")
+        lines.insert(0, f"- … {pluralize(total - len(commits), 'earlier commit')}")
     listed = "\n".join(lines) or "(no commits: the tip lies behind the base)"
-    return f"{spelled} ({plural(total, 'commit')})", listed, authors
+    return f"{spelled} ({pluralize(total, 'commit')})", listed, authors

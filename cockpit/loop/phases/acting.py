@@ -27,7 +27,7 @@ from cockpit.loop.wave_context import Here
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import outbox, plans, proposals, waves
-from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.outbox import OutboxAction
 
 
 async def act(here: Here) -> Callable[[Tx], object]:
@@ -36,7 +36,7 @@ async def act(here: Here) -> Callable[[Tx], object]:
     Returns what is left to write, which ends with the step from ``acting`` to ``learning``: nothing
     runs after it, so it is committed with what Learn makes of it.
     """
-    plan = here.store.read_now(lambda connection: plans.load(connection, here.wave.wave_id))
+    plan = here.store.read_now(lambda connection: plans.find(connection, here.wave.wave_id))
     calls = plan.calls if plan else ()
     ran = 0
     stopped = ""
@@ -96,7 +96,7 @@ async def _settle(here: Here, call: Mapping[str, Any], stopped: str) -> str:
     return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
 
 
-async def _approve(here: Here, call: Mapping[str, Any], action: Outgoing) -> str:
+async def _approve(here: Here, call: Mapping[str, Any], action: OutboxAction) -> str:
     """Guard, show and decide a planned action. '' when it is queued, else what became of it."""
     read = parse_call(call["name"], canonical_json(call["arguments"]))
     state: GuardState = await here.store.read(lambda connection: guard_state(connection, here))
@@ -126,7 +126,7 @@ def _guards(here: Here) -> tuple[ActionGuard, ...]:
     return (TestsGuard(confined), *standard_guards(confined))
 
 
-async def _decided(here: Here, read: Call, seen: Shown, action: Outgoing) -> Verdict:
+async def _decided(here: Here, read: Call, seen: Shown, action: OutboxAction) -> Verdict:
     body = {**seen.proposal_body(), "key": action.key, "changes": []}
     # The id follows from what is shown: after a crash the same proposal is met again, and a file
     # that changed meanwhile makes a new one.
@@ -166,14 +166,14 @@ async def _decided(here: Here, read: Call, seen: Shown, action: Outgoing) -> Ver
     return verdict
 
 
-def _supersede(tx: Tx, action: Outgoing, proposal_id: str) -> None:
+def _supersede(tx: Tx, action: OutboxAction, proposal_id: str) -> None:
     """Expire what an earlier life of this wave proposed for the same action, shown otherwise."""
-    for old in proposals.of_action(tx.connection, action.wave_id, action.key):
+    for old in proposals.select_for_action(tx.connection, action.wave_id, action.key):
         if old.status == "pending" and old.proposal_id != proposal_id:
             proposals.decide(tx, old.proposal_id, "expired", by="engine", reason="shown anew")
 
 
-def _refuse(here: Here, action: Outgoing, guard: str, message: str) -> Any:
+def _refuse(here: Here, action: OutboxAction, guard: str, message: str) -> Any:
     def step(tx: Tx) -> None:
         outbox.drop(tx, action.action_id, message)
         here.journal(
@@ -187,6 +187,6 @@ def _refuse(here: Here, action: Outgoing, guard: str, message: str) -> Any:
     return step
 
 
-def _by_key(connection: Any, here: Here, key: str) -> Outgoing:
-    actions: Sequence[Outgoing] = outbox.of_wave(connection, here.wave.wave_id)
+def _by_key(connection: Any, here: Here, key: str) -> OutboxAction:
+    actions: Sequence[OutboxAction] = outbox.select_for_wave(connection, here.wave.wave_id)
     return next(action for action in actions if action.key == key)

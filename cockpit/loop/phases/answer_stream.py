@@ -52,7 +52,7 @@ class Speech:
             }
             if first:
                 messages.start(tx, **place)
-            messages.delta(tx, **place, text=text, number=number)
+            messages.append_delta(tx, **place, text=text, number=number)
 
         await self._store.write(step)
 

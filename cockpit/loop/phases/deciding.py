@@ -161,7 +161,7 @@ def _prompt(connection: Any, here: Here, packet: Packet | None) -> Prompt:
     packet = packet or packets.load(connection, here.wave.wave_id).packet
     bands = {entry.fact_id: band for band, entry in packet.rendered()}
     chosen = [entry for _, entry in packet.rendered()]
-    words = facts.texts(connection, [entry.fact_id for entry in chosen])
+    words = facts.load_texts(connection, [entry.fact_id for entry in chosen])
     made = []
     for entry in chosen:
         text = words[entry.fact_id]
@@ -292,7 +292,7 @@ def _completed(tx: Tx, here: Here, answer: _Answer, latency: int) -> None:
         "cached_tokens": usage.cached_tokens,
         "cost_usd": usage.cost_usd,
     }
-    sessions.spend(tx, here.session.session_id, **spent)
+    sessions.add_usage(tx, here.session.session_id, **spent)
     here.journal(
         tx,
         Action.MODEL_COMPLETED,

@@ -13,7 +13,7 @@ from cockpit.act.guards import GuardState, Standing, argv_digest
 from cockpit.loop.wave_context import Here
 from cockpit.store.context import facts, packets
 from cockpit.store.sessions import messages, outbox
-from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.outbox import OutboxAction
 
 _CHANGING = ("write_file", "edit_file", "git_commit", "github")
 
@@ -21,7 +21,7 @@ _CHANGING = ("write_file", "edit_file", "git_commit", "github")
 def guard_state(connection: sqlite3.Connection, here: Here) -> GuardState:
     """The state that the calls of this wave are checked against."""
     session_id = here.session.session_id
-    actions = outbox.of_session(connection, session_id)
+    actions = outbox.select_for_session(connection, session_id)
     changes, failed = _history(connection, session_id, actions)
     return GuardState(
         packet_files=_standing(connection, here, actions),
@@ -33,12 +33,12 @@ def guard_state(connection: sqlite3.Connection, here: Here) -> GuardState:
 
 
 def _history(
-    connection: sqlite3.Connection, session_id: str, actions: list[Outgoing]
+    connection: sqlite3.Connection, session_id: str, actions: list[OutboxAction]
 ) -> tuple[int, dict[str, int]]:
     """How often the project changed, and at which count each command failed last."""
-    happened: list[tuple[str, int, Outgoing | None]] = [
+    happened: list[tuple[str, int, OutboxAction | None]] = [
         (message.created_at, 0, None)
-        for message in messages.of_session(connection, session_id)
+        for message in messages.select_for_session(connection, session_id)
         if message.role == "person"
     ]
     ended = dict(
@@ -66,13 +66,13 @@ def _history(
 
 
 def _standing(
-    connection: sqlite3.Connection, here: Here, actions: list[Outgoing]
+    connection: sqlite3.Connection, here: Here, actions: list[OutboxAction]
 ) -> dict[str, tuple[Standing, ...]]:
     """By path: the lines in the current packet at full detail, and files this session wrote."""
     found: dict[str, list[Standing]] = defaultdict(list)
     packet = packets.load(connection, here.wave.wave_id).packet
     full = {entry.fact_id: band for band, entry in packet.rendered() if entry.level == "full"}
-    files = facts.provenances(connection, "file", list(full))
+    files = facts.load_provenances(connection, "file", list(full))
     for fact_id, band in full.items():
         provenance = files.get(fact_id)
         if provenance is None:

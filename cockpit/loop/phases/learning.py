@@ -19,14 +19,14 @@ def learn(tx: Tx, here: Here) -> None:
     """Take a wave from ``learning`` to ``completed``; in the same transaction, end the session or
     enqueue the event that brings its next wave."""
     session_id, wave_id = here.session.session_id, here.wave.wave_id
-    plan = plans.load(tx.connection, wave_id)
+    plan = plans.find(tx.connection, wave_id)
     learned(tx, waves.advance(tx, wave_id, "completed"))
     if plan is None:
         return
     finish = _finish(plan)
     if finish is not None and _all_went_through(tx, here, plan):
         status, summary = finish
-        sessions.enter(
+        sessions.set_status(
             tx,
             session_id,
             "completed",
@@ -61,5 +61,5 @@ def _finish(plan: Plan) -> tuple[str, str] | None:
 def _all_went_through(tx: Tx, here: Here, plan: Plan) -> bool:
     if any(call["error"] or call["name"] == "request_context" for call in plan.calls):
         return False
-    ran = outbox.of_wave(tx.connection, here.wave.wave_id)
+    ran = outbox.select_for_wave(tx.connection, here.wave.wave_id)
     return all(action.phase == "confirmed" for action in ran)

@@ -20,13 +20,13 @@ from cockpit.observe.job_planner import Candidate
 from cockpit.observe.scope_items import parse_item
 from cockpit.observe.stale_files import Read, stale
 from cockpit.store.context import observation_jobs, packets, profiles
-from cockpit.store.context.facts import Fact, Look
-from cockpit.store.context.observation_jobs import Ended, JobRow
+from cockpit.store.context.facts import Fact, ObservingWave
+from cockpit.store.context.observation_jobs import JobResult, JobRow
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import context_requests
-from cockpit.store.sessions.context_requests import Request
+from cockpit.store.sessions.context_requests import ContextRequest
 
 BATCH_JOBS = 200
 BATCH_S = 0.25
@@ -41,7 +41,7 @@ class Wanted:
     ``whole`` are the facts that the agent had in full when it asked (None: it asked for nothing).
     """
 
-    granted: Sequence[Request]
+    granted: Sequence[ContextRequest]
     before: Sequence[Read]
     planned: frozenset[str]
     open: bool
@@ -51,7 +51,7 @@ class Wanted:
 def wanted(connection: sqlite3.Connection, here: Here, before: Sequence[Read]) -> Wanted:
     """What there is to read in this wave; ``before`` is what was granted and may be out of date."""
     session_id, wave_id = here.session.session_id, here.wave.wave_id
-    planned = observation_jobs.names(connection, wave_id)
+    planned = observation_jobs.select_names(connection, wave_id)
     counted = (
         planned
         and connection.execute(
@@ -59,12 +59,14 @@ def wanted(connection: sqlite3.Connection, here: Here, before: Sequence[Read]) -
             (session_id, wave_id, str(Action.OBSERVATION_JOBS)),
         ).fetchone()
     )
-    granted = context_requests.in_status(connection, session_id, "approved")
+    granted = context_requests.select_by_status(connection, session_id, "approved")
     whole = _whole(connection, granted)
     return Wanted(granted, before, planned, bool(planned) and not counted, whole)
 
 
-def _whole(connection: sqlite3.Connection, granted: Sequence[Request]) -> frozenset[str] | None:
+def _whole(
+    connection: sqlite3.Connection, granted: Sequence[ContextRequest]
+) -> frozenset[str] | None:
     """The facts in full in every packet that something was asked from."""
     found: frozenset[str] | None = None
     for wave_id in {request.wave_id for request in granted}:
@@ -87,14 +89,16 @@ async def fan(here: Here, wanted: Wanted) -> None:
         todo = await here.store.write(lambda tx: observation_jobs.plan(tx, here.wave.wave_id, rows))
     elif wanted.open:
         todo = await here.store.read(
-            lambda connection: observation_jobs.open_jobs(connection, here.wave.wave_id)
+            lambda connection: observation_jobs.select_open(connection, here.wave.wave_id)
         )
     elif wanted.granted:
         todo = []
     else:
         return
     wave = here.wave
-    look = Look(here.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now, wanted.whole)
+    look = ObservingWave(
+        here.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now, wanted.whole
+    )
     rest = await _run(here, look, todo)
     latency = round((here.store.clock.monotonic() - started) * 1000)
     await here.store.write(_closing(here, look, wanted.granted, rest, latency))
@@ -130,11 +134,11 @@ def pinned_profile(connection: sqlite3.Connection, here: Here) -> Profile:
     """The version that was pinned when the wave began."""
     version = here.wave.profile_version
     if version is None:
-        return profiles.current(connection, here.session.profile_id)
+        return profiles.load_current(connection, here.session.profile_id)
     return profiles.load(connection, here.session.profile_id, version)
 
 
-async def _run(here: Here, look: Look, todo: Sequence[JobRow]) -> list[Ended]:
+async def _run(here: Here, look: ObservingWave, todo: Sequence[JobRow]) -> list[JobResult]:
     """Run the jobs and write batches of what ended; returns those that are not written yet."""
     if not todo:
         return []
@@ -168,14 +172,14 @@ class _Basket:
     ) -> None:
         self._todo = todo
         self._why = why
-        self._ended: list[Ended] = []
+        self._ended: list[JobResult] = []
         self._full = asyncio.Event()
 
     def settle(self, number: int, outcome: JobOutcome[list[Fact]]) -> None:
         reason = "" if outcome.status == "done" else self._why(outcome)
         latency = round(outcome.took_s * 1000)
         self._ended.append(
-            Ended(self._todo[number], outcome.status, outcome.value or (), reason, latency)
+            JobResult(self._todo[number], outcome.status, outcome.value or (), reason, latency)
         )
         if len(self._ended) >= BATCH_JOBS:
             self._full.set()
@@ -190,34 +194,38 @@ class _Basket:
         finally:
             full.cancel()
 
-    def take(self) -> list[Ended]:
+    def take(self) -> list[JobResult]:
         taken, self._ended = self._ended, []
         self._full.clear()
         return taken
 
 
-def _batch(here: Here, look: Look, ended: Sequence[Ended]) -> Callable[[Tx], None]:
+def _batch(here: Here, look: ObservingWave, ended: Sequence[JobResult]) -> Callable[[Tx], None]:
     most = here.engine.settings.observe.max_facts
-    return lambda tx: observation_jobs.end(tx, look, ended, most=most)
+    return lambda tx: observation_jobs.record_results(tx, look, ended, most=most)
 
 
 def _closing(
-    here: Here, look: Look, granted: Sequence[Request], rest: Sequence[Ended], latency: int
+    here: Here,
+    look: ObservingWave,
+    granted: Sequence[ContextRequest],
+    rest: Sequence[JobResult],
+    latency: int,
 ) -> Callable[[Tx], None]:
     """The last batch, what newer content replaces, the answers, and the count: one transaction."""
 
     def step(tx: Tx) -> None:
         wave_id = here.wave.wave_id
         _batch(here, look, rest)(tx)
-        observation_jobs.close(tx, look, most=here.engine.settings.observe.max_facts)
+        observation_jobs.finish_wave(tx, look, most=here.engine.settings.observe.max_facts)
         for request in granted:
-            outcomes = observation_jobs.outcomes(
+            outcomes = observation_jobs.summarize_items(
                 tx.connection, look, request.request_id, job_planner.WORDS
             )
-            context_requests.fetched(
+            context_requests.record_fetched(
                 tx, request.request_id, wave_id=wave_id, outcomes=outcomes, latency_ms=latency
             )
-        counted: Mapping[str, object] = observation_jobs.summary(tx.connection, wave_id)
+        counted: Mapping[str, object] = observation_jobs.summarize_wave(tx.connection, wave_id)
         here.journal(tx, Action.OBSERVATION_JOBS, latency_ms=latency, detail=counted)
 
     return step

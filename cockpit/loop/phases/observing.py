@@ -21,10 +21,10 @@ from cockpit.loop.wave_context import Here
 from cockpit.observe.fan_out import MAX_JOBS
 from cockpit.observe.stale_files import Read
 from cockpit.store.context import facts, observation_jobs, regranted_facts
-from cockpit.store.context.facts import Fact, Look
+from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import context_requests, messages, outbox, sessions, waves
-from cockpit.store.sessions.context_requests import Request
+from cockpit.store.sessions.context_requests import ContextRequest
 from cockpit.store.sessions.waves import Wave
 
 
@@ -97,13 +97,15 @@ def _ask_automatically(tx: Tx, here: Here, scope: Sequence[str], auto: str, incl
         outcomes = [
             {"item": item, "facts": 0, "new": 0, "tokens": 0, "error": ""} for item in scope
         ]
-        context_requests.fetched(tx, made.request_id, wave_id=here.wave.wave_id, outcomes=outcomes)
+        context_requests.record_fetched(
+            tx, made.request_id, wave_id=here.wave.wave_id, outcomes=outcomes
+        )
 
 
 async def _settle_requests(here: Here) -> None:
     """Wait for the decision on every pending request of the session and carry it over."""
     pending = here.store.read_now(
-        lambda connection: context_requests.in_status(
+        lambda connection: context_requests.select_by_status(
             connection, here.session.session_id, "pending"
         )
     )
@@ -113,13 +115,13 @@ async def _settle_requests(here: Here) -> None:
         await here.store.write(_settled(request, await await_verdict(here, request.proposal_id)))
 
 
-def _settled(request: Request, verdict: Verdict) -> Callable[[Tx], Request]:
+def _settled(request: ContextRequest, verdict: Verdict) -> Callable[[Tx], ContextRequest]:
     offered = [str(item["item"]) for item in request.items if not item.get("refused")]
     narrowed = verdict.proposal.narrowed
     kept = [item for item in offered if narrowed is None or item in narrowed]
     granted = kept if verdict.status == "approved" else []
     by = verdict.proposal.decided_by or ""
-    return lambda tx: context_requests.settle(
+    return lambda tx: context_requests.apply_decision(
         tx, request.request_id, verdict.status, approved=granted, decided_by=by
     )
 
@@ -133,13 +135,13 @@ async def _hear_discussion(here: Here) -> None:
         return
     session_id = here.session.session_id
     why = {"for": "person", "why": "what is on your mind?"}
-    await here.store.write(lambda tx: sessions.enter(tx, session_id, "waiting", detail=why))
+    await here.store.write(lambda tx: sessions.set_status(tx, session_id, "waiting", detail=why))
 
     def ask() -> bool | None:
         return here.store.read_now(lambda connection: _spoke_since(connection, session_id, since))
 
     await here.engine.pulse.until(ask)
-    await here.store.write(lambda tx: sessions.enter(tx, session_id, "running"))
+    await here.store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
 
 
 def _silent_discussion(connection: Any, here: Here) -> str | None:
@@ -172,7 +174,7 @@ def _granted_files(connection: Any, here: Here) -> list[Read]:
     previous = f"{here.session.session_id}-w{here.wave.ordinal - 1}"
     changed = any(
         action.phase == "confirmed" and action.action_type in ACTIONS
-        for action in outbox.of_wave(connection, previous)
+        for action in outbox.select_for_wave(connection, previous)
     )
     if not changed:
         return []
@@ -197,12 +199,12 @@ def _take_in(tx: Tx, here: Here) -> Wave:
     made.extend(_words(tx, here))
     _record(tx, here, made, job="words")
     if here.wave.ordinal > 1:
-        regranted_facts.hold(tx, _look(here), lambda: pinned_profile(tx.connection, here))
+        regranted_facts.pin_for_wave(tx, _look(here), lambda: pinned_profile(tx.connection, here))
     (total, new) = tx.execute(
         "SELECT count(*), sum(ordinal=?) FROM session_facts WHERE session_id=?",
         (here.wave.ordinal, here.session.session_id),
     ).fetchone()
-    counted = observation_jobs.summary(tx.connection, here.wave.wave_id)
+    counted = observation_jobs.summarize_wave(tx.connection, here.wave.wave_id)
     detail = {
         "facts": total,
         "new": new or 0,
@@ -229,7 +231,7 @@ def _notices(tx: Tx, here: Here, before: Wave) -> list[Fact]:
 
 def _words(tx: Tx, here: Here) -> list[Fact]:
     """Everything that the person said after the task itself, numbered, pinned."""
-    said = messages.of_session(tx.connection, here.session.session_id, role="person")
+    said = messages.select_for_session(tx.connection, here.session.session_id, role="person")
     return [
         spoken("person", f"person:{number}", message.text)
         for number, message in enumerate(said)
@@ -237,9 +239,9 @@ def _words(tx: Tx, here: Here) -> list[Fact]:
     ]
 
 
-def _look(here: Here) -> Look:
+def _look(here: Here) -> ObservingWave:
     wave = here.wave
-    return Look(here.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now)
+    return ObservingWave(here.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now)
 
 
 def _record(tx: Tx, here: Here, made: Sequence[Fact], *, job: str) -> int:

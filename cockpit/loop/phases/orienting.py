@@ -44,7 +44,7 @@ def _profile(connection: sqlite3.Connection, here: Here) -> Profile:
     """The version that was pinned when the wave began."""
     version = here.wave.profile_version
     if version is None:
-        return profiles.current(connection, here.session.profile_id)
+        return profiles.load_current(connection, here.session.profile_id)
     return profiles.load(connection, here.session.profile_id, version)
 
 

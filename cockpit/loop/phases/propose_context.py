@@ -12,7 +12,7 @@ from typing import Any
 from cockpit.act.guards import GuardState, check, standard_guards
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.loop.decisions.approval_policy import automatic
 from cockpit.loop.decisions.await_decision import changes_since, revised
 from cockpit.loop.phases.guard_state import guard_state
@@ -137,4 +137,4 @@ def _refused(tx: Tx, here: Here, message: str) -> None:
 
 def _counted(items: Sequence[Mapping[str, Any]]) -> str:
     count = sum(1 for item in items if not item["refused"])
-    return plural(count, "item")
+    return pluralize(count, "item")

@@ -12,7 +12,7 @@ from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import mask, mask_value
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.context.facts import Fact, Level
 
@@ -68,7 +68,9 @@ def clipped(text: str, limit: int = RESULT_LIMIT) -> str:
     if len(text) <= limit:
         return text
     half = limit // 2
-    return f"{text[:half]}\n[… {plural(len(text) - limit, 'character')} left out …]\n{text[-half:]}"
+    return (
+        f"{text[:half]}\n[… {pluralize(len(text) - limit, 'character')} left out …]\n{text[-half:]}"
+    )
 
 
 def spoken(source_type: str, source_ref: str, text: str, *, band: str = "objectives") -> Fact:

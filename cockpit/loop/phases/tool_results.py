@@ -13,7 +13,7 @@ from cockpit.loop.phases.propose_context import request_id
 from cockpit.loop.phases.tool_exchange import Exchange
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import context_requests, outbox, plans, proposals
-from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.waves import Wave
 
 _LEFT_OUT = ("stdout", "stderr", "duration_ms")
@@ -22,7 +22,7 @@ _LEFT_OUT = ("stdout", "stderr", "duration_ms")
 
 def exchanges(connection: sqlite3.Connection, wave: Wave) -> list[Exchange]:
     """The exchanges of ``wave``, whose calls are all settled, in the order of its calls."""
-    plan = plans.load(connection, wave.wave_id)
+    plan = plans.find(connection, wave.wave_id)
     if plan is None:
         return []
     found = []
@@ -89,7 +89,9 @@ def _request(
     return "\n".join(lines), "narrowed" if left else "approved"
 
 
-def _undone(connection: sqlite3.Connection, request: context_requests.Request) -> tuple[str, str]:
+def _undone(
+    connection: sqlite3.Connection, request: context_requests.ContextRequest
+) -> tuple[str, str]:
     if request.proposal_id is None:
         return "Not read.", "refused"
     verdict = Verdict(proposals.load(connection, request.proposal_id))
@@ -97,8 +99,10 @@ def _undone(connection: sqlite3.Connection, request: context_requests.Request) -
 
 
 def _action(connection: sqlite3.Connection, wave: Wave, key: str) -> tuple[str, str]:
-    action = next(item for item in outbox.of_wave(connection, wave.wave_id) if item.key == key)
-    receipts = outbox.receipts(connection, action.action_id)
+    action = next(
+        item for item in outbox.select_for_wave(connection, wave.wave_id) if item.key == key
+    )
+    receipts = outbox.select_receipts(connection, action.action_id)
     if not receipts:
         return _without_receipt(connection, action)
     last = receipts[-1]
@@ -106,14 +110,14 @@ def _action(connection: sqlite3.Connection, wave: Wave, key: str) -> tuple[str, 
     return told, "confirmed" if action.phase == "confirmed" else "failed"
 
 
-def _without_receipt(connection: sqlite3.Connection, action: Outgoing) -> tuple[str, str]:
+def _without_receipt(connection: sqlite3.Connection, action: OutboxAction) -> tuple[str, str]:
     if action.phase == "uncertain":
         return (
             "It was cut off and nobody can tell whether it happened. It was not repeated. "
             + action.last_error,
             "uncertain",
         )
-    ended = proposals.of_action(connection, action.wave_id, action.key)
+    ended = proposals.select_for_action(connection, action.wave_id, action.key)
     if ended and ended[-1].status in ("discussed", "rejected", "expired"):
         verdict = Verdict(ended[-1])
         return verdict.told, verdict.status

@@ -13,10 +13,10 @@ from cockpit.loop.decisions.await_decision import await_verdict
 from cockpit.loop.wave_context import Here
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
-from cockpit.store.sessions.outbox import Outgoing
+from cockpit.store.sessions.outbox import OutboxAction
 
 
-async def ask(here: Here, action: Outgoing) -> None:
+async def ask(here: Here, action: OutboxAction) -> None:
     """Settle an uncertain action: approved means "run it again", anything else "leave it"."""
     by = automatic(here.session.policy, "action")
     if by:

@@ -15,17 +15,17 @@ from cockpit.learn.capture_wip import ToolUse, captured
 from cockpit.loop.wave_context import Here
 from cockpit.store.backlog import wip
 from cockpit.store.sessions import outbox
-from cockpit.store.sessions.outbox import Outgoing, Receipt
+from cockpit.store.sessions.outbox import OutboxAction, Receipt
 
 _MOST_READ = 100_000
 
 
-async def capture(here: Here, action: Outgoing) -> None:
+async def capture(here: Here, action: OutboxAction) -> None:
     """Merge what ``action``, which has ended, tells. A session without a task is left alone."""
     task_id = here.session.task_id
     if task_id is None:
         return
-    receipts = here.store.read_now(lambda found: outbox.receipts(found, action.action_id))
+    receipts = here.store.read_now(lambda found: outbox.select_receipts(found, action.action_id))
     if not receipts or action.phase not in ("confirmed", "failed_terminal"):
         return
     use = _used(action, receipts[-1], str(here.engine.place.root))
@@ -42,7 +42,7 @@ async def capture(here: Here, action: Outgoing) -> None:
         return  # a session may be about a task of somewhere else, and only bears its name
 
 
-def _used(action: Outgoing, receipt: Receipt, root: str) -> ToolUse:
+def _used(action: OutboxAction, receipt: Receipt, root: str) -> ToolUse:
     detail = receipt.detail
     told = [str(detail[name]) for name in ("stdout", "stderr") if detail.get(name)]
     code = detail.get("exit_code")

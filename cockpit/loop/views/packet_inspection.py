@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.store.context import facts, packets, pins, profiles
-from cockpit.store.context.packets import Stored
+from cockpit.store.context.packets import StoredPacket
 from cockpit.store.sessions import waves
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def explained(
     known = fact_arrays.read(connection, session_id, made.ordinal)
     told = explain(known, profile, made.ordinal, algorithm=made.algorithm, band=band)
     return Explanation(
-        session_id, made.ordinal, stored.digest, told, pins.standing(connection, session_id)
+        session_id, made.ordinal, stored.digest, told, pins.select_pinned(connection, session_id)
     )
 
 
@@ -86,7 +86,7 @@ def difference(
 
     one, other = (_packet(connection, session_id, at).packet for at in (before, after))
     held = {entry.fact_id for made in (one, other) for _, entry in made.rendered()}
-    texts = facts.texts(connection, sorted(held))
+    texts = facts.load_texts(connection, sorted(held))
     refs = {identity: text.source_ref for identity, text in texts.items()}
     return Difference(session_id, before, after, diff(one, other), refs)
 
@@ -105,16 +105,18 @@ def words(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str
     """The words and provenance of facts by id; ids that are not stored are left out."""
     return {
         identity: Words(identity, text.source_ref, text.full, canonical_json(dict(text.provenance)))
-        for identity, text in facts.texts(connection, identities).items()
+        for identity, text in facts.load_texts(connection, identities).items()
     }
 
 
-def _packet(connection: sqlite3.Connection, session_id: str, ordinal: int | None) -> Stored:
+def _packet(connection: sqlite3.Connection, session_id: str, ordinal: int | None) -> StoredPacket:
     made = compiled_waves(connection, session_id)
     if not made:
         raise NotFound(f"Session {session_id} has no packet yet: no wave came as far as Orient.")
     wanted = made[-1] if ordinal is None else ordinal
     if wanted not in made:
         raise NotFound(f"Wave {wanted} of session {session_id} has no packet.")
-    wave = next(at for at in waves.of_session(connection, session_id) if at.ordinal == wanted)
+    wave = next(
+        at for at in waves.select_for_session(connection, session_id) if at.ordinal == wanted
+    )
     return packets.load(connection, wave.wave_id)

@@ -31,7 +31,7 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
                 "phase": wave.phase,
                 "packet": _packet(connection, wave.wave_id),
             }
-            for wave in waves.of_session(connection, session_id)
+            for wave in waves.select_for_session(connection, session_id)
         ],
         "proposals": [
             {
@@ -40,11 +40,11 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
                 "status": proposal.status,
                 "decided_by": proposal.decided_by,
             }
-            for proposal in proposals.of_session(connection, session_id)
+            for proposal in proposals.select_for_session(connection, session_id)
         ],
         "actions": [
             {"action_id": action.action_id, "type": action.action_type, "phase": action.phase}
-            for action in outbox.of_session(connection, session_id)
+            for action in outbox.select_for_session(connection, session_id)
         ],
         "usage": {
             "input_tokens": session.input_tokens,

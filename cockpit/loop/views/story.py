@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
@@ -91,7 +91,7 @@ def _requested(detail: Mapping[str, Any]) -> str:
     tokens = sum(int(item["tokens"]) for item in items)
     how = "declared by the task" if detail["auto"] else "asked for"
     refused = [item for item in items if item.get("refused")]
-    line = f"  context {how}: {plural(len(items), 'item')}, about {tokens:,} tokens"
+    line = f"  context {how}: {pluralize(len(items), 'item')}, about {tokens:,} tokens"
     return line + "".join(f"\n    ✘ {item['item']}: {item['refused']}" for item in refused)
 
 
@@ -99,7 +99,7 @@ def _fetched(detail: Mapping[str, Any]) -> str:
     failed = [item for item in detail["items"] if item.get("error")]
     facts = int(detail["facts"])
     new = int(detail.get("new", facts))
-    line = f"  ↳ {plural(facts, 'fact')}, {detail['tokens']:,} tokens"
+    line = f"  ↳ {pluralize(facts, 'fact')}, {detail['tokens']:,} tokens"
     if not new and not failed:
         line = "  ↳ already in this session"
     elif new < facts:
@@ -109,7 +109,7 @@ def _fetched(detail: Mapping[str, Any]) -> str:
 
 def _packet(detail: Mapping[str, Any]) -> str:
     return (
-        f"  ↳ packet {detail['digest'][:6]} · {plural(detail['facts'], 'fact')} · {detail['dropped']} dropped"
+        f"  ↳ packet {detail['digest'][:6]} · {pluralize(detail['facts'], 'fact')} · {detail['dropped']} dropped"
         f" · {detail['token_used']:,} of {detail['token_budget']:,} tokens"
     )
 
@@ -128,7 +128,7 @@ def _proposal(detail: Mapping[str, Any]) -> str:
 
 def _approved(detail: Mapping[str, Any]) -> str:
     kept = detail.get("narrowed") or ()
-    only = f", narrowed to {plural(len(kept), 'item')}" if kept else ""
+    only = f", narrowed to {pluralize(len(kept), 'item')}" if kept else ""
     return f"  ✔ approved by {detail['decided_by']}{only}"
 
 

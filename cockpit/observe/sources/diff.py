@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cockpit.access.run_program import Finished, run_git
 from cockpit.core.canonical_json import text_digest
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_lines
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.path_globs import matches
@@ -54,7 +54,7 @@ class DiffSource:
                 lines += changed + _HUNK_LINES * (1 + changed // 20) + _HEAD_LINES
         if not files:
             raise SourceFailed(_empty(item))
-        return estimated(item, estimate_lines(lines), note=plural(files, "file"))
+        return estimated(item, estimate_lines(lines), note=pluralize(files, "file"))
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
         """One fact for each changed file, in git's order (by path)."""

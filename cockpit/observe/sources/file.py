@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.core.secrets import mask, mask_key_blocks
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
 from cockpit.observe.expand_globs import meant
 from cockpit.observe.normalise_facts import make_fact
@@ -49,7 +49,7 @@ class FileSource:
             return estimated(item, estimate_bytes(entry.size), note=f"{entry.size:,} bytes")
         lines = item.lines[1] - item.lines[0] + 1
         tokens = min(estimate_lines(lines), estimate_bytes(entry.size))
-        return estimated(item, tokens, note=plural(lines, "line"))
+        return estimated(item, tokens, note=pluralize(lines, "line"))
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
         """One fact. Its provenance has the path, the revision, the lines that it holds, how many
@@ -76,8 +76,8 @@ def _estimated_all(item: ScopeItem, found: Sequence[Entry]) -> Preview:
         tokens += estimated(item.at("outline") if brief else item, full).tokens
     size = sum(entry.size for entry in readable)
     left = len(found) - len(readable)
-    over = f"; {plural(left, 'file')} too large to read whole" if left else ""
-    note = f"{plural(len(readable), 'file')}, {size:,} bytes{over}"
+    over = f"; {pluralize(left, 'file')} too large to read whole" if left else ""
+    note = f"{pluralize(len(readable), 'file')}, {size:,} bytes{over}"
     return Preview(item, tokens, band(item.kind), note=note)
 
 
@@ -101,7 +101,7 @@ def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None) -> Fact:
         by_reference=bool(kept_back),
         reference=(
             f"{path}{'' if whole else f' lines {first}-{last}'}"
-            f" ({plural(len(lines), 'line')} in all, sha256 {sha256[:12]})"
+            f" ({pluralize(len(lines), 'line')} in all, sha256 {sha256[:12]})"
         ),
         provenance={
             "path": path,
@@ -118,7 +118,9 @@ def _held(item: ScopeItem, path: str, total: int) -> tuple[int, int]:
     if item.lines is None:
         return (1, total) if total else (0, 0)
     if item.lines[0] > total:
-        raise SourceFailed(f"{path!r} has {plural(total, 'line')}; line {item.lines[0]} is past it")
+        raise SourceFailed(
+            f"{path!r} has {pluralize(total, 'line')}; line {item.lines[0]} is past it"
+        )
     return item.lines[0], min(item.lines[1], total)
 
 

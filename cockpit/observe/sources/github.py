@@ -11,7 +11,7 @@ from typing import Any
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
 from cockpit.core.canonical_json import canonical_json, text_digest
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.path_globs import matches
@@ -81,7 +81,7 @@ class PullRequestSource:
         files = [f for f in _list(seen, "files") if matches(_text(f, "path"), item.glob)]
         lines = sum(_number(f, "additions") + _number(f, "deletions") + 10 for f in files)
         tokens = estimate_lines(lines) + estimate_bytes(len(_text(seen, "body"))) + 100
-        return estimated(item, tokens, note=plural(len(files), "file"))
+        return estimated(item, tokens, note=pluralize(len(files), "file"))
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
         """Its description (without a glob), and one fact for each changed file."""
@@ -105,7 +105,7 @@ class IssueSource:
         seen = await _view(ground, "issue", item.ref, ("body", "comments"))
         comments = _list(seen, "comments")[:_MAX_COMMENTS]
         size = len(_text(seen, "body")) + sum(len(_text(c, "body")) + 60 for c in comments)
-        return estimated(item, estimate_bytes(size) + 60, note=plural(len(comments), "comment"))
+        return estimated(item, estimate_bytes(size) + 60, note=pluralize(len(comments), "comment"))
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
         """One fact."""
@@ -119,7 +119,7 @@ def _description(item: ScopeItem, seen: Mapping[str, Any], ground: Ground) -> Fa
         lines.append(f"branch: {_text(seen, 'headRefName')} into {_text(seen, 'baseRefName')}")
         files = _list(seen, "files")
         added, removed = _number(seen, "additions"), _number(seen, "deletions")
-        lines.append(f"changes: {plural(len(files), 'file')}, +{added} −{removed}")
+        lines.append(f"changes: {pluralize(len(files), 'file')}, +{added} −{removed}")
         issues = _list(seen, "closingIssuesReferences")
         if issues:
             closes = ", ".join(f"#{_number(issue, 'number')}" for issue in issues)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cockpit.access.run_program import run_git
 from cockpit.core.canonical_json import text_digest
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.preview_cost import Preview, estimated
 from cockpit.observe.project_files import reason
@@ -32,7 +32,7 @@ class LogSource:
         if not count:
             raise SourceFailed(f"there are no commits in {item.ref}")
         shown = min(count, MAX_COMMITS)
-        note = plural(count, "commit") + (f", the newest {shown} shown" if shown < count else "")
+        note = pluralize(count, "commit") + (f", the newest {shown} shown" if shown < count else "")
         return estimated(item, shown * _TOKENS_A_COMMIT, note=note)
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
@@ -49,14 +49,14 @@ class LogSource:
         if not commits:
             raise SourceFailed(f"there are no commits in {item.ref}")
         more = await _count(revisions, ground) - len(commits)
-        tail = [f"… {plural(more, 'older commit')}"] if more > 0 else []
+        tail = [f"… {pluralize(more, 'older commit')}"] if more > 0 else []
         text = "\n\n".join([*(_whole(fields) for fields in commits), *tail])
         return [
             make_fact(
                 item,
                 text,
                 outline="\n".join([*(f"{f[0][:12]} {f[1][:10]} {f[3]}" for f in commits), *tail]),
-                reference=f"log {item.ref}: {plural(len(commits) + more, 'commit')}",
+                reference=f"log {item.ref}: {pluralize(len(commits) + more, 'commit')}",
                 provenance={
                     "range": item.ref,
                     "newest": commits[0][0],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cockpit.core.canonical_json import digest
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.preview_cost import Preview, estimated, joined, shown_path
@@ -28,7 +28,7 @@ class SearchSource:
     async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
         """By counting matches; their lines are measured and forgotten."""
         found = await find(item.ref, ground, glob=item.glob, most=MAX_MATCHES)
-        note = f"{plural(found.total, 'line')} in {plural(len(found.counts), 'file')}"
+        note = f"{pluralize(found.total, 'line')} in {pluralize(len(found.counts), 'file')}"
         return estimated(item, estimate_bytes(len(_text(item, found))), note=note)
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
@@ -42,8 +42,8 @@ class SearchSource:
                 text,
                 outline="\n".join([*by_file[:100], *_more(len(by_file) - 100, "file")]),
                 reference=(
-                    f"{item.ref!r} matches {plural(found.total, 'line')} in "
-                    f"{plural(len(found.counts), 'file')}"
+                    f"{item.ref!r} matches {pluralize(found.total, 'line')} in "
+                    f"{pluralize(len(found.counts), 'file')}"
                     + (f": {joined(list(found.counts))}" if found.counts else "")
                 ),
                 provenance={
@@ -71,4 +71,4 @@ def _text(item: ScopeItem, found: Found) -> str:
 
 
 def _more(count: int, noun: str) -> list[str]:
-    return [f"… {plural(count, f'more {noun}')}; narrow the search"] if count > 0 else []
+    return [f"… {pluralize(count, f'more {noun}')}; narrow the search"] if count > 0 else []

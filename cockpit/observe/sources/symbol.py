@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.secrets import mask
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import opens_something, parse_python, signature, text_lines
@@ -201,7 +201,7 @@ def _place(place: Place) -> str:
 
 
 def _counts(uses: _Uses) -> str:
-    return f"{plural(len(uses.definitions), 'definition')}, {plural(len(uses.references), 'use')}"
+    return f"{pluralize(len(uses.definitions), 'definition')}, {pluralize(len(uses.references), 'use')}"
 
 
 def _text(uses: _Uses) -> str:

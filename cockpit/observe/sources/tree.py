@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from cockpit.core.canonical_json import digest
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.preview_cost import Preview, estimated, shown_path
@@ -27,7 +27,7 @@ class TreeSource:
         """By listing, without opening a file."""
         found = await _found(item, ground)
         size = sum(len(entry.path) + 1 for entry in found[:MAX_PATHS])
-        return estimated(item, estimate_bytes(size), note=plural(len(found), "file"))
+        return estimated(item, estimate_bytes(size), note=pluralize(len(found), "file"))
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
         """One fact: a path a line, the first 2,000; its outline counts files by directory."""
@@ -42,7 +42,7 @@ class TreeSource:
                 ScopeItem("tree", directory, level=item.level),
                 "\n".join(lines),
                 outline=_by_directory(names, directory),
-                reference=f"{directory}: {plural(len(names), 'file')}",
+                reference=f"{directory}: {pluralize(len(names), 'file')}",
                 provenance={
                     "path": directory,
                     "rev": ground.rev,
@@ -67,5 +67,5 @@ def _by_directory(names: list[str], directory: str) -> str:
     for name in names:
         parts = name.split("/")[:-1]
         counts["/".join(parts[: depth + 2]) or "."] += 1
-    lines = [f"{place}/ {plural(count, 'file')}" for place, count in sorted(counts.items())]
+    lines = [f"{place}/ {pluralize(count, 'file')}" for place, count in sorted(counts.items())]
     return "\n".join([*lines[:200], *([f"… {len(lines) - 200} more"] if len(lines) > 200 else [])])

@@ -21,8 +21,8 @@ from cockpit.store.context.profile_model import (
     ProfileInvalid,
     Rule,
     check,
-    scaled,
-    shipped,
+    load_shipped,
+    scale,
 )
 
 CODES = (
@@ -81,7 +81,7 @@ def admin_policy(budget: int, *, horizon_max: int, floor_percent: int) -> AdminP
     """The policy for a token budget: the shipped profile's floors, scaled, and of those a part."""
     floors = {
         band.name: band.min_tokens * floor_percent // 100
-        for band in scaled(shipped(), budget).bands
+        for band in scale(load_shipped(), budget).bands
     }
     return AdminPolicy(floors, budget, horizon_max)
 

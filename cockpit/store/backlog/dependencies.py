@@ -19,7 +19,7 @@ _NAMED = 12
 """Tasks of a cycle that its message names; longer ones are shortened in the middle."""
 
 
-class Cycle(CockpitError):
+class DependencyCycle(CockpitError):
     """The dependency would make tasks wait for each other; ``path`` names them, the first one twice."""
 
     code = "cycle"
@@ -66,7 +66,7 @@ def add(
 ) -> bool:
     """``task_id`` depends on the other task from now on; journals ``task.dependency_added``.
 
-    Said again it changes the type, or nothing: False. Both tasks exist. Raises :class:`Cycle`.
+    Said again it changes the type, or nothing: False. Both tasks exist. Raises :class:`DependencyCycle`.
     """
     known = tx.execute(
         "SELECT dependency_type FROM task_dependencies WHERE task_id=? AND depends_on_task_id=?",
@@ -75,11 +75,11 @@ def add(
     if known is not None and known[0] == dependency_type:
         return False
     if task_id == depends_on_task_id:
-        raise Cycle((task_id, task_id))
+        raise DependencyCycle((task_id, task_id))
     if dependency_type != "relates_to":
         path = _path(tx.connection, depends_on_task_id, task_id)
         if path:
-            raise Cycle((task_id, *path))
+            raise DependencyCycle((task_id, *path))
     tx.execute(
         "INSERT INTO task_dependencies(task_id, depends_on_task_id, dependency_type, created_at)"
         " VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET dependency_type=excluded.dependency_type",
@@ -115,13 +115,13 @@ def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
     )
 
 
-def of_task(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:
+def select_prerequisites(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:
     """What the task depends on."""
     found = connection.execute(f"{_SELECT} WHERE d.task_id=? ORDER BY o.number", (task_id,))
     return [Dependency(*row) for row in found]
 
 
-def dependents(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:
+def select_dependents(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:
     """What depends on the task."""
     found = connection.execute(
         f"{_SELECT} WHERE d.depends_on_task_id=? ORDER BY t.number", (task_id,)
@@ -129,7 +129,7 @@ def dependents(connection: sqlite3.Connection, task_id: str) -> list[Dependency]
     return [Dependency(*row) for row in found]
 
 
-def listed(connection: sqlite3.Connection) -> list[Dependency]:
+def select_all(connection: sqlite3.Connection) -> list[Dependency]:
     """Every dependency, in the order of the tasks."""
     return [
         Dependency(*row) for row in connection.execute(f"{_SELECT} ORDER BY t.number, o.number")

@@ -180,7 +180,7 @@ def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
     )
 
 
-def recent(connection: sqlite3.Connection, limit: int = 20) -> list[Handoff]:
+def select_recent(connection: sqlite3.Connection, limit: int = 20) -> list[Handoff]:
     """The newest handoffs first."""
     found = connection.execute(f"{_SELECT} ORDER BY h.created_at DESC, h.task_id LIMIT ?", (limit,))
     return [_read(row) for row in found]

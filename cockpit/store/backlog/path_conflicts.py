@@ -16,7 +16,7 @@ from functools import lru_cache
 _WILD = re.compile(r"[*?\[{]")
 
 
-def claims_of(*paths: Iterable[str]) -> tuple[str, ...]:
+def claim_paths(*paths: Iterable[str]) -> tuple[str, ...]:
     """The claims that these packages and files make, sorted, each once.
 
     A pattern claims the directory in front of its first wildcard; the project's root is ``""``.
@@ -24,7 +24,7 @@ def claims_of(*paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({_claim(path) for group in paths for path in group if path.strip()}))
 
 
-def meeting(ours: Collection[str], theirs: Collection[str]) -> str | None:
+def find_conflict(ours: Collection[str], theirs: Collection[str]) -> str | None:
     """The first claim of ``ours`` that meets one of ``theirs``, or None."""
     held = set(theirs)
     roots = {above for claim in theirs for above in _above(claim)}
@@ -34,7 +34,7 @@ def meeting(ours: Collection[str], theirs: Collection[str]) -> str | None:
     return None
 
 
-def grouped(
+def group_tasks(
     ready: Sequence[tuple[str, Collection[str]]],
     running: Sequence[tuple[str, Collection[str]]],
     paths: Mapping[str, Collection[str]],
@@ -44,7 +44,7 @@ def grouped(
     ``running`` tasks hold their claims against group 1. ``paths`` names for a task those that it
     depends on through others: the two are never in one group, nor in group 1 beside a running one.
     """
-    ground = Ground()
+    ground = ClaimMap()
     numbers: dict[str, int] = {}
     for task_id, claims in running:
         ground.occupy(claims, 1)
@@ -68,7 +68,7 @@ def grouped(
 
 
 @dataclass(slots=True)
-class Ground:
+class ClaimMap:
     """For each path the groups, as bits, that claim it and that claim it or something inside it.
 
     Groups count from 1.

@@ -24,7 +24,7 @@ _DEPENDENTS = (
 )
 
 
-class Graph:
+class DependencyGraph:
     """The tasks as they are in this transaction. Only dependencies that make somebody wait count."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from cockpit.store.backlog import work_queue
-from cockpit.store.backlog.path_conflicts import Ground
+from cockpit.store.backlog.path_conflicts import ClaimMap
 from cockpit.store.backlog.work_queue import GROUPED, Queued
 
 _FIRST = 40
@@ -39,8 +39,8 @@ def next_batch(
         f" SELECT task_id, claims FROM work_queue WHERE task_id IN ({marks})",
         tuple(held),
     ).fetchall()
-    busy = work_queue.with_claims(at_work)
-    ground = Ground()
+    busy = work_queue.parse_claims(at_work)
+    ground = ClaimMap()
     for _, claims in busy:
         ground.occupy(claims, 1)
     beside = {task_id for task_id, _ in busy}
@@ -48,8 +48,10 @@ def next_batch(
     # Mostly the first few will do; reading the others costs more than all the rest.
     for offset, most in ((0, _FIRST), (_FIRST, GROUPED - _FIRST)):
         rows = _ready(connection, scope, most, offset)
-        ready = work_queue.with_claims([row for row in rows if row[0] not in held])
-        against = work_queue.paths_between(connection, {task_id for task_id, _ in ready}, busy)
+        ready = work_queue.parse_claims([row for row in rows if row[0] not in held])
+        against = work_queue.indirect_dependencies(
+            connection, {task_id for task_id, _ in ready}, busy
+        )
         for task_id, claims in ready:
             if len(chosen) >= limit:
                 break
@@ -61,10 +63,10 @@ def next_batch(
             chosen.append(task_id)
         if len(chosen) >= limit or len(rows) < most:
             break
-    return work_queue.of_ids(connection, chosen)
+    return work_queue.load_many(connection, chosen)
 
 
-def ready_count(connection: sqlite3.Connection, scope: Scope) -> int:
+def count_ready(connection: sqlite3.Connection, scope: Scope) -> int:
     """How many tasks of the scope could be begun, were there enough hands."""
     where, values = _where(scope)
     (count,) = connection.execute(
@@ -74,13 +76,15 @@ def ready_count(connection: sqlite3.Connection, scope: Scope) -> int:
     return int(count)
 
 
-def holders(connection: sqlite3.Connection, scope: Scope) -> list[str]:
+def select_blocking(connection: sqlite3.Connection, scope: Scope) -> list[str]:
     """What runs and keeps tasks of the scope that are ready from being begun."""
     rows = _ready(connection, scope, GROUPED, 0)
-    ground = Ground()
-    for _, claims in work_queue.with_claims(rows):
+    ground = ClaimMap()
+    for _, claims in work_queue.parse_claims(rows):
         ground.occupy(claims, 1)
-    return [one.task_id for one in work_queue.running(connection) if ground.taken(one.claims)]
+    return [
+        one.task_id for one in work_queue.select_running(connection) if ground.taken(one.claims)
+    ]
 
 
 def _ready(

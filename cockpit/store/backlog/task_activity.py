@@ -10,7 +10,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 ACTIVITY_TYPES = ("note", "file_change", "decision", "progress")
-"""What somebody may report; ``summary`` is what :func:`fold` leaves."""
+"""What somebody may report; ``summary`` is what :func:`replace_with_summary` leaves."""
 FAILURE_TYPES = ("spec", "quality", "implementation")
 
 
@@ -60,7 +60,9 @@ def add(tx: Tx, task_id: str, activity_type: str, description: str, *, by: str) 
     return activity
 
 
-def of_task(connection: sqlite3.Connection, task_id: str, limit: int = 50) -> list[Activity]:
+def select_for_task(
+    connection: sqlite3.Connection, task_id: str, limit: int = 50
+) -> list[Activity]:
     """What happened on the task, the newest first."""
     found = connection.execute(
         "SELECT activity_id, task_id, activity_type, description, actor, created_at"
@@ -70,7 +72,7 @@ def of_task(connection: sqlite3.Connection, task_id: str, limit: int = 50) -> li
     return [Activity(*row) for row in found]
 
 
-def fold(tx: Tx, task_id: str, summary: str, *, by: str) -> int:
+def replace_with_summary(tx: Tx, task_id: str, summary: str, *, by: str) -> int:
     """Replace the task's activity by one row of the type ``summary``; returns how many went.
 
     The journal keeps every one of them.
@@ -110,7 +112,7 @@ def record_failure(
     return failure
 
 
-def failures(connection: sqlite3.Connection, task_id: str) -> list[Failure]:
+def select_failures(connection: sqlite3.Connection, task_id: str) -> list[Failure]:
     """The failures of a task, the newest first."""
     found = connection.execute(
         "SELECT failure_id, task_id, failure_type, reason, attempt, actor, created_at"

@@ -25,13 +25,13 @@ _SELECT = (
 )
 
 
-def of_task(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | None:
+def load(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | None:
     """That task's columns by name, ``wip`` read; None where there is none."""
     found = connection.execute(f"{_SELECT} WHERE task_id=?", (task_id,)).fetchone()
     return None if found is None else _read(found)
 
 
-def under_way(connection: sqlite3.Connection, most: int) -> list[dict[str, Any]]:
+def select_in_progress(connection: sqlite3.Connection, most: int) -> list[dict[str, Any]]:
     """The tasks in progress, the oldest first."""
     found = connection.execute(
         f"{_SELECT} WHERE status='in_progress' ORDER BY number LIMIT ?", (most,)
@@ -39,7 +39,7 @@ def under_way(connection: sqlite3.Connection, most: int) -> list[dict[str, Any]]
     return [_read(row) for row in found]
 
 
-def ready(connection: sqlite3.Connection, most: int) -> list[tuple[str, str]]:
+def select_ready(connection: sqlite3.Connection, most: int) -> list[tuple[str, str]]:
     """(id, title) of what can be begun now, as :func:`cockpit.store.backlog.work_queue.next_batch` has it."""
     found = connection.execute(
         "SELECT q.task_id, t.title FROM work_queue q JOIN tasks t USING(task_id)"

@@ -74,7 +74,7 @@ _SELECT = (
     " t.created_at, t.updated_at, started_at, t.done_at"
     f"{_FROM}"
 )
-WORDS = (
+PLAIN_FIELDS = (
     "title",
     "description",
     "acceptance_criteria",
@@ -90,7 +90,7 @@ WORDS = (
     "session_id",
 )
 """What is said of a task, apart from where it belongs, its two lists and its times."""
-_KEPT = ("story_id", *WORDS, "updated_at", "started_at", "done_at")
+_KEPT = ("story_id", *PLAIN_FIELDS, "updated_at", "started_at", "done_at")
 """The columns that :func:`change` writes, with the two lists beside them."""
 
 
@@ -103,7 +103,7 @@ def load(connection: sqlite3.Connection, task_id: str) -> Task:
     return _read(row)
 
 
-def of_ids(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Task]:
+def load_many(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Task]:
     """The tasks of these ids, in that order; unknown ones are left out."""
     marks = ",".join("?" * len(task_ids))
     found = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
@@ -111,7 +111,7 @@ def of_ids(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Task
     return [by_id[task_id] for task_id in task_ids if task_id in by_id]
 
 
-def listed(
+def select(
     connection: sqlite3.Connection, *, limit: int = 50, offset: int = 0, **terms: Any
 ) -> list[Task]:
     """Tasks, the oldest first; archived ones only when asked for. ``terms`` are :func:`count`'s."""
@@ -191,7 +191,7 @@ def change(tx: Tx, task: Task, changes: Mapping[str, Any]) -> Task:
     return load(tx.connection, made.task_id)
 
 
-def changed(tx: Tx, task: Task, *, by: str, session_id: str = "") -> None:
+def journal_change(tx: Tx, task: Task, *, by: str, session_id: str = "") -> None:
     """Journal ``task.changed``: how the task is now."""
     tx.journal(Action.TASK_CHANGED, actor=by, session_id=session_id, detail=detail(task))
 
@@ -214,7 +214,7 @@ def detail(task: Task) -> dict[str, Any]:
     }
 
 
-def blank(title: str) -> Task:
+def new_draft(title: str) -> Task:
     """A draft of a task for :func:`insert`: what is not said stands at its default."""
     return Task(
         task_id="",

@@ -16,7 +16,7 @@ import msgspec
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
-from cockpit.core.secrets import mask_value, safe_text
+from cockpit.core.secrets import mask_value, replace_surrogates
 from cockpit.store.backlog import work_queue
 from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown_id
 from cockpit.store.journal.event_types import Action
@@ -163,7 +163,7 @@ def update(
     return after
 
 
-def newest(wip: Mapping[str, Any], entries: int) -> dict[str, Any]:
+def keep_newest(wip: Mapping[str, Any], entries: int) -> dict[str, Any]:
     """``wip`` with only the newest ``entries`` of each list, and how many were left out under
     ``decisions_left_out`` and ``errors_left_out``: what fits on a page or into a prompt."""
     told = dict(wip)
@@ -216,7 +216,7 @@ def _appended(
 
 def _sound(value: Any) -> Any:
     if isinstance(value, str):
-        return safe_text(value)
+        return replace_surrogates(value)
     if isinstance(value, dict):
-        return {safe_text(key): _sound(member) for key, member in value.items()}
+        return {replace_surrogates(key): _sound(member) for key, member in value.items()}
     return [_sound(member) for member in value] if isinstance(value, list) else value

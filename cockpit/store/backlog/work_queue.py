@@ -17,8 +17,8 @@ from typing import Any
 from cockpit.core.canonical_json import canonical_json
 from cockpit.store.backlog.backlog_ids import HIGHEST_NUMBER, id_number
 from cockpit.store.backlog.epics_and_stories import PRIORITIES
-from cockpit.store.backlog.path_conflicts import claims_of, grouped
-from cockpit.store.backlog.queue_graph import Graph
+from cockpit.store.backlog.path_conflicts import claim_paths, group_tasks
+from cockpit.store.backlog.queue_graph import DependencyGraph
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
@@ -78,7 +78,7 @@ _SELECT = (
 )
 
 
-def score(priority: str, unblocks: int, number: int) -> int:
+def compute_score(priority: str, unblocks: int, number: int) -> int:
     """The score of a task of that priority and number that ``unblocks`` so many others."""
     rank = len(PRIORITIES) - 1 - PRIORITIES.index(priority)
     return rank * _PRIORITY_STEP + unblocks * _UNBLOCKS_STEP + (HIGHEST_NUMBER - number)
@@ -95,13 +95,13 @@ def next_batch(connection: sqlite3.Connection, limit: int = 3) -> list[Queued]:
     return [_read(row) for row in found]
 
 
-def ready_count(connection: sqlite3.Connection) -> int:
+def count_ready(connection: sqlite3.Connection) -> int:
     """How many tasks could be begun, were there enough hands."""
     (count,) = connection.execute("SELECT count(*) FROM work_queue WHERE ready=1").fetchone()
     return int(count)
 
 
-def of_ids(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Queued]:
+def load_many(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Queued]:
     """The rows of these tasks, in that order; what is not in the queue is left out."""
     marks = ",".join("?" * len(task_ids))
     rows = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
@@ -109,7 +109,7 @@ def of_ids(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Queu
     return [found[task_id] for task_id in task_ids if task_id in found]
 
 
-def why(
+def select(
     connection: sqlite3.Connection,
     *,
     ready: bool | None = None,
@@ -125,7 +125,7 @@ def why(
     return [_read(row) for row in found]
 
 
-def running(connection: sqlite3.Connection) -> list[Queued]:
+def select_running(connection: sqlite3.Connection) -> list[Queued]:
     """What is being worked on: it holds its claims against the next batch."""
     return [
         _read(row) for row in connection.execute(f"{_SELECT} WHERE running=1 ORDER BY q.number")
@@ -139,7 +139,7 @@ def refresh(tx: Tx, task_ids: Iterable[str]) -> None:
     (both ends) or claims.
     """
     changed = set(task_ids)
-    graph = Graph(tx.connection)
+    graph = DependencyGraph(tx.connection)
     if len(changed) >= _READ_WHOLE_FROM:
         graph.read_whole()
     _mark_overtaken(tx, changed)
@@ -156,7 +156,7 @@ def refresh(tx: Tx, task_ids: Iterable[str]) -> None:
 
 def rebuild(tx: Tx) -> None:
     """Make the whole queue anew: after an import, where most of it changed anyway."""
-    graph = Graph(tx.connection)
+    graph = DependencyGraph(tx.connection)
     graph.read_whole()
     everything = [row[0] for row in tx.execute("SELECT task_id FROM tasks")]
     tx.execute("DELETE FROM work_queue")
@@ -166,7 +166,7 @@ def rebuild(tx: Tx) -> None:
     _tell(tx)
 
 
-def _write_rows(tx: Tx, task_ids: Collection[str], graph: Graph) -> bool:
+def _write_rows(tx: Tx, task_ids: Collection[str], graph: DependencyGraph) -> bool:
     """Write the rows that differ; whether a task came, went, or became ready or not."""
     now, moved = tx.now(), False
     for task_id in sorted(task_ids, key=id_number):
@@ -209,7 +209,7 @@ def _write_rows(tx: Tx, task_ids: Collection[str], graph: Graph) -> bool:
     return moved
 
 
-def _row(connection: sqlite3.Connection, task_id: str, graph: Graph) -> _Row | None:
+def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -> _Row | None:
     """The row as it has to be; None for a task of which nothing is left to do."""
     found = connection.execute(
         "SELECT t.number, t.status, coalesce(e.priority, 'P2'), coalesce(t.story_id, ''),"
@@ -228,10 +228,10 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: Graph) -> _Row | N
     return _Row(
         task_id,
         number,
-        score(priority, unblocks, number),
+        compute_score(priority, unblocks, number),
         unblocks,
         canonical_json(sorted(waits_for, key=id_number)),
-        canonical_json(claims_of(*(json.loads(path) for path in paths if path))),
+        canonical_json(claim_paths(*(json.loads(path) for path in paths if path))),
         status == "todo" and not waits_for,
         status in RUNNING,
         story_id,
@@ -239,7 +239,7 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: Graph) -> _Row | N
     )
 
 
-def _write_groups(tx: Tx, graph: Graph) -> None:
+def _write_groups(tx: Tx, graph: DependencyGraph) -> None:
     """Group the top of the queue anew; only rows whose group differs are written."""
     top = tx.execute(
         "SELECT task_id, claims, batch_group FROM work_queue WHERE ready=1"
@@ -247,10 +247,10 @@ def _write_groups(tx: Tx, graph: Graph) -> None:
         (GROUPED,),
     ).fetchall()
     at_work = tx.execute("SELECT task_id, claims FROM work_queue WHERE running=1").fetchall()
-    ready = with_claims([(task_id, claims) for task_id, claims, _ in top])
-    busy = with_claims(at_work)
-    paths = paths_between(tx.connection, {task_id for task_id, _, _ in top}, busy, graph)
-    groups = grouped(ready, busy, paths)
+    ready = parse_claims([(task_id, claims) for task_id, claims, _ in top])
+    busy = parse_claims(at_work)
+    paths = indirect_dependencies(tx.connection, {task_id for task_id, _, _ in top}, busy, graph)
+    groups = group_tasks(ready, busy, paths)
     known = {task_id: group for task_id, _, group in top}
     stale = tx.execute("SELECT task_id, batch_group FROM work_queue WHERE batch_group>0").fetchall()
     known.update(stale)
@@ -262,18 +262,18 @@ def _write_groups(tx: Tx, graph: Graph) -> None:
     tx.connection.executemany("UPDATE work_queue SET batch_group=? WHERE task_id=?", differing)
 
 
-def with_claims(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+def parse_claims(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     """These pairs of a task's id and its claims as they are stored, with the claims read."""
     # Parsed at once: that is several times sooner than one by one.
     claims = json.loads(f"[{','.join(text for _, text in rows)}]")
     return [(task_id, held) for (task_id, _), held in zip(rows, claims, strict=True)]
 
 
-def paths_between(
+def indirect_dependencies(
     connection: sqlite3.Connection,
     ready: set[str],
     busy: list[tuple[str, list[str]]],
-    graph: Graph | None = None,
+    graph: DependencyGraph | None = None,
 ) -> dict[str, set[str]]:
     """For a ready task the ready and running ones that it depends on through others.
 
@@ -282,7 +282,7 @@ def paths_between(
     """
     found: dict[str, set[str]] = {}
     here = ready | {task_id for task_id, _ in busy}
-    graph = graph or Graph(connection)
+    graph = graph or DependencyGraph(connection)
     for task_id, other in connection.execute(
         "SELECT task_id, depends_on_task_id FROM task_dependencies WHERE overtaken=1"
     ).fetchall():
@@ -307,7 +307,7 @@ def _tell(tx: Tx) -> None:
     (waiting,) = tx.execute("SELECT count(*) FROM work_queue WHERE ready=0").fetchone()
     tx.journal(
         Action.QUEUE_RECOMPUTED,
-        detail={"ready": ready_count(tx.connection), "waiting": waiting},
+        detail={"ready": count_ready(tx.connection), "waiting": waiting},
     )
 
 

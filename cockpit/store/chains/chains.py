@@ -179,7 +179,7 @@ def create(
     return made
 
 
-def own(tx: Tx, chain_id: str) -> Chain:
+def acquire(tx: Tx, chain_id: str) -> Chain:
     """This process watches over the chain from now on.
 
     Raises :class:`Stale` while another one does.
@@ -252,21 +252,21 @@ def end(tx: Tx, chain_id: str, status: str, reason: str) -> Chain:
     return made
 
 
-def reported(tx: Tx, chain_id: str, path: str) -> Chain:
+def record_report(tx: Tx, chain_id: str, path: str) -> Chain:
     """The chain's report was written to ``path``."""
     made = _change(tx, chain_id, report_path=path)
     tx.journal(Action.CHAIN_REPORTED, detail={"chain_id": chain_id, "path": path})
     return made
 
 
-def keep(tx: Tx, chain_id: str, summary: Mapping[str, Any]) -> Chain:
+def save_summary(tx: Tx, chain_id: str, summary: Mapping[str, Any]) -> Chain:
     """Keep ``summary`` in place of what was kept for the report before."""
     return _change(tx, chain_id, summary_json=canonical_json(mask_value(dict(summary))))
 
 
-def progress(connection: sqlite3.Connection, chain: Chain) -> Progress:
+def count_progress(connection: sqlite3.Connection, chain: Chain) -> Progress:
     """How the tasks in the chain's scope stand."""
-    where, values = in_scope(chain)
+    where, values = scope_condition(chain)
     row = connection.execute(
         "SELECT count(*), coalesce(sum(t.status='done'),0), coalesce(sum(t.status='blocked'),0),"  # noqa: S608
         " coalesce(sum(t.status IN ('in_progress','review')),0), coalesce(sum(q.ready),0)"
@@ -277,7 +277,7 @@ def progress(connection: sqlite3.Connection, chain: Chain) -> Progress:
     return Progress(*(int(value) for value in row))
 
 
-def in_scope(chain: Chain) -> tuple[str, tuple[str, ...]]:
+def scope_condition(chain: Chain) -> tuple[str, tuple[str, ...]]:
     """The condition on ``tasks t`` that holds in the chain's scope, and its values."""
     if chain.scope_kind == "story":
         return "t.story_id=?", (chain.scope_id,)
@@ -304,13 +304,13 @@ def load(connection: sqlite3.Connection, chain_id: str) -> Chain:
     return _read(row)
 
 
-def listed(connection: sqlite3.Connection, limit: int = 50) -> list[Chain]:
+def select(connection: sqlite3.Connection, limit: int = 50) -> list[Chain]:
     """The newest chains first."""
     found = connection.execute(f"{_SELECT} ORDER BY number DESC LIMIT ?", (limit,))
     return [_read(row) for row in found]
 
 
-def unfinished(connection: sqlite3.Connection) -> Chain | None:
+def find_unfinished(connection: sqlite3.Connection) -> Chain | None:
     """The newest chain that is not complete."""
     row = connection.execute(
         f"{_SELECT} WHERE status<>'completed' ORDER BY number DESC LIMIT 1"
@@ -328,7 +328,7 @@ def _change(tx: Tx, chain_id: str, **columns: Any) -> Chain:
 
 
 def _told(tx: Tx, action: Action, chain: Chain, *, actor: str = "engine", **more: Any) -> None:
-    known = progress(tx.connection, chain)
+    known = count_progress(tx.connection, chain)
     failed = chain.status in ("failed", "limited")
     tx.journal(
         action,

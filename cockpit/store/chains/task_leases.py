@@ -10,7 +10,7 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.core.errors import Stale
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.db.transaction import Tx
@@ -34,12 +34,12 @@ class TaskLease:
 _SELECT = "SELECT task_id, owner, process, token, expires_at FROM task_leases"
 
 
-def take(tx: Tx, task_id: str, owner: str) -> str:
+def acquire(tx: Tx, task_id: str, owner: str) -> str:
     """Take the task for ``owner`` in this process; returns the lease's token.
 
     Raises :class:`Stale` when another one has it.
     """
-    held = holder(tx.connection, task_id, tx.now())
+    held = find_holder(tx.connection, task_id, tx.now())
     if held is not None and (held.owner, held.process) != (owner, current_process()):
         raise Stale(
             f"{task_id} is being done by {held.owner} in process {held.process.split('/')[0]} of this "
@@ -78,7 +78,7 @@ def release_all(tx: Tx, owner: str) -> tuple[str, ...]:
     return tasks
 
 
-def holder(connection: sqlite3.Connection, task_id: str, now: str) -> TaskLease | None:
+def find_holder(connection: sqlite3.Connection, task_id: str, now: str) -> TaskLease | None:
     """Who has the task at ``now``; None when nobody does, or a process that is gone did."""
     row = connection.execute(f"{_SELECT} WHERE task_id=?", (task_id,)).fetchone()
     held = None if row is None else TaskLease(*row)
@@ -86,11 +86,11 @@ def holder(connection: sqlite3.Connection, task_id: str, now: str) -> TaskLease 
     return held if alive else None
 
 
-def held(connection: sqlite3.Connection, now: str) -> list[TaskLease]:
+def select_active(connection: sqlite3.Connection, now: str) -> list[TaskLease]:
     """Every lease that holds at ``now``, by task."""
     found = [TaskLease(*row) for row in connection.execute(f"{_SELECT} ORDER BY task_id")]
     return [one for one in found if one.expires_at > now and is_process_alive(one.process)]
 
 
 def _expiry(tx: Tx) -> str:
-    return stamp(tx.clock.now() + timedelta(seconds=LEASE_S))
+    return format_time(tx.clock.now() + timedelta(seconds=LEASE_S))

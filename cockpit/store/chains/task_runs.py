@@ -52,7 +52,7 @@ _SELECT = (
 )
 
 
-def steps(connection: sqlite3.Connection, task_id: str) -> list[Step]:
+def select_steps(connection: sqlite3.Connection, task_id: str) -> list[Step]:
     """The steps of the task's newest run, in order; none before the first."""
     found = connection.execute(
         f"{_SELECT} WHERE task_id=?"  # noqa: S608 - fixed columns
@@ -62,7 +62,7 @@ def steps(connection: sqlite3.Connection, task_id: str) -> list[Step]:
     return [_read(row) for row in found]
 
 
-def of_chain(connection: sqlite3.Connection, chain_id: str) -> list[Step]:
+def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Step]:
     """Every step that was taken in a chain, by task, run and place."""
     found = connection.execute(
         f"{_SELECT} WHERE chain_id=? ORDER BY task_id, run, position", (chain_id,)
@@ -104,23 +104,24 @@ def begin(
 def has_merged(connection: sqlite3.Connection, chain_id: str) -> bool:
     """Whether the chain merged anything into its branch."""
     return any(
-        (step.step, step.outcome) == ("merge", "merged") for step in of_chain(connection, chain_id)
+        (step.step, step.outcome) == ("merge", "merged")
+        for step in select_for_chain(connection, chain_id)
     )
 
 
-def take_up(tx: Tx, step: Step, *, chain_id: str, ordinal: int) -> Step:
+def resume(tx: Tx, step: Step, *, chain_id: str, ordinal: int) -> Step:
     """The open ``step`` is gone on with here, perhaps by another session of the chain."""
     if (step.chain_id, step.ordinal) == (chain_id, ordinal):
         return step
     return _change(tx, step, chain_id=chain_id, ordinal=ordinal)
 
 
-def attach(tx: Tx, step: Step, session_id: str) -> Step:
+def attach_session(tx: Tx, step: Step, session_id: str) -> Step:
     """The engine session that takes this step."""
     return _change(tx, step, session_id=session_id)
 
 
-def note(tx: Tx, step: Step, **detail: Any) -> Step:
+def add_detail(tx: Tx, step: Step, **detail: Any) -> Step:
     """Keep more about a step that is under way."""
     return _change(
         tx, step, detail_json=canonical_json({**step.detail, **mask_value(dict(detail))})

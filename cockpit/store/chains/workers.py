@@ -17,7 +17,7 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
-WHY: Final[Mapping[str, str]] = {
+END_REASONS: Final[Mapping[str, str]] = {
     "pressure": "handed over: its context was full",
     "quota": "handed over: its batches were done",
     "empty": "nothing was left to do",
@@ -30,7 +30,7 @@ WHY: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ChainSession:
+class Worker:
     """One row of ``chain_sessions``. ``tokens`` against ``token_limit`` and ``dropped_share`` (0 to 1)
     are its context pressure; ``cost_usd`` is what it spent."""
 
@@ -51,7 +51,7 @@ class ChainSession:
     @property
     def owner(self) -> str:
         """As its leases name it: ``ch-3/s2``."""
-        return owner_of(self.chain_id, self.ordinal)
+        return worker_name(self.chain_id, self.ordinal)
 
     @property
     def pid(self) -> int:
@@ -83,20 +83,20 @@ _SELECT = (
 )
 
 
-def owner_of(chain_id: str, ordinal: int) -> str:
+def worker_name(chain_id: str, ordinal: int) -> str:
     """The name under which a session holds leases."""
     return f"{chain_id}/s{ordinal}"
 
 
-def start(tx: Tx, chain: Chain, ordinal: int, *, token_limit: int) -> ChainSession:
+def start(tx: Tx, chain: Chain, ordinal: int, *, token_limit: int) -> Worker:
     """This process is the chain's session of that ordinal.
 
     Raises :class:`IllegalTransition` when that session was there before, or another one runs.
     """
-    others = of_chain(tx.connection, chain.chain_id)
+    others = select_for_chain(tx.connection, chain.chain_id)
     running = [one for one in others if one.status == "running"]
     if running or any(one.ordinal >= ordinal for one in others):
-        told = running[0].owner if running else owner_of(chain.chain_id, ordinal)
+        told = running[0].owner if running else worker_name(chain.chain_id, ordinal)
         raise IllegalTransition(f"{told} is there already; a chain has one session at a time.")
     now = tx.now()
     tx.execute(
@@ -109,7 +109,7 @@ def start(tx: Tx, chain: Chain, ordinal: int, *, token_limit: int) -> ChainSessi
     return made
 
 
-def beat(
+def record_heartbeat(
     tx: Tx,
     chain_id: str,
     ordinal: int,
@@ -118,7 +118,7 @@ def beat(
     dropped_share: float,
     cost_usd: float,
     batches: int,
-) -> ChainSession:
+) -> Worker:
     """Say that the session lives, and what it spent so far.
 
     Raises :class:`IllegalTransition` when it was given up for dead meanwhile.
@@ -130,13 +130,13 @@ def beat(
     )
     if changed.rowcount != 1:
         raise IllegalTransition(
-            f"{owner_of(chain_id, ordinal)} was silent too long and is no session any more; another "
+            f"{worker_name(chain_id, ordinal)} was silent too long and is no session any more; another "
             "one goes on with what it did."
         )
     return load(tx.connection, chain_id, ordinal)
 
 
-def end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> ChainSession:
+def end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
     """The session ends in order: ``clean`` or ``stopped``. Its leases are free.
 
     Raises :class:`IllegalTransition` when it has ended already.
@@ -144,49 +144,47 @@ def end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> ChainSe
     return _end(tx, chain, ordinal, status, reason, Action.CHAIN_SESSION_ENDED)
 
 
-def crash(tx: Tx, chain: Chain, ordinal: int, reason: str) -> ChainSession:
+def record_crash(tx: Tx, chain: Chain, ordinal: int, reason: str) -> Worker:
     """The session is found dead. Its leases are free; what it did is taken up by the next one."""
     return _end(tx, chain, ordinal, "crashed", reason, Action.CHAIN_SESSION_CRASHED)
 
 
-def dead(found: ChainSession) -> str:
+def explain_death(found: Worker) -> str:
     """Why the session, which did not end, counts as dead; empty while it lives."""
     gone = found.status == "running" and not is_process_alive(found.process)
     return "its process is gone" if gone else ""
 
 
-def load(connection: sqlite3.Connection, chain_id: str, ordinal: int) -> ChainSession:
+def load(connection: sqlite3.Connection, chain_id: str, ordinal: int) -> Worker:
     """The chain's session of that ordinal. Raises :class:`NotFound`."""
     row = connection.execute(
         f"{_SELECT} WHERE chain_id=? AND ordinal=?", (chain_id, ordinal)
     ).fetchone()
     if row is None:
-        raise NotFound(f"There is no session {owner_of(chain_id, ordinal)}.")
-    return ChainSession(*row)
+        raise NotFound(f"There is no session {worker_name(chain_id, ordinal)}.")
+    return Worker(*row)
 
 
-def of_chain(connection: sqlite3.Connection, chain_id: str) -> list[ChainSession]:
+def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Worker]:
     """The chain's sessions in order."""
     found = connection.execute(f"{_SELECT} WHERE chain_id=? ORDER BY ordinal", (chain_id,))
-    return [ChainSession(*row) for row in found]
+    return [Worker(*row) for row in found]
 
 
-def _end(
-    tx: Tx, chain: Chain, ordinal: int, status: str, reason: str, action: Action
-) -> ChainSession:
+def _end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str, action: Action) -> Worker:
     ended = tx.execute(
         "UPDATE chain_sessions SET status=?, reason=?, ended_at=? WHERE chain_id=? AND ordinal=?"
         " AND status='running'",
         (status, reason, tx.now(), chain.chain_id, ordinal),
     )
     if ended.rowcount != 1:
-        raise IllegalTransition(f"{owner_of(chain.chain_id, ordinal)} has ended already.")
-    freed = task_leases.release_all(tx, owner_of(chain.chain_id, ordinal))
+        raise IllegalTransition(f"{worker_name(chain.chain_id, ordinal)} has ended already.")
+    freed = task_leases.release_all(tx, worker_name(chain.chain_id, ordinal))
     made = load(tx.connection, chain.chain_id, ordinal)
     _told(tx, action, chain, made, freed=list(freed))
     return made
 
 
-def _told(tx: Tx, action: Action, chain: Chain, made: ChainSession, **more: Any) -> None:
-    known = chains.progress(tx.connection, chain)
+def _told(tx: Tx, action: Action, chain: Chain, made: Worker, **more: Any) -> None:
+    known = chains.count_progress(tx.connection, chain)
     tx.journal(action, detail={**made.body(), "progress": known.body(), **more})

@@ -67,7 +67,7 @@ _SELECT = (
 )
 
 
-def put(
+def register(
     tx: Tx,
     name: str,
     *,
@@ -96,7 +96,7 @@ def put(
     return made
 
 
-def enter(
+def set_status(
     tx: Tx,
     name: str,
     status: str,
@@ -133,7 +133,7 @@ def find(connection: sqlite3.Connection, name: str) -> Worktree | None:
     return None if row is None else _read(row)
 
 
-def listed(connection: sqlite3.Connection, *, removed: bool = False) -> list[Worktree]:
+def select(connection: sqlite3.Connection, *, removed: bool = False) -> list[Worktree]:
     """All trees, the oldest first; ``removed`` ones only when asked for."""
     where = "" if removed else " WHERE status <> 'removed'"
     found = connection.execute(f"{_SELECT}{where} ORDER BY created_at, name")

@@ -1,6 +1,6 @@
 """What a session knows at a wave, column by column: the compiler's way into the store.
 
-The same rows as :func:`cockpit.store.context.facts.linked`. SQLite joins each column into one text, so that
+The same rows as :func:`cockpit.store.context.facts.select_linked`. SQLite joins each column into one text, so that
 50,000 facts cost a dozen Python objects and not a million; quoting is JSON's, whatever a file is
 called. Source: RFC-003 §17; design of Orient.
 """
@@ -58,7 +58,7 @@ _SELECT = (
 _strings = msgspec.json.Decoder(list[str]).decode
 
 
-def candidates(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Candidates:
+def load_candidates(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Candidates:
     """Every fact that the session has at wave ``ordinal``, in no particular order.
 
     Later facts, pins and supersessions do not show: the answer for a past wave never changes.

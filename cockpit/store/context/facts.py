@@ -1,6 +1,6 @@
 """Observed facts: content stored once, linked to every session that saw it.
 
-A fact's id is derived from its content and provenance alone (:func:`fact_id`), so that the same
+A fact's id is derived from its content and provenance alone (:func:`compute_fact_id`), so that the same
 lines of the same content have the same id in every session, process and directory. What belongs to
 a session (when it was seen, in which order, pinned or superseded) stands in ``session_facts``.
 Source: RFC-003 §8.4, §10.1; records page of the design.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cockpit.core.canonical_json import canonical_json, text_digest
-from cockpit.core.secrets import safe_text
+from cockpit.core.secrets import replace_surrogates
 
 if TYPE_CHECKING:
     import sqlite3
@@ -68,11 +68,15 @@ class Fact:
 
     def __post_init__(self) -> None:
         # Here, and not where it is stored: the writer is one thread, and holds the lock.
-        identity = fact_id(self.source_type, self.source_ref, self.full.text, self.provenance or {})
+        identity = compute_fact_id(
+            self.source_type, self.source_ref, self.full.text, self.provenance or {}
+        )
         object.__setattr__(self, "fact_id", identity)
 
 
-def fact_id(source_type: str, source_ref: str, text: str, provenance: Mapping[str, Any]) -> str:
+def compute_fact_id(
+    source_type: str, source_ref: str, text: str, provenance: Mapping[str, Any]
+) -> str:
     """``f-`` and 24 hex characters of the digest over source, reference, content and provenance."""
     body = [source_type, source_ref, text_digest(text), dict(provenance)]
     try:
@@ -84,7 +88,7 @@ def fact_id(source_type: str, source_ref: str, text: str, provenance: Mapping[st
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ObservingWave:
     """The wave that looks, at its pinned time. ``whole`` are the facts that stood in full in the packet
     from which it was asked; what is found again and is not one of them is lifted (None: nothing is)."""
 
@@ -95,12 +99,12 @@ class Look:
     whole: frozenset[str] | None = None
 
 
-Placed = tuple[int, str, Fact]
+PlacedFact = tuple[int, str, Fact]
 """A fact, its place in the wave that looks, and the name of what it was looked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class SessionFact:
     """A stored fact as one session sees it (one row of ``session_facts`` joined with its fact).
 
     ``ordinal`` is the wave that first saw it, ``position`` its place in that wave, ``level_tokens``
@@ -158,7 +162,7 @@ def record(
     """
     if not facts:
         return 0
-    look = Look(session_id, wave_id, ordinal, pinned_now)
+    look = ObservingWave(session_id, wave_id, ordinal, pinned_now)
     (last,) = tx.execute(
         "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",
         (session_id, ordinal),
@@ -167,18 +171,18 @@ def record(
     try:
         new = link(tx, look, places)
     except UnicodeEncodeError:
-        clean = map(cleaned, facts)
+        clean = map(replace_surrogates_in, facts)
         places = {fact.fact_id: (last + at, job, fact) for at, fact in enumerate(clean, 1)}
         new = link(tx, look, places)
     _supersede(tx, session_id, ordinal, places)
     return new
 
 
-def link(tx: Tx, look: Look, places: Mapping[str, Placed]) -> int:
+def link(tx: Tx, look: ObservingWave, places: Mapping[str, PlacedFact]) -> int:
     """Store the content of facts, by id, and link them; returns how many were new to the session.
 
     One that the session has live stays as it is. Raises ``UnicodeEncodeError``, before anything is
-    linked, where a text has no UTF-8: link what :func:`cleaned` gives then.
+    linked, where a text has no UTF-8: link what :func:`replace_surrogates_in` gives then.
     """
     session_id, ordinal, wave_id, now = look.session_id, look.ordinal, look.wave_id, look.pinned_now
     # Rows are made as they are written: 50,000 at once are more memory than a processor's cache.
@@ -227,21 +231,21 @@ def chunks(values: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
         yield ",".join("?" * len(chunk)), chunk
 
 
-def cleaned(fact: Fact) -> Fact:
+def replace_surrogates_in(fact: Fact) -> Fact:
     """The fact with every lone surrogate replaced; its id is that of the cleaned words."""
     return replace(
         fact,
-        source_type=safe_text(fact.source_type),
-        source_ref=safe_text(fact.source_ref),
-        dedupe_key=safe_text(fact.dedupe_key),
-        full=replace(fact.full, text=safe_text(fact.full.text)),
-        reference=replace(fact.reference, text=safe_text(fact.reference.text)),
-        outline=fact.outline and replace(fact.outline, text=safe_text(fact.outline.text)),
-        provenance=json.loads(safe_text(canonical_json(dict(fact.provenance or {})))),
+        source_type=replace_surrogates(fact.source_type),
+        source_ref=replace_surrogates(fact.source_ref),
+        dedupe_key=replace_surrogates(fact.dedupe_key),
+        full=replace(fact.full, text=replace_surrogates(fact.full.text)),
+        reference=replace(fact.reference, text=replace_surrogates(fact.reference.text)),
+        outline=fact.outline and replace(fact.outline, text=replace_surrogates(fact.outline.text)),
+        provenance=json.loads(replace_surrogates(canonical_json(dict(fact.provenance or {})))),
     )
 
 
-def _supersede(tx: Tx, session_id: str, ordinal: int, named: Mapping[str, Placed]) -> None:
+def _supersede(tx: Tx, session_id: str, ordinal: int, named: Mapping[str, PlacedFact]) -> None:
     keys = list({fact.dedupe_key: None for _, _, fact in named.values() if fact.dedupe_key})
     gone: list[tuple[int, str, int, int]] = []
     for marks, chunk in chunks(keys):
@@ -290,7 +294,9 @@ LINKED_COLUMNS = (
 )
 
 
-def linked(connection: sqlite3.Connection, session_id: str, ordinal: int) -> list[Linked]:
+def select_linked(
+    connection: sqlite3.Connection, session_id: str, ordinal: int
+) -> list[SessionFact]:
     """Every fact that the session has at wave ``ordinal``, in order of (ordinal, position).
 
     Later facts, pins and supersessions do not show: the answer for a past wave never changes.
@@ -303,16 +309,16 @@ def linked(connection: sqlite3.Connection, session_id: str, ordinal: int) -> lis
     return [_linked(row) for row in found]
 
 
-def _linked(row: tuple[Any, ...]) -> Linked:
+def _linked(row: tuple[Any, ...]) -> SessionFact:
     identity, source, ref, band, seen, position, pinned, superseded, utility, *rest = row
     tokens = (rest[0], rest[1], rest[2])
     flags = (bool(pinned), bool(superseded))
-    return Linked(
+    return SessionFact(
         identity, source, ref, band, seen, position, *flags, utility, tokens, rest[3], rest[4]
     )
 
 
-def texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:
+def load_texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:
     """The words of facts by id; ids that are not stored are left out."""
     found: dict[str, FactText] = {}
     for marks, chunk in chunks(identities):
@@ -334,7 +340,7 @@ def texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str
     return found
 
 
-def provenances(
+def load_provenances(
     connection: sqlite3.Connection, source_type: str, identities: Sequence[str]
 ) -> dict[str, Mapping[str, Any]]:
     """Where facts come from, by id: those of ``identities`` that are of ``source_type``."""

@@ -14,8 +14,15 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from cockpit.store.context import near_duplicates
-from cockpit.store.context.facts import Fact, Look, Placed, chunks, cleaned, link
-from cockpit.store.context.regranted_facts import lift, put_back
+from cockpit.store.context.facts import (
+    Fact,
+    ObservingWave,
+    PlacedFact,
+    chunks,
+    link,
+    replace_surrogates_in,
+)
+from cockpit.store.context.regranted_facts import relink, restore_links
 from cockpit.store.db.transaction import Tx
 
 JOB_PLACES = 1 << 16
@@ -23,7 +30,7 @@ JOB_PLACES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JobFacts:
     """What one job found: ``place`` is the job's in the plan, ``job`` what it is for."""
 
     place: int
@@ -31,9 +38,9 @@ class Found:
     facts: Sequence[Fact]
 
 
-def take_in(tx: Tx, look: Look, found: Sequence[Found]) -> None:
+def ingest(tx: Tx, look: ObservingWave, found: Sequence[JobFacts]) -> None:
     """Store and link a batch. What a job before it found already stays or comes to stand there."""
-    places: dict[str, Placed] = {}
+    places: dict[str, PlacedFact] = {}
     for one in sorted(found, key=attrgetter("place")):
         first, job = one.place * JOB_PLACES, one.job
         for position, fact in enumerate(one.facts[:JOB_PLACES], first):
@@ -41,13 +48,17 @@ def take_in(tx: Tx, look: Look, found: Sequence[Found]) -> None:
     try:
         new = link(tx, look, places)
     except UnicodeEncodeError:
-        take_in(tx, look, [replace(one, facts=list(map(cleaned, one.facts))) for one in found])
+        ingest(
+            tx,
+            look,
+            [replace(one, facts=list(map(replace_surrogates_in, one.facts))) for one in found],
+        )
         return
     if new < len(places):
         _see_again(tx, look, places)
 
 
-def within(tx: Tx, look: Look, most: int) -> dict[int, int]:
+def limit_facts(tx: Tx, look: ObservingWave, most: int) -> dict[int, int]:
     """Keep the first ``most`` facts of the wave's jobs, by their places.
 
     Returns how many were left out, by their job's place.
@@ -60,7 +71,7 @@ def within(tx: Tx, look: Look, most: int) -> dict[int, int]:
     ).fetchall()
     if not over:
         return {}
-    put_back(tx, look, over[0][1])
+    restore_links(tx, look, over[0][1])
     tx.execute(
         "DELETE FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?",
         (*place, over[0][1]),
@@ -73,7 +84,7 @@ def within(tx: Tx, look: Look, most: int) -> dict[int, int]:
     return dict(Counter(position // JOB_PLACES for _, position in over))
 
 
-def settle(tx: Tx, look: Look) -> None:
+def finish_wave(tx: Tx, look: ObservingWave) -> None:
     """All jobs have ended: newer content supersedes older, near-duplicates are told.
 
     Under a key that this wave looked at, what an earlier wave left and this one did not find again is
@@ -87,15 +98,15 @@ def settle(tx: Tx, look: Look) -> None:
         " WHERE session_id=:session AND seen_at=:ordinal)",
         {"session": look.session_id, "ordinal": look.ordinal, "first": JOB_PLACES},
     )
-    near_duplicates.assign(tx, look.session_id, look.ordinal)
+    near_duplicates.assign_clusters(tx, look.session_id, look.ordinal)
 
 
-def _see_again(tx: Tx, look: Look, places: dict[str, Placed]) -> None:
+def _see_again(tx: Tx, look: ObservingWave, places: dict[str, PlacedFact]) -> None:
     """Mark what an earlier wave saw, and lift what was granted again; what a later job of this wave
     had comes to the earlier place."""
     again: list[tuple[int, str, int, int]] = []
     moved: list[tuple[int, str, str, int, int]] = []
-    lifted: dict[str, Placed] = {}
+    lifted: dict[str, PlacedFact] = {}
     for marks, chunk in chunks(list(places)):
         for identity, ordinal, position in tx.execute(
             "SELECT fact_id, ordinal, position FROM session_facts WHERE session_id=?"  # noqa: S608 - only question marks
@@ -118,4 +129,4 @@ def _see_again(tx: Tx, look: Look, places: dict[str, Placed]) -> None:
         moved,
     )
     if lifted:
-        lift(tx, look, lifted)
+        relink(tx, look, lifted)

@@ -21,7 +21,7 @@ _BANDS = (0, 16, 32, 48)
 _CROWD = 8
 
 
-def near(one: int, other: int) -> bool:
+def are_near_duplicates(one: int, other: int) -> bool:
     """Whether two sketches are of near-duplicates."""
     differ = (one ^ other) & _WHOLE
     differ |= differ >> 1
@@ -29,7 +29,7 @@ def near(one: int, other: int) -> bool:
     return (differ & _LOW_BITS).bit_count() <= 16 - AGREE
 
 
-def joined(known: Iterable[int], new: Sequence[int]) -> list[int]:
+def find_first_duplicates(known: Iterable[int], new: Sequence[int]) -> list[int]:
     """For each of the ``new`` sketches, in order, the sketch of the first near-duplicate before it,
     among ``known`` and new ones; 0 where it is the first.
 
@@ -44,7 +44,7 @@ def joined(known: Iterable[int], new: Sequence[int]) -> list[int]:
             return sketch
         for table, shift in zip(tables, _BANDS, strict=True):
             for other in table.get((sketch >> shift) & 0xFFFF, ()):
-                if near(sketch, other):
+                if are_near_duplicates(sketch, other):
                     return other
         firsts.add(sketch)
         for table, shift in zip(tables, _BANDS, strict=True):
@@ -58,7 +58,7 @@ def joined(known: Iterable[int], new: Sequence[int]) -> list[int]:
     return [first_of(sketch) if sketch else 0 for sketch in new]
 
 
-def assign(tx: Tx, session_id: str, ordinal: int) -> None:
+def assign_clusters(tx: Tx, session_id: str, ordinal: int) -> None:
     """Tell the clusters of the facts that are new in a wave, in the order of their places."""
     new = tx.execute(
         "SELECT position, sketch FROM session_facts WHERE session_id=? AND ordinal=?"
@@ -72,7 +72,7 @@ def assign(tx: Tx, session_id: str, ordinal: int) -> None:
         " AND cluster=0 ORDER BY ordinal, position",
         (session_id, ordinal),
     )
-    first = joined((sketch for (sketch,) in known), [sketch for _, sketch in new])
+    first = find_first_duplicates((sketch for (sketch,) in known), [sketch for _, sketch in new])
     tx.connection.executemany(
         "UPDATE session_facts SET cluster=? WHERE session_id=? AND ordinal=? AND position=?",
         [

@@ -12,8 +12,8 @@ from typing import Any
 
 from cockpit.core.secrets import mask
 from cockpit.store.context import ingest_facts
-from cockpit.store.context.facts import Fact, Look
-from cockpit.store.context.ingest_facts import JOB_PLACES, Found
+from cockpit.store.context.facts import Fact, ObservingWave
+from cockpit.store.context.ingest_facts import JOB_PLACES, JobFacts
 from cockpit.store.db.transaction import Tx
 
 PLANNED, REFUSED = "planned", "refused"
@@ -48,7 +48,7 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class JobResult:
     """How a job ended: ``status`` is done, failed or timed_out, ``reason`` says why not done."""
 
     row: JobRow
@@ -91,21 +91,21 @@ def plan(tx: Tx, wave_id: str, rows: Sequence[JobRow]) -> list[JobRow]:
             for row in rows
         ],
     )
-    return open_jobs(tx.connection, wave_id)
+    return select_open(tx.connection, wave_id)
 
 
-def of_wave(connection: sqlite3.Connection, wave_id: str) -> list[JobRow]:
+def select_for_wave(connection: sqlite3.Connection, wave_id: str) -> list[JobRow]:
     """All rows of a wave's plan, in order."""
     return [JobRow(*row) for row in connection.execute(f"{_SELECT} ORDER BY position", (wave_id,))]
 
 
-def open_jobs(connection: sqlite3.Connection, wave_id: str) -> list[JobRow]:
+def select_open(connection: sqlite3.Connection, wave_id: str) -> list[JobRow]:
     """The jobs that have not ended yet, in order: after a crash, those to run again."""
     found = connection.execute(f"{_SELECT} AND status='planned' ORDER BY position", (wave_id,))
     return [JobRow(*row) for row in found]
 
 
-def names(connection: sqlite3.Connection, wave_id: str) -> frozenset[str]:
+def select_names(connection: sqlite3.Connection, wave_id: str) -> frozenset[str]:
     """What the wave has planned jobs for already."""
     found = connection.execute(
         "SELECT DISTINCT job FROM observation_jobs WHERE wave_id=?", (wave_id,)
@@ -113,7 +113,7 @@ def names(connection: sqlite3.Connection, wave_id: str) -> frozenset[str]:
     return frozenset(name for (name,) in found)
 
 
-def end(tx: Tx, look: Look, ended: Sequence[Ended], *, most: int) -> None:
+def record_results(tx: Tx, look: ObservingWave, ended: Sequence[JobResult], *, most: int) -> None:
     """Settle a batch of jobs and store what they found, at once. A job ends once.
 
     ``most`` is the cap of the wave's facts: a batch that brings many is cut to it right away.
@@ -134,32 +134,32 @@ def end(tx: Tx, look: Look, ended: Sequence[Ended], *, most: int) -> None:
             for one in ended
         ],
     )
-    ingest_facts.take_in(
-        tx, look, [Found(one.row.position, one.row.job, one.facts) for one in ended if one.facts]
+    ingest_facts.ingest(
+        tx, look, [JobFacts(one.row.position, one.row.job, one.facts) for one in ended if one.facts]
     )
     if sum(len(one.facts) for one in ended) > _MANY:
         _cap(tx, look, most)
 
 
-def close(tx: Tx, look: Look, *, most: int) -> None:
+def finish_wave(tx: Tx, look: ObservingWave, *, most: int) -> None:
     """All jobs of the wave have ended: of what they found, the first ``most`` facts in the order of the
     plan are kept, newer content supersedes older, and near-duplicates are told."""
     _cap(tx, look, most)
-    ingest_facts.settle(tx, look)
+    ingest_facts.finish_wave(tx, look)
 
 
-def _cap(tx: Tx, look: Look, most: int) -> None:
+def _cap(tx: Tx, look: ObservingWave, most: int) -> None:
     tx.connection.executemany(
         "UPDATE observation_jobs SET over=over+? WHERE wave_id=? AND position=?",
         [
             (count, look.wave_id, position)
-            for position, count in ingest_facts.within(tx, look, most).items()
+            for position, count in ingest_facts.limit_facts(tx, look, most).items()
         ],
     )
 
 
-def outcomes(
-    connection: sqlite3.Connection, look: Look, job: str, words: Mapping[str, str]
+def summarize_items(
+    connection: sqlite3.Connection, look: ObservingWave, job: str, words: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """What came of each item that was approved for ``job``: the items of ``context.fetched``.
 
@@ -175,7 +175,7 @@ def outcomes(
     )
     found: dict[str, dict[str, Any]] = {}
     errors: dict[str, list[str]] = {}
-    for row in of_wave(connection, look.wave_id):
+    for row in select_for_wave(connection, look.wave_id):
         if row.job != job:
             continue
         outcome = found.setdefault(
@@ -198,7 +198,7 @@ def outcomes(
     return list(found.values())
 
 
-def summary(connection: sqlite3.Connection, wave_id: str) -> dict[str, Any]:
+def summarize_wave(connection: sqlite3.Connection, wave_id: str) -> dict[str, Any]:
     """A wave's jobs in numbers: the detail of ``observation.jobs``.
 
     Milliseconds are of jobs that ran; a percentile is one of them (the nearest rank).

@@ -182,7 +182,7 @@ def packet_from_body(body: Mapping[str, Any]) -> Packet:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredPacket:
     """A packet's row. ``digest`` is the one that was written, whatever the body says today."""
 
     packet_id: str
@@ -196,7 +196,7 @@ class Stored:
         return packet_from_body(msgspec.json.decode(self.body_json))
 
 
-def packet_id(digest: str, wave_id: str) -> str:
+def make_packet_id(digest: str, wave_id: str) -> str:
     """``k-``, 16 characters of the digest, and the wave: the same wave and facts name the same."""
     return f"k-{digest[:16]}-{wave_id}"
 
@@ -218,7 +218,7 @@ def insert(
     """
     body = canonical_json(packet.body())
     digest = text_digest(body)
-    identity = packet_id(digest, wave_id)
+    identity = make_packet_id(digest, wave_id)
     row = tx.execute(
         "SELECT packet_id FROM orientation_packets WHERE wave_id=?", (wave_id,)
     ).fetchone()
@@ -285,13 +285,13 @@ _SELECT = (
 )
 
 
-def find(connection: sqlite3.Connection, wave_id: str) -> Stored | None:
+def find(connection: sqlite3.Connection, wave_id: str) -> StoredPacket | None:
     """A wave's packet, or None while it has none."""
     row = connection.execute(f"{_SELECT} WHERE wave_id=?", (wave_id,)).fetchone()
-    return None if row is None else Stored(*row)
+    return None if row is None else StoredPacket(*row)
 
 
-def load(connection: sqlite3.Connection, wave_id: str) -> Stored:
+def load(connection: sqlite3.Connection, wave_id: str) -> StoredPacket:
     """A wave's packet. Raises :class:`~cockpit.core.errors.NotFound`."""
     stored = find(connection, wave_id)
     if stored is None:
@@ -299,16 +299,16 @@ def load(connection: sqlite3.Connection, wave_id: str) -> Stored:
     return stored
 
 
-def for_session(connection: sqlite3.Connection, session_id: str) -> list[Stored]:
+def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[StoredPacket]:
     """The packets of a session in order of its waves."""
     found = connection.execute(
         f"{_SELECT} JOIN wave_runs USING (wave_id) WHERE session_id=? ORDER BY ordinal",
         (session_id,),
     )
-    return [Stored(*row) for row in found]
+    return [StoredPacket(*row) for row in found]
 
 
-def all_waves(connection: sqlite3.Connection) -> list[str]:
+def select_wave_ids(connection: sqlite3.Connection) -> list[str]:
     """The ids of every wave that has a packet, in order of its session and its place there."""
     found = connection.execute(
         "SELECT wave_id FROM orientation_packets JOIN wave_runs USING (wave_id)"

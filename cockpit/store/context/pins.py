@@ -18,7 +18,7 @@ KEPT_BAND = "identity"
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class Pin:
     """A fact's pin after a change: whether it holds from wave ``ordinal`` on."""
 
     fact_id: str
@@ -42,7 +42,7 @@ class _Link:
         return self.since is not None and self.until is None
 
 
-def standing(connection: sqlite3.Connection, session_id: str) -> frozenset[str]:
+def select_pinned(connection: sqlite3.Connection, session_id: str) -> frozenset[str]:
     """The facts that will be pinned in the session's next wave."""
     found = connection.execute(
         "SELECT fact_id FROM session_facts WHERE session_id=? AND superseded_at IS NULL"
@@ -52,7 +52,7 @@ def standing(connection: sqlite3.Connection, session_id: str) -> frozenset[str]:
     return frozenset(identity for (identity,) in found)
 
 
-def named(connection: sqlite3.Connection, session_id: str, name: str) -> str:
+def find_fact_id(connection: sqlite3.Connection, session_id: str, name: str) -> str:
     """The id of the one fact that a person means by its id or by its source reference.
 
     Raises :class:`NotFound` where none is called so now, or more than one.
@@ -70,7 +70,7 @@ def named(connection: sqlite3.Connection, session_id: str, name: str) -> str:
     return ids[0]
 
 
-def pin(tx: Tx, session_id: str, fact_id: str) -> Pinned:
+def pin(tx: Tx, session_id: str, fact_id: str) -> Pin:
     """Keep a fact in every packet from the next wave on; one that is pinned stays as it is.
 
     Raises :class:`NotFound` for a fact that the session does not have, or not any more.
@@ -84,10 +84,10 @@ def pin(tx: Tx, session_id: str, fact_id: str) -> Pinned:
             since = following if link.since is None else link.since
             _set(tx, session_id, link, since)
         _journal(tx, Action.FACT_PINNED, session_id, fact_id, link, following)
-    return Pinned(fact_id, link.source_ref, following, True)
+    return Pin(fact_id, link.source_ref, following, True)
 
 
-def unpin(tx: Tx, session_id: str, fact_id: str) -> Pinned:
+def unpin(tx: Tx, session_id: str, fact_id: str) -> Pin:
     """Let a fact be chosen or dropped by its worth again, from the next wave on.
 
     Raises :class:`NotFound`, and :class:`IllegalTransition` for a fact of the identity band.
@@ -102,7 +102,7 @@ def unpin(tx: Tx, session_id: str, fact_id: str) -> Pinned:
         begun = link.since is not None and link.since < following
         _set(tx, session_id, link, link.since if begun else None, following if begun else None)
         _journal(tx, Action.FACT_UNPINNED, session_id, fact_id, link, following)
-    return Pinned(fact_id, link.source_ref, following, False)
+    return Pin(fact_id, link.source_ref, following, False)
 
 
 def _link(tx: Tx, session_id: str, fact_id: str) -> _Link:

@@ -16,7 +16,7 @@ from cockpit.core.errors import AlreadyDecided, NotFound
 from cockpit.store.db.transaction import Tx
 
 ChangeStatus = Literal["pending", "approved", "rejected", "expired"]
-Ended = Literal["reverted", "promoted", "rolled_back"]
+EndReason = Literal["reverted", "promoted", "rolled_back"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ChangeProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Adaptation:
+class TemporaryChange:
     """A version that holds for ``horizon_waves`` waves, of which ``waves_begun`` have begun."""
 
     profile_id: str
@@ -49,7 +49,7 @@ class Adaptation:
     proposal_id: str
     horizon_waves: int
     waves_begun: int
-    ended: Ended | None
+    ended: EndReason | None
     started_at: str
     ended_at: str | None
 
@@ -148,13 +148,13 @@ def load(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal:
     return found
 
 
-def changes(connection: sqlite3.Connection, limit: int = 200) -> list[ChangeProposal]:
+def select_changes(connection: sqlite3.Connection, limit: int = 200) -> list[ChangeProposal]:
     """Changes of every status, newest first."""
     found = connection.execute(f"{_CHANGE} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
     return [ChangeProposal(*row) for row in found]
 
 
-def unsettled(connection: sqlite3.Connection, now: str) -> list[tuple[str, str]]:
+def select_unapplied(connection: sqlite3.Connection, now: str) -> list[tuple[str, str]]:
     """(id, status of its proposal) of pending changes whose proposal was decided elsewhere, or is
     pending past its deadline at ``now`` (then ``expired``); oldest first."""
     found = connection.execute(
@@ -167,7 +167,7 @@ def unsettled(connection: sqlite3.Connection, now: str) -> list[tuple[str, str]]
     return [(str(identity), str(status)) for identity, status in found]
 
 
-def start(tx: Tx, proposal: ChangeProposal, version: int) -> Adaptation:
+def start(tx: Tx, proposal: ChangeProposal, version: int) -> TemporaryChange:
     """The adaptation of an approved change, stored as ``version``.
 
     A second one for a profile fails on the index that allows one.
@@ -184,20 +184,20 @@ def start(tx: Tx, proposal: ChangeProposal, version: int) -> Adaptation:
             tx.now(),
         ),
     )
-    return of_version(tx.connection, proposal.profile_id, version)
+    return load_for_version(tx.connection, proposal.profile_id, version)
 
 
-def running(connection: sqlite3.Connection, profile_id: str) -> Adaptation | None:
+def find_running(connection: sqlite3.Connection, profile_id: str) -> TemporaryChange | None:
     """The adaptation of a profile that has not ended, or None."""
     row = connection.execute(
         f"{_ADAPTATION} WHERE profile_id=? AND ended IS NULL", (profile_id,)
     ).fetchone()
-    return Adaptation(*row) if row else None
+    return TemporaryChange(*row) if row else None
 
 
-def progress(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] | None:
+def running_body(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] | None:
     """The adaptation that runs for a profile as a JSON value, or None."""
-    found = running(connection, profile_id)
+    found = find_running(connection, profile_id)
     if found is None:
         return None
     return {
@@ -209,17 +209,19 @@ def progress(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] 
     }
 
 
-def of_version(connection: sqlite3.Connection, profile_id: str, version: int) -> Adaptation:
+def load_for_version(
+    connection: sqlite3.Connection, profile_id: str, version: int
+) -> TemporaryChange:
     """The adaptation that ``version`` is. Raises :class:`NotFound`."""
     row = connection.execute(
         f"{_ADAPTATION} WHERE profile_id=? AND version=?", (profile_id, version)
     ).fetchone()
     if row is None:
         raise NotFound(f"Version {version} of profile {profile_id!r} is no adaptation.")
-    return Adaptation(*row)
+    return TemporaryChange(*row)
 
 
-def count_wave(tx: Tx, adaptation: Adaptation) -> Adaptation:
+def count_wave(tx: Tx, adaptation: TemporaryChange) -> TemporaryChange:
     """One more wave begins under it."""
     key = (adaptation.profile_id, adaptation.version)
     tx.execute(
@@ -227,10 +229,10 @@ def count_wave(tx: Tx, adaptation: Adaptation) -> Adaptation:
         " WHERE profile_id=? AND version=? AND ended IS NULL",
         key,
     )
-    return of_version(tx.connection, *key)
+    return load_for_version(tx.connection, *key)
 
 
-def end(tx: Tx, adaptation: Adaptation, how: Ended) -> Adaptation:
+def end(tx: Tx, adaptation: TemporaryChange, how: EndReason) -> TemporaryChange:
     """End a running adaptation. Raises :class:`AlreadyDecided` when it has ended."""
     key = (adaptation.profile_id, adaptation.version)
     changed = tx.execute(
@@ -238,7 +240,7 @@ def end(tx: Tx, adaptation: Adaptation, how: Ended) -> Adaptation:
         " WHERE profile_id=? AND version=? AND ended IS NULL",
         (how, tx.now(), *key),
     )
-    found = of_version(tx.connection, *key)
+    found = load_for_version(tx.connection, *key)
     if changed.rowcount != 1:
         raise AlreadyDecided(f"The adaptation {key[0]} version {key[1]} is {found.ended} already.")
     return found

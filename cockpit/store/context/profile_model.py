@@ -180,7 +180,7 @@ def check(profile: Profile) -> Profile:
     return profile
 
 
-def scaled(profile: Profile, total_budget: int) -> Profile:
+def scale(profile: Profile, total_budget: int) -> Profile:
     """The same profile with its bands scaled to another budget, in whole tokens rounded down.
 
     Rounding down keeps floor ≤ target ≤ ceiling, and the floors within the budget.
@@ -207,7 +207,7 @@ def predicate_body(predicate: Predicate) -> dict[str, Any]:
     }
 
 
-def read_predicate(value: Any) -> Predicate:
+def parse_predicate(value: Any) -> Predicate:
     """The inverse of :func:`predicate_body`; a key that is none raises ``msgspec.ValidationError``."""
     known = {field.name for field in fields(Predicate)}
     if isinstance(value, dict) and (unknown := sorted(map(str, value.keys() - known))):
@@ -252,7 +252,7 @@ def parse(text: str, profile_id: str) -> Profile:
     """
     try:
         file = msgspec.convert(tomllib.loads(text), _ProfileFile)
-        predicates = [read_predicate(row.when) for row in file.rules]
+        predicates = [parse_predicate(row.when) for row in file.rules]
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ProfileInvalid(f"Profile {profile_id!r} cannot be read: {error}.") from error
     missing = [name for name in BANDS if name not in file.bands]
@@ -277,9 +277,9 @@ def parse(text: str, profile_id: str) -> Profile:
                     row.id or row.source,
                     row.source,
                     when,
-                    thousandths(row.priority),
-                    thousandths(row.novelty),
-                    thousandths(row.risk),
+                    to_thousandths(row.priority),
+                    to_thousandths(row.novelty),
+                    to_thousandths(row.risk),
                     row.half_life,
                     row.enabled,
                 )
@@ -290,12 +290,12 @@ def parse(text: str, profile_id: str) -> Profile:
 
 
 @lru_cache(maxsize=1)
-def shipped() -> Profile:
+def load_shipped() -> Profile:
     """The default profile that comes with the program (RFC-003 §9.2's numbers)."""
     file = resources.files("cockpit") / "data" / "profiles" / "default.toml"
     return parse(file.read_text("utf-8"), "default")
 
 
-def thousandths(weight: float) -> int:
+def to_thousandths(weight: float) -> int:
     """A weight as a fixed-point integer: the inverse of dividing by :data:`WEIGHT_ONE`."""
     return round(weight * WEIGHT_ONE)

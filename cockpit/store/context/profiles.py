@@ -21,46 +21,26 @@ from cockpit.store.context.profile_model import (
     SHIPPED,
     WEIGHT_ONE,
     Band,
-    Predicate,
     Profile,
     ProfileInvalid,
-    Ranking,
     Rule,
     check,
+    load_shipped,
+    parse_predicate,
     predicate_body,
-    read_predicate,
-    scaled,
-    shipped,
-    thousandths,
+    scale,
+    to_thousandths,
 )
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
-__all__ = [
-    "BANDS",
-    "Band",
-    "Predicate",
-    "Profile",
-    "ProfileInvalid",
-    "Ranking",
-    "Rule",
-    "current",
-    "ensure_default",
-    "first",
-    "history",
-    "insert_version",
-    "load",
-    "scaled",
-    "shipped",
-]
 
-
-def first(total_budget: int) -> Profile:
+def initial_profile(total_budget: int) -> Profile:
     """The shipped profile for a budget: what a first session there would get."""
-    profile = shipped()
+    profile = load_shipped()
     if total_budget == profile.total_token_budget:
         return profile
-    return replace(scaled(profile, total_budget), profile_id=f"default-{total_budget}")
+    return replace(scale(profile, total_budget), profile_id=f"default-{total_budget}")
 
 
 def ensure_default(tx: Tx, total_budget: int) -> Profile:
@@ -70,10 +50,10 @@ def ensure_default(tx: Tx, total_budget: int) -> Profile:
     different settings do not turn out each other's version. A shipped version that nobody changed is
     followed up when the program brings another.
     """
-    profile = first(total_budget)
+    profile = initial_profile(total_budget)
     known = _newest(tx.connection, profile.profile_id)
     if known is not None and (known.updated_by != SHIPPED or known.digest == profile.digest):
-        return current(tx.connection, profile.profile_id)
+        return load_current(tx.connection, profile.profile_id)
     return insert_version(tx, replace(profile, version=known.version + 1 if known else 1))
 
 
@@ -148,7 +128,7 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
     return stored
 
 
-def current(connection: sqlite3.Connection, profile_id: str) -> Profile:
+def load_current(connection: sqlite3.Connection, profile_id: str) -> Profile:
     """The active version. Raises :class:`~cockpit.core.errors.NotFound`."""
     row = connection.execute(
         "SELECT version FROM orientation_profiles WHERE profile_id=? AND status='active'",
@@ -215,10 +195,10 @@ def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
         return Rule(
             rule_id,
             source_type,
-            read_predicate(msgspec.json.decode(predicate)),
-            thousandths(priority),
-            thousandths(novelty),
-            thousandths(risk),
+            parse_predicate(msgspec.json.decode(predicate)),
+            to_thousandths(priority),
+            to_thousandths(novelty),
+            to_thousandths(risk),
             half_life,
             bool(enabled),
         )
@@ -226,7 +206,7 @@ def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
         raise ProfileInvalid(f"Rule {rule_id!r} cannot be read: {error}.") from error
 
 
-def history(connection: sqlite3.Connection, profile_id: str) -> tuple[Profile, ...]:
+def select_versions(connection: sqlite3.Connection, profile_id: str) -> tuple[Profile, ...]:
     """Every version, oldest first; empty where the profile is unknown."""
     found = connection.execute(
         "SELECT version FROM orientation_profiles WHERE profile_id=? ORDER BY version",

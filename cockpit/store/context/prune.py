@@ -33,7 +33,7 @@ BATCH = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class PruneResult:
     """What went: sessions by id, rows by table. ``archive`` is None when there was nothing to do."""
 
     sessions: tuple[str, ...]
@@ -52,7 +52,7 @@ class Pruned:
         }
 
 
-def due(connection: sqlite3.Connection, before: str) -> list[str]:
+def select_prunable(connection: sqlite3.Connection, before: str) -> list[str]:
     """Sessions that ended, did not change since ``before`` (a stamp) and still have facts.
 
     One whose last wave is open (it was stopped, or failed and may be tried again) has not ended.
@@ -70,23 +70,23 @@ def due(connection: sqlite3.Connection, before: str) -> list[str]:
     return [str(session_id) for (session_id,) in found]
 
 
-def prune(store: Store, before: str, *, dry_run: bool = False) -> Pruned:
+def prune(store: Store, before: str, *, dry_run: bool = False) -> PruneResult:
     """Archive and delete what sessions that ended before ``before`` leave behind.
 
     A crash at any point loses nothing: either the archive is not whole yet and nothing was deleted,
     or running it again deletes the rest. Raises :class:`StoreUnwritable` when the archive cannot be
     written; then nothing was deleted.
     """
-    sessions = store.read_now(lambda connection: due(connection, before))
+    sessions = store.read_now(lambda connection: select_prunable(connection, before))
     counts = store.read_now(lambda connection: _counts(connection, sessions))
     if dry_run or not sessions:
-        return Pruned(tuple(sessions), *counts, archive=None)
+        return PruneResult(tuple(sessions), *counts, archive=None)
     archive, kept = store.read_now(lambda connection: _archived(connection, store, sessions))
     gone = store.write_now(lambda tx: _forget(tx, sessions, before))
     facts = 0
     for start in range(0, len(kept), BATCH):
         facts += store.write_now(partial(_forget_facts, archived=kept[start : start + BATCH]))
-    done = Pruned(gone, counts[0], counts[1], facts, archive)
+    done = PruneResult(gone, counts[0], counts[1], facts, archive)
     store.write_now(lambda tx: tx.journal(Action.STORE_PRUNED, actor="person", detail=done.body()))
     return done
 
@@ -226,7 +226,7 @@ def _table(
 
 def _forget(tx: Tx, sessions: Sequence[str], before: str) -> tuple[str, ...]:
     """Delete packets and links of the sessions that are still due: one may have gone on meanwhile."""
-    still = set(due(tx.connection, before))
+    still = set(select_prunable(tx.connection, before))
     gone = tuple(session_id for session_id in sessions if session_id in still)
     tx.execute("INSERT INTO pruning VALUES (1)")
     for session_id in gone:

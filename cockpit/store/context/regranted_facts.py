@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from cockpit.store.context.facts import UTILITY_MAX, Look, Placed, chunks, link
+from cockpit.store.context.facts import UTILITY_MAX, ObservingWave, PlacedFact, chunks, link
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
 
 
-def lift(tx: Tx, look: Look, places: Mapping[str, Placed]) -> None:
+def relink(tx: Tx, look: ObservingWave, places: Mapping[str, PlacedFact]) -> None:
     """Link facts anew, by id, that the session has from an earlier wave. ``seen_at`` marks them."""
     pins: list[tuple[int | None, int | None, str, int, int]] = []
     for marks, chunk in chunks(list(places)):
@@ -45,7 +45,7 @@ def lift(tx: Tx, look: Look, places: Mapping[str, Placed]) -> None:
     )
 
 
-def put_back(tx: Tx, look: Look, first: int) -> None:
+def restore_links(tx: Tx, look: ObservingWave, first: int) -> None:
     """Before what stands from the place ``first`` on is unlinked: what was lifted there is again as
     an earlier wave left it, and seen."""
     found = tx.execute(
@@ -65,7 +65,7 @@ def put_back(tx: Tx, look: Look, first: int) -> None:
         )
 
 
-def hold(tx: Tx, look: Look, pinned_profile: Callable[[], Profile]) -> int:
+def pin_for_wave(tx: Tx, look: ObservingWave, pinned_profile: Callable[[], Profile]) -> int:
     """Pin what was granted again for this one wave, in the order of its places, each that fits into
     its band's ceiling and beside the floors of the other bands; returns how many.
 

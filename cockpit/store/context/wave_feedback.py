@@ -22,7 +22,7 @@ VERDICTS = ("good", "bad")
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class MissedFact:
     """A fact that the agent had to ask for although the session had it.
 
     ``item`` is what was asked, ``held`` how the packet had the fact: ``dropped``, or the lower level
@@ -39,7 +39,7 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class OperatorVerdict:
     """A person's own verdict on a wave: ``good`` or ``bad``, with their words."""
 
     verdict: str
@@ -48,7 +48,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Assessment:
     """What is known of a wave's decision.
 
     ``score`` is 0 to 1, or None where nothing can be told. ``measures`` are its parts by name, each 0
@@ -57,9 +57,9 @@ class Judged:
 
     score: float | None
     measures: Mapping[str, float]
-    missed: tuple[Missed, ...] = ()
+    missed: tuple[MissedFact, ...] = ()
     regrets: tuple[str, ...] = ()
-    operator: Operator | None = None
+    operator: OperatorVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Feedback:
     packet_id: str
     profile_id: str
     profile_version: int | None
-    judged: Judged
+    judged: Assessment
     created_at: str
 
 
@@ -86,7 +86,7 @@ _SELECT = (
 _NEWEST = " f.rowid=(SELECT max(g.rowid) FROM orientation_feedback g WHERE g.wave_id=f.wave_id)"
 
 
-def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Feedback:
+def append(tx: Tx, wave_id: str, judged: Assessment, *, actor: str = "engine") -> Feedback:
     """Store what is known of a wave now, and journal ``feedback.recorded``.
 
     Raises :class:`NotFound` for a wave that has no packet: it oriented on nothing that could be judged.
@@ -103,7 +103,7 @@ def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Fe
             " to judge yet."
         )
     session_id, ordinal, packet_id, profile_id, version, trace_id, before = row
-    known = latest(tx.connection, wave_id) if judged.regrets else None
+    known = find_latest(tx.connection, wave_id) if judged.regrets else None
     operator = judged.operator and _operator_body(judged.operator)
     missed = [_missed_body(signal) for signal in judged.missed]
     feedback_id, now = f"fb-{wave_id}-{before + 1}", tx.now()
@@ -149,13 +149,15 @@ def append(tx: Tx, wave_id: str, judged: Judged, *, actor: str = "engine") -> Fe
     )
 
 
-def latest(connection: sqlite3.Connection, wave_id: str) -> Feedback | None:
+def find_latest(connection: sqlite3.Connection, wave_id: str) -> Feedback | None:
     """What counts for a wave: its newest row, or None while there is none."""
-    found = of_waves(connection, [wave_id])
+    found = find_latest_by_wave(connection, [wave_id])
     return found.get(wave_id)
 
 
-def of_waves(connection: sqlite3.Connection, wave_ids: Sequence[str]) -> dict[str, Feedback]:
+def find_latest_by_wave(
+    connection: sqlite3.Connection, wave_ids: Sequence[str]
+) -> dict[str, Feedback]:
     """The newest row of each of these waves, by wave."""
     marks = ",".join("?" * len(wave_ids))
     found = connection.execute(
@@ -165,13 +167,13 @@ def of_waves(connection: sqlite3.Connection, wave_ids: Sequence[str]) -> dict[st
     return {row[2]: _read(row) for row in found}
 
 
-def history(connection: sqlite3.Connection, wave_id: str) -> list[Feedback]:
+def select_history(connection: sqlite3.Connection, wave_id: str) -> list[Feedback]:
     """Every row of a wave, oldest first: how the picture changed."""
     found = connection.execute(f"{_SELECT} WHERE f.wave_id=? ORDER BY f.rowid", (wave_id,))
     return [_read(row) for row in found]
 
 
-def of_version(
+def select_for_version(
     connection: sqlite3.Connection, profile_id: str, version: int, limit: int = 1000
 ) -> list[Feedback]:
     """The newest row of each wave that ran under a profile's version, newest wave first."""
@@ -183,7 +185,7 @@ def of_version(
     return [_read(row) for row in found]
 
 
-def recent(
+def select_recent(
     connection: sqlite3.Connection, session_id: str | None = None, limit: int = 50
 ) -> list[Feedback]:
     """The newest row of each wave (of a session), newest wave first."""
@@ -195,7 +197,7 @@ def recent(
     return [_read(row) for row in found]
 
 
-def body(found: Feedback) -> dict[str, Any]:
+def feedback_body(found: Feedback) -> dict[str, Any]:
     """The row as a JSON value, as commands and interfaces give it out."""
     judged = found.judged
     return {
@@ -216,7 +218,7 @@ def body(found: Feedback) -> dict[str, Any]:
     }
 
 
-def _missed_body(signal: Missed) -> dict[str, Any]:
+def _missed_body(signal: MissedFact) -> dict[str, Any]:
     return {
         "item": signal.item,
         "fact_id": signal.fact_id,
@@ -228,19 +230,19 @@ def _missed_body(signal: Missed) -> dict[str, Any]:
     }
 
 
-def _operator_body(operator: Operator) -> dict[str, Any]:
+def _operator_body(operator: OperatorVerdict) -> dict[str, Any]:
     return {"verdict": operator.verdict, "words": operator.words, "by": operator.by}
 
 
 def _read(row: tuple[Any, ...]) -> Feedback:
     feedback_id, session_id, wave_id, ordinal, packet_id, profile_id, version = row[:7]
     score, measures, missed, regrets, operator, created_at = row[7:]
-    judged = Judged(
+    judged = Assessment(
         score,
         json.loads(measures),
-        tuple(Missed(**signal) for signal in json.loads(missed or "[]")),
+        tuple(MissedFact(**signal) for signal in json.loads(missed or "[]")),
         tuple(json.loads(regrets)),
-        Operator(**json.loads(operator)) if operator else None,
+        OperatorVerdict(**json.loads(operator)) if operator else None,
     )
     return Feedback(
         feedback_id,

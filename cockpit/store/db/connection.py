@@ -40,7 +40,7 @@ def connect(
     the connection. Raises the typed errors of :mod:`cockpit.core.errors`; a file that is a link, or
     has one beside it where SQLite would write, is refused.
     """
-    with translated(path):
+    with translate_errors(path):
         _check(path)
         if not read_only:
             _make_private(path)
@@ -123,12 +123,12 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's and the system's errors into typed ones that tell a person what to do."""
     try:
         yield
     except (sqlite3.Error, UnicodeEncodeError) as error:
-        ours = typed(path, error)
+        ours = as_store_error(path, error)
         if ours is error:
             raise
         raise ours from error
@@ -138,13 +138,13 @@ def translated(path: Path) -> Iterator[None]:
         ) from error
 
 
-def dooms(error: BaseException) -> bool:
+def is_fatal(error: BaseException) -> bool:
     """Whether an error says that the file, the disk or the lock is at fault and not the statement:
     then nothing of the transaction can be kept."""
     return _code(error) in _DOOMING
 
 
-def typed(path: Path, error: BaseException) -> BaseException:
+def as_store_error(path: Path, error: BaseException) -> BaseException:
     """The error for a person behind one of SQLite's; any other error is given back as it is."""
     if isinstance(error, UnicodeEncodeError):
         made: StoreError = StoreError(

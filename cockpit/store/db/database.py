@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from cockpit.core.clock import Clock, Ids, RandomIds, SystemClock
 from cockpit.core.errors import StoreError
-from cockpit.store.db.connection import BUSY_TIMEOUT_MS, connect, translated
+from cockpit.store.db.connection import BUSY_TIMEOUT_MS, connect, translate_errors
 from cockpit.store.db.migrate import migrate
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.writer import Writer
@@ -63,7 +63,7 @@ class Store:
             tx.journal(Action.STORE_MIGRATED, detail=detail)
             tx.tail.settle()
 
-        with translated(path):
+        with translate_errors(path):
             connection = own()
             try:
                 migrate(connection, path, clock, record=record)
@@ -123,7 +123,7 @@ class Store:
 
     def read_now(self, look: Callable[[sqlite3.Connection], T]) -> T:
         """As :meth:`read`, on the caller's own thread."""
-        with translated(self.path):
+        with translate_errors(self.path):
             connection = self._reader()
             try:
                 connection.execute("BEGIN")

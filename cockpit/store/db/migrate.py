@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from cockpit.core.canonical_json import text_digest
-from cockpit.core.clock import Clock, stamp
+from cockpit.core.clock import Clock, format_time
 from cockpit.core.errors import StoreCorrupt, StoreTooNew, StoreUnwritable
 
 KEPT_BACKUPS = 3
@@ -25,7 +25,7 @@ class Migration:
 
 
 @cache
-def shipped() -> tuple[Migration, ...]:
+def load_migrations() -> tuple[Migration, ...]:
     """The migrations of this version, in order."""
     # By path: importlib.resources costs a start more than all the rest of opening a store.
     files = sorted(Path(__file__).with_name("migrations").glob("*.sql"))
@@ -47,7 +47,7 @@ def migrate(
     the same transaction. Raises :class:`StoreTooNew` for a file
     of a newer cockpit and :class:`StoreCorrupt` when a recorded migration differs from ours.
     """
-    known = shipped() if migrations is None else migrations
+    known = load_migrations() if migrations is None else migrations
     if not _missing(connection, known):
         return ()
     if _applied(connection):
@@ -65,7 +65,7 @@ def migrate(
                 connection.execute(statement)
             connection.execute(
                 "INSERT INTO migrations VALUES (?,?,?)",
-                (migration.name, migration.checksum, stamp(clock.now())),
+                (migration.name, migration.checksum, format_time(clock.now())),
             )
         names = tuple(migration.name for migration in todo)
         if names and record is not None:
@@ -124,7 +124,7 @@ def _backup(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
             "start again."
         )
     folder.chmod(0o700)
-    name = stamp(clock.now()).replace(":", "").replace(".", "-")
+    name = format_time(clock.now()).replace(":", "").replace(".", "-")
     # A name of its own until it is whole: half a copy is not a backup.
     partial, target = folder / f"{path.stem}-{name}.partial", folder / f"{path.stem}-{name}.db"
     partial.unlink(missing_ok=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.clock import Clock, Ids, stamp
-from cockpit.core.secrets import mask_value, safe_text, unsuspicious
+from cockpit.core.clock import Clock, Ids, format_time
+from cockpit.core.secrets import lacks_secret_signs, mask_value, replace_surrogates
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.detail import Detail, detail_body
 from cockpit.store.journal.details.table import ACTIONS
@@ -28,7 +28,7 @@ class Tx:
 
     def now(self) -> str:
         """This moment, as it is stored."""
-        return stamp(self.clock.now())
+        return format_time(self.clock.now())
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
         """Run a statement. Lone surrogates (from names and words that are not UTF-8) become U+FFFD."""
@@ -72,26 +72,26 @@ class Tx:
         write = self.tail.append_provisional if provisional else self.tail.append
         body = dict(detail or {})
         told = canonical_json(body)
-        if not unsuspicious(told):
+        if not lacks_secret_signs(told):
             told = canonical_json(mask_value(body))
         return write(
             (
                 self.now(),
-                safe_text(about.trace_id),
-                safe_text(session_id),
-                safe_text(wave_id),
-                safe_text(about.packet_id),
-                safe_text(about.profile_id),
+                replace_surrogates(about.trace_id),
+                replace_surrogates(session_id),
+                replace_surrogates(wave_id),
+                replace_surrogates(about.packet_id),
+                replace_surrogates(about.profile_id),
                 about.profile_version,
-                safe_text(actor),
+                replace_surrogates(actor),
                 str(action),
                 result,
                 latency_ms,
-                safe_text(error_code),
+                replace_surrogates(error_code),
                 told,
             ),
         )
 
 
 def _sound(value: Any) -> Any:
-    return safe_text(value) if isinstance(value, str) else value
+    return replace_surrogates(value) if isinstance(value, str) else value

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cockpit.core.errors import StoreError
-from cockpit.store.db.connection import dooms, typed
+from cockpit.store.db.connection import as_store_error, is_fatal
 from cockpit.store.db.transaction import Tx
 
 T = TypeVar("T")
@@ -127,14 +127,14 @@ class Writer:
         except BaseException as error:
             self._roll_back()
             for write in group:
-                write.refuse(typed(self._path, write.error or error))
+                write.refuse(as_store_error(self._path, write.error or error))
             return
         self.commits += 1
         for write in group:
             if write.error is None:
                 write.future.set_result(write.value)
             else:
-                write.refuse(typed(self._path, write.error))
+                write.refuse(as_store_error(self._path, write.error))
         self._tell()
 
     def _transact(self, group: list[_Write]) -> None:
@@ -185,7 +185,7 @@ class _Write:
             tx.tail.settle()
         except BaseException as error:
             # SQLite itself rolls a transaction back after some errors: then it is gone for all.
-            if dooms(error) or not tx.connection.in_transaction:
+            if is_fatal(error) or not tx.connection.in_transaction:
                 raise
             self.error = error
             tx.connection.execute("ROLLBACK TO one")

@@ -19,7 +19,7 @@ ATTEMPTS = 3
 """An event that could not be absorbed so often is left where it is, for a person to look at."""
 
 
-class Told:
+class HookEvent:
     """One event as it is kept. ``body`` is JSON in ASCII, its secrets masked; ``task_id`` is None
     until it is known which task the session works on. ``at`` is as everywhere in the store.
 
@@ -60,7 +60,7 @@ def connect(path: str, busy_ms: int) -> sqlite3.Connection:
 
 def receive(
     connection: sqlite3.Connection,
-    told: Told,
+    told: HookEvent,
     *,
     now_ms: int,
     works_on: str | None = None,
@@ -74,12 +74,12 @@ def receive(
     connection.execute("BEGIN IMMEDIATE")
     try:
         if works_on is not None:
-            take_up(connection, told.session, works_on, told.at)
-        task_id = active(connection, told.session)
+            set_active_task(connection, told.session, works_on, told.at)
+        task_id = find_active_task(connection, told.session)
         insert(connection, told, task_id)
         if leaves is not None:
-            put_down(connection, told.session, leaves)
-        wake = lease(connection, now_ms)
+            clear_active_task(connection, told.session, leaves)
+        wake = acquire_lease(connection, now_ms)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -88,7 +88,7 @@ def receive(
     return wake
 
 
-def insert(connection: sqlite3.Connection, told: Told, task_id: str | None) -> None:
+def insert(connection: sqlite3.Connection, told: HookEvent, task_id: str | None) -> None:
     """Write the event down; the same one a second time changes nothing."""
     connection.execute(
         "INSERT INTO hook_pending(event_key, at, agent, agent_session, event, task_id, urgent,"
@@ -106,7 +106,7 @@ def insert(connection: sqlite3.Connection, told: Told, task_id: str | None) -> N
     )
 
 
-def active(connection: sqlite3.Connection, session: str) -> str | None:
+def find_active_task(connection: sqlite3.Connection, session: str) -> str | None:
     """The task that an agent's session works on: the one it took up, else the only one in progress."""
     row = connection.execute(
         "SELECT task_id FROM active_task WHERE agent_session=?", (session,)
@@ -119,7 +119,7 @@ def active(connection: sqlite3.Connection, session: str) -> str | None:
     return str(found[0][0]) if len(found) == 1 else None
 
 
-def take_up(connection: sqlite3.Connection, session: str, task_id: str, at: str) -> None:
+def set_active_task(connection: sqlite3.Connection, session: str, task_id: str, at: str) -> None:
     """From now on the session works on that task. A task that there is not changes nothing."""
     connection.execute(
         "INSERT INTO active_task(agent_session, task_id, started_at)"
@@ -130,7 +130,7 @@ def take_up(connection: sqlite3.Connection, session: str, task_id: str, at: str)
     )
 
 
-def put_down(connection: sqlite3.Connection, session: str, task_id: str) -> None:
+def clear_active_task(connection: sqlite3.Connection, session: str, task_id: str) -> None:
     """The session no longer works on that task."""
     connection.execute(
         "DELETE FROM active_task WHERE agent_session=? AND task_id=?", (session, task_id)
@@ -142,7 +142,7 @@ def leave_task(connection: sqlite3.Connection, task_id: str) -> None:
     connection.execute("DELETE FROM active_task WHERE task_id=?", (task_id,))
 
 
-def lease(connection: sqlite3.Connection, now_ms: int) -> bool:
+def acquire_lease(connection: sqlite3.Connection, now_ms: int) -> bool:
     """Take the lease where nobody holds it; False while somebody does."""
     done = connection.execute(
         "UPDATE hook_absorber SET leased_until=? WHERE leased_until<? OR leased_until>?",
@@ -151,20 +151,20 @@ def lease(connection: sqlite3.Connection, now_ms: int) -> bool:
     return done.rowcount > 0
 
 
-def renew(connection: sqlite3.Connection, now_ms: int) -> None:
+def renew_lease(connection: sqlite3.Connection, now_ms: int) -> None:
     """Keep the lease, which the caller holds."""
     connection.execute("UPDATE hook_absorber SET leased_until=?", (now_ms + LEASE_MS,))
 
 
-def release(connection: sqlite3.Connection) -> bool:
+def release_lease(connection: sqlite3.Connection) -> bool:
     """Give the lease back where nothing is left to absorb; False where something is."""
-    if waiting(connection):
+    if count_waiting(connection):
         return False
     connection.execute("UPDATE hook_absorber SET leased_until=0")
     return True
 
 
-def waiting(connection: sqlite3.Connection, *, urgent: bool = False) -> int:
+def count_waiting(connection: sqlite3.Connection, *, urgent: bool = False) -> int:
     """How many events wait to be absorbed, or only those that cut the wait short."""
     row = connection.execute(
         "SELECT count(*) FROM hook_pending WHERE attempts<? AND urgent>=?", (ATTEMPTS, int(urgent))
@@ -172,7 +172,7 @@ def waiting(connection: sqlite3.Connection, *, urgent: bool = False) -> int:
     return int(row[0])
 
 
-def waiting_for(connection: sqlite3.Connection, task_id: str) -> bool:
+def has_waiting_for(connection: sqlite3.Connection, task_id: str) -> bool:
     """Whether something about that task waits to be absorbed."""
     row = connection.execute(
         "SELECT 1 FROM hook_pending WHERE attempts<? AND task_id=? LIMIT 1", (ATTEMPTS, task_id)
@@ -180,7 +180,7 @@ def waiting_for(connection: sqlite3.Connection, task_id: str) -> bool:
     return row is not None
 
 
-def unmerged(connection: sqlite3.Connection) -> bool:
+def has_unmerged(connection: sqlite3.Connection) -> bool:
     """Whether something waits that may change work in progress."""
     row = connection.execute(
         "SELECT 1 FROM hook_pending WHERE attempts<? AND event LIKE 'PostToolUse%' LIMIT 1",
@@ -189,7 +189,7 @@ def unmerged(connection: sqlite3.Connection) -> bool:
     return row is not None
 
 
-def left_behind(connection: sqlite3.Connection) -> int:
+def count_failed(connection: sqlite3.Connection) -> int:
     """How many events could not be absorbed."""
     row = connection.execute(
         "SELECT count(*) FROM hook_pending WHERE attempts>=?", (ATTEMPTS,)
@@ -197,7 +197,7 @@ def left_behind(connection: sqlite3.Connection) -> int:
     return int(row[0])
 
 
-def oldest(connection: sqlite3.Connection, most: int) -> Sequence[Told]:
+def select_oldest(connection: sqlite3.Connection, most: int) -> Sequence[HookEvent]:
     """The events that happened first."""
     found = connection.execute(
         "SELECT event_key, at, agent, agent_session, event, body_json, urgent, task_id"
@@ -205,16 +205,18 @@ def oldest(connection: sqlite3.Connection, most: int) -> Sequence[Told]:
         (ATTEMPTS, most),
     )
     return [
-        Told(*row[:6], urgent=bool(row[6]), task_id=row[7])  # the columns' order is the fields'
+        HookEvent(
+            *row[:6], urgent=bool(row[6]), task_id=row[7]
+        )  # the columns' order is the fields'
         for row in found
     ]
 
 
-def absorbed(connection: sqlite3.Connection, keys: Sequence[str]) -> None:
+def delete_events(connection: sqlite3.Connection, keys: Sequence[str]) -> None:
     """These are done with."""
     connection.executemany("DELETE FROM hook_pending WHERE event_key=?", [(key,) for key in keys])
 
 
-def failed(connection: sqlite3.Connection, key: str) -> None:
+def count_failure(connection: sqlite3.Connection, key: str) -> None:
     """This one could not be absorbed, once more."""
     connection.execute("UPDATE hook_pending SET attempts=attempts+1 WHERE event_key=?", (key,))

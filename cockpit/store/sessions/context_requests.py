@@ -19,7 +19,7 @@ from cockpit.store.journal.event_types import Action
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ContextRequest:
     """One row of ``context_requests``. ``items`` are the scope's previews as shown; ``approved``
     the scope items that may be read, ``outcomes`` what reading them gave."""
 
@@ -58,7 +58,7 @@ def create(
     proposal_id: str | None,
     auto: bool = False,
     decided_by: str = "",
-) -> Request:
+) -> ContextRequest:
     """A request: pending with its proposal, or (``auto``) approved by ``decided_by`` as declared
     deterministic. Idempotent by ``request_id``."""
     known = tx.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
@@ -106,9 +106,9 @@ def create(
     return load(tx.connection, request_id)
 
 
-def settle(
+def apply_decision(
     tx: Tx, request_id: str, status: str, *, approved: Sequence[str], decided_by: str
-) -> Request:
+) -> ContextRequest:
     """Carry the decision of the request's proposal over to the request."""
     tx.execute(
         "UPDATE context_requests SET status=?, approved_json=?, decided_by=?, decided_at=?"
@@ -118,7 +118,7 @@ def settle(
     return load(tx.connection, request_id)
 
 
-def fetched(
+def record_fetched(
     tx: Tx,
     request_id: str,
     *,
@@ -149,14 +149,16 @@ def fetched(
     )
 
 
-def load(connection: sqlite3.Connection, request_id: str) -> Request:
+def load(connection: sqlite3.Connection, request_id: str) -> ContextRequest:
     row = connection.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
     if row is None:
         raise NotFound(f"There is no context request {request_id}.")
     return _read(row)
 
 
-def in_status(connection: sqlite3.Connection, session_id: str, status: str) -> list[Request]:
+def select_by_status(
+    connection: sqlite3.Connection, session_id: str, status: str
+) -> list[ContextRequest]:
     """A session's requests of one status, oldest first."""
     found = connection.execute(
         f"{_SELECT} WHERE session_id=? AND status=? ORDER BY created_at, rowid",
@@ -165,9 +167,9 @@ def in_status(connection: sqlite3.Connection, session_id: str, status: str) -> l
     return [_read(row) for row in found]
 
 
-def _read(row: tuple[Any, ...]) -> Request:
+def _read(row: tuple[Any, ...]) -> ContextRequest:
     values = list(row)
     values[8] = tuple(json.loads(values[8]))
     values[10] = tuple(json.loads(values[10]))
     values[11] = tuple(json.loads(values[11]))
-    return Request(*values)
+    return ContextRequest(*values)

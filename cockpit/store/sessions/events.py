@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.core.errors import Stale
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
@@ -97,7 +97,7 @@ def claim(tx: Tx, *, source: str, owner: str, lease_s: float) -> Event | None:
             _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
             continue
         token = tx.ids.new("lease")
-        expires = stamp(tx.clock.now() + timedelta(seconds=lease_s))
+        expires = format_time(tx.clock.now() + timedelta(seconds=lease_s))
         tx.execute(
             "UPDATE events SET lease_owner=?, lease_token=?, lease_expires_at=?, attempts=attempts+1"
             " WHERE event_id=?",
@@ -130,12 +130,12 @@ def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
     tx.execute(
         "UPDATE events SET nacked_at=?, last_error=?, available_at=?, lease_owner=NULL,"
         " lease_token=NULL, lease_expires_at=NULL WHERE event_id=?",
-        (tx.now(), mask(error), stamp(tx.clock.now() + timedelta(seconds=wait)), event_id),
+        (tx.now(), mask(error), format_time(tx.clock.now() + timedelta(seconds=wait)), event_id),
     )
     _journal(tx, Action.EVENT_NACKED, event_id, event_type, trace_id)
 
 
-def waiting(connection: sqlite3.Connection, source: str) -> int:
+def count_waiting(connection: sqlite3.Connection, source: str) -> int:
     """How many events of ``source`` are neither acked nor dead-lettered."""
     (count,) = connection.execute(
         "SELECT count(*) FROM events WHERE source=? AND acked_at IS NULL"

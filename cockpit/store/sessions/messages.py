@@ -37,7 +37,7 @@ def start(tx: Tx, *, session_id: str, wave_id: str, message_id: str) -> None:
     )
 
 
-def delta(
+def append_delta(
     tx: Tx, *, session_id: str, wave_id: str, message_id: str, text: str, number: int
 ) -> None:
     """A fragment of a message that is still streaming: provisional.
@@ -113,7 +113,7 @@ def complete(
     return identity
 
 
-def of_session(
+def select_for_session(
     connection: sqlite3.Connection, session_id: str, limit: int = 10_000, role: str | None = None
 ) -> list[Message]:
     """A session's messages (those of ``role``), oldest first."""

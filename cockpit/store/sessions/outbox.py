@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
@@ -23,7 +23,7 @@ from cockpit.store.journal.event_types import Action
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutboxAction:
     """One row of ``outbox_actions``. ``key`` is the idempotency key."""
 
     action_id: str
@@ -74,7 +74,7 @@ def plan(
     title: str,
     payload: Mapping[str, Any],
     max_attempts: int = 3,
-) -> Outgoing:
+) -> OutboxAction:
     """Record an intended action in phase ``planned``. Idempotent by ``key``."""
     known = tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone()
     if known is not None:
@@ -104,7 +104,7 @@ def plan(
 
 def enqueue(
     tx: Tx, action_id: str, *, proposal_id: str | None, payload: Mapping[str, Any]
-) -> Outgoing:
+) -> OutboxAction:
     """An approved action may run now, with exactly the ``payload`` that was shown."""
     action = _from(tx, action_id, ("planned",))
     tx.execute(
@@ -116,7 +116,7 @@ def enqueue(
     return _journal(tx, action_id, Action.ACTION_QUEUED, detail)
 
 
-def drop(tx: Tx, action_id: str, reason: str) -> Outgoing:
+def drop(tx: Tx, action_id: str, reason: str) -> OutboxAction:
     """A planned action will not run (refused, rejected, discussed, expired)."""
     _from(tx, action_id, ("planned",))
     tx.execute(
@@ -127,7 +127,7 @@ def drop(tx: Tx, action_id: str, reason: str) -> Outgoing:
     return load(tx.connection, action_id)
 
 
-def dispatch(tx: Tx, action_id: str, owner: str) -> Outgoing | None:
+def dispatch(tx: Tx, action_id: str, owner: str) -> OutboxAction | None:
     """Claim a queued (or due retryable) action: durable before its effect. None if somebody else
     has it or it is not due."""
     changed = tx.execute(
@@ -142,7 +142,7 @@ def dispatch(tx: Tx, action_id: str, owner: str) -> Outgoing | None:
     return _journal(tx, action_id, Action.ACTION_DISPATCHED, {"attempt": attempt})
 
 
-def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) -> Outgoing:
+def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) -> OutboxAction:
     """The effect happened: terminal receipt and phase in one transaction."""
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     receipt = _receipt(tx, action, "success", True, summary, detail)
@@ -160,14 +160,14 @@ def fail(
     detail: Mapping[str, Any],
     retry_in_s: float | None = None,
     error_code: str = "",
-) -> Outgoing:
+) -> OutboxAction:
     """The attempt failed. ``status`` is failure or timeout; with ``retry_in_s`` (and attempts left)
     it is tried again, else it is final."""
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     again = retry_in_s is not None and action.attempts < action.max_attempts
     receipt = _receipt(tx, action, status, not again, summary, detail)
     if again and retry_in_s is not None:
-        retry_at = stamp(tx.clock.now() + timedelta(seconds=retry_in_s))
+        retry_at = format_time(tx.clock.now() + timedelta(seconds=retry_in_s))
         _settle(tx, action_id, "failed_retryable", summary, retry_at)
         body = {"message": summary, "wait_s": retry_in_s}
         return _journal(tx, action_id, Action.ACTION_RETRIED, body, "error", error_code)
@@ -176,19 +176,19 @@ def fail(
     return _journal(tx, action_id, Action.ACTION_FAILED, body, "error", error_code)
 
 
-def doubt(tx: Tx, action_id: str, message: str) -> Outgoing:
+def mark_uncertain(tx: Tx, action_id: str, message: str) -> OutboxAction:
     """Nobody can tell whether the effect happened: the person is asked."""
     _from(tx, action_id, ("dispatched",))
     _settle(tx, action_id, "uncertain", message)
     return _journal(tx, action_id, Action.ACTION_UNCERTAIN, {"message": message}, "error")
 
 
-def probed(tx: Tx, action_id: str, found: str) -> Outgoing:
+def record_probe(tx: Tx, action_id: str, found: str) -> OutboxAction:
     """Journal what a probe found: done, not_done or unknown."""
     return _journal(tx, action_id, Action.ACTION_PROBED, {"found": found})
 
 
-def requeue(tx: Tx, action_id: str) -> Outgoing:
+def requeue(tx: Tx, action_id: str) -> OutboxAction:
     """A probe (or the person) says that the effect did not happen: it may run."""
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     _settle(tx, action_id, "queued", "")
@@ -196,20 +196,20 @@ def requeue(tx: Tx, action_id: str) -> Outgoing:
     return _journal(tx, action_id, Action.ACTION_QUEUED, detail)
 
 
-def load(connection: sqlite3.Connection, action_id: str) -> Outgoing:
+def load(connection: sqlite3.Connection, action_id: str) -> OutboxAction:
     row = connection.execute(f"{_SELECT} WHERE action_id=?", (action_id,)).fetchone()
     if row is None:
         raise NotFound(f"There is no action {action_id}.")
     return _read(row)
 
 
-def of_wave(connection: sqlite3.Connection, wave_id: str) -> list[Outgoing]:
+def select_for_wave(connection: sqlite3.Connection, wave_id: str) -> list[OutboxAction]:
     """A wave's actions, in the order in which they were planned."""
     found = connection.execute(f"{_SELECT} WHERE wave_id=? ORDER BY position", (wave_id,))
     return [_read(row) for row in found]
 
 
-def of_session(connection: sqlite3.Connection, session_id: str) -> list[Outgoing]:
+def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[OutboxAction]:
     """A session's actions, in the order in which they were planned; found by its waves, so that
     other sessions' payloads are not read."""
     found = connection.execute(
@@ -220,7 +220,7 @@ def of_session(connection: sqlite3.Connection, session_id: str) -> list[Outgoing
     return [_read(row) for row in found]
 
 
-def receipts(connection: sqlite3.Connection, action_id: str) -> list[Receipt]:
+def select_receipts(connection: sqlite3.Connection, action_id: str) -> list[Receipt]:
     """The receipts of an action, oldest first."""
     found = connection.execute(
         "SELECT receipt_id, action_id, attempt, status, terminal, summary, detail_json"
@@ -233,7 +233,7 @@ def receipts(connection: sqlite3.Connection, action_id: str) -> list[Receipt]:
     ]
 
 
-def _from(tx: Tx, action_id: str, phases: tuple[str, ...]) -> Outgoing:
+def _from(tx: Tx, action_id: str, phases: tuple[str, ...]) -> OutboxAction:
     action = load(tx.connection, action_id)
     if action.phase not in phases:
         raise IllegalTransition(
@@ -251,7 +251,12 @@ def _settle(tx: Tx, action_id: str, phase: str, error: str, retry_at: str | None
 
 
 def _receipt(
-    tx: Tx, action: Outgoing, status: str, terminal: bool, summary: str, detail: Mapping[str, Any]
+    tx: Tx,
+    action: OutboxAction,
+    status: str,
+    terminal: bool,
+    summary: str,
+    detail: Mapping[str, Any],
 ) -> dict[str, Any]:
     safe = mask_value(dict(detail))
     tx.execute(
@@ -278,7 +283,7 @@ def _journal(
     detail: Mapping[str, Any],
     result: str = "ok",
     error_code: str = "",
-) -> Outgoing:
+) -> OutboxAction:
     row = load(tx.connection, action_id)
     head = {"action_id": action_id, "type": row.action_type, "title": row.title}
     tx.journal(
@@ -292,7 +297,7 @@ def _journal(
     return row
 
 
-def _read(row: tuple[Any, ...]) -> Outgoing:
+def _read(row: tuple[Any, ...]) -> OutboxAction:
     values = list(row)
     values[8] = json.loads(values[8])
-    return Outgoing(*values)
+    return OutboxAction(*values)

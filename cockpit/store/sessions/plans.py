@@ -36,7 +36,7 @@ def commit(
     stop: str,
 ) -> Plan:
     """Store the wave's plan; a second commit for the same wave returns the first."""
-    known = load(tx.connection, wave_id)
+    known = find(tx.connection, wave_id)
     if known is not None:
         return known
     plan_id = f"plan-{wave_id}"
@@ -59,7 +59,7 @@ def commit(
     return Plan(plan_id, wave_id, mask(text), tuple(safe), stop)
 
 
-def load(connection: sqlite3.Connection, wave_id: str) -> Plan | None:
+def find(connection: sqlite3.Connection, wave_id: str) -> Plan | None:
     """The plan of a wave, or None before it decided."""
     row = connection.execute(
         "SELECT plan_id, wave_id, text, calls_json, stop FROM plans WHERE wave_id=?", (wave_id,)

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json, digest
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.core.errors import AlreadyDecided, NotFound, Stale
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
@@ -79,7 +79,9 @@ def create(
     if known is not None:
         return _read(known)
     body, title = mask_value(dict(body)), mask(title)
-    expires = None if deadline_s is None else stamp(tx.clock.now() + timedelta(seconds=deadline_s))
+    expires = (
+        None if deadline_s is None else format_time(tx.clock.now() + timedelta(seconds=deadline_s))
+    )
     shown = digest(body)
     tx.execute(
         "INSERT INTO proposals(proposal_id, kind, session_id, wave_id, task_id, revises, title,"
@@ -184,12 +186,12 @@ def decide(
     return load(tx.connection, proposal_id)
 
 
-def put_deadline(tx: Tx, session_id: str, deadline_s: float) -> None:
+def set_deadline(tx: Tx, session_id: str, deadline_s: float) -> None:
     """Give the session's pending proposals that have no deadline one: nobody sits before it now."""
     tx.execute(
         "UPDATE proposals SET expires_at=? WHERE session_id=? AND status='pending'"
         " AND expires_at IS NULL",
-        (stamp(tx.clock.now() + timedelta(seconds=deadline_s)), session_id),
+        (format_time(tx.clock.now() + timedelta(seconds=deadline_s)), session_id),
     )
 
 
@@ -213,7 +215,7 @@ def load(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
     return _read(row)
 
 
-def pending(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
+def select_pending(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
     """Pending proposals of every session, oldest first."""
     found = connection.execute(
         f"{_SELECT} WHERE status='pending' ORDER BY created_at, rowid LIMIT ?", (limit,)
@@ -221,7 +223,7 @@ def pending(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
     return [_read(row) for row in found]
 
 
-def of_session(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
+def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
     """A session's proposals, oldest first."""
     found = connection.execute(
         f"{_SELECT} WHERE session_id=? ORDER BY created_at, rowid", (session_id,)
@@ -229,7 +231,7 @@ def of_session(connection: sqlite3.Connection, session_id: str) -> list[Proposal
     return [_read(row) for row in found]
 
 
-def last_of_kind(
+def find_latest_of_kind(
     connection: sqlite3.Connection, session_id: str, kind: str, *, but: str
 ) -> Proposal | None:
     """The session's newest proposal of ``kind``, the one with the id ``but`` left aside."""
@@ -241,7 +243,7 @@ def last_of_kind(
     return _read(row) if row else None
 
 
-def of_action(connection: sqlite3.Connection, wave_id: str, key: str) -> list[Proposal]:
+def select_for_action(connection: sqlite3.Connection, wave_id: str, key: str) -> list[Proposal]:
     """The proposals that a wave made of one action, by its idempotency key, oldest first."""
     found = connection.execute(
         f"{_SELECT} WHERE session_id=(SELECT session_id FROM wave_runs WHERE wave_id=?1)"  # noqa: S608 - fixed columns
@@ -251,7 +253,7 @@ def of_action(connection: sqlite3.Connection, wave_id: str, key: str) -> list[Pr
     return [_read(row) for row in found]
 
 
-def recent(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
+def select_recent(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
     """Proposals of every status, newest first."""
     found = connection.execute(f"{_SELECT} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
     return [_read(row) for row in found]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.secrets import mask, mask_value
@@ -21,9 +21,9 @@ from cockpit.store.journal.event_types import Action
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")
 POLICIES = ("ask", "trusted", "reads", "all")
 LEASE_S = 60.0
-OUTSIDE = "outside"
+EXTERNAL_AGENT = "outside"
 """The task type of a session whose agent cockpit does not drive: it goes on when that agent calls."""
-RUNNER = "runner:"
+RUNNER_PREFIX = "runner:"
 """How the model of a session begins that an outside runner takes; the runner's name follows."""
 CHANGEABLE = ("policy", "model", "task_type", "title", "target", "limits", "rev", "interactive")
 
@@ -154,7 +154,7 @@ def create(
     return load(tx.connection, session_id)
 
 
-def enter(
+def set_status(
     tx: Tx,
     session_id: str,
     status: str,
@@ -212,7 +212,7 @@ def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> 
     return load(tx.connection, session_id)
 
 
-def spend(
+def add_usage(
     tx: Tx,
     session_id: str,
     *,
@@ -238,22 +238,22 @@ def load(connection: sqlite3.Connection, session_id: str) -> Session:
     return _read(row)
 
 
-def recent(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
+def select_recent(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
     """The newest sessions first, by their last change."""
     found = connection.execute(f"{_SELECT} ORDER BY updated_at DESC LIMIT ?", (limit,))
     return [_read(row) for row in found]
 
 
-def last(connection: sqlite3.Connection) -> Session | None:
+def find_latest(connection: sqlite3.Connection) -> Session | None:
     """The session that changed last, of those that cockpit drives itself."""
     row = connection.execute(
         f"{_SELECT} WHERE task_type<>? AND model NOT LIKE ? ORDER BY updated_at DESC LIMIT 1",
-        (OUTSIDE, f"{RUNNER}%"),
+        (EXTERNAL_AGENT, f"{RUNNER_PREFIX}%"),
     ).fetchone()
     return None if row is None else _read(row)
 
 
-def own(tx: Tx, session_id: str) -> str:
+def acquire(tx: Tx, session_id: str) -> str:
     """Take the session for this process; returns the lease token.
 
     A lease is free when it expired or when its process is gone. Raises :class:`Stale` when another
@@ -299,7 +299,7 @@ def release(tx: Tx, session_id: str, token: str) -> None:
 
 
 def _expiry(tx: Tx) -> str:
-    return stamp(tx.clock.now() + timedelta(seconds=LEASE_S))
+    return format_time(tx.clock.now() + timedelta(seconds=LEASE_S))
 
 
 def _read(row: tuple[Any, ...]) -> Session:

@@ -58,7 +58,7 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
 
     Raises :class:`IllegalTransition` while an earlier wave of the session is still open.
     """
-    last = latest(tx.connection, session_id)
+    last = find_latest(tx.connection, session_id)
     if last is not None and last.phase not in ("completed", "failed_terminal"):
         raise IllegalTransition(
             f"Wave {last.ordinal} of session {session_id} is {last.phase}; finish it before the next."
@@ -160,7 +160,7 @@ def load(connection: sqlite3.Connection, wave_id: str) -> Wave:
     return Wave(*row)
 
 
-def latest(connection: sqlite3.Connection, session_id: str) -> Wave | None:
+def find_latest(connection: sqlite3.Connection, session_id: str) -> Wave | None:
     """The session's newest wave, or None before the first."""
     row = connection.execute(
         f"{_SELECT} WHERE session_id=? ORDER BY ordinal DESC LIMIT 1", (session_id,)
@@ -168,7 +168,7 @@ def latest(connection: sqlite3.Connection, session_id: str) -> Wave | None:
     return Wave(*row) if row else None
 
 
-def of_session(
+def select_for_session(
     connection: sqlite3.Connection, session_id: str, first: int = 1, last: int | None = None
 ) -> list[Wave]:
     """The waves of a session from ordinal ``first`` to ``last`` (all), in order."""

@@ -84,9 +84,9 @@ def test_approving_takes_all_of_it_in(store: Store) -> None:
     one, two, three = (store.read_now(lambda c, n=n: tasks.load(c, f"T-{n}")) for n in (1, 2, 3))
     assert (one.status, two.status, two.task_type) == ("done", "todo", "bug")
     assert (two.estimate_hours, two.files, two.priority) == (3.0, ("src/auth.py",), "P1")
-    waits = store.read_now(lambda c: dependencies.of_task(c, three.task_id))
+    waits = store.read_now(lambda c: dependencies.select_prerequisites(c, three.task_id))
     assert [wait.depends_on_task_id for wait in waits] == ["T-2"]
-    assert store.read_now(lambda c: work_queue.ready_count(c)) == 1
+    assert store.read_now(lambda c: work_queue.count_ready(c)) == 1
     assert store.read_now(journal.verify).ok
 
 

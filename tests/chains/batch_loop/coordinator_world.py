@@ -12,7 +12,7 @@ from cockpit.backlog import service
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
 from cockpit.chains.handover import WorkerLimits
 from cockpit.chains.report.chain_report import collect_before_decay
-from cockpit.core.clock import SystemClock, stamp
+from cockpit.core.clock import SystemClock, format_time
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, task_leases, workers
 from cockpit.store.chains.chains import Chain
@@ -130,7 +130,7 @@ class ChainWorld:
         self.store.write_now(lambda tx: service.resolve_blocker(tx, task_id, by="person"))
 
     def statuses(self) -> dict[str, str]:
-        found = self.store.read_now(lambda seen: tasks.listed(seen, limit=10_000))
+        found = self.store.read_now(lambda seen: tasks.select(seen, limit=10_000))
         return {task.task_id: task.status for task in found}
 
     def batches(self) -> list[dict[str, Any]]:
@@ -141,9 +141,10 @@ class ChainWorld:
         return [row for row in found if row.action == action]
 
     def leases(self) -> list[str]:
-        now = stamp(self.store.clock.now())
+        now = format_time(self.store.clock.now())
         return [
-            one.task_id for one in self.store.read_now(lambda seen: task_leases.held(seen, now))
+            one.task_id
+            for one in self.store.read_now(lambda seen: task_leases.select_active(seen, now))
         ]
 
     def stand(self, task_id: str, status: str, notes: str | None = None) -> None:

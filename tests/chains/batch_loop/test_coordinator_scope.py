@@ -31,7 +31,7 @@ def batch(work: Backlog, scope: Scope, limit: int = 50, held: tuple[str, ...] = 
 
 
 def ready(work: Backlog, scope: Scope) -> int:
-    return int(work.read(lambda seen: queue_scope.ready_count(seen, scope)))
+    return int(work.read(lambda seen: queue_scope.count_ready(seen, scope)))
 
 
 def test_only_tasks_of_the_scope_are_taken(work: Backlog) -> None:
@@ -64,10 +64,12 @@ def test_a_task_outside_that_runs_does(work: Backlog) -> None:
     task, free = work.task(mine, files=["a.py"]), work.task(mine, files=["b.py"])
     work.stand(other, "in_progress")
     assert batch(work, Scope("story", mine)) == [free]
-    assert work.read(lambda seen: queue_scope.holders(seen, Scope("story", mine))) == [other]
+    assert work.read(lambda seen: queue_scope.select_blocking(seen, Scope("story", mine))) == [
+        other
+    ]
     work.stand(other, "done")
     assert batch(work, Scope("story", mine)) == [task, free]
-    assert work.read(lambda seen: queue_scope.holders(seen, Scope("story", mine))) == []
+    assert work.read(lambda seen: queue_scope.select_blocking(seen, Scope("story", mine))) == []
 
 
 def test_what_somebody_is_about_to_begin_is_not_met(work: Backlog) -> None:
@@ -130,7 +132,7 @@ def test_a_batch_can_run_at_once_and_leaves_none_out_that_could(
             if not any(meet(claims[one], claims[other]) for other in (*running, *expected)):
                 expected.append(one)
         assert batch(work, scope, limit) == expected[:limit]
-        assert work.read(lambda seen: queue_scope.ready_count(seen, scope)) == len(ready)
+        assert work.read(lambda seen: queue_scope.count_ready(seen, scope)) == len(ready)
         work.store.close()
 
 

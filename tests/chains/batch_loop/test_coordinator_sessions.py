@@ -12,7 +12,7 @@ from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.chain_lifecycle import decide_chain
 from cockpit.chains.handover import WorkerLimits
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.store.chains import session_metrics, task_runs, workers
+from cockpit.store.chains import task_runs, worker_metrics, workers
 
 
 def began_and_ended(chained: ChainWorld, task_id: str) -> tuple[int, int]:
@@ -42,7 +42,7 @@ async def test_batches_grow_while_they_succeed_until_nothing_is_left(chained: Ch
     assert chained.statuses() == dict.fromkeys(made, "done")
     assert chained.leases() == []
     assert ended.tokens == sum(row["tokens"] for row in chained.batches()) > 0
-    (metrics,) = chained.store.read_now(lambda seen: session_metrics.of_chain(seen, "ch-1"))
+    (metrics,) = chained.store.read_now(lambda seen: worker_metrics.select_for_chain(seen, "ch-1"))
     assert (metrics.batches_completed, metrics.tasks_done, metrics.tokens) == (3, 6, ended.tokens)
     session = chained.store.read_now(lambda seen: workers.load(seen, "ch-1", 1))
     assert (session.status, session.tokens, session.batches) == ("clean", ended.tokens, 3)
@@ -109,7 +109,7 @@ async def test_pressure_ends_a_session_after_a_step_and_the_next_one_goes_on_the
         "next_step": "run the tests",
         "message": line,
     }
-    steps = chained.store.read_now(lambda seen: task_runs.steps(seen, task_id))
+    steps = chained.store.read_now(lambda seen: task_runs.select_steps(seen, task_id))
     assert [step.step for step in steps] == [
         "implement",
         "test",
@@ -238,7 +238,7 @@ async def test_what_is_red_is_mended_while_the_other_goes_on(chained: ChainWorld
     )
     ended = await chained.session(chained.chain(), scenario=scenario)
     assert (ended.tasks_done, chained.statuses()) == (2, {broken: "done", other: "done"})
-    steps = chained.store.read_now(lambda seen: task_runs.steps(seen, broken))
+    steps = chained.store.read_now(lambda seen: task_runs.select_steps(seen, broken))
     assert [step.step for step in steps][:4] == ["implement", "test", "fix", "test"]
 
 

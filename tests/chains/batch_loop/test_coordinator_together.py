@@ -25,7 +25,7 @@ def approve(store: Store) -> None:
     """What a person does who is called: approve what waits."""
 
     def step(tx: Tx) -> None:
-        (waits,) = proposals.pending(tx.connection)
+        (waits,) = proposals.select_pending(tx.connection)
         proposals.decide(
             tx, waits.proposal_id, "approved", by="person", shown_digest=waits.shown_digest
         )
@@ -49,7 +49,7 @@ async def test_what_meets_another_chains_task_waits_for_it(hurried: ChainWorld) 
     theirs = hurried.world.task("Theirs", files=["same.py"])
     ours = hurried.world.task("Ours", files=["same.py"])
     store = hurried.store
-    token = store.write_now(lambda tx: task_leases.take(tx, theirs, "ch-9/s1"))
+    token = store.write_now(lambda tx: task_leases.acquire(tx, theirs, "ch-9/s1"))
     hurried.stand(theirs, "in_progress")
 
     def finished() -> None:
@@ -86,7 +86,7 @@ async def test_a_task_whose_lease_is_lost_is_left_to_who_has_it(hurried: ChainWo
 
     def steal(tx: Tx) -> None:
         tx.execute("DELETE FROM task_leases")
-        task_leases.take(tx, task_id, "ch-9/s1")
+        task_leases.acquire(tx, task_id, "ch-9/s1")
 
     hurried.on_line(f"{task_id} waits for you", lambda: store.write_now(steal))
     chain = hurried.chain()
@@ -104,7 +104,7 @@ async def test_a_session_that_was_given_up_for_dead_stops(hurried: ChainWorld) -
     chain = hurried.chain()
     hurried.on_line(
         f"{task_id} waits for you",
-        lambda: store.write_now(lambda tx: workers.crash(tx, chain, 1, "silent")),
+        lambda: store.write_now(lambda tx: workers.record_crash(tx, chain, 1, "silent")),
     )
     desk = hurried.desk(chain, 1, ALL_PASS + ASKS, approve="trusted")
     with pytest.raises(IllegalTransition, match="silent too long"):

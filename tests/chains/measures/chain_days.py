@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from cockpit.backlog import service
 from cockpit.core.clock import FixedClock
-from cockpit.store.chains import chains, session_metrics, task_leases, task_runs, workers
+from cockpit.store.chains import chains, task_leases, task_runs, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.session_metrics import BatchOutcome
+from cockpit.store.chains.worker_metrics import BatchOutcome
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
@@ -50,20 +50,20 @@ class Days:
         def step(tx: Tx) -> None:
             workers.start(tx, chain, ordinal, token_limit=LIMIT)
             for number, (outcome, done, put_down) in enumerate(batches, start=1):
-                session_metrics.batch_ended(
+                worker_metrics.record_batch_end(
                     tx, chain, ordinal, batch=number, size=2, outcome=outcome, next_size=2,
                     done=[f"T-{n}" for n in range(done)],
                     interrupted=[f"T-{n}" for n in range(put_down)],
                 )  # fmt: skip
-            workers.beat(
+            workers.record_heartbeat(
                 tx, chain.chain_id, ordinal, tokens=tokens, dropped_share=dropped, cost_usd=0.1,
                 batches=len(batches),
             )  # fmt: skip
             if dies:
                 task = service.create_task(tx, "held", by="person").task_id
-                owner = workers.owner_of(chain.chain_id, ordinal)
-                task_leases.take(tx, task, owner)
-                workers.crash(tx, chain, ordinal, "its process is gone")
+                owner = workers.worker_name(chain.chain_id, ordinal)
+                task_leases.acquire(tx, task, owner)
+                workers.record_crash(tx, chain, ordinal, "its process is gone")
             else:
                 workers.end(tx, chain, ordinal, "clean", "pressure")
 

@@ -10,7 +10,7 @@ from chains.measures.chain_days import three_days
 from commands.cli_world import Project
 
 from cockpit.core.clock import CountingIds, FixedClock
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 
 
@@ -18,7 +18,7 @@ from cockpit.store.db.database import Store
 def project(tmp_path: Path) -> Project:
     root = tmp_path / "api"
     root.mkdir()
-    place = find_place(root)
+    place = locate_project(root)
     place.prepare()
     clock = FixedClock()
     with Store.open(place.database, clock, CountingIds()) as store:

@@ -16,11 +16,11 @@ from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git
 from cockpit.act.tools import parse_call
 from cockpit.commands.demo.chain_report import Checkout
 from cockpit.commands.demo.sample_project import make_sample, shipped
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.core.secrets import mask_value
 from cockpit.decide.offline.scenario import load_scenario
 from cockpit.store.backlog import handoffs, tasks
-from cockpit.store.chains import chains, session_metrics, task_runs, workers, worktrees
+from cockpit.store.chains import chains, task_runs, worker_metrics, workers, worktrees
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
@@ -54,7 +54,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
-    with Store.open(find_place(folder / "sample").database) as store:
+    with Store.open(locate_project(folder / "sample").database) as store:
         yield Ended(folder / "sample", done.stdout, done.stderr, store)
 
 
@@ -69,12 +69,15 @@ def test_every_call_of_the_script_is_one_that_cockpit_reads() -> None:
 
 
 def test_every_task_ends_as_it_should(ended: Ended) -> None:
-    known = {task.task_id: task for task in ended.store.read_now(tasks.listed)}
+    known = {task.task_id: task for task in ended.store.read_now(tasks.select)}
     assert {name for name, task in known.items() if task.status == "done"} == set(DONE)
     assert known["T-5"].status == "blocked"
     assert "after 3 tries of the fixer" in known["T-5"].blocker
     taken = {
-        name: [step.step for step in ended.store.read_now(lambda c, n=name: task_runs.steps(c, n))]
+        name: [
+            step.step
+            for step in ended.store.read_now(lambda c, n=name: task_runs.select_steps(c, n))
+        ]
         for name in known
     }
     reviewed = ["spec_review", "quality_review", "merge", "done"]
@@ -84,14 +87,14 @@ def test_every_task_ends_as_it_should(ended: Ended) -> None:
 
 
 def test_three_processes_did_it_and_context_pressure_ended_two(ended: Ended) -> None:
-    (chain,) = ended.store.read_now(chains.listed)
-    sessions = ended.store.read_now(lambda c: workers.of_chain(c, "ch-1"))
+    (chain,) = ended.store.read_now(chains.select)
+    sessions = ended.store.read_now(lambda c: workers.select_for_chain(c, "ch-1"))
     assert chain.status == "completed"
     assert len({session.process for session in sessions}) == len(sessions) >= 3
     assert [session.reason for session in sessions[:2]] == ["pressure", "pressure"]
     assert all(session.status == "clean" for session in sessions)
     assert all(session.tokens >= session.token_limit for session in sessions[:2])
-    metrics = ended.store.read_now(lambda c: session_metrics.of_chain(c, "ch-1"))
+    metrics = ended.store.read_now(lambda c: worker_metrics.select_for_chain(c, "ch-1"))
     assert sum(one.tasks_done for one in metrics) == len(DONE)
     assert sum(one.tasks_blocked for one in metrics) == 1
     assert [one.tokens for one in metrics] == [session.tokens for session in sessions]
@@ -165,7 +168,7 @@ def test_the_report_has_what_decayed_before_it_was_written(ended: Ended) -> None
     assert "The limit belongs to the band, as docs/rates.md says" in report
     assert "test_only_what_leaves_the_union_is_declared" in report
     assert "git merge cockpit/ch-1" in report
-    (chain,) = ended.store.read_now(chains.listed)
+    (chain,) = ended.store.read_now(chains.select)
     assert chain.report_path == ".cockpit/reports/chain-1-report.md"
     given = ended.store.read_now(lambda c: handoffs.load(c, "T-1"))
     assert given.archived_at is not None, "its epic is complete"
@@ -214,6 +217,6 @@ def test_it_is_stopped_by_one_ctrl_c_and_gone_on_with(tmp_path: Path) -> None:
         timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    with Store.open(find_place(tmp_path / "sample").database) as store:
-        known = store.read_now(tasks.listed)
+    with Store.open(locate_project(tmp_path / "sample").database) as store:
+        known = store.read_now(tasks.select)
     assert {task.task_id for task in known if task.status == "done"} == set(DONE)

@@ -12,7 +12,7 @@ from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git, un
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS, DISCUSS_WORDS, LINES, Guide, guide_line
 from cockpit.commands.demo.demo_policy import NAME as POLICY
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.store.context import packets
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
@@ -59,15 +59,19 @@ def test_the_sample_holds_the_commit_and_its_tests_pass(played: tuple[Path, str,
 def test_the_report_names_all_that_happened(played: tuple[Path, str, str]) -> None:
     root, told, _ = played
     report = told.partition("── Report ")[2]
-    with Store.open(find_place(root).database) as store:
-        both = store.read_now(sessions.recent)
+    with Store.open(locate_project(root).database) as store:
+        both = store.read_now(sessions.select_recent)
         assert {session.task_type for session in both} == {"review_pr", "bug"}
         assert {session.model for session in both} == {"offline", "script:.cockpit/state/bug.toml"}
         for session in both:
             assert session.session_id in report
-            for stored in store.read_now(lambda c, s=session: packets.for_session(c, s.session_id)):
+            for stored in store.read_now(
+                lambda c, s=session: packets.select_for_session(c, s.session_id)
+            ):
                 assert stored.digest[:16] in report
-            for one in store.read_now(lambda c, s=session: proposals.of_session(c, s.session_id)):
+            for one in store.read_now(
+                lambda c, s=session: proposals.select_for_session(c, s.session_id)
+            ):
                 assert one.decided_by == POLICY
                 assert re.search(rf"{one.proposal_id} .*\n +{one.status} by {POLICY}", report)
             (receipts,) = store.read_now(
@@ -98,7 +102,7 @@ def test_it_is_told_as_it_goes_and_says_what_to_do_next(played: tuple[Path, str,
 
 def test_the_guide_would_have_led_the_same_way(played: tuple[Path, str, str]) -> None:
     root, _, _ = played
-    with Store.open(find_place(root).database) as store:
+    with Store.open(locate_project(root).database) as store:
         rows = store.read_now(lambda c: journal.rows(c, limit=5_000))
     guide = Guide()
     steps = [step for row in rows if (step := guide.line(row)) is not None]

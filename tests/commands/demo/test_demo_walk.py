@@ -13,7 +13,7 @@ from commands.demo.demo_world import MAIN, git, unittest
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS
 from cockpit.commands.demo.sample_project import Sample, make_sample, shipped
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.store.journal.event_types import Action
@@ -43,7 +43,7 @@ async def cockpit(sample: Sample) -> AsyncIterator[Runtime]:
     settings = RuntimeSettings(
         user_dir=sample.root.parent / "user", limits=Limits(max_waves=20, deadline_s=60)
     )
-    async with open_runtime(find_place(sample.root), settings) as runtime:
+    async with open_runtime(locate_project(sample.root), settings) as runtime:
         yield runtime
 
 
@@ -71,7 +71,7 @@ async def walk(sample: Sample, act: Decide, words: str = BUG_WORDS) -> Walk:
         deciding = asyncio.create_task(decide(runtime, session_id, act))
         session = await runtime.run(session_id)
         deciding.cancel()
-        found = await runtime.store.read(lambda c: proposals.of_session(c, session_id))
+        found = await runtime.store.read(lambda c: proposals.select_for_session(c, session_id))
         return Walk(session, found)
 
 
@@ -198,13 +198,13 @@ async def test_a_process_that_ends_at_any_proposal_is_taken_up_by_the_next(sampl
                 task.cancel()
             with suppress(asyncio.CancelledError):
                 await work
-            pending = await runtime.store.read(proposals.pending)
+            pending = await runtime.store.read(proposals.select_pending)
             if not pending:
                 break
             await approve(runtime, pending[0], 0)
     async with cockpit(sample) as runtime:
         session = await runtime.store.read(lambda c: sessions.load(c, session_id))
-        found = await runtime.store.read(lambda c: proposals.of_session(c, session_id))
+        found = await runtime.store.read(lambda c: proposals.select_for_session(c, session_id))
     assert session.result["status"] == "done"
     assert [(one.body.get("type", "context"), one.status) for one in found] == STEPS
     assert git(sample.root, "rev-list", "--count", f"{MAIN}..HEAD") == "1"

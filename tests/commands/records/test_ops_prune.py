@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from cockpit.core.errors import NotFound, StoreError
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.session_loop import SessionPruned
 from cockpit.orient.verify_packet import verify
 from cockpit.store.context import facts, packets
-from cockpit.store.context.prune import due, prune, restore
+from cockpit.store.context.prune import prune, restore, select_prunable
 from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals
 
@@ -47,7 +47,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def opened(project: Path) -> object:
-    return open_runtime(find_place(project), RuntimeSettings(user_dir=project.parent / "user"))
+    return open_runtime(locate_project(project), RuntimeSettings(user_dir=project.parent / "user"))
 
 
 async def seen(runtime: Runtime, policy: str = "all") -> str:
@@ -60,8 +60,8 @@ async def test_an_ended_session_goes_into_an_archive_and_comes_back(project: Pat
         sid = await seen(runtime)
         await runtime.run(sid)
         store = runtime.store
-        before = await store.read(lambda c: [p.digest for p in packets.for_session(c, sid)])
-        whole = await store.read(lambda c: facts.linked(c, sid, 99))
+        before = await store.read(lambda c: [p.digest for p in packets.select_for_session(c, sid)])
+        whole = await store.read(lambda c: facts.select_linked(c, sid, 99))
         done = await asyncio.to_thread(prune, store, LATER)
         assert (done.sessions, done.packets, done.links) == ((sid,), 2, len(whole))
         assert done.archive is not None
@@ -70,14 +70,17 @@ async def test_an_ended_session_goes_into_an_archive_and_comes_back(project: Pat
             tables = [json.loads(line)["table"] for line in file]
         assert tables.count("orientation_packets") == 2
         assert tables.count("observed_facts") == done.facts == len(whole)
-        assert await store.read(lambda c: packets.for_session(c, sid)) == []
+        assert await store.read(lambda c: packets.select_for_session(c, sid)) == []
         assert (await store.read(journal.verify)).ok
         with pytest.raises(SessionPruned, match="prune --restore"):
             await runtime.run(sid)
         assert await asyncio.to_thread(restore, store, done.archive) == len(tables)
         assert await asyncio.to_thread(restore, store, done.archive) == 0
-        assert await store.read(lambda c: facts.linked(c, sid, 99)) == whole
-        assert await store.read(lambda c: [p.digest for p in packets.for_session(c, sid)]) == before
+        assert await store.read(lambda c: facts.select_linked(c, sid, 99)) == whole
+        assert (
+            await store.read(lambda c: [p.digest for p in packets.select_for_session(c, sid)])
+            == before
+        )
         for wave in (1, 2):
             verdict = await asyncio.to_thread(verify, store, f"{sid}-w{wave}")
             assert verdict.ok
@@ -92,21 +95,21 @@ async def test_what_an_open_session_needs_stays(project: Path) -> None:
         run = asyncio.create_task(runtime.run(waits))
 
         def asked() -> bool | None:
-            return bool(runtime.store.read_now(proposals.pending)) or None
+            return bool(runtime.store.read_now(proposals.select_pending)) or None
 
         await asyncio.wait_for(runtime.engine.pulse.until(asked), 20)
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
         store = runtime.store
-        assert await store.read(lambda c: due(c, LATER)) == [ended]
-        needed = await store.read(lambda c: facts.linked(c, waits, 99))
+        assert await store.read(lambda c: select_prunable(c, LATER)) == [ended]
+        needed = await store.read(lambda c: facts.select_linked(c, waits, 99))
         done = await asyncio.to_thread(prune, store, LATER)
         assert done.sessions == (ended,)
-        words = await store.read(lambda c: facts.texts(c, [fact.fact_id for fact in needed]))
+        words = await store.read(lambda c: facts.load_texts(c, [fact.fact_id for fact in needed]))
         assert len(words) == len(needed) > 0
         assert (await asyncio.to_thread(verify, store, f"{waits}-w1")).ok
         await runtime.change(waits, policy="all")
-        for proposal in await store.read(proposals.pending):
+        for proposal in await store.read(proposals.select_pending):
             await runtime.approve(proposal.proposal_id)
         assert (await runtime.run(waits)).status == "completed"
 
@@ -136,4 +139,4 @@ async def test_a_damaged_archive_is_refused_whole(project: Path, tmp_path: Path)
         cut.write_bytes(done.archive.read_bytes()[:-40])
         with pytest.raises(StoreError, match="not whole"):
             await asyncio.to_thread(restore, runtime.store, cut)
-        assert await runtime.store.read(lambda c: packets.for_session(c, sid)) == []
+        assert await runtime.store.read(lambda c: packets.select_for_session(c, sid)) == []

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from adapt_world import BUDGET
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.observe.count_tokens import count_tokens
@@ -28,7 +28,7 @@ from cockpit.store.sessions import sessions, waves
 
 async def run(root: Path, user_dir: Path, model: str, die_after: int | None) -> None:
     settings = RuntimeSettings(user_dir=user_dir, token_budget=BUDGET)
-    async with open_runtime(find_place(root), settings) as runtime:
+    async with open_runtime(locate_project(root), settings) as runtime:
         counted = 0
 
         def count() -> None:
@@ -60,11 +60,11 @@ def child(root: Path, user_dir: Path, model: str, die_after: int | None) -> int:
 
 
 def world(root: Path) -> dict[str, object]:
-    with Store.open(find_place(root).database) as store:
-        session = store.read_now(lambda c: sessions.recent(c, 1))[0]
-        run_under = store.read_now(lambda c: waves.of_session(c, session.session_id))
-        history = store.read_now(lambda c: profiles.history(c, session.profile_id))
-        changes = store.read_now(profile_changes.changes)
+    with Store.open(locate_project(root).database) as store:
+        session = store.read_now(lambda c: sessions.select_recent(c, 1))[0]
+        run_under = store.read_now(lambda c: waves.select_for_session(c, session.session_id))
+        history = store.read_now(lambda c: profiles.select_versions(c, session.profile_id))
+        changes = store.read_now(profile_changes.select_changes)
         return {
             "status": session.status,
             "waves": [wave.profile_version for wave in run_under],
@@ -73,7 +73,7 @@ def world(root: Path) -> dict[str, object]:
             "changes": [change.status for change in changes],
             "begun": [
                 store.read_now(
-                    lambda c, change=change: profile_changes.of_version(
+                    lambda c, change=change: profile_changes.load_for_version(
                         c, session.profile_id, change.applied_version
                     )
                 ).waves_begun

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.access.principals import PERSON, Caller
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions import profile_change_service
 from cockpit.loop.decisions.profile_change_results import Outcome
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import AdaptationLimits, Limits, RuntimeSettings
 from cockpit.store.context import facts, packets, profiles
-from cockpit.store.context.profile_changes import running
+from cockpit.store.context.profile_changes import find_running
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -102,7 +102,7 @@ def settings_of(tmp_path: Path, **fields: Any) -> RuntimeSettings:
 
 @asynccontextmanager
 async def runtime_on(root: Path, settings: RuntimeSettings) -> Any:
-    async with open_runtime(find_place(root), settings) as runtime:
+    async with open_runtime(locate_project(root), settings) as runtime:
         yield runtime
 
 
@@ -120,10 +120,10 @@ def seen(store: Store, session_id: str) -> list[Seen]:
 
     def read(connection: Any) -> list[Seen]:
         found = []
-        for wave in waves.of_session(connection, session_id):
+        for wave in waves.select_for_session(connection, session_id):
             packet = packets.load(connection, wave.wave_id).packet
             entries = [entry for _, entry in packet.rendered()]
-            words = facts.texts(connection, [entry.fact_id for entry in entries])
+            words = facts.load_texts(connection, [entry.fact_id for entry in entries])
             tokens: Counter[str] = Counter()
             for entry in entries:
                 tokens[words[entry.fact_id].source_type] += entry.tokens
@@ -142,11 +142,11 @@ class Desk:
 
     @property
     def profile(self) -> Profile:
-        return self.store.read_now(lambda c: profiles.current(c, self.name))
+        return self.store.read_now(lambda c: profiles.load_current(c, self.name))
 
     @property
     def name(self) -> str:
-        return profiles.first(self.settings.token_budget).profile_id
+        return profiles.initial_profile(self.settings.token_budget).profile_id
 
     def payload(self, **fields: Any) -> str:
         """A change of weights from the current version, with ``fields`` on top."""
@@ -199,10 +199,10 @@ class Desk:
         )
 
     def running(self) -> Any:
-        return self.store.read_now(lambda c: running(c, self.name))
+        return self.store.read_now(lambda c: find_running(c, self.name))
 
     def versions(self) -> list[int]:
-        found = self.store.read_now(lambda c: profiles.history(c, self.name))
+        found = self.store.read_now(lambda c: profiles.select_versions(c, self.name))
         return [version.version for version in found]
 
     def actions(self, prefix: str = "orientation.profile.") -> list[str]:

@@ -13,7 +13,7 @@ from cockpit.orient.profile_changes.apply_change import applied, promotes, weigh
 from cockpit.orient.profile_changes.change_limits import AGENTS, OPEN, envelope_of
 from cockpit.orient.profile_changes.guard import CAPABILITY, CODES, CRITICAL, admin_policy, judge
 from cockpit.orient.profile_changes.parse_change import parse_change
-from cockpit.store.context.profile_model import BANDS, Predicate, Rule, check, scaled, shipped
+from cockpit.store.context.profile_model import BANDS, Predicate, Rule, check, load_shipped, scale
 
 ADMIN = admin_policy(150_000, horizon_max=50, floor_percent=100)
 
@@ -24,7 +24,7 @@ def asked(own=False, **fields):
 
 
 def codes(change, base=None, admin=ADMIN, envelope=OPEN, namespace="main"):
-    return [one.code for one in judge(change, base or shipped(), admin, envelope, namespace)]
+    return [one.code for one in judge(change, base or load_shipped(), admin, envelope, namespace)]
 
 
 REFUSED = {
@@ -98,7 +98,7 @@ def test_the_administrator_may_allow_lower_floors():
 
 
 def test_floors_scale_with_the_budget():
-    base = scaled(shipped(), 15_000)
+    base = scale(load_shipped(), 15_000)
     small = admin_policy(15_000, horizon_max=50, floor_percent=100)
     assert codes(asked(bands={"identity": {"min_tokens": 1_200}}), base, small) == ["malformed"]
     lowered = codes(asked(bands={"identity": {"min_tokens": 1_199}}), base, small)
@@ -121,7 +121,7 @@ def test_floors_scale_with_the_budget():
     ids=lambda rule: " ".join(rule),
 )
 def test_no_way_to_suppress_a_critical_source(source, rule):
-    known = {one.rule_id for one in shipped().rules}
+    known = {one.rule_id for one in load_shipped().rules}
     entry = {"rule_id": source, "source_type": source, **rule}
     if source not in known and rule in ({"novelty_weight": 1}, {"recency_half_life": 1}):
         assert "critical_source" in codes(asked(rules=[entry]))
@@ -145,7 +145,7 @@ def test_a_second_rule_does_not_get_around_it(source):
 def test_a_weak_rule_that_was_there_does_not_take_over():
     """Switching the strong general rule off must not leave a weak one of the same source."""
     weak = Rule("weak", "task", Predicate(), 100, 0, 0, 0)
-    base = replace(shipped(), rules=(*shipped().rules, weak))
+    base = replace(load_shipped(), rules=(*load_shipped().rules, weak))
     assert "critical_source" in codes(
         asked(rules=[{"rule_id": "task", "enabled": False}]), base=base
     )
@@ -154,7 +154,7 @@ def test_a_weak_rule_that_was_there_does_not_take_over():
 def test_removing_a_critical_rule_leaves_what_no_rule_names():
     assert codes(asked(own=True, removed_rules=["task"])) == []
     weak = Rule("narrow", "task", Predicate(ref_prefix="x"), 4000, 0, 0, 0)
-    base = replace(shipped(), rules=(*shipped().rules, weak))
+    base = replace(load_shipped(), rules=(*load_shipped().rules, weak))
     assert codes(asked(own=True, removed_rules=["task"]), base=base) == ["critical_source"]
 
 
@@ -221,7 +221,7 @@ def test_what_stays_at_the_horizon(policy, quality, before, stays):
 WEIGHT = st.integers(0, 4000).map(lambda n: n / 1000)
 RULES = st.lists(
     st.fixed_dictionaries(
-        {"rule_id": st.sampled_from([rule.rule_id for rule in shipped().rules])},
+        {"rule_id": st.sampled_from([rule.rule_id for rule in load_shipped().rules])},
         optional={
             "priority_weight": WEIGHT,
             "risk_weight": st.sampled_from([0, 0.5, 1]),
@@ -256,7 +256,7 @@ def test_whatever_passes_is_safe(rules, rooms, total, waves, namespace):
     fields = {"rules": rules, "bands": rooms, "effective_waves": waves}
     if total is not None:
         fields["total_token_budget"] = total
-    base, change = shipped(), asked(**fields)
+    base, change = load_shipped(), asked(**fields)
     if judge(change, base, ADMIN, envelope_of(namespace), namespace):
         return
     after = check(applied(change, base))

@@ -9,7 +9,7 @@ from cockpit.access.token_scopes import SCOPES
 from cockpit.orient.profile_changes.change_limits import AGENTS
 from cockpit.orient.profile_changes.guard import CODES, CRITICAL, admin_policy, judge
 from cockpit.orient.profile_changes.parse_change import parse_change
-from cockpit.store.context.profile_model import WEIGHT_ONE, shipped
+from cockpit.store.context.profile_model import WEIGHT_ONE, load_shipped
 
 PAGE = (
     Path(__file__).resolve().parents[3] / "docs" / "reference" / "profile-changes.md"
@@ -23,7 +23,7 @@ def section(title):
 def test_the_example_is_a_change_that_an_agent_may_make():
     (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     admin = admin_policy(150_000, horizon_max=50, floor_percent=100)
-    assert judge(parse_change(example), shipped(), admin, AGENTS, "agent/s-1") == ()
+    assert judge(parse_change(example), load_shipped(), admin, AGENTS, "agent/s-1") == ()
 
 
 def test_every_code_is_explained_once_and_in_order():

@@ -13,7 +13,7 @@ from cockpit.orient.profile_changes.apply_change import applied
 from cockpit.orient.profile_changes.change_record import ChangeRefused
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.orient.profile_changes.profile_json import differences, document, imported
-from cockpit.store.context.profile_model import shipped
+from cockpit.store.context.profile_model import load_shipped
 
 GOOD = {"base_profile_version": 1, "effective_waves": 3}
 
@@ -131,7 +131,7 @@ def test_a_good_one_is_read_and_written_back():
 
 
 def test_what_is_left_out_stays_as_it_is():
-    base = shipped()
+    base = load_shipped()
     after = applied(parse_change(body(rules=[{"rule_id": "search", "priority_weight": 2}])), base)
     found = differences(base, after)
     assert found["bands"] == []
@@ -141,7 +141,7 @@ def test_what_is_left_out_stays_as_it_is():
 
 
 def test_an_export_imported_again_changes_nothing_but_what_differs():
-    base = shipped()
+    base = load_shipped()
     other = applied(
         parse_change(
             body(
@@ -167,7 +167,7 @@ def test_an_export_imported_again_changes_nothing_but_what_differs():
 )
 def test_a_broken_export_is_refused(broken):
     with pytest.raises(ChangeRefused):
-        imported(json.dumps(document(shipped()) | broken), shipped(), waves=0, reason="")
+        imported(json.dumps(document(load_shipped()) | broken), load_shipped(), waves=0, reason="")
 
 
 JSON = st.recursive(

@@ -33,7 +33,7 @@ def test_approved_it_holds_for_so_many_waves_and_goes_back(at_desk):
     assert [desk.begin().waves_left for _ in range(3)] == [2, 1, 0]
     after = desk.begin()
     assert (after.version, after.waves_left) == (3, None)
-    found = desk.store.read_now(lambda c: profiles.history(c, desk.name))
+    found = desk.store.read_now(lambda c: profiles.select_versions(c, desk.name))
     assert found[2].digest == found[0].digest != found[1].digest
     assert [one.horizon_waves for one in found] == [0, 3, 0]
     assert [one.updated_by for one in found] == ["cockpit", "main", "cockpit"]
@@ -107,7 +107,7 @@ def test_what_is_refused_is_kept_with_its_code_and_changes_nothing(at_desk):
     assert [one.code for one in broken.refusals] == ["malformed"]
     assert desk.codes() == ["critical_source", "malformed"]
     assert desk.profile == before
-    assert desk.store.read_now(proposals.pending) == []
+    assert desk.store.read_now(proposals.select_pending) == []
     again = desk.propose("{}", proposal_id=made.proposal_id)
     assert [one.code for one in again.refusals] == ["critical_source"]
     with pytest.raises(AlreadyDecided):
@@ -234,7 +234,7 @@ def test_what_was_better_stays_when_policy_says_so(at_desk, quality, how, same_a
 
     assert desk.begin(measure).version == 2
     assert desk.begin(measure).version == 3
-    found = desk.store.read_now(lambda c: profiles.history(c, desk.name))
+    found = desk.store.read_now(lambda c: profiles.select_versions(c, desk.name))
     assert found[2].digest == found[same_as - 1].digest
     assert (found[2].horizon_waves, desk.actions()[-1]) == (0, f"orientation.profile.{how}")
     # It is the base of what comes next, and does not end again.
@@ -272,7 +272,7 @@ class TestWhoMay:
             with pytest.raises(NotAllowed) as refused:
                 desk.propose(desk.payload(), Caller("ci", scopes))
             assert refused.value.code == "not_allowed"
-        assert desk.store.read_now(profile_changes.changes) == []
+        assert desk.store.read_now(profile_changes.select_changes) == []
 
     def test_a_service_may_be_given_the_right_to_approve(self, at_desk):
         desk = at_desk()
@@ -372,12 +372,12 @@ def test_whatever_happens_versions_grow_and_decisions_stand(tmp_path_factory, st
                     assert chosen in decided
                 else:
                     assert chosen not in decided
-            for change in desk.store.read_now(profile_changes.changes):
+            for change in desk.store.read_now(profile_changes.select_changes):
                 if change.status != "pending":
                     assert decided.setdefault(change.proposal_id, change) == change
             versions = desk.versions()
             assert versions == list(range(1, len(versions) + 1))
-            found = desk.store.read_now(lambda c: profiles.history(c, desk.name))
+            found = desk.store.read_now(lambda c: profiles.select_versions(c, desk.name))
             assert [one.status for one in found].count("active") == 1
             shipped = {band.name: band.min_tokens for band in found[0].bands}
             for one in found:
@@ -388,7 +388,9 @@ def test_whatever_happens_versions_grow_and_decisions_stand(tmp_path_factory, st
             running = desk.running()
             assert running is None or 0 <= running.waves_begun <= running.horizon_waves
         assert desk.store.read_now(journal.verify).ok
-        payloads = [json.loads(c.payload) for c in desk.store.read_now(profile_changes.changes)]
+        payloads = [
+            json.loads(c.payload) for c in desk.store.read_now(profile_changes.select_changes)
+        ]
         assert len(payloads) == len(made)
     finally:
         desk.store.close()

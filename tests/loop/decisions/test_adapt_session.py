@@ -15,7 +15,7 @@ from adapt_world import runtime_on, settings_of
 
 from cockpit.loop.decisions.profile_requests import TOOL, described
 from cockpit.store.context import profile_changes, profiles
-from cockpit.store.context.profile_model import shipped
+from cockpit.store.context.profile_model import load_shipped
 from cockpit.store.journal import journal
 from cockpit.store.sessions import plans, proposals, waves
 
@@ -55,8 +55,8 @@ async def ended(project, tmp_path, arguments, told, policy="all"):
         session_id = await runtime.start("implement it", model=model, policy=policy)
         session = await runtime.run(session_id)
         assert session.result.get("status") == "done", session
-        found = await runtime.store.read(lambda c: profiles.history(c, session.profile_id))
-        return found, await runtime.store.read(profile_changes.changes)
+        found = await runtime.store.read(lambda c: profiles.select_versions(c, session.profile_id))
+        return found, await runtime.store.read(profile_changes.select_changes)
 
 
 async def test_the_agent_is_told_that_it_holds(project, tmp_path):
@@ -113,12 +113,14 @@ async def test_a_person_decides_on_the_screen(project, tmp_path, verdict, told, 
         running = asyncio.create_task(runtime.run(session_id))
 
         def waiting():
-            return runtime.store.read_now(proposals.pending) or (True if running.done() else None)
+            return runtime.store.read_now(proposals.select_pending) or (
+                True if running.done() else None
+            )
 
         (shown,) = await runtime.engine.pulse.until(waiting)
         assert shown.body["base_version"] == 1
         assert [one["band"] for one in shown.body["bands_after"]] == [
-            band.name for band in shipped().bands
+            band.name for band in load_shipped().bands
         ]
         assert shown.body["rules_after"][0]["priority_weight"] == 3.0
         given = {"words": "because"} if verdict == "discuss" else {}
@@ -126,7 +128,7 @@ async def test_a_person_decides_on_the_screen(project, tmp_path, verdict, told, 
         await decide(shown.proposal_id, shown_digest=shown.shown_digest, **given)
         session = await running
         assert session.result["status"] == "done"
-        found = await runtime.store.read(lambda c: profiles.history(c, session.profile_id))
+        found = await runtime.store.read(lambda c: profiles.select_versions(c, session.profile_id))
         assert [one.version for one in found] == versions
         assert (await runtime.store.read(journal.verify)).ok
 
@@ -136,11 +138,11 @@ async def test_the_tool_says_what_a_change_starts_from(project, tmp_path):
         model = scenario(tmp_path, SHIFT, "version 2")
         session_id = await runtime.start("implement it", model=model, policy="all")
         await runtime.run(session_id)
-        last = await runtime.store.read(lambda c: waves.latest(c, session_id))
+        last = await runtime.store.read(lambda c: waves.find_latest(c, session_id))
         assert last.profile_version == 2
-        plan = await runtime.store.read(lambda c: plans.load(c, f"{session_id}-w1"))
+        plan = await runtime.store.read(lambda c: plans.find(c, f"{session_id}-w1"))
         assert plan.calls[0]["name"] == TOOL
-    words = described(shipped())
+    words = described(load_shipped())
     assert "base_profile_version is 1" in words
     assert "situational 45000/75000/110000" in words
     assert "search 0.9" in words

@@ -43,8 +43,8 @@ def bulletins(wave):
 async def report(runtime):
     def read(connection):
         rows = journal.rows(connection, limit=5000)
-        name = sessions.recent(connection, 1)[0].profile_id
-        return rows, profiles.history(connection, name), journal.verify(connection)
+        name = sessions.select_recent(connection, 1)[0].profile_id
+        return rows, profiles.select_versions(connection, name), journal.verify(connection)
 
     return await runtime.store.read(read)
 

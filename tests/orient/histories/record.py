@@ -18,18 +18,18 @@ from pathlib import Path
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.orient.compile_packet import ALGORITHM, compile_packet
-from cockpit.store.context.facts import Linked
-from cockpit.store.context.profile_model import Profile, scaled, shipped
+from cockpit.store.context.facts import SessionFact
+from cockpit.store.context.profile_model import Profile, load_shipped, scale
 
 HERE = Path(__file__).parent
 
 
-def review() -> tuple[list[Linked], Profile, int]:
+def review() -> tuple[list[SessionFact], Profile, int]:
     """Wave 4 of a small review: everything fits, one file was read twice, one was pinned."""
-    return list(_review()), shipped(), 4
+    return list(_review()), load_shipped(), 4
 
 
-def _review() -> Iterator[Linked]:
+def _review() -> Iterator[SessionFact]:
     place = 0
 
     def seen(
@@ -43,11 +43,11 @@ def _review() -> Iterator[Linked]:
         pinned: bool = False,
         superseded: bool = False,
         utility: int = 700_000,
-    ) -> Linked:
+    ) -> SessionFact:
         nonlocal place
         place += 1
         identity = f"f-{text_digest(f'{ref} {place}')[:24]}"
-        return Linked(
+        return SessionFact(
             identity, kind, ref, band, ordinal, place, pinned, superseded, utility, tokens, key
         )
 
@@ -82,7 +82,7 @@ def _review() -> Iterator[Linked]:
     yield seen("note", "note:retry", "exploration", (330, 0, 12), 4, utility=300_000)
 
 
-def crowded() -> tuple[list[Linked], Profile, int]:
+def crowded() -> tuple[list[SessionFact], Profile, int]:
     """1,200 facts of twelve kinds for a budget of 40,000: levels, caps, ages and every drop reason."""
     dice = random.Random(20_260)
     kinds = {
@@ -99,7 +99,7 @@ def crowded() -> tuple[list[Linked], Profile, int]:
         full = dice.randrange(8, 900)
         key = f"place-{dice.randrange(300)}" if dice.randrange(3) == 0 else ""
         facts.append(
-            Linked(
+            SessionFact(
                 f"f-{dice.getrandbits(96):024x}",
                 kind,
                 f"{kind}:{key}" if dice.randrange(4) == 0 else f"{kind}:{dice.randrange(60)}",
@@ -114,20 +114,20 @@ def crowded() -> tuple[list[Linked], Profile, int]:
             )
         )
     dice.shuffle(facts)
-    return facts, scaled(shipped(), 40_000), 9
+    return facts, scale(load_shipped(), 40_000), 9
 
 
-def dense() -> tuple[list[Linked], Profile, int]:
+def dense() -> tuple[list[SessionFact], Profile, int]:
     """The same facts, ranked by value per fact."""
     facts, profile, ordinal = crowded()
     return facts, replace(profile, ranking="density"), ordinal
 
 
-def lumpy() -> tuple[list[Linked], Profile, int]:
+def lumpy() -> tuple[list[SessionFact], Profile, int]:
     """240 facts of thousands of tokens: few fit, some are larger than their source's share."""
     dice = random.Random(4_000)
     facts = [
-        Linked(
+        SessionFact(
             f"f-{dice.getrandbits(96):024x}",
             kind := dice.choice(("file", "diff", "docs", "log", "search")),
             f"{kind}:{dice.randrange(90)}",
@@ -142,10 +142,10 @@ def lumpy() -> tuple[list[Linked], Profile, int]:
         )
         for number in range(240)
     ]
-    return facts, shipped(), 4
+    return facts, load_shipped(), 4
 
 
-SCENES: dict[str, Callable[[], tuple[list[Linked], Profile, int]]] = {
+SCENES: dict[str, Callable[[], tuple[list[SessionFact], Profile, int]]] = {
     "review": review,
     "crowded": crowded,
     "dense": dense,
@@ -165,7 +165,7 @@ def main() -> None:
             "profile_id": profile.profile_id,
             "profile_version": profile.version,
             "profile": profile.digest_body(),
-            "facts": [[getattr(fact, field) for field in Linked.__slots__] for fact in facts],
+            "facts": [[getattr(fact, field) for field in SessionFact.__slots__] for fact in facts],
             "packet": canonical_json(packet.body()),
             "digest": packet.digest,
         }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from commands.cli_world import Project, git
 
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.phases.wip_capture import capture
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -151,15 +151,19 @@ async def test_a_wave_that_is_taken_up_again_captures_nothing_twice(project):
     words = ("--task", "T-1", "--model", project.script(WORKS), "--approve", "all")
     project.run("run", "fix calc so that it adds", *words)
     before = wip_of(project)
-    place = find_place(project.root)
+    place = locate_project(project.root)
     async with open_runtime(place, RuntimeSettings()) as runtime:
         store, engine = runtime.store, runtime.engine
-        (session,) = store.read_now(sessions.recent)
+        (session,) = store.read_now(sessions.select_recent)
 
         async def again() -> None:
-            for wave in store.read_now(lambda found: waves.of_session(found, session.session_id)):
+            for wave in store.read_now(
+                lambda found: waves.select_for_session(found, session.session_id)
+            ):
                 here = Here(engine, session, wave)
-                done = store.read_now(lambda found, at=wave: outbox.of_wave(found, at.wave_id))
+                done = store.read_now(
+                    lambda found, at=wave: outbox.select_for_wave(found, at.wave_id)
+                )
                 for action in done:
                     await capture(here, action)
 

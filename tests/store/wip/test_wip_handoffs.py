@@ -230,5 +230,5 @@ def test_handed_over_again_after_its_story_was_complete_it_is_whole_until_the_ne
     found = known(world, "T-1")
     assert found is not None
     assert (found.full_details, found.compacted_at) == ("once more", None)
-    assert [one.task_id for one in world.store.read_now(handoffs.recent)] == ["T-1"]
-    assert world.store.read_now(handoffs.recent) == [found]
+    assert [one.task_id for one in world.store.read_now(handoffs.select_recent)] == ["T-1"]
+    assert world.store.read_now(handoffs.select_recent) == [found]

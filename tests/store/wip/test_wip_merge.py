@@ -14,8 +14,8 @@ from cockpit.store.backlog.wip import (
     MOST_DECISIONS,
     MOST_ERRORS,
     WipInvalid,
+    keep_newest,
     merge,
-    newest,
     validate,
 )
 
@@ -165,7 +165,7 @@ def test_plain_words_become_entries_and_paths_are_written_one_way() -> None:
 
 def test_only_the_newest_are_told_where_there_are_many() -> None:
     many = {"phase": "x", "decisions": [{"decision": str(n)} for n in range(30)], "errors": []}
-    told = newest(many, 20)
+    told = keep_newest(many, 20)
     assert [entry["decision"] for entry in told["decisions"]] == [str(n) for n in range(10, 30)]
     assert (told["decisions_left_out"], told["phase"], told["errors"]) == (10, "x", [])
     assert len(many["decisions"]) == 30

@@ -46,7 +46,7 @@ from cockpit.store.backlog import handoffs, tasks
     ],
 )
 def test_the_line_says_where_it_was_left_and_what_comes_next(wip, line) -> None:
-    task = replace(tasks.blank("t"), task_id="T-42", status="in_progress", wip=wip)
+    task = replace(tasks.new_draft("t"), task_id="T-42", status="in_progress", wip=wip)
     assert resume_line(task) == line
 
 
@@ -57,7 +57,7 @@ def test_a_briefing_has_what_is_to_be_done_and_of_long_lists_the_newest() -> Non
         "files_modified": [f"{n:03}.py" for n in range(60)],
     }
     task = replace(
-        tasks.blank("Add the token"),
+        tasks.new_draft("Add the token"),
         task_id="T-42",
         description="For signing in.",
         acceptance_criteria="- it expires",
@@ -73,7 +73,7 @@ def test_a_briefing_has_what_is_to_be_done_and_of_long_lists_the_newest() -> Non
     assert "number 19" not in told
     assert "and 10 more" in told
     assert CANARY not in told
-    assert briefing(tasks.blank("x")) == "Task  (feature): x"
+    assert briefing(tasks.new_draft("x")) == "Task  (feature): x"
 
 
 def test_a_session_is_told_what_was_left_off_what_is_stuck_and_what_is_next(world):

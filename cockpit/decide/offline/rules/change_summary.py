@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.decide.offline.rules.changed_definitions import defined
 from cockpit.decide.offline.rules.code_and_comments import functions, tree
 from cockpit.decide.offline.rules.parse_diff import FileDiff, Hunk
@@ -24,7 +24,7 @@ def size(change: Change) -> str:
     count = len(change.paths)
     added = sum(len(one.added) for one in change.files)
     removed = sum(len(one.removed) for one in change.files)
-    return f"{plural(count, 'file')}, +{added} −{removed}"
+    return f"{pluralize(count, 'file')}, +{added} −{removed}"
 
 
 def told(change: Change) -> list[str]:
@@ -32,7 +32,7 @@ def told(change: Change) -> list[str]:
     ranked = sorted(change.files, key=_rank)
     lines = [_line(change, one) for one in ranked[:_FILES]]
     if rest := len(change.paths) - len(lines):
-        lines.append(f"{plural(rest, 'more file')}.")
+        lines.append(f"{pluralize(rest, 'more file')}.")
     return lines
 
 

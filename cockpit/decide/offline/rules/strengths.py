@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from cockpit.core.text import plural
+from cockpit.core.text import pluralize
 from cockpit.decide.offline.rules.code_and_comments import functions, tree
 from cockpit.decide.offline.rules.public_name_rules import new_names
 from cockpit.decide.offline.rules.review_finding import Finding
@@ -97,7 +97,7 @@ def _small(change: Change) -> Iterator[Finding]:
             first.path,
             line,
             "small",
-            f"It is small, {plural(size, 'line')}, and can be read in one sitting.",
+            f"It is small, {pluralize(size, 'line')}, and can be read in one sitting.",
         )
     elif any(is_test(path) for path in change.paths):
         tests = next(path for path in change.paths if is_test(path))

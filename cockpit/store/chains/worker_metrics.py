@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cockpit.store.chains.chains import Chain, progress
+from cockpit.store.chains.chains import Chain, count_progress
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
@@ -20,7 +20,7 @@ reason of ours."""
 
 
 @dataclass(frozen=True, slots=True)
-class SessionMetrics:
+class WorkerMetrics:
     """One row of ``session_metrics``. ``interrupted`` counts tasks that were put down under way,
     ``review_failures`` verdicts that were not PASS."""
 
@@ -48,7 +48,7 @@ _COLUMNS = (
 )
 
 
-def batch_started(
+def record_batch_start(
     tx: Tx, chain: Chain, ordinal: int, *, batch: int, size: int, task_ids: Sequence[str]
 ) -> None:
     """Say that the session's ``batch``-th batch (from 1) was begun; ``size`` was the room for it."""
@@ -60,12 +60,12 @@ def batch_started(
             "batch": batch,
             "size": size,
             "task_ids": list(task_ids),
-            "progress": progress(tx.connection, chain).body(),
+            "progress": count_progress(tx.connection, chain).body(),
         },
     )
 
 
-def batch_ended(
+def record_batch_end(
     tx: Tx,
     chain: Chain,
     ordinal: int,
@@ -131,7 +131,7 @@ def batch_ended(
             "tokens": tokens,
             "next_size": next_size,
             "pressure": _pressure(tx, chain.chain_id, ordinal),
-            "progress": progress(tx.connection, chain).body(),
+            "progress": count_progress(tx.connection, chain).body(),
         },
     )
 
@@ -145,10 +145,10 @@ def _pressure(tx: Tx, chain_id: str, ordinal: int) -> dict[str, int | float]:
     return dict(zip(("tokens", "token_limit", "dropped_share"), row or (), strict=False))
 
 
-def of_chain(connection: sqlite3.Connection, chain_id: str) -> list[SessionMetrics]:
+def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[WorkerMetrics]:
     """Of each session of the chain that ended a batch, in order."""
     found = connection.execute(
         f"SELECT {_COLUMNS} FROM session_metrics WHERE chain_id=? ORDER BY ordinal",  # noqa: S608
         (chain_id,),
     )
-    return [SessionMetrics(*row) for row in found]
+    return [WorkerMetrics(*row) for row in found]
