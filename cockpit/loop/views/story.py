@@ -109,7 +109,8 @@ def _fetched(detail: Mapping[str, Any]) -> str:
 
 def _packet(detail: Mapping[str, Any]) -> str:
     return (
-        f"  ↳ packet {detail['digest'][:6]} · {pluralize(detail['facts'], 'fact')} · {detail['dropped']} dropped"
+        f"  ↳ packet {detail['digest'][:6]} · {pluralize(detail['facts'], 'fact')}"
+        f" · {detail['dropped']} dropped"
         f" · {detail['token_used']:,} of {detail['token_budget']:,} tokens"
     )
 

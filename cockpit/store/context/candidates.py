@@ -1,7 +1,7 @@
 """What a session knows at a wave, column by column: the compiler's way into the store.
 
-The same rows as :func:`cockpit.store.context.facts.select_linked`. SQLite joins each column into one text, so that
-50,000 facts cost a dozen Python objects and not a million; quoting is JSON's, whatever a file is
+The same rows as :func:`cockpit.store.context.facts.select_linked`. SQLite joins each column into
+one text, so that 50,000 facts cost a dozen Python objects and not a million; quoting is JSON's, whatever a file is
 called. Source: RFC-003 §17; design of Orient.
 """
 
