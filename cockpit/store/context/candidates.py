@@ -1,8 +1,8 @@
-"""What a session knows at a wave, column by column: the compiler's way into the store.
+"""The facts that a session has at a wave, column by column: the compiler's way into the store.
 
-The same rows as :func:`cockpit.store.context.facts.select_linked`. SQLite joins each column into
-one text, so that 50,000 facts cost a dozen Python objects and not a million; quoting is JSON's, whatever a file is
-called. Source: RFC-003 §17; design of Orient.
+The rows are those of :func:`cockpit.store.context.facts.select_linked`. SQLite joins each column into
+one text, so that 50,000 facts cost a dozen Python objects instead of a million; texts are quoted as
+JSON, so that any file name is safe. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
