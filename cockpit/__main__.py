@@ -1,4 +1,4 @@
-"""Where cockpit starts: a hook call and the bare screen go short ways, all else to the command line."""
+"""Entry point: a hook call and the bare screen take short ways, all else goes to the command line."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ import sys
 
 
 def main() -> int:
-    """``cockpit`` and ``python -m cockpit``; returns the exit code."""
-    words = sys.argv[1:]
-    if words[:1] == ["hook"] and (len(words) == 1 or words[1].startswith("--agent")):
+    """Run ``cockpit`` or ``python -m cockpit``; return the exit code."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["hook"] and (len(arguments) == 1 or arguments[1].startswith("--agent")):
         try:
             piped = not sys.stdin.isatty()
         except (AttributeError, ValueError):
-            piped = True  # closed: no person waits for words
+            piped = True  # stdin is closed, so no user waits for a message
         if piped:
-            # Before anything else is imported: an agent waits for the end of this process.
+            # Before any other import, because an agent waits for the end of this process.
             from cockpit.hook.hook_call import serve
 
-            serve(words[1:])
-    if (
-        not words and "_COCKPIT_COMPLETE" not in os.environ
-    ):  # a shell asks for completions with that
-        from cockpit.commands.sessions.open_screen import main as bare
+            serve(arguments[1:])
+    # A shell sets the variable when it asks for completions.
+    if not arguments and "_COCKPIT_COMPLETE" not in os.environ:
+        from cockpit.commands.sessions.open_screen import main as open_screen
 
-        return bare()
-    from cockpit.cli import main as command_line
+        return open_screen()
+    from cockpit.cli import main as run_command
 
-    return command_line()
+    return run_command()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The command line: one table of commands, each loaded only when it is called.
+"""The command line: one table of commands, each imported when it is called.
 
-Everything that goes wrong ends here as one sentence on stderr and an exit code
-(:mod:`cockpit.commands.exit_codes`); ``COCKPIT_DEBUG=1`` shows the traceback as well.
+Every error ends here as one sentence on stderr and an exit code (:mod:`cockpit.commands.exit_codes`);
+``COCKPIT_DEBUG=1`` prints the traceback as well. Specified in ``docs/reference/commands.md``.
 """
 
 from __future__ import annotations
@@ -12,85 +12,53 @@ from typing import Any
 
 try:
     import click
-except KeyboardInterrupt:  # Ctrl+C is no error, however early it comes
+except KeyboardInterrupt:  # Ctrl+C during the import prints no traceback
     raise SystemExit(130) from None
 
 from cockpit import __version__
-from cockpit.core.processes import interrupt_on_termination
+from cockpit.cli_options import APPROVE, LOG_JSON, MODEL, examples
+from cockpit.core.termination import end_as_by_the_keyboard
 
 COMMANDS = {
-    "run": ("cockpit.commands.sessions.run:run", "Work on a task without the screen."),
-    "review": (
-        "cockpit.commands.sessions.run:review",
-        "Review a pull request, a branch or a range.",
+    "run": ("cockpit.commands.sessions.run:run", "Run a task without the screen."),
+    "review": ("cockpit.commands.sessions.run:review", "Review a pull request, branch or range."),
+    "work": ("cockpit.commands.chains.work:work", "Work through the backlog with agents."),
+    "chain": ("cockpit.commands.chains.chain:chain", "Manage chains of workers."),
+    "worktrees": (
+        "cockpit.commands.chains.worktrees:worktrees",
+        "List and remove worktrees of tasks.",
     ),
-    "work": (
-        "cockpit.commands.chains.work:work",
-        "Do the backlog: implement, test, fix, review, merge, task after task.",
+    "proposals": (
+        "cockpit.commands.sessions.proposals:proposals",
+        "List, show and decide proposals.",
     ),
-    "chain": (
-        "cockpit.commands.chains.chain:chain",
-        "Chains that `cockpit work` began: how they go, stop, go on.",
-    ),
-    "worktrees": ("cockpit.commands.chains.worktrees:worktrees", "Where tasks are worked on."),
-    "proposals": ("cockpit.commands.sessions.proposals:proposals", "What waits for a decision."),
-    "sessions": ("cockpit.commands.sessions.sessions:sessions", "What was worked on."),
-    "tasks": ("cockpit.commands.backlog.tasks:tasks", "What is to be done, and how it stands."),
+    "sessions": ("cockpit.commands.sessions.sessions:sessions", "List, show and export sessions."),
+    "tasks": ("cockpit.commands.backlog.tasks:tasks", "Manage tasks."),
     "stories": ("cockpit.commands.backlog.epics_and_stories:stories", "Manage stories."),
-    "epics": (
-        "cockpit.commands.backlog.epics_and_stories:epics",
-        "Manage epics and their priorities.",
+    "epics": ("cockpit.commands.backlog.epics_and_stories:epics", "Manage epics."),
+    "plan": ("cockpit.commands.backlog.plan:plan", "Turn a written plan into tasks."),
+    "wip": (
+        "cockpit.commands.backlog.wip:work_in_progress",
+        "Show and change work in progress of tasks.",
     ),
-    "plan": (
-        "cockpit.commands.backlog.plan:plan",
-        "Turn a written plan into epics, stories and tasks.",
-    ),
-    "wip": ("cockpit.commands.backlog.wip:work_in_progress", "What is under way on a task."),
-    "handoff": (
-        "cockpit.commands.backlog.handoff:handoff",
-        "How a task ended, for whoever goes on.",
-    ),
-    "stats": (
-        "cockpit.commands.chains.stats:stats",
-        "How sessions of chains did: context, batches, reviews, restarts.",
-    ),
-    "packet": ("cockpit.commands.kernel.packet:packet", "What a wave knew, and why."),
-    "profile": (
-        "cockpit.commands.kernel.profile:profile",
-        "The orientation profile and its versions.",
-    ),
-    "tokens": ("cockpit.commands.faces.tokens:tokens", "Capability tokens: who else may do what."),
-    "feedback": ("cockpit.commands.kernel.feedback:feedback", "How good a wave's decision was."),
-    "journal": (
-        "cockpit.commands.records.journal:journal",
-        "Every step, in order; checked and exported.",
-    ),
-    "prune": (
-        "cockpit.commands.records.prune:prune",
-        "Archive and delete what old sessions leave behind.",
-    ),
-    "metrics": (
-        "cockpit.commands.records.metrics:metrics",
-        "The numbers, in Prometheus' text format.",
-    ),
-    "replay": ("cockpit.commands.sessions.replay:replay", "Watch a past session again."),
-    "mcp": (
-        "cockpit.commands.faces.mcp:mcp",
-        "Serve agents from outside over the Model Context Protocol.",
-    ),
-    "serve": (
-        "cockpit.commands.faces.serve:serve",
-        "Serve profiles, packets and feedback over HTTP.",
-    ),
-    "hook": ("cockpit.commands.faces.hook:hook", "Keep work in progress of agents from outside."),
-    "init": ("cockpit.commands.setup.init:init", "Write commented templates into .cockpit."),
-    "doctor": ("cockpit.commands.setup.doctor:doctor", "What is missing, and how to mend it."),
-    "demo": (
-        "cockpit.commands.demo.demo:demo",
-        "A walk through the cockpit on a sample project, offline.",
-    ),
+    "handoff": ("cockpit.commands.backlog.handoff:handoff", "Manage handoffs of tasks."),
+    "stats": ("cockpit.commands.chains.stats:stats", "Measure the workers of chains."),
+    "packet": ("cockpit.commands.kernel.packet:packet", "Inspect and verify orientation packets."),
+    "profile": ("cockpit.commands.kernel.profile:profile", "Manage orientation profiles."),
+    "tokens": ("cockpit.commands.faces.tokens:tokens", "Manage capability tokens."),
+    "feedback": ("cockpit.commands.kernel.feedback:feedback", "Judge the decisions of waves."),
+    "journal": ("cockpit.commands.records.journal:journal", "Show, verify and export the journal."),
+    "prune": ("cockpit.commands.records.prune:prune", "Archive and delete data of old sessions."),
+    "metrics": ("cockpit.commands.records.metrics:metrics", "Print metrics in Prometheus format."),
+    "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),
+    "mcp": ("cockpit.commands.faces.mcp:mcp", "Serve external agents over MCP."),
+    "serve": ("cockpit.commands.faces.serve:serve", "Serve programs over HTTP."),
+    "hook": ("cockpit.commands.faces.hook:hook", "Manage hooks of external agents."),
+    "init": ("cockpit.commands.setup.init:init", "Write configuration templates to .cockpit."),
+    "doctor": ("cockpit.commands.setup.doctor:doctor", "Check the setup and suggest fixes."),
+    "demo": ("cockpit.commands.demo.demo:demo", "Try cockpit on a sample project, offline."),
 }
-"""Name, where it stands, and its line in the help: listing them loads none."""
+"""By name: the module and function of a command, and its summary. Listing them imports none."""
 
 
 class LazyGroup(click.Group):
@@ -108,18 +76,18 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, short_form(args))
+        return super().parse_args(ctx, expand_short_form(args))
 
 
-def short_form(args: Sequence[str]) -> list[str]:
-    """``-p TASK …`` is ``run TASK …``: before any command's name, and with the same options."""
-    for place, word in enumerate(args):
-        if word == "-p":
-            return ["run", *args[:place], *args[place + 1 :]]
-        if word in COMMANDS or word == "--":
+def expand_short_form(args: Sequence[str]) -> list[str]:
+    """Turn ``-p TASK …`` into ``run TASK …``, where it is written before the name of a command."""
+    for index, argument in enumerate(args):
+        if argument == "-p":
+            return ["run", *args[:index], *args[index + 1 :]]
+        if argument in COMMANDS or argument == "--":
             break
     return list(args)
 
@@ -128,9 +96,15 @@ def short_form(args: Sequence[str]) -> list[str]:
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples(
+        "cockpit",
+        "cockpit demo",
+        'cockpit -p "review main..HEAD"',
+        "cockpit work --all",
+    ),
 )
 @click.version_option(__version__, prog_name="cockpit", message="%(prog)s %(version)s")
-@click.option("-c", "--continue", "last", is_flag=True, help="Open the last session again.")
+@click.option("-c", "--continue", "last", is_flag=True, help="Resume the last session.")
 @click.option(
     "-r",
     "--resume",
@@ -138,16 +112,12 @@ def short_form(args: Sequence[str]) -> list[str]:
     is_flag=False,
     flag_value="",
     metavar="[ID]",
-    help="Open that session again, or pick one.",
+    help="Resume this session, or pick one from a list.",
 )
-@click.option("--model", metavar="NAME", help="anthropic:NAME, openai:NAME, offline, …")
-@click.option(
-    "--approve",
-    type=click.Choice(["ask", "trusted", "reads", "all"]),
-    help="What is approved without you. Default: ask.",
-)
-@click.option("--theme", metavar="NAME", help="The screen's colours.")
-@click.option("--log-json", metavar="FILE", help="Append every step to FILE as JSON lines.")
+@MODEL
+@APPROVE
+@click.option("--theme", metavar="NAME", help="Use this theme. Default: cockpit-dark.")
+@LOG_JSON
 @click.pass_context
 def root(
     ctx: click.Context,
@@ -158,20 +128,21 @@ def root(
     theme: str | None,
     log_json: str | None,
 ) -> None:
-    """One person in command of LLM coding agents: Enter approves, Escape discusses.
+    """Direct coding agents from your terminal: Enter approves, Escape discusses.
 
-    Without a command it opens the screen in this project. `cockpit -p TASK` is `cockpit run TASK`.
+    Without a command, cockpit opens the screen in this project. `cockpit -p TASK` is short for
+    `cockpit run TASK`.
     """
     if ctx.invoked_subcommand is not None:
         if last or session is not None or model or approve or theme or log_json:
             raise click.UsageError(
-                f"These options open the screen; write them after {ctx.invoked_subcommand!r}."
+                f"Options before {ctx.invoked_subcommand!r} open the screen. Write them after the command."
             )
         return
     from cockpit.commands.sessions.screen import open_screen
 
     if last and session:
-        raise click.UsageError("-c opens the last session and -r a named one; choose one of them.")
+        raise click.UsageError("-c and -r exclude each other. Use -r ID to name a session.")
     flags = {
         "[model] name": model,
         "[approval] policy": approve,
@@ -182,13 +153,13 @@ def root(
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code, and raises nothing."""
-    interrupt_on_termination()
+    """Run the command line; return the exit code and raise nothing."""
+    end_as_by_the_keyboard()
     try:
-        ended: Any = root.main(
+        code: Any = root.main(
             args=None if args is None else list(args), prog_name="cockpit", standalone_mode=False
         )
-        return int(ended or 0)
+        return int(code or 0)
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:

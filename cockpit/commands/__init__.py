@@ -1,5 +1,6 @@
 """The commands of the command line, each loaded when it is called.
 
-JSON goes to stdout, words about the work to stderr. What came from a repository, a model or the
-store passes :mod:`cockpit.commands.terminal` on its way out.
+Answers and JSON go to stdout, messages about the work to stderr. All output passes
+:mod:`cockpit.commands.terminal`, which makes text from repositories, models and the store safe for a
+terminal. Specified in ``docs/reference/commands.md``.
 """

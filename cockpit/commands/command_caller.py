@@ -1,25 +1,20 @@
-"""Who calls a command: the person at the terminal, or the holder of a token."""
+"""Who runs a command: the user at the terminal, or the holder of a token."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-import click
-
 if TYPE_CHECKING:
     from cockpit.access.principals import Caller
     from cockpit.store.db.transaction import Tx
 
-TOKEN = click.option(
-    "--token", default="", metavar="SECRET", help="Act as the holder of this token."
-)
-
 
 def find_caller(tx: Tx, token: str) -> Caller:
-    """The holder of ``token``, or of the environment's, or the person. Raises ``TokenRefused``.
+    """Return the principal that ``token``, else ``COCKPIT_TOKEN``, belongs to; without both, the user.
 
-    Looked up in the transaction that acts on it: a token revoked before that opens nothing.
+    The token is looked up in the transaction that acts on it, so a token that was revoked a moment
+    before is refused. Raises ``TokenRefused``. Specified in ``docs/reference/security.md``.
     """
     from cockpit.access.capability_tokens import caller
     from cockpit.loop.decisions.decide_proposal import TOKEN as VARIABLE

@@ -1,4 +1,4 @@
-"""What the exit code says, and which one an error or a session's end has."""
+"""Exit codes, and which one an error or the end of a session gets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cockpit.store.sessions import proposals, sessions
 
 
 class Exit(IntEnum):
-    """The exit codes of every command."""
+    """The exit codes of every command. Listed in ``docs/reference/commands.md``."""
 
     DONE = 0
     FAILED = 1
@@ -65,7 +65,7 @@ _REFUSED = frozenset(
 
 
 def exit_code_of_error(error: CockpitError) -> Exit:
-    """The exit code that tells this kind of error."""
+    """Return the exit code for this kind of error."""
     if error.code in _WRONG_USE:
         return Exit.WRONG_USE
     if error.code in _REFUSED:
@@ -74,10 +74,10 @@ def exit_code_of_error(error: CockpitError) -> Exit:
 
 
 def exit_code_of_session(connection: sqlite3.Connection, session_id: str) -> Exit:
-    """The exit code that tells how a session stands.
+    """Return the exit code for the status of a session.
 
-    A session that ended ``blocked`` has the code of what blocked it: a deadline that passed, or a
-    refusal by a person, a policy or a guard.
+    A session that ended ``blocked`` gets the code of its cause: a deadline that passed, or a refusal
+    by the user, a policy or a guard.
     """
     session = sessions.load(connection, session_id)
     if session.status == "waiting":
@@ -86,13 +86,13 @@ def exit_code_of_session(connection: sqlite3.Connection, session_id: str) -> Exi
         return Exit.INTERRUPTED
     if session.status == "completed" and session.result.get("status") == "done":
         return Exit.DONE
-    decided = {proposal.status for proposal in proposals.select_for_session(connection, session_id)}
-    if "expired" in decided:
+    verdicts = {proposal.status for proposal in proposals.of_session(connection, session_id)}
+    if "expired" in verdicts:
         return Exit.WAITING
-    refused = connection.execute(
+    refusal = connection.execute(
         "SELECT 1 FROM journal WHERE session_id=? AND action=? LIMIT 1",
         (session_id, str(Action.ACTION_REFUSED)),
     ).fetchone()
-    if session.status == "completed" and ("rejected" in decided or refused is not None):
+    if session.status == "completed" and ("rejected" in verdicts or refusal is not None):
         return Exit.REFUSED
     return Exit.FAILED

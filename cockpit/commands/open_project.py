@@ -1,4 +1,4 @@
-"""The project a command runs in: its place, its settings and its store."""
+"""The project that a command runs in: its folder, its settings and its store."""
 
 from __future__ import annotations
 
@@ -20,43 +20,46 @@ T = TypeVar("T")
 
 
 class WrongUse(CockpitError):
-    """The command line asks for something that cannot be."""
+    """The command line asks for something that is not possible."""
 
     code = "usage"
 
 
-def find_project() -> ProjectPaths:
-    """The project that the working directory is in. Raises :class:`WrongUse` where there is none."""
+def find_project() -> Place:
+    """Return the project of the working directory. Raises :class:`WrongUse` where the directory is gone."""
     try:
         return locate_project(Path.cwd())
     except FileNotFoundError as error:
-        raise WrongUse("The working directory is gone; change to one that exists.") from error
+        raise WrongUse("The working directory was deleted. Change to one that exists.") from error
 
 
-def require_repository() -> ProjectPaths:
-    """As :func:`find_project`, for what needs git. Raises :class:`WrongUse` without a repository."""
+def require_repository() -> Place:
+    """Return the project, which must be a git repository. Raises :class:`WrongUse` where it is not."""
     place = find_project()
     if not place.git:
         raise WrongUse(
-            f"{place.root} is no git repository; tasks are done on branches of one. Change to yours, or"
-            " make this one with `git init` and a first commit."
+            f"{place.root} is not a git repository, and tasks need one for their branches. Change to your"
+            " repository, or run `git init` here and make a first commit."
         )
     return place
 
 
-def load_project_settings(
-    place: ProjectPaths, flags: Mapping[str, object] | None = None
-) -> Settings:
-    """The settings of that project. Raises :class:`~cockpit.config.load_settings.ConfigInvalid`."""
+def load_project_settings(place: Place, flags: Mapping[str, object] | None = None) -> Settings:
+    """Load the settings of the project; ``flags`` maps full names of settings to values.
+
+    Raises :class:`~cockpit.config.load_settings.ConfigInvalid`.
+    """
     from cockpit.config.load_settings import load_settings
 
     return load_settings(place.folder, env=os.environ, flags=flags)
 
 
 @contextmanager
-def open_store(place: ProjectPaths) -> Iterator[Store]:
-    """The project's store, made when it is missing. What agents' hooks have told is absorbed first, so
-    that a command never reads what is older than that."""
+def open_store(place: Place) -> Iterator[Store]:
+    """Open the project's store and create it if it is missing.
+
+    Events that agents' hooks have left are absorbed first, so a command never reads older data.
+    """
     from cockpit.store.db.database import Store
 
     place.prepare()
@@ -76,33 +79,33 @@ def _absorb_hooks(store: Store, place: ProjectPaths) -> None:
     try:
         absorb_all(store, place.state)
     except CockpitError as error:
-        # It stays where it is, for the next one; what was asked for can be done all the same.
+        # The events stay for the next command; this one can do its work without them.
         hook_log.note(str(place.state), f"absorbing failed: {error}")
 
 
-def ensure_root_token(place: ProjectPaths, *, quiet: bool = False) -> None:
-    """On the first start in a project make its root token, and unless ``quiet`` say where it is."""
+def ensure_root_token(place: Place, *, quiet: bool = False) -> None:
+    """Create the project's root token on the first start; unless ``quiet``, print where it is."""
     from cockpit.access.capability_tokens import ROOT_FILE, ensure_root
     from cockpit.commands.terminal import say
 
     if (place.state / ROOT_FILE).exists():
         return
     with open_store(place) as store:
-        made = store.write_now(lambda tx: ensure_root(tx, place.state))
-    if made is not None and not quiet:
-        say(f"The root token of this project is in {made}; only you can read it.")
+        path = store.write_now(lambda tx: ensure_root(tx, place.state))
+    if path is not None and not quiet:
+        say(f"The root token of this project is in {path}; only you can read it.")
 
 
 def read_store(read: Callable[[sqlite3.Connection], T], *, empty: T | None = None) -> T:
-    """Read from this project's store, which is not made by looking.
+    """Run ``read`` on this project's store, without creating the store.
 
-    Without a store ``empty`` is the answer; without that :class:`NotFound` is raised.
+    Without a store it returns ``empty``, or raises :class:`NotFound` where that is None.
     """
     place = find_project()
     if not place.database.exists():
         if empty is None:
             raise NotFound(
-                f"Nothing was recorded in {place.home} yet; begin with `cockpit run TASK`, or with"
+                f"Nothing was recorded in {place.home} yet. Start with `cockpit run TASK`, or with"
                 " `cockpit tasks add TITLE` and `cockpit work`."
             )
         return empty
@@ -111,32 +114,32 @@ def read_store(read: Callable[[sqlite3.Connection], T], *, empty: T | None = Non
 
 
 def choose_session(connection: sqlite3.Connection, named: str | None) -> str:
-    """The id of the session that ``named`` is, or begins; None or ``last`` is the newest.
+    """Return the id of a session by its id or the beginning of its id; None or ``last`` is the newest.
 
-    That of an agent from outside is chosen by its id alone: cockpit cannot go on with it.
+    A session of an external agent is never the newest, because cockpit cannot resume it.
 
-    Raises :class:`NotFound` where there is none, :class:`WrongUse` where several begin so.
+    Raises :class:`NotFound` without a match, :class:`WrongUse` with several.
     """
     from cockpit.store.sessions import sessions
 
     if named is None or named == "last":
         newest = sessions.find_latest(connection)
         if newest is None:
-            raise NotFound("There is no session yet; start one with `cockpit run TASK`.")
+            raise NotFound("There is no session yet. Start one with `cockpit run TASK`.")
         return newest.session_id
-    found = [
+    matches = [
         str(identity)
         for (identity,) in connection.execute(
             "SELECT session_id FROM sessions WHERE substr(session_id, 1, ?)=? LIMIT 3",
             (len(named), named),
         )
     ]
-    if named in found:
+    if named in matches:
         return named
-    if not found:
-        raise NotFound(f"There is no session {named}; `cockpit sessions list` names them.")
-    if len(found) > 1:
+    if not matches:
+        raise NotFound(f"There is no session {named}. `cockpit sessions list` lists all sessions.")
+    if len(matches) > 1:
         raise WrongUse(
-            f"Several sessions begin with {named}: {', '.join(found)}. Write more of it."
+            f"Several sessions begin with {named}: {', '.join(matches)}. Write more of the id."
         )
-    return found[0]
+    return matches[0]

@@ -1,4 +1,4 @@
-"""An error, told to a person: one sentence, an exit code, and the traceback where it helps."""
+"""Report an error to the user: one sentence, an exit code, and the traceback where it helps."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from cockpit.core.secrets import mask
 from cockpit.decide.model import ModelError
 
 LARGEST_LOG = 1_000_000
+"""Bytes after which the error log is rotated once."""
 
 
 def report_error(error: Exception) -> Exit:
-    """Say what happened; returns the exit code. An error nobody foresaw goes to the log."""
+    """Print what failed on stderr and return the exit code. An unexpected error goes to the error log.
+
+    ``COCKPIT_DEBUG=1`` prints the traceback as well. Secrets are masked in all of it.
+    """
     if isinstance(error, ReaderGone):
-        return _nobody_reads()
-    debug = os.environ.get("COCKPIT_DEBUG", "") not in ("", "0")
-    if debug:
+        discard_buffered(sys.stdout, sys.stderr)
+        return Exit.PIPE_CLOSED
+    if os.environ.get("COCKPIT_DEBUG", "") not in ("", "0"):
         say(mask("".join(traceback.format_exception(error))).rstrip())
     if isinstance(error, CockpitError):
         say(f"cockpit: {mask(str(error))}")
@@ -30,26 +34,21 @@ def report_error(error: Exception) -> Exit:
     if isinstance(error, ModelError):
         say(f"cockpit: {mask(str(error))}")
         return Exit.WRONG_USE if error.code in ("config", "script") else Exit.FAILED
-    place = _log(error)
-    where = f"The details are in {place}." if place else "COCKPIT_DEBUG=1 shows the details."
-    say(f"cockpit: something unforeseen happened ({type(error).__name__}). {where}")
+    path = _append_to_log(error)
+    details = f"See {path}." if path else "Run it again with COCKPIT_DEBUG=1 to see the traceback."
+    say(f"cockpit: unexpected error ({type(error).__name__}). {details}")
     return Exit.FAILED
 
 
-def _nobody_reads() -> Exit:
-    discard_buffered(sys.stdout, sys.stderr)
-    return Exit.PIPE_CLOSED
-
-
 def log_file() -> Path:
-    """Where errors nobody foresaw are kept."""
+    """Return the path of the log of unexpected errors."""
     from platformdirs import user_log_path
 
     return user_log_path("cockpit", appauthor=False) / "errors.log"
 
 
-def _log(error: Exception) -> Path | None:
-    """Append the traceback, masked; None where no log can be written."""
+def _append_to_log(error: Exception) -> Path | None:
+    """Append the masked traceback to the log; None where the log cannot be written."""
     path = log_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

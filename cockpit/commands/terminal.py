@@ -1,7 +1,7 @@
-"""The one door to stdout and stderr: nothing that came from elsewhere reaches a terminal raw.
+"""All output to stdout and stderr, safe for a terminal.
 
-Words lose every escape sequence, control and invisible character. JSON keeps each value whole and
-writes such characters as ``\\uXXXX``.
+Text loses escape sequences, control characters and invisible characters. JSON keeps each value whole
+and writes such characters as ``\\uXXXX``.
 """
 
 from __future__ import annotations
@@ -25,57 +25,57 @@ _UNSAFE = re.compile(
 
 
 class ReaderGone(Exception):
-    """Whoever read this stream went away: there is nobody left to write for."""
+    """The program that read this stream has closed it."""
 
 
 class OutputFailed(CockpitError):
-    """The output cannot be written, as on a full disk; what was asked for is not complete."""
+    """The output cannot be written, for example because the disk is full."""
 
     code = "output"
 
 
 def is_terminal(stream: IO[str] | None) -> bool:
-    """Whether a person reads this stream now."""
+    """Return whether the stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:
-        return False  # closed: nobody does
+        return False  # closed
 
 
 def say(text: str) -> None:
-    """Words for a person about the work, on stderr; without one, nobody is told."""
+    """Print a message about the work on stderr; without stderr do nothing."""
     if sys.stderr is not None:
         _write(sys.stderr, clean(text) + "\n")
 
 
 def show(text: str) -> None:
-    """Words that are the answer, on stdout."""
+    """Print the answer of a command on stdout."""
     _write(sys.stdout, clean(text) + "\n")
 
 
 def ring_terminal(sequence: str) -> None:
-    """Call the person at the terminal: ``sequence`` is cockpit's own, with nothing of others in it raw."""
+    """Send a bell or notification sequence to the terminal; ``sequence`` must not contain foreign text."""
     if sys.stderr is not None:
         _write(sys.stderr, sequence)
 
 
 def show_json(value: Any) -> None:
-    """One JSON document on stdout, indented."""
+    """Print one indented JSON document on stdout."""
     _write(sys.stdout, json_text(value, indent=2) + "\n")
 
 
 def show_json_line(text: str) -> None:
-    """One line of JSON on stdout, at once: another program waits for it."""
+    """Print one line of JSON on stdout and flush it, because another program waits for it."""
     _write(sys.stdout, _escaped(text) + "\n")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON that no terminal acts on and that any parser reads back unchanged."""
+    """Return JSON that is safe for a terminal and that any parser reads back unchanged."""
     return _escaped(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent))
 
 
 def format_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns as wide as what is in them; every cell on one line, the last as long as it is."""
+    """Return a table whose columns fit their cells; cells have one line, the last column is not padded."""
     cells = [[clean(cell, newlines=False).strip() for cell in row] for row in rows]
     lines = [list(headings), *cells]
     widths = [max(len(line[place]) for line in lines) for place in range(len(headings) - 1)]
@@ -94,7 +94,7 @@ def show_list(
     rows: Iterable[Sequence[str]],
     nothing: str,
 ) -> None:
-    """A list, as JSON on stdout or as a table; without any record ``nothing`` goes to stderr."""
+    """Print a list on stdout, as JSON or as a table; without records print ``nothing`` on stderr."""
     if as_json:
         show_json([dict(record) for record in records])
     elif records:
@@ -104,18 +104,18 @@ def show_list(
 
 
 class SafeStream:
-    """Words that arrive in fragments; a sequence split across two of them is removed all the same."""
+    """A stream for text that arrives in fragments; removes sequences that are split across two of them."""
 
     def __init__(self, stream: IO[str] | None) -> None:
         self._stream = stream
         self._cleaner = StreamCleaner()
 
     def write(self, fragment: str) -> None:
-        """Write what of the fragment is safe, now."""
+        """Write the safe part of the fragment at once."""
         _write(self._stream, self._cleaner.feed(fragment))
 
     def end(self) -> None:
-        """Nothing more comes: forget an unfinished sequence."""
+        """Forget an unfinished sequence, because no fragment follows."""
         self._cleaner.end()
 
 
@@ -124,7 +124,7 @@ def _write(stream: IO[str] | None, text: str) -> None:
         raise ReaderGone
     encoding: str = getattr(stream, "encoding", None) or "utf-8"
     try:
-        # What the terminal's encoding lacks becomes `?`.
+        # A character that the terminal's encoding lacks becomes `?`.
         stream.write(text.encode(encoding, "replace").decode(encoding))
         stream.flush()
     except BrokenPipeError as error:
@@ -132,16 +132,16 @@ def _write(stream: IO[str] | None, text: str) -> None:
     except OSError as error:
         discard_buffered(stream)
         raise OutputFailed(
-            f"The output cannot be written: {error.strerror or error}. What was recorded is kept."
+            f"The output cannot be written: {error.strerror or error}. All recorded data is kept."
         ) from error
 
 
 def discard_buffered(*streams: IO[str] | None) -> None:
-    """What is still buffered has no reader: without this the interpreter would complain on leaving."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    """Send the buffered rest of the streams nowhere; else the interpreter would report an error at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
         if stream is not None:
-            os.dup2(nowhere, stream.fileno())
+            os.dup2(null, stream.fileno())
 
 
 def _escaped(text: str) -> str:

@@ -232,7 +232,7 @@ def test_the_screen_opens_on_a_terminal_and_says_how_to_come_back(played: Projec
         while b"Notes written" not in shown:
             shown += os.read(leader, 65_536)
         os.write(leader, b"\x04")  # Ctrl+D on an empty prompt
-        while b"Come back with" not in shown:
+        while b"Resume with" not in shown:
             shown += os.read(leader, 65_536)
         assert process.wait(PATIENCE_S) == 0
     finally:
@@ -245,4 +245,4 @@ def test_a_pruned_session_is_not_offered_to_go_on(played: Project) -> None:
     assert "1 session: 3 packets" in played.run("prune", "--older-than", "2999-01-01").stdout
     refused = played.run("run", "--continue", "last", "and now?", expect=1).stderr
     assert "cockpit prune --restore ARCHIVE" in refused
-    assert "Go on with" not in refused
+    assert "Resume with" not in refused

@@ -97,6 +97,6 @@ def test_discussing_ends_the_revision_and_passes_the_words_on(project: Project, 
 
 def test_nothing_waits_in_a_new_project(project: Project) -> None:
     done = project.run("proposals", "list")
-    assert (done.stdout, done.stderr) == ("", "Nothing waits for a decision.\n")
+    assert (done.stdout, done.stderr) == ("", "No proposal waits for a decision.\n")
     assert project.json("proposals", "list", "--json") == []
     assert not (project.root / ".cockpit").exists()

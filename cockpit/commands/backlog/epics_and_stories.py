@@ -26,7 +26,7 @@ from cockpit.commands.backlog.call_work_tools import (
     say_more,
     write_store,
 )
-from cockpit.commands.command_caller import TOKEN
+from cockpit.cli_options import TOKEN
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.terminal import format_table, show, show_json, show_list
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.cli_options import TOKEN
+from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import WrongUse, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.store.backlog import handoffs, tasks

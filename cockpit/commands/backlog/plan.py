@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cockpit.cli_options import TOKEN
 from cockpit.commands.backlog.call_work_tools import AS_JSON
-from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import (
     WrongUse,
     ensure_root_token,

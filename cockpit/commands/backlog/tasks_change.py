@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.backlog.validation import TASK_TYPES
+from cockpit.cli_options import TOKEN
 from cockpit.commands.backlog.call_work_tools import (
     AS_JSON,
     DESCRIPTION,
@@ -18,7 +19,6 @@ from cockpit.commands.backlog.call_work_tools import (
     write_with_tool,
     write_with_tool_each,
 )
-from cockpit.commands.command_caller import TOKEN
 from cockpit.commands.open_project import WrongUse, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 

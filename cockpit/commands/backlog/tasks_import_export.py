@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cockpit.cli_options import TOKEN
 from cockpit.commands.backlog.call_work_tools import AS_JSON, authorize_writer, write_store
-from cockpit.commands.command_caller import TOKEN
 from cockpit.commands.open_project import WrongUse, find_project, read_store
 from cockpit.commands.terminal import json_text, say, show, show_json, show_json_line
 from cockpit.core.text import pluralize

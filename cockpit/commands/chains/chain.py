@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cockpit.cli_options import Dollars, Duration
 from cockpit.commands.chains.show_chain import document, page
 from cockpit.commands.open_project import (
     find_project,
@@ -16,7 +17,6 @@ from cockpit.commands.open_project import (
     open_store,
     read_store,
 )
-from cockpit.commands.sessions.run import Dollars, Duration
 from cockpit.commands.terminal import show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.store.chains import chains

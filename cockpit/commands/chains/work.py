@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cockpit.cli_options import Dollars, Duration
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,
@@ -16,7 +17,6 @@ from cockpit.commands.open_project import (
     open_store,
     require_repository,
 )
-from cockpit.commands.sessions.run import Dollars, Duration
 
 if TYPE_CHECKING:
     from cockpit.chains.chain_lifecycle import ChainOptions

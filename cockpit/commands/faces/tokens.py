@@ -9,9 +9,9 @@ import click
 
 from cockpit.access.capability_tokens import ROOT_FILE, Token, issue, listed, revoke
 from cockpit.access.token_scopes import SCOPES, read_scopes
-from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.cli_options import TOKEN, Duration
+from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
-from cockpit.commands.sessions.run import Duration
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.clock import format_time
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.cli_options import TOKEN
+from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import (
     choose_session,
     find_project,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from cockpit.commands.command_caller import TOKEN, find_caller
+from cockpit.cli_options import TOKEN
+from cockpit.commands.command_caller import find_caller
 from cockpit.commands.exit_codes import Exit, exit_code_of_error
 from cockpit.commands.open_project import (
     WrongUse,

@@ -1,4 +1,4 @@
-"""A session as a file to keep or to pass on: Markdown, JSON, or a picture of it."""
+"""Export a session as Markdown, JSON or an SVG picture."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from widgets.text.clean import clean
 
 FORMATS = ("md", "json", "svg")
 WIDTH = 100
-"""Cells of a line of the picture."""
+"""Columns of the picture."""
 
 _HTML_OR_IMAGE = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)")
 _TICKS = re.compile(r"`+")
 _STYLES = {"you": "bold cyan", "agent": "bold green", "note": "bold"}
 _VERDICTS = {"approved": "green", "rejected": "red", "expired": "red"}
-# As rich's own, without the fonts that it fetches from the network when the picture is looked at.
+# rich's template, without the fonts that a viewer would load from the network.
 _PICTURE = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
     <style>
     .{unique_id}-matrix {{
@@ -43,21 +43,26 @@ _PICTURE = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="h
 """
 
 Document = Mapping[str, Any]
-"""What :func:`cockpit.loop.views.transcript.document` gives."""
+"""The transcript that :func:`cockpit.loop.views.transcript.document` returns."""
 
 
-def markdown(told: Document) -> str:
-    """The session as Markdown, in which nothing that was said can pass for what cockpit says.
+def markdown(transcript: Document) -> str:
+    """Return the session as Markdown, in which no message can pass for text of cockpit.
 
-    What was said stands in quotes, without HTML and without pictures, which would be fetched when
-    somebody looks; what was proposed and what came of it stands in code blocks.
+    Messages are quoted, without HTML and without pictures, which a viewer would load. Proposals and
+    results are code blocks.
     """
-    facts = (told["session_id"], told["task_type"], told["model"], told["status"])
+    facts = (
+        transcript["session_id"],
+        transcript["task_type"],
+        transcript["model"],
+        transcript["status"],
+    )
     parts = [
-        f"# {_plain(told['title'])}",
-        " · ".join(_plain(str(fact)) for fact in (*facts, told["created_at"][:19] + "Z")),
+        f"# {_plain(transcript['title'])}",
+        " · ".join(_plain(str(fact)) for fact in (*facts, transcript["created_at"][:19] + "Z")),
     ]
-    for entry in told["entries"]:
+    for entry in transcript["entries"]:
         match entry["kind"]:
             case "wave":
                 parts.append(f"## {_plain(entry['title'])}")
@@ -66,13 +71,13 @@ def markdown(told: Document) -> str:
             case "note":
                 parts.append(f"*{_plain(entry['title'])}*")
             case _:
-                verdict = [_plain(line) for line in _said(entry)]
-                parts += [_heading(entry), *verdict, _block("\n".join(_inside(entry)))]
+                verdict = [_plain(line) for line in _verdict(entry)]
+                parts += [_heading(entry), *verdict, _block("\n".join(_details(entry)))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def picture(told: Document) -> str:
-    """The session as an SVG of :data:`WIDTH` cells a line. It fetches nothing and runs nothing."""
+def picture(transcript: Document) -> str:
+    """Return the session as an SVG of :data:`WIDTH` columns. It loads nothing and runs nothing."""
     from io import StringIO
 
     from rich.console import Console
@@ -81,16 +86,19 @@ def picture(told: Document) -> str:
     console = Console(
         file=StringIO(), record=True, width=WIDTH, color_system="truecolor", force_terminal=True
     )
-    for words, style in _lines(told):
-        console.print(Text(_drawable(words), style=style), highlight=False, emoji=False)
+    for text, style in _lines(transcript):
+        console.print(Text(_drawable(text), style=style), highlight=False, emoji=False)
     return console.export_svg(
-        title=_drawable(told["title"]), code_format=_PICTURE, unique_id="session"
+        title=_drawable(transcript["title"]), code_format=_PICTURE, unique_id="session"
     )
 
 
-def _lines(told: Document) -> Iterator[tuple[str, str]]:
-    yield f"{told['session_id']} · {told['task_type']} · {told['model']} · {told['status']}", "dim"
-    for entry in told["entries"]:
+def _lines(transcript: Document) -> Iterator[tuple[str, str]]:
+    yield (
+        f"{transcript['session_id']} · {transcript['task_type']} · {transcript['model']} · {transcript['status']}",
+        "dim",
+    )
+    for entry in transcript["entries"]:
         kind, title, status = entry["kind"], entry["title"], entry.get("status", "")
         if kind == "wave":
             yield f"\n── {title}", "dim"
@@ -100,26 +108,26 @@ def _lines(told: Document) -> Iterator[tuple[str, str]]:
             yield f"\n{title}{f' ({status})' if status else ''}", _STYLES[title]
             yield entry.get("text", ""), ""
         else:
-            yield f"\n{_about(entry)}", "bold yellow" if kind == "proposal" else "bold"
-            yield from (("  " + line, _VERDICTS.get(status, "")) for line in _said(entry))
-            yield from (("  " + line, "dim") for line in _inside(entry))
+            yield f"\n{_title(entry)}", "bold yellow" if kind == "proposal" else "bold"
+            yield from (("  " + line, _VERDICTS.get(status, "")) for line in _verdict(entry))
+            yield from (("  " + line, "dim") for line in _details(entry))
 
 
 def _heading(entry: Mapping[str, Any]) -> str:
     if entry["kind"] == "message":
         status = entry.get("status")
         return f"**{_plain(entry['title'])}**{f' ({status})' if status else ''}"
-    return f"### {_plain(_about(entry))}"
+    return f"### {_plain(_title(entry))}"
 
 
-def _about(entry: Mapping[str, Any]) -> str:
+def _title(entry: Mapping[str, Any]) -> str:
     if entry["kind"] == "proposal":
         return f"Proposal {entry['proposal_id']}: {entry['title']} ({entry['risk']} risk)"
     return f"Result: {entry['title']} — {entry['status']}"
 
 
-def _said(entry: Mapping[str, Any]) -> list[str]:
-    """The verdict on a proposal, in a line."""
+def _verdict(entry: Mapping[str, Any]) -> list[str]:
+    """Return the decision on a proposal as a list of one line; empty for other entries."""
     if entry["kind"] != "proposal":
         return []
     verdict = entry.get("verdict", {})
@@ -129,7 +137,7 @@ def _said(entry: Mapping[str, Any]) -> list[str]:
     return [line + (f": {verdict['words']}" if verdict.get("words") else "")]
 
 
-def _inside(entry: Mapping[str, Any]) -> list[str]:
+def _details(entry: Mapping[str, Any]) -> list[str]:
     if entry["kind"] == "proposal":
         return (
             "\n".join(body_lines(entry["proposal_kind"], entry.get("body", {})))
@@ -140,38 +148,38 @@ def _inside(entry: Mapping[str, Any]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Words on one line in which Markdown finds nothing."""
+    """Return one line of text with every character of Markdown escaped."""
     return re.sub(r"([\\`*_\[\]<>#+!|~&])", r"\\\1", clean(text, newlines=False).strip())
 
 
 def _quoted(text: str) -> str:
-    """Markdown of somebody else's as a quote. Outside code blocks nothing of it is HTML or a picture."""
+    """Return foreign Markdown as a quote. Outside code blocks it has no HTML and no pictures."""
     from markdown_it import MarkdownIt
 
     lines = clean(text).split("\n")
-    # Without HTML in it, as it will be read: what follows a tag can be code to one and HTML to the other.
+    # Parsed without HTML, as the result has none: text after a tag could be code or HTML.
     tokens = MarkdownIt("commonmark").disable("html_block").parse("\n".join(lines))
     blocks = (each.map for each in tokens if each.type in ("fence", "code_block") and each.map)
     code = {number for first, end in blocks for number in range(first, end)}
     return "\n".join(
-        f"> {line if number in code else _HTML_OR_IMAGE.sub(_named, line)}".rstrip()
+        f"> {line if number in code else _HTML_OR_IMAGE.sub(_entity, line)}".rstrip()
         for number, line in enumerate(lines)
     )
 
 
-def _named(found: re.Match[str]) -> str:
-    return "&lt;" if found[0] == "<" else "&#33;"
+def _entity(match: re.Match[str]) -> str:
+    return "&lt;" if match[0] == "<" else "&#33;"
 
 
 def _block(text: str) -> str:
-    """A code block, fenced with more ticks than there are in a row inside."""
-    said = clean(text)
-    if not said.strip():
+    """Return a code block whose fence is longer than any run of backticks inside."""
+    content = clean(text)
+    if not content.strip():
         return ""
-    ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(said)), default=0))
-    return f"{ticks}text\n{said}\n{ticks}"
+    ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(content)), default=0))
+    return f"{ticks}text\n{content}\n{ticks}"
 
 
 def _drawable(text: str) -> str:
-    """What XML can hold of a text that is safe to show."""
+    """Return the text without characters that a terminal acts on or that XML forbids."""
     return clean(text).translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})

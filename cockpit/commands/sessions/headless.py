@@ -1,6 +1,6 @@
-"""A session without the screen: driven to its end, told as it goes.
+"""Run a session without the screen and print it: as a story, as journal rows or as one document.
 
-Three projections of the same journal rows: a story, the rows themselves, or one document at the end.
+Specified in ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -42,62 +42,64 @@ from cockpit.store.sessions import sessions
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the drive ended: the session, and the error that ended it, if one did."""
+    """How a run ended. ``interrupted``: by a signal; ``error``: the exception that ended it, if any."""
 
     session_id: str
     interrupted: bool
     error: Exception | None
 
 
-class Teller:
-    """Tells rows of one session in the chosen format, each once and in order."""
+class RowPrinter:
+    """Prints the rows of one session in the chosen format, each once and in order.
+
+    ``after`` is the sequence number of the last row that is not printed.
+    """
 
     def __init__(self, output: str, after: int) -> None:
         self.seq = after
         self._lines = output == "stream-json"
         self._story = Storyteller()
-        # The story is the answer of `text`; beside a document it is progress, for a person only.
+        # For `text` the story is the answer; for `json` it is progress, which only a terminal gets.
         stream = sys.stdout if output == "text" else sys.stderr
         quiet = self._lines or (output == "json" and not is_terminal(sys.stderr))
-        self._telling = None if quiet else SafeStream(stream)
+        self._output = None if quiet else SafeStream(stream)
 
-    def take(self, rows: Sequence[journal.Row]) -> None:
-        """Tell these rows. Raises :class:`ReaderGone`."""
+    def print_rows(self, rows: Sequence[journal.Row]) -> None:
+        """Print these rows. Raises :class:`ReaderGone`."""
         for row in rows:
             if row.seq <= self.seq:
                 continue
             self.seq = row.seq
             if self._lines:
                 show_json_line(row.line())
-            elif self._telling is not None and (text := self._story.tell(row)):
-                self._telling.write(text)
+            elif self._output is not None and (text := self._story.tell(row)):
+                self._output.write(text)
 
 
 def drive(
-    words: str,
+    text: str,
     session: str | None,
     *,
     task_id: str | None = None,
     output: str,
     flags: Mapping[str, object],
 ) -> Exit:
-    """Begin a session (or go on with one) and run it to its end; returns the exit code.
+    """Start a session, or resume ``session``, and run it to its end; return the exit code.
 
-    With ``task_id`` the new session begins that task of the backlog.
-
-    The session's last word in ``output``'s format is on stdout by then. Raises
-    :class:`~cockpit.core.errors.CockpitError` where none could begin.
+    ``text`` is the task or the next message. With ``task_id`` the new session starts that task of the
+    backlog. The output in the format ``output`` is complete when this returns. Raises
+    :class:`~cockpit.core.errors.CockpitError` where no session could start.
     """
     place = find_project()
     settings = load_project_settings(place, flags)
     ensure_root_token(place, quiet=not is_terminal(sys.stderr))
-    return asyncio.run(_drive(place, settings, words, session, task_id, output, flags))
+    return asyncio.run(_drive(place, settings, text, session, task_id, output, flags))
 
 
 async def _drive(
     place: ProjectPaths,
     settings: Settings,
-    words: str,
+    text: str,
     session: str | None,
     task_id: str | None,
     output: str,
@@ -105,22 +107,22 @@ async def _drive(
 ) -> Exit:
     async with open_runtime(place, settings.runtime) as runtime:
         before = await runtime.store.read(journal.last_seq)
-        session_id = await _begin(runtime, settings, words, session, task_id, flags)
-        ending = await _run(runtime, session_id, Teller(output, before))
+        session_id = await _begin(runtime, settings, text, session, task_id, flags)
+        ending = await _run(runtime, session_id, RowPrinter(output, before))
         if output == "json":
             document = await runtime.store.read(lambda c: session_document(c, session_id))
             show_json(document)
-        ended = await runtime.store.read(lambda c: sessions.load(c, session_id))
+        stored = await runtime.store.read(lambda c: sessions.load(c, session_id))
         code = await runtime.store.read(lambda c: exit_code_of_session(c, session_id))
-    if ending.interrupted and ended.status == "stopped":
+    if ending.interrupted and stored.status == "stopped":
         code = Exit.INTERRUPTED
     elif ending.error is not None:
-        told = report_error(ending.error)
-        code = Exit.FAILED if ended.status == "failed" else told
-    # A pruned session cannot go on as it is: its error has said what would mend that.
+        error_code = report_error(ending.error)
+        code = Exit.FAILED if stored.status == "failed" else error_code
+    # A pruned session cannot be resumed as it is: its error has named the command that restores it.
     if code not in (Exit.DONE, Exit.REFUSED) and not isinstance(ending.error, SessionPruned):
         say(
-            f"Go on with `cockpit run --continue {session_id}`, or on the screen: cockpit -r {session_id}"
+            f"Resume with `cockpit run --continue {session_id}`, or on the screen with `cockpit -r {session_id}`."
         )
     return code
 
@@ -128,83 +130,85 @@ async def _drive(
 async def _begin(
     runtime: Runtime,
     settings: Settings,
-    words: str,
+    text: str,
     session: str | None,
     task_id: str | None,
     flags: Mapping[str, object],
 ) -> str:
     if session is None:
-        begun = await runtime.start(words, interactive=False, task_id=task_id)
+        new_id = await runtime.start(text, interactive=False, task_id=task_id)
         if task_id is not None:
             await runtime.store.write(
-                lambda tx: set_status(tx, task_id, "in_progress", by="person", session_id=begun)
+                lambda tx: set_status(tx, task_id, "in_progress", by="person", session_id=new_id)
             )
-        return begun
-    session_id = await runtime.store.read(lambda connection: _own(connection, session))
-    given = {name for name, value in flags.items() if value is not None}
-    limits = any(name.startswith("[limits]") or name.endswith("deadline_s") for name in given)
+        return new_id
+    session_id = await runtime.store.read(lambda connection: _choose_resumable(connection, session))
+    changed = {name for name, value in flags.items() if value is not None}
+    limits = any(name.startswith("[limits]") or name.endswith("deadline_s") for name in changed)
     await runtime.change(
         session_id,
-        policy=settings.runtime.policy if "[approval] policy" in given else None,
-        model=settings.runtime.model.model if "[model] name" in given else None,
+        policy=settings.runtime.policy if "[approval] policy" in changed else None,
+        model=settings.runtime.model.model if "[model] name" in changed else None,
         limits=settings.runtime.limits if limits else None,
     )
-    if words:
-        await runtime.say(session_id, words)
+    if text:
+        await runtime.say(session_id, text)
     return session_id
 
 
-def _own(connection: sqlite3.Connection, named: str) -> str:
-    """The session to go on with. That of a role is not: here it would write into the person's
-    checkout, and not into its task's tree. Raises :class:`WrongUse`."""
-    found = sessions.load(connection, choose_session(connection, named))
-    if found.role and found.task_id:
+def _choose_resumable(connection: sqlite3.Connection, named: str) -> str:
+    """Return the id of the session to resume. Raises :class:`WrongUse` for the session of a role,
+    which would write into the user's checkout instead of its task's worktree."""
+    chosen = sessions.load(connection, choose_session(connection, named))
+    if chosen.role and chosen.task_id:
         raise WrongUse(
-            f"{found.session_id} is the {found.role} of {found.task_id}, and goes on with it in its own"
-            f" tree: `cockpit work --task {found.task_id}` (`cockpit tasks unblock {found.task_id}` first"
-            " where it is blocked)."
+            f"{chosen.session_id} is the {chosen.role} of {chosen.task_id} and works in the worktree of that"
+            f" task. Run `cockpit work --task {chosen.task_id}`, after"
+            f" `cockpit tasks unblock {chosen.task_id}` if the task is blocked."
         )
-    return found.session_id
+    return chosen.session_id
 
 
-async def _run(runtime: Runtime, session_id: str, teller: Teller) -> Ending:
-    """Run the session while its rows are told; a signal or a closed pipe stops it in its wave."""
+async def _run(runtime: Runtime, session_id: str, printer: RowPrinter) -> Ending:
+    """Run the session and print its rows; a signal or a closed pipe stops it within its wave."""
     loop = asyncio.get_running_loop()
     work = asyncio.create_task(runtime.run(session_id, interactive=False), name=f"run {session_id}")
-    telling = asyncio.create_task(_tell(runtime, session_id, teller))
+    printing = asyncio.create_task(_print(runtime, session_id, printer))
     signalled: list[int] = []
 
     def stop() -> None:
         signalled.append(signal.SIGINT)
         work.cancel()
 
-    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it
+    loop.add_signal_handler(
+        signal.SIGINT, stop
+    )  # the command line turns SIGTERM and SIGHUP into SIGINT
     try:
-        await asyncio.wait({work, telling}, return_when=asyncio.FIRST_COMPLETED)
-        if telling.done():
+        await asyncio.wait({work, printing}, return_when=asyncio.FIRST_COMPLETED)
+        if printing.done():
             work.cancel()
         (error,) = await asyncio.gather(work, return_exceptions=True)
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-        telling.cancel()
-        (unread,) = await asyncio.gather(telling, return_exceptions=True)
-    if isinstance(unread, Exception):
-        raise unread
-    await _tell_rest(runtime, session_id, teller)
+        printing.cancel()
+        (failure,) = await asyncio.gather(printing, return_exceptions=True)
+    if isinstance(failure, Exception):
+        raise failure
+    await _print_rest(runtime, session_id, printer)
     failed = error if isinstance(error, Exception) else None
     return Ending(session_id, bool(signalled), failed)
 
 
-async def _tell(runtime: Runtime, session_id: str, teller: Teller) -> None:
-    async for rows in follow(runtime.store, after=teller.seq, session_id=session_id):
-        teller.take(rows)
+async def _print(runtime: Runtime, session_id: str, printer: RowPrinter) -> None:
+    async for rows in follow(runtime.store, after=printer.seq, session_id=session_id):
+        printer.print_rows(rows)
 
 
-async def _tell_rest(runtime: Runtime, session_id: str, teller: Teller) -> None:
+async def _print_rest(runtime: Runtime, session_id: str, printer: RowPrinter) -> None:
     while True:
         rows = await runtime.store.read(
-            lambda connection: journal.rows(connection, after=teller.seq, session_id=session_id)
+            lambda connection: journal.rows(connection, after=printer.seq, session_id=session_id)
         )
         if not rows:
             return
-        teller.take(rows)
+        printer.print_rows(rows)

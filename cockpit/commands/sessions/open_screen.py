@@ -1,6 +1,6 @@
-"""``cockpit`` without a word: the screen of this project.
+"""``cockpit`` without arguments: open the screen of this project.
 
-It goes past what reads a command line, which takes a tenth of the time to the first frame to load.
+It skips the command-line parser, whose import takes a tenth of the time to the first frame.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from cockpit.core.processes import interrupt_on_termination
 
 
 def main() -> int:
-    """Open the screen on a new session; returns the exit code, and raises nothing."""
-    interrupt_on_termination()
+    """Open the screen on a new session; return the exit code and raise nothing."""
+    end_as_by_the_keyboard()
     try:
         from cockpit.commands.sessions.screen import open_screen
 

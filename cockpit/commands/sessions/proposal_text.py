@@ -1,4 +1,4 @@
-"""A proposal in words, whole: nothing that its digest covers is left out."""
+"""The text of a proposal: everything that its digest covers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cockpit.core.text import pluralize
 from cockpit.store.sessions.proposals import Proposal
 from widgets.text.clean import hidden
 
-_SHOWN = frozenset(
+_RENDERED = frozenset(
     {
         *("purpose", "question", "escalation", "items", "total_tokens", "changes", "key"),
         *("type", "summary", "fields", "body", "diffs", "notes", "payload"),
@@ -29,7 +29,7 @@ _SHOWN = frozenset(
 
 
 def proposal_text(proposal: Proposal) -> str:
-    """Everything a person needs to decide; says so when there is more than can be seen."""
+    """Return the full text of a proposal; a line says when it contains characters that cannot be shown."""
     lines = [
         f"{proposal.kind.upper()}  {proposal.title}",
         f"{proposal.proposal_id} · {proposal.risk} risk · {proposal.status}"
@@ -37,29 +37,29 @@ def proposal_text(proposal: Proposal) -> str:
         f" · shown {proposal.shown_digest}",
     ]
     if proposal.expires_at is not None and proposal.status == "pending":
-        lines.append(f"waits until {proposal.expires_at[:19]}Z")
+        lines.append(f"expires {proposal.expires_at[:19]}Z")
     if proposal.revises:
         lines.append(f"revises {proposal.revises}")
     if proposal.decided_by:
         lines.append(f"{proposal.status} by {proposal.decided_by} at {proposal.decided_at}")
     if proposal.reason:
-        lines.append(f"in these words: {proposal.reason}")
+        lines.append(f"reason: {proposal.reason}")
     body = proposal.body
     lines += [f"  changed: {change}" for change in body.get("changes", ())]
     lines += body_lines(proposal.kind, body)
-    rest = {name: value for name, value in body.items() if name not in _SHOWN and value}
-    if rest:
-        lines += ["", "also:", canonical_json(rest)]
+    others = {name: value for name, value in body.items() if name not in _RENDERED and value}
+    if others:
+        lines += ["", "also:", canonical_json(others)]
     if count := hidden(canonical_json(dict(body))):
         lines += [
             "",
-            f"! It holds {pluralize(count, 'character')} that cannot be shown: see --json.",
+            f"! It contains {plural(count, 'character')} that cannot be shown. Use --json.",
         ]
     return "\n".join(lines)
 
 
 def body_lines(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
-    """What is proposed, line by line: the items, the change or the whole action."""
+    """Yield the body of a proposal by lines: the items, the profile change or the action."""
     yield from {"context": _context, "profile": _profile}.get(kind, _action)(body)
 
 
@@ -75,17 +75,17 @@ def _context(body: Mapping[str, Any]) -> Iterator[str]:
             continue
         note = f"  ({item['note']})" if item.get("note") else ""
         yield f"  {item['item']}  {item['level']}, {item['tokens']:,} tokens, {item['band']}{note}"
-    yield f"  together about {body.get('total_tokens', 0):,} tokens"
+    yield f"  about {body.get('total_tokens', 0):,} tokens"
 
 
 def _profile(body: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     if body.get("reason"):
-        yield f"because: {body['reason']}"
+        yield f"reason: {body['reason']}"
     yield f"{body.get('profile_id', '')} version {body.get('base_version', '')} becomes:"
     for name, value in body.get("fields", ()):
         yield f"  {name}: {value}"
-    yield "the guard says:"
+    yield "guard:"
     for entry in body.get("verdict", ()):
         yield f"  {'✔' if entry.get('ok') else '✘'} {entry.get('code')}: {entry.get('message')}"
     yield ""
@@ -109,7 +109,7 @@ def _action(body: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     payload = body.get("payload", {})
     if set(payload) == {"markdown"}:
-        yield from ("as it is written:", str(payload["markdown"]))
+        yield from ("as it will be written:", str(payload["markdown"]))
     else:
         yield f"runs: {body.get('type', '')} {canonical_json(payload)}"
 

@@ -1,4 +1,4 @@
-"""``cockpit proposals``: see what waits for a decision, and decide it, from any process."""
+"""``cockpit proposals``: list, show and decide proposals, from any process."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cockpit.cli_options import AS_JSON, SHOWN, examples
 from cockpit.commands.open_project import find_project, load_project_settings, read_store
 from cockpit.commands.sessions.proposal_text import proposal_text
 from cockpit.commands.terminal import say, show, show_json, show_list
@@ -19,29 +20,29 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions import proposals as stored
 from cockpit.store.sessions.proposals import Proposal
 
-SHOWN = click.option(
-    "--shown",
-    metavar="DIGEST",
-    help="The digest of what you saw (the first 8 characters do): refused when it is not that.",
+
+@click.group(
+    short_help="List, show and decide proposals.",
+    epilog=examples("cockpit proposals list", "cockpit proposals show p-1a2b3c"),
 )
-
-
-@click.group(short_help="What waits for a decision.")
 def proposals() -> None:
-    """Proposals of every session in this project. Each is decided once, by whoever is first."""
+    """List, show and decide the proposals of every session in this project.
+
+    A proposal is decided once; the first decision counts.
+    """
 
 
-@proposals.command("list")
-@click.option("--all", "every", is_flag=True, help="Decided ones as well, newest first.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@proposals.command("list", epilog=examples("cockpit proposals list --all --json"))
+@click.option("--all", "every", is_flag=True, help="List decided proposals too, newest first.")
+@AS_JSON
 def list_proposals(every: bool, as_json: bool) -> None:
-    """List the proposals that wait, oldest first."""
-    read = stored.select_recent if every else stored.select_pending
-    found: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
+    """List pending proposals, oldest first."""
+    read = stored.recent if every else stored.pending
+    rows: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
     now = datetime.now(UTC)
     show_list(
         as_json,
-        [_record(proposal) for proposal in found],
+        [_record(proposal) for proposal in rows],
         ("PROPOSAL", "KIND", "RISK", "STATUS", "AGE", "LEFT", "SESSION", "TITLE"),
         [
             (
@@ -54,17 +55,17 @@ def list_proposals(every: bool, as_json: bool) -> None:
                 proposal.session_id,
                 proposal.title,
             )
-            for proposal in found
+            for proposal in rows
         ],
-        "Nothing was proposed yet." if every else "Nothing waits for a decision.",
+        "No proposals yet." if every else "No proposal waits for a decision.",
     )
 
 
-@proposals.command("show")
+@proposals.command("show", epilog=examples("cockpit proposals show p-1a2b3c"))
 @click.argument("proposal_id")
-@click.option("--json", "as_json", is_flag=True, help="The whole record as JSON.")
+@AS_JSON
 def show_proposal(proposal_id: str, as_json: bool) -> None:
-    """Show PROPOSAL_ID in full: what would happen, and the digest that stands for it."""
+    """Show a proposal in full, with its digest."""
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     if as_json:
         show_json({**_record(proposal), "body": dict(proposal.body)})
@@ -79,24 +80,33 @@ def show_proposal(proposal_id: str, as_json: bool) -> None:
         )
 
 
-@proposals.command("approve")
+@proposals.command(
+    "approve",
+    epilog=examples(
+        "cockpit proposals approve p-1a2b3c --shown 5f0c9d21",
+        "cockpit proposals approve p-1a2b3c --item file:src/a.py --item file:src/b.py",
+    ),
+)
 @click.argument("proposal_id")
 @click.option(
     "--item",
     "items",
     multiple=True,
     metavar="ITEM",
-    help="Narrow a context request to this item; may be given again.",
+    help="Narrow a context request to this item. Repeat for more items.",
 )
 @SHOWN
-@click.option("--json", "as_json", is_flag=True, help="The decided record as JSON.")
+@AS_JSON
 def approve(proposal_id: str, items: tuple[str, ...], shown: str | None, as_json: bool) -> None:
-    """Approve PROPOSAL_ID: what was shown happens. High risk needs --shown."""
+    """Approve a proposal.
+
+    A proposal of high risk needs --shown with its digest.
+    """
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     if proposal.risk == "high" and not shown and proposal.status == "pending":
         raise Stale(
-            f"{proposal_id} is of high risk. Look at it with `cockpit proposals show {proposal_id}` "
-            "and approve it with the --shown that stands there."
+            f"{proposal_id} has high risk and needs its digest. Run `cockpit proposals show {proposal_id}`"
+            " and approve it with the --shown printed there."
         )
     digest = _digest(proposal, shown)
 
@@ -106,13 +116,15 @@ def approve(proposal_id: str, items: tuple[str, ...], shown: str | None, as_json
     _decide(proposal_id, decide, as_json)
 
 
-@proposals.command("reject")
+@proposals.command(
+    "reject", epilog=examples("cockpit proposals reject p-1a2b3c --reason 'Keep the old name.'")
+)
 @click.argument("proposal_id")
-@click.option("--reason", default="", metavar="WORDS", help="Why, for the agent.")
+@click.option("--reason", default="", metavar="TEXT", help="Send this reason to the agent.")
 @SHOWN
-@click.option("--json", "as_json", is_flag=True, help="The decided record as JSON.")
+@AS_JSON
 def reject(proposal_id: str, reason: str, shown: str | None, as_json: bool) -> None:
-    """Reject PROPOSAL_ID: it does not happen."""
+    """Reject a proposal."""
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     digest = _digest(proposal, shown)
 
@@ -122,13 +134,19 @@ def reject(proposal_id: str, reason: str, shown: str | None, as_json: bool) -> N
     _decide(proposal_id, decide, as_json)
 
 
-@proposals.command("discuss")
+@proposals.command(
+    "discuss",
+    epilog=examples("cockpit proposals discuss p-1a2b3c --words 'Why not a smaller range?'"),
+)
 @click.argument("proposal_id")
-@click.option("--words", default="", metavar="WORDS", help="What is on your mind, for the agent.")
+@click.option("--words", default="", metavar="TEXT", help="Send this message to the agent.")
 @SHOWN
-@click.option("--json", "as_json", is_flag=True, help="The decided record as JSON.")
+@AS_JSON
 def discuss(proposal_id: str, words: str, shown: str | None, as_json: bool) -> None:
-    """End this revision of PROPOSAL_ID and talk about it; the agent's next one points back to it."""
+    """Discuss a proposal before deciding it.
+
+    This ends the current revision. The agent's next revision refers back to it.
+    """
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     digest = _digest(proposal, shown)
 
@@ -140,7 +158,7 @@ def discuss(proposal_id: str, words: str, shown: str | None, as_json: bool) -> N
 
 def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json: bool) -> None:
     place = find_project()
-    asyncio.run(_decided(place, load_project_settings(place).runtime, decide))
+    asyncio.run(_decide_in_runtime(place, load_project_settings(place).runtime, decide))
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     if as_json:
         show_json(_record(proposal))
@@ -148,8 +166,8 @@ def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json:
         say(f"{proposal_id} is {proposal.status}: {proposal.title}")
 
 
-async def _decided(
-    place: ProjectPaths, settings: RuntimeSettings, decide: Callable[[Any], Awaitable[None]]
+async def _decide_in_runtime(
+    place: Place, settings: RuntimeSettings, decide: Callable[[Any], Awaitable[None]]
 ) -> None:
     from cockpit.loop.runtime import open_runtime
 
@@ -158,13 +176,13 @@ async def _decided(
 
 
 def _digest(proposal: Proposal, shown: str | None) -> str:
-    """The digest the decision names: the whole one, when ``shown`` begins it."""
+    """Return the full digest for the decision; ``shown`` may be its first 8 or more characters."""
     if shown is None:
         return proposal.shown_digest
     if len(shown) < 8 or not proposal.shown_digest.startswith(shown):
         raise Stale(
-            f"{proposal.proposal_id} is not what --shown {shown} stands for; look at it again with "
-            f"`cockpit proposals show {proposal.proposal_id}`. Nothing was decided."
+            f"{proposal.proposal_id} does not have the digest {shown}. Nothing was decided. Look at it"
+            f" again with `cockpit proposals show {proposal.proposal_id}`."
         )
     return proposal.shown_digest
 
@@ -198,7 +216,7 @@ def _left(proposal: Proposal, now: datetime) -> str:
 
 
 def _span(seconds: float) -> str:
-    """A span as people say it: 40s, 5m, 3h, 2d."""
+    """Format a span of seconds: 40s, 5m, 3h, 2d."""
     for length, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= length:
             return f"{int(seconds // length)}{unit}"

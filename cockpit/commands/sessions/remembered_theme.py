@@ -1,4 +1,4 @@
-"""What the screen remembers in the person's own configuration: its theme."""
+"""Save the theme that the user chose on the screen in their own configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEXT_TABLE = re.compile(r"^\[", re.MULTILINE)
 
 
 def remember_theme(name: str, env: Mapping[str, str] = os.environ) -> None:
-    """Write the theme into ``config.toml`` of the person; every other line stays as it is.
+    """Write the theme into the user's ``config.toml``; every other line stays as it is.
 
     Raises :class:`ConfigInvalid` when the file cannot be written, or cannot be changed safely.
     """
@@ -26,10 +26,10 @@ def remember_theme(name: str, env: Mapping[str, str] = os.environ) -> None:
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         after = with_theme(before, name)
-        if _document(path, after) != _changed(_document(path, before), name):
+        if _document(path, after) != _with_theme_value(_document(path, before), name):
             raise ConfigInvalid(
-                f"{path} is written in a way that cannot be changed safely; set [screen] theme = "
-                f"{json.dumps(name)} there yourself."
+                f"{path} cannot be changed safely, because of how it is written. Set [screen] theme = "
+                f"{json.dumps(name)} in it yourself."
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".toml.new")
@@ -40,7 +40,7 @@ def remember_theme(name: str, env: Mapping[str, str] = os.environ) -> None:
 
 
 def with_theme(text: str, name: str) -> str:
-    """The configuration ``text`` with ``[screen] theme`` set."""
+    """Return the configuration ``text`` with ``[screen] theme`` set to ``name``."""
     line = f"theme = {json.dumps(name)}"
     table = _SCREEN.search(text)
     if table is None:
@@ -62,6 +62,6 @@ def _document(path: Path, text: str) -> dict[str, Any]:
         raise ConfigInvalid(f"{path} is not TOML: {error}.") from error
 
 
-def _changed(document: dict[str, Any], name: str) -> dict[str, Any]:
+def _with_theme_value(document: dict[str, Any], name: str) -> dict[str, Any]:
     screen = document.get("screen", {})
     return {**document, "screen": {**(screen if isinstance(screen, dict) else {}), "theme": name}}

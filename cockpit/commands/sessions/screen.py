@@ -1,4 +1,4 @@
-"""Opening the screen: on a session, on a choice of sessions, or on a replay."""
+"""Open the screen on a new session, a chosen session or a replay."""
 
 from __future__ import annotations
 
@@ -31,116 +31,119 @@ if TYPE_CHECKING:
 
 
 def open_screen(
-    session: str | None, flags: Mapping[str, object], *, first_words: str | None = None
+    session: str | None, flags: Mapping[str, object], *, first_message: str | None = None
 ) -> int:
-    """Show the cockpit of this project until the person leaves; returns the exit code.
+    """Show the screen of this project until the user leaves; return the exit code.
 
-    ``session`` is the id of one to go on with, ``last``, '' to be asked which, or None for a new one.
+    ``session`` is the id of a session to resume, ``last``, '' to ask the user which one, or None for a
+    new one. ``first_message`` is sent when the screen opens.
     """
-    _needs_terminal()
+    _require_terminal()
     place = find_project()
     settings = load_project_settings(place, flags)
     ensure_root_token(place)
     session_id = None
     if session == "":
-        session_id = _picked()
+        session_id = _ask_for_session()
     elif session is not None:
         session_id = read_store(lambda connection: choose_session(connection, session))
-    gc.disable()  # until the first frame: what a start makes stays, and is a lot to look through
+    gc.disable()  # until the first frame: the start makes many objects, and all of them stay
     try:
-        return asyncio.run(_show(place, settings, session_id, first_words))
+        return asyncio.run(_show(place, settings, session_id, first_message))
     finally:
         gc.enable()
 
 
-def _needs_terminal() -> None:
+def _require_terminal() -> None:
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise WrongUse(
-            "The screen needs a terminal on both ends. Without one: cockpit run TASK, "
-            "cockpit review TARGET, cockpit proposals list."
+            "The screen needs a terminal for input and output. Without one, use `cockpit run TASK`,"
+            " `cockpit review TARGET` or `cockpit proposals list`."
         )
 
 
 async def _show(
-    place: ProjectPaths, settings: Settings, session_id: str | None, first_words: str | None
+    place: Place, settings: Settings, session_id: str | None, first_message: str | None
 ) -> int:
     from cockpit.app.application import run_app
     from cockpit.app.deferred_engine import LateEngine
 
     with open_store(place) as store:
-        late = LateEngine(store, place)
+        engine = LateEngine(store, place)
         async with AsyncExitStack() as stack:
 
-            async def opened() -> Runtime:
-                runtime_over = await asyncio.to_thread(_loop)
+            async def open_loop() -> Runtime:
+                runtime_over = await asyncio.to_thread(_import_loop)
                 return await stack.enter_async_context(runtime_over(store, place, settings.runtime))
 
-            async def behind() -> None:
-                await _warm(await late.open(opened()), session_id)
+            async def load_rest() -> None:
+                await _load_sdk(await engine.open(open_loop()), session_id)
 
             return await run_app(
-                late.engine,
+                engine.engine,
                 session_id=session_id,
-                first_words=first_words,
+                first_words=first_message,
                 theme=settings.theme,
                 keys=settings.keys,
-                after_first_frame=behind,
+                after_first_frame=load_rest,
                 on_theme=remember_theme,
-                on_end=_goodbye,
+                on_end=_print_resume_command,
             )
 
 
-def _loop() -> Callable[
-    [Store, ProjectPaths, RuntimeSettings], AbstractAsyncContextManager[Runtime]
+def _import_loop() -> Callable[
+    [Store, Place, RuntimeSettings], AbstractAsyncContextManager[Runtime]
 ]:
-    """The loop, which takes longer to load than the screen, and what the first answer is drawn with."""
+    """Import the loop, which loads slower than the screen, and the Markdown of the first answer."""
     import widgets.conversation.markdown  # noqa: F401
     from cockpit.loop.runtime import runtime_over
 
     return runtime_over
 
 
-def _goodbye(session_id: str) -> None:
+def _print_resume_command(session_id: str) -> None:
     if session_id:
-        say(f"Come back with: cockpit -r {session_id}")
+        say(f"Resume with: cockpit -r {session_id}")
 
 
-async def _warm(runtime: Runtime, session_id: str | None) -> None:
-    """Load the model's SDK beside the screen."""
+async def _load_sdk(runtime: Runtime, session_id: str | None) -> None:
+    """Load the model's SDK while the screen is open."""
     from cockpit.decide.load_sdk import warm
     from cockpit.decide.model import ModelError
 
     try:
         name = await runtime.default_model()
     except ModelError:
-        name = ""  # the first words will say what is wrong with it
+        name = ""  # the first message will report the problem
     if session_id is not None:
         name = (await runtime.store.read(lambda c: sessions.load(c, session_id))).model
     warm(name)
 
 
-def _picked() -> str | None:
-    """The session that the person chooses from a numbered list; None: a new one."""
-    found: list[sessions.Session] = read_store(
-        lambda connection: sessions.select_recent(connection, 20), empty=[]
+def _ask_for_session() -> str | None:
+    """Return the session that the user picks from a numbered list; None for a new one."""
+    rows: list[sessions.Session] = read_store(
+        lambda connection: sessions.recent(connection, 20), empty=[]
     )
-    if not found:
-        say("There is no session here yet; a new one begins.")
+    if not rows:
+        say("No sessions yet. Starting a new one.")
         return None
-    rows = [
-        (str(number), one.status, one.updated_at[:16].replace("T", " "), one.title)
-        for number, one in enumerate(found, start=1)
+    lines = [
+        (str(number), session.status, session.updated_at[:16].replace("T", " "), session.title)
+        for number, session in enumerate(rows, start=1)
     ]
-    say(format_table(("", "STATUS", "CHANGED", "TITLE"), rows))
+    say(format_table(("", "STATUS", "CHANGED", "TITLE"), lines))
     import click
 
-    number: int = click.prompt("Which", type=click.IntRange(1, len(found)), default=1, err=True)
-    return found[number - 1].session_id
+    number: int = click.prompt(
+        "Number of the session", type=click.IntRange(1, len(rows)), default=1, err=True
+    )
+    return rows[number - 1].session_id
 
 
 def open_replay(session_id: str) -> int:
-    """Show a past session with a scrubber until the person leaves; returns the exit code."""
-    _needs_terminal()
+    """Replay a past session until the user leaves; return the exit code."""
+    _require_terminal()
     place = find_project()
     settings = load_project_settings(place)
     from cockpit.app.screens.replay_screen import run_replay

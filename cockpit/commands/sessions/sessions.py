@@ -1,4 +1,4 @@
-"""``cockpit sessions``: what was worked on in this project."""
+"""``cockpit sessions`` and ``cockpit replay``: list, show, export and replay sessions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, choose_session, read_store
 from cockpit.commands.sessions.export import FORMATS
 from cockpit.commands.terminal import json_text, say, show, show_json, show_list
@@ -15,20 +16,33 @@ from cockpit.loop.views.session_report import session_document, session_text
 from cockpit.store.sessions.sessions import Session, select_recent
 
 
-@click.group(short_help="What was worked on.")
+@click.group(
+    short_help="List, show and export sessions.",
+    epilog=examples("cockpit sessions list", "cockpit sessions show last"),
+)
 def sessions() -> None:
-    """The sessions of this project."""
+    """List, show and export the sessions of this project.
+
+    SESSION is an id, the beginning of an id, or last.
+    """
 
 
-@sessions.command("list")
-@click.option("-n", "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@sessions.command("list", epilog=examples("cockpit sessions list --limit 10 --json"))
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="List at most this many sessions.",
+)
+@AS_JSON
 def list_sessions(limit: int, as_json: bool) -> None:
-    """List sessions, the one that changed last first."""
-    found: list[Session] = read_store(lambda connection: select_recent(connection, limit), empty=[])
+    """List sessions, most recently changed first."""
+    rows: list[Session] = read_store(lambda connection: recent(connection, limit), empty=[])
     show_list(
         as_json,
-        [_record(session) for session in found],
+        [_record(session) for session in rows],
         ("SESSION", "STATUS", "TYPE", "MODEL", "CHANGED", "TITLE"),
         [
             (
@@ -39,22 +53,29 @@ def list_sessions(limit: int, as_json: bool) -> None:
                 session.updated_at[:16].replace("T", " "),
                 session.title,
             )
-            for session in found
+            for session in rows
         ],
-        "There is no session here yet.",
+        "No sessions yet. `cockpit run TASK` starts one.",
     )
 
 
-@sessions.command("show")
+@sessions.command(
+    "show", epilog=examples("cockpit sessions show", "cockpit sessions show last --json")
+)
 @click.argument("session", required=False)
-@click.option("--json", "as_json", is_flag=True, help="The document of `run --output-format json`.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the document of `run --output-format json`."
+)
 def show_session(session: str | None, as_json: bool) -> None:
-    """Tell the story of SESSION (the last one without a name)."""
+    """Show the story of a session.
+
+    Without SESSION it shows the last one.
+    """
 
     def read(connection: sqlite3.Connection) -> Any:
         session_id = choose_session(connection, session)
-        tell = session_document if as_json else session_text
-        return tell(connection, session_id)
+        render = session_document if as_json else session_text
+        return render(connection, session_id)
 
     answer = read_store(read)
     if as_json:
@@ -63,30 +84,41 @@ def show_session(session: str | None, as_json: bool) -> None:
         show(answer.rstrip("\n"))
 
 
-@sessions.command("export")
+@sessions.command(
+    "export",
+    epilog=examples(
+        "cockpit sessions export last session.md",
+        "cockpit sessions export last --format svg > session.svg",
+    ),
+)
 @click.argument("session")
 @click.option(
-    "--format", "form", type=click.Choice(FORMATS), help="Default: by FILE's name, else md."
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Write this format. Default: by the ending of FILE, else md.",
 )
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 def export_session(session: str, form: str | None, file: Path | None) -> None:
-    """Write SESSION (an id, or last) to FILE or standard output, to keep or to pass on.
+    """Export a session to a file.
 
-    What was said, every proposal with its verdict, and what came of it; out of the journal, with
-    secrets masked.
+    Write SESSION to FILE or standard output: its messages, every proposal with its decision, and the
+    results. Secrets are masked. The export contains no HTML and loads no pictures.
     """
     from cockpit.commands.sessions import export
     from cockpit.loop.views.transcript import document
 
-    told = read_store(lambda connection: document(connection, choose_session(connection, session)))
-    named = file.suffix.removeprefix(".").lower() if file is not None else ""
-    match form or (named if named in FORMATS else "md"):
+    transcript = read_store(
+        lambda connection: document(connection, choose_session(connection, session))
+    )
+    ending = file.suffix.removeprefix(".").lower() if file is not None else ""
+    match form or (ending if ending in FORMATS else "md"):
         case "json":
-            text = json_text(told, indent=2) + "\n"
+            text = json_text(transcript, indent=2) + "\n"
         case "svg":
-            text = export.picture(told)
+            text = export.picture(transcript)
         case _:
-            text = export.markdown(told)
+            text = export.markdown(transcript)
     if file is None:
         show(text.rstrip("\n"))
         return
@@ -94,7 +126,24 @@ def export_session(session: str, form: str | None, file: Path | None) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise WrongUse(f"{file} cannot be written: {error.strerror or error}.") from error
-    say(f"{told['session_id']} is in {file}")
+    say(f"Wrote {transcript['session_id']} to {file}")
+
+
+@click.command(
+    short_help="Replay a past session on the screen.",
+    epilog=examples("cockpit replay", "cockpit replay last"),
+)
+@click.argument("session", default="last")
+@click.pass_context
+def replay(ctx: click.Context, /, session: str) -> None:
+    """Replay SESSION on the screen, with a timeline to scrub through.
+
+    Without SESSION it replays the last one. Nothing can be changed in it.
+    """
+    from cockpit.commands.sessions.screen import open_replay
+
+    session_id = read_store(lambda connection: choose_session(connection, session))
+    ctx.exit(open_replay(session_id))
 
 
 def _record(session: Session) -> dict[str, Any]:
