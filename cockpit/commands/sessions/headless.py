@@ -122,7 +122,8 @@ async def _drive(
     # A pruned session cannot be resumed as it is: its error has named the command that restores it.
     if code not in (Exit.DONE, Exit.REFUSED) and not isinstance(ending.error, SessionPruned):
         say(
-            f"Resume with `cockpit run --continue {session_id}`, or on the screen with `cockpit -r {session_id}`."
+            f"Resume with `cockpit run --continue {session_id}`, or on the screen with"
+            f" `cockpit -r {session_id}`."
         )
     return code
 
