@@ -17,7 +17,7 @@ except KeyboardInterrupt:  # Ctrl+C during the import prints no traceback
 
 from cockpit import __version__
 from cockpit.cli_options import APPROVE, LOG_JSON, MODEL, examples
-from cockpit.core.termination import end_as_by_the_keyboard
+from cockpit.core.processes import interrupt_on_termination
 
 COMMANDS = {
     "run": ("cockpit.commands.sessions.run:run", "Run a task without the screen."),
@@ -154,7 +154,7 @@ def root(
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code and raise nothing."""
-    end_as_by_the_keyboard()
+    interrupt_on_termination()
     try:
         code: Any = root.main(
             args=None if args is None else list(args), prog_name="cockpit", standalone_mode=False

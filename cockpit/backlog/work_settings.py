@@ -27,7 +27,7 @@ class HeadlessSettings:
     is told that it has ended or waits; and what goes on when an agent's session has ended: nothing, the
     newest unfinished chain, or that and where there is none a new one over the whole backlog."""
 
-    max_chains: int = 10
+    max_sessions: int = 10
     report: Literal["always", "on_complete", "on_failure", "never"] = "on_failure"
     notify: Literal["terminal", "none"] = "terminal"
     on_session_end: Literal["off", "continue", "all"] = "off"

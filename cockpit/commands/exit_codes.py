@@ -86,7 +86,9 @@ def exit_code_of_session(connection: sqlite3.Connection, session_id: str) -> Exi
         return Exit.INTERRUPTED
     if session.status == "completed" and session.result.get("status") == "done":
         return Exit.DONE
-    verdicts = {proposal.status for proposal in proposals.of_session(connection, session_id)}
+    verdicts = {
+        proposal.status for proposal in proposals.select_for_session(connection, session_id)
+    }
     if "expired" in verdicts:
         return Exit.WAITING
     refusal = connection.execute(

@@ -25,7 +25,7 @@ class WrongUse(CockpitError):
     code = "usage"
 
 
-def find_project() -> Place:
+def find_project() -> ProjectPaths:
     """Return the project of the working directory. Raises :class:`WrongUse` where the directory is gone."""
     try:
         return locate_project(Path.cwd())
@@ -33,7 +33,7 @@ def find_project() -> Place:
         raise WrongUse("The working directory was deleted. Change to one that exists.") from error
 
 
-def require_repository() -> Place:
+def require_repository() -> ProjectPaths:
     """Return the project, which must be a git repository. Raises :class:`WrongUse` where it is not."""
     place = find_project()
     if not place.git:
@@ -44,7 +44,9 @@ def require_repository() -> Place:
     return place
 
 
-def load_project_settings(place: Place, flags: Mapping[str, object] | None = None) -> Settings:
+def load_project_settings(
+    place: ProjectPaths, flags: Mapping[str, object] | None = None
+) -> Settings:
     """Load the settings of the project; ``flags`` maps full names of settings to values.
 
     Raises :class:`~cockpit.config.load_settings.ConfigInvalid`.
@@ -55,7 +57,7 @@ def load_project_settings(place: Place, flags: Mapping[str, object] | None = Non
 
 
 @contextmanager
-def open_store(place: Place) -> Iterator[Store]:
+def open_store(place: ProjectPaths) -> Iterator[Store]:
     """Open the project's store and create it if it is missing.
 
     Events that agents' hooks have left are absorbed first, so a command never reads older data.
@@ -83,7 +85,7 @@ def _absorb_hooks(store: Store, place: ProjectPaths) -> None:
         hook_log.note(str(place.state), f"absorbing failed: {error}")
 
 
-def ensure_root_token(place: Place, *, quiet: bool = False) -> None:
+def ensure_root_token(place: ProjectPaths, *, quiet: bool = False) -> None:
     """Create the project's root token on the first start; unless ``quiet``, print where it is."""
     from cockpit.access.capability_tokens import ROOT_FILE, ensure_root
     from cockpit.commands.terminal import say

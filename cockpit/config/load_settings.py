@@ -1,12 +1,13 @@
-"""One settings object: defaults < user file < project file < environment < flags.
+"""Load the settings in layers: defaults < user file < project file < environment < options.
 
-The user file is ``config.toml`` in the platform's configuration folder (``COCKPIT_CONFIG_DIR``
-overrides it), the project file ``.cockpit/config.toml``. Each key stands once, in
-:mod:`cockpit.config.all_settings`.
+The user file is ``config.toml`` in the platform's configuration folder, or in ``COCKPIT_CONFIG_DIR``;
+the project file is ``.cockpit/config.toml``. :mod:`cockpit.config.all_settings` lists every setting.
 
-A project file comes with the repository, which may be anybody's. It may tighten and never widen:
+A project file comes with a repository from anyone, so it may tighten settings and never widen them:
 its approval policy can only be ``ask``, it cannot name an address that code would be sent to, it
-cannot remap keys, and its limits can only be lower. What it may not say is an error, not ignored.
+cannot remap keys, and its limits can only be lower. A forbidden setting is an error.
+
+Specified in ``docs/reference/configuration.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from cockpit.backlog.approved_plans import COMMISSIONS
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
-from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, key_of
+from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.runtime_settings import (
@@ -33,34 +34,35 @@ from cockpit.loop.runtime_settings import (
 )
 
 LARGEST_FILE = 1_000_000
-_OTHERS = ("keys", "runner")
-"""Tables whose keys are the person's own words."""
+_FREE_TABLES = ("keys", "runner")
+"""Tables whose keys the user names: actions of the screen, and runners."""
 
 
 class ConfigInvalid(CockpitError):
-    """A setting that cannot be: the message names the file, the key and what is allowed."""
+    """An invalid setting; the message names the file, the setting and the allowed values."""
 
     code = "config"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set. ``keys`` maps an action of the screen to the keys that run it;
-    ``origins`` tells for each key that is not a default which file, variable or flag set it."""
+    """All settings of one process."""
 
     runtime: RuntimeSettings = field(default_factory=RuntimeSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
     headless: HeadlessSettings = field(default_factory=HeadlessSettings)
     theme: str = "cockpit-dark"
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """By action of the screen: the keys that run it."""
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """By full name of a setting that is not the default: the file, variable or option that set it."""
 
 
 def user_folder(env: Mapping[str, str]) -> Path:
-    """Where the person's own files are: configuration, task types, non-negotiables."""
-    named = env.get("COCKPIT_CONFIG_DIR", "").strip()
-    if named:
-        return Path(named).expanduser()
+    """Return the folder of the user's own files: configuration, task types, non-negotiables."""
+    folder = env.get("COCKPIT_CONFIG_DIR", "").strip()
+    if folder:
+        return Path(folder).expanduser()
     from platformdirs import user_config_path
 
     return user_config_path("cockpit", appauthor=False)
@@ -72,23 +74,22 @@ def load_settings(
     env: Mapping[str, str],
     flags: Mapping[str, object] | None = None,
 ) -> Settings:
-    """The settings for the project whose ``.cockpit`` folder is ``project`` (None: no project).
+    """Load the settings for the project whose ``.cockpit`` folder is ``project`` (None: no project).
 
-    ``flags`` maps the full name of a key (``[limits] max_waves``) to a value; None means not given.
-    Raises :class:`ConfigInvalid`.
+    ``flags`` maps the full name of a setting (``[limits] max_waves``) to the value of its command-line
+    option; None means the option was not used. Raises :class:`ConfigInvalid`.
     """
     layers = _Layers()
-    user_file = user_folder(env) / "config.toml"
-    layers.file(user_file, trusted=True)
+    layers.read_file(user_folder(env) / "config.toml", trusted=True)
     if project is not None:
-        layers.file(project / "config.toml", trusted=False)
-    layers.environment(env)
-    layers.flags(flags or {})
-    return layers.settings(env)
+        layers.read_file(project / "config.toml", trusted=False)
+    layers.read_environment(env)
+    layers.read_flags(flags or {})
+    return layers.build(env)
 
 
 class _Layers:
-    """The values so far, and where each came from."""
+    """The values of the layers read so far, and the origin of each."""
 
     def __init__(self) -> None:
         self._values: dict[Key, Any] = {}
@@ -96,44 +97,53 @@ class _Layers:
         self._keys: dict[str, tuple[str, ...]] = {}
         self._runners: dict[str, RunnerSettings] = {}
 
-    def file(self, path: Path, *, trusted: bool) -> None:
+    def read_file(self, path: Path, *, trusted: bool) -> None:
         document = _document(path)
         for table, body in document.items():
-            if table not in (*TABLES, *_OTHERS):
-                raise _unknown(path, f"[{table}]", [f"[{name}]" for name in (*TABLES, *_OTHERS)])
+            if table not in (*TABLES, *_FREE_TABLES):
+                raise _unknown(
+                    path, f"[{table}]", [f"[{name}]" for name in (*TABLES, *_FREE_TABLES)]
+                )
             if not isinstance(body, dict):
-                raise ConfigInvalid(f"{path}: {table} is a table; write it as [{table}].")
+                raise ConfigInvalid(f"{path}: {table} is a table. Write it as [{table}].")
             if table == "keys":
                 self._remap(path, body, trusted)
                 continue
             if table == "runner":
-                self._name_runners(path, body, trusted)
+                self._read_runners(path, body, trusted)
                 continue
             for name, value in body.items():
-                key = key_of(table, name)
+                key = find_key(table, name)
                 if key is None:
-                    names = [known.name for known in KEYS if known.table == table]
+                    names = [each.name for each in KEYS if each.table == table]
                     raise _unknown(path, f"[{table}] {name}", names)
-                read = _read(key, value, f"{path}: {key.full}")
+                if name == key.old_name and key.name in body:
+                    raise ConfigInvalid(
+                        f"{path}: [{table}] {name} is the old name of {key.name}, which is set too."
+                        f" Remove {name}."
+                    )
+                checked = _read(key, value, f"{path}: [{table}] {name}")
                 if not trusted:
-                    self._check_project(path, key, read)
-                self._set(key, read, str(path))
+                    self._check_project(path, key, checked)
+                self._set(key, checked, str(path))
 
-    def environment(self, env: Mapping[str, str]) -> None:
+    def read_environment(self, env: Mapping[str, str]) -> None:
         for key in KEYS:
-            written = env.get(key.env, "").strip()
-            if written:
-                read = _read(key, written, f"The variable {key.env}", written_as_text=True)
-                self._set(key, read, key.env)
+            # The old variable first, so that the new one overrides it.
+            for variable in (key.old_env, key.env):
+                text = env.get(variable, "").strip() if variable else ""
+                if text:
+                    value = _read(key, text, f"The variable {variable}", written_as_text=True)
+                    self._set(key, value, variable)
 
-    def flags(self, flags: Mapping[str, object]) -> None:
+    def read_flags(self, flags: Mapping[str, object]) -> None:
         by_name = {key.full: key for key in KEYS}
         for name, value in flags.items():
             if value is not None:
                 key = by_name[name]
                 self._set(key, _read(key, value, f"The option for {key.full}"), "command line")
 
-    def settings(self, env: Mapping[str, str]) -> Settings:
+    def build(self, env: Mapping[str, str]) -> Settings:
         names = ("", "model", "limits", "observe", "adaptation", "work", "headless")
         parts: dict[str, dict[str, Any]] = {name: {} for name in names}
         screen = {}
@@ -169,75 +179,75 @@ class _Layers:
 
     def _check_project(self, path: Path, key: Key, value: Any) -> None:
         place = f"{path}: {key.full}"
-        mine = "set it in your own configuration, the environment or a flag"
+        override = "set it in your own configuration, the environment or an option"
         if key.full == "[approval] policy" and value != "ask":
             raise ConfigInvalid(
-                f"{place} can only be 'ask' here: a repository may not decide what is approved "
-                f"without you. To use {value!r}, {mine}."
+                f"{place} can only be 'ask' here, because a repository may not decide what is "
+                f"approved without you. To use {value!r}, {override}."
             )
         if key.full == "[model] name" and ("@" in value or value.startswith("script:")):
             raise ConfigInvalid(
-                f"{place} may not hold an address or a script: a repository may not choose where "
-                f"your code is sent or what a model says. If you trust it, {mine}."
+                f"{place} may not contain an address or a script, because a repository may not choose "
+                f"where your code is sent or what a model says. If you trust it, {override}."
             )
         if key.full == "[model] base_url":
             raise ConfigInvalid(
-                f"{place} is not allowed here: a repository may not choose where your code is sent. "
-                f"If you trust the address, {mine}."
+                f"{place} is not allowed here, because a repository may not choose where your code is "
+                f"sent. If you trust the address, {override}."
             )
         if key.full == "[headless] on_session_end" and value != "off":
             raise ConfigInvalid(
-                f"{place} can only be 'off' here: a repository may not decide that work goes on without "
-                "you. If you want that, set it in your own configuration."
+                f"{place} can only be 'off' here, because a repository may not start work without you. "
+                "To use it, set it in your own configuration."
             )
         if key.full == "[log] json":
             raise ConfigInvalid(
-                f"{place} is not allowed here: a repository may not choose which of your files is "
-                f"written. If you want the log, {mine}."
+                f"{place} is not allowed here, because a repository may not choose which of your files "
+                f"is written. To write the log, {override}."
             )
         if key.table == "adaptation" and isinstance(value, str) and value != key.default:
             raise ConfigInvalid(
-                f"{place} can only be {key.default!r} here: a repository may not decide how attention "
-                f"shifts without you. To use {value!r}, {mine}."
+                f"{place} can only be {key.default!r} here, because a repository may not change "
+                f"profiles without you. To use {value!r}, {override}."
             )
         if key.project == "higher":
             before = self._values.get(key, key.default)
             if value < before:
                 raise ConfigInvalid(
-                    f"{place} is {value:g}, less than the {before:g} that holds without it: a "
-                    f"repository may only raise it. To lower it, {mine}."
+                    f"{place} is {value:g}, less than the {before:g} that applies without it, and a "
+                    f"repository may only raise it. To lower it, {override}."
                 )
         if key.project == "lower":
             before = self._values.get(key, key.default)
             if before is not None and value > before:
                 raise ConfigInvalid(
-                    f"{place} is {value:g}, more than the {before:g} that holds without it: a "
-                    f"repository may only lower a limit. To raise it, {mine}."
+                    f"{place} is {value:g}, more than the {before:g} that applies without it, and a "
+                    f"repository may only lower a limit. To raise it, {override}."
                 )
 
     def _remap(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
         if not trusted:
             raise ConfigInvalid(
-                f"{path}: [keys] is not allowed here: a repository may not change what your keys do. "
-                "Put it into your own configuration."
+                f"{path}: [keys] is not allowed here, because a repository may not change what your keys "
+                "do. Move it to your own configuration."
             )
-        for action, written in body.items():
-            keys = [written] if isinstance(written, str) else written
-            fits = isinstance(keys, list) and all(isinstance(key, str) and key for key in keys)
-            if not fits:
+        for action, value in body.items():
+            keys = [value] if isinstance(value, str) else value
+            valid = isinstance(keys, list) and all(isinstance(key, str) and key for key in keys)
+            if not valid:
                 raise ConfigInvalid(
                     f"{path}: [keys] {action} must be a key such as 'ctrl+g', or a list of keys."
                 )
             self._keys[action] = tuple(keys)
         self._origins["[keys]"] = str(path)
 
-    def _name_runners(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
+    def _read_runners(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
         if not trusted:
             raise ConfigInvalid(
-                f"{path}: [runner] is not allowed here: a repository may not name programs that run on "
-                "your machine. Put it into your own configuration."
+                f"{path}: [runner] is not allowed here, because a repository may not name programs that "
+                "run on your machine. Move it to your own configuration."
             )
-        # What starts programs takes longer to load than all else of a configuration together.
+        # Runners import the code that starts programs, which is slower to load than all other settings.
         from cockpit.config.runners import read_runners
 
         try:
@@ -254,7 +264,7 @@ def _document(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
-            raise ConfigInvalid(f"{path} is larger than {LARGEST_FILE} bytes; that is no setting.")
+            raise ConfigInvalid(f"{path} is larger than {LARGEST_FILE:,} bytes. Make it smaller.")
         return tomllib.loads(data.decode("utf-8"))
     except OSError as error:
         raise ConfigInvalid(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -268,17 +278,17 @@ def _read(key: Key, value: object, place: str, *, written_as_text: bool = False)
     try:
         return key.read(value, written_as_text=written_as_text)
     except OutOfBounds as error:
-        raise ConfigInvalid(f"{place} is {_shown(value)}; {error}.") from error
+        raise ConfigInvalid(f"{place} is {_shorten(value)}; {error}.") from error
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
-def _unknown(path: Path, name: str, known: list[str]) -> ConfigInvalid:
-    near = difflib.get_close_matches(name.rpartition(" ")[2], known, n=1)
-    meant = f" Did you mean {near[0]}?" if near else ""
+def _unknown(path: Path, name: str, names: list[str]) -> ConfigInvalid:
+    near = difflib.get_close_matches(name.rpartition(" ")[2], names, n=1)
+    suggestion = f" Did you mean {near[0]}?" if near else ""
     return ConfigInvalid(
-        f"{path}: there is no setting {name}.{meant} There are: {', '.join(known)}."
+        f"{path}: there is no setting {name}.{suggestion} The settings are: {', '.join(names)}."
     )

@@ -1,7 +1,7 @@
-"""``[runner.NAME]``: agents of somebody else's, named in the person's own configuration alone.
+"""Read ``[runner.NAME]``: external agents that run roles of tasks.
 
-A repository that could name a program would run it. Source: design of work, "The runner of a session is
-configurable"; decision 6.
+Only the user's own configuration may name them, because cockpit runs the named program. Specified in
+``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from cockpit.tasks.task_context import EMBEDDED
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
-_LONE = re.compile(r"\{([a-z_]+)\}", re.ASCII)
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}", re.ASCII)
 
 
-class _Written(msgspec.Struct, forbid_unknown_fields=True):
+class _RunnerTable(msgspec.Struct, forbid_unknown_fields=True):
     command: Annotated[list[Annotated[str, msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
     format: Literal["auto", "claude", "codex", "text"] = "auto"
     env: list[str] = []
@@ -31,43 +31,47 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_runners(body: Mapping[str, Any]) -> dict[str, RunnerSettings]:
-    """The runners of a table ``[runner]``, by name. Raises :class:`OutOfBounds`, which names the runner
-    and what is allowed."""
-    return {name: _runner(name, written) for name, written in body.items()}
+    """Read the runners of a table ``[runner]``, by name.
+
+    Raises :class:`OutOfBounds`, whose message names the runner and what is allowed.
+    """
+    return {name: _read_runner(name, table) for name, table in body.items()}
 
 
-def _runner(name: str, written: object) -> RunnerSettings:
+def _read_runner(name: str, table: object) -> RunnerSettings:
     where = f"[runner.{name[:40]}]"
     if _NAME.fullmatch(name) is None or name == EMBEDDED:
         raise OutOfBounds(
-            f"{where}: a runner's name is small letters, digits, - and _, and not {EMBEDDED!r}"
+            f"{where}: the name of a runner is lower-case letters, digits, - and _, and not {EMBEDDED!r}"
         )
     try:
-        read = msgspec.convert(written, _Written)
+        runner = msgspec.convert(table, _RunnerTable)
     except msgspec.ValidationError as error:
         raise OutOfBounds(f"{where}: {error}") from error
-    program = read.command[0]
+    program = runner.command[0]
     if "/" in program and not program.startswith("/"):
         raise OutOfBounds(
-            f"{where} command begins with {program!r}: name a program on the PATH or by its whole path,"
-            " or the one that stands there in a task's tree would run"
+            f"{where} command begins with {program!r}, which would run a program of the task's worktree;"
+            " name a program on the PATH, or by its absolute path"
         )
-    for word in read.command:
-        lone = _LONE.fullmatch(word)
-        if "\0" in word or (lone and lone[1] not in PLACEHOLDERS):
+    for argument in runner.command:
+        placeholder = _PLACEHOLDER.fullmatch(argument)
+        if "\0" in argument or (placeholder and placeholder[1] not in PLACEHOLDERS):
             raise OutOfBounds(
-                f"{where} command has {word!r}; the placeholders are "
-                + ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
+                f"{where} command has {argument!r}; the placeholders are "
+                + ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
             )
     if "{" in program:
-        raise OutOfBounds(f"{where} command begins with a placeholder; it begins with a program")
-    if odd := [variable for variable in read.env if _VARIABLE.fullmatch(variable) is None]:
-        raise OutOfBounds(f"{where} env has {odd[0]!r}: it holds names of variables, no values")
+        raise OutOfBounds(f"{where} command begins with a placeholder; begin it with a program")
+    if invalid := [variable for variable in runner.env if _VARIABLE.fullmatch(variable) is None]:
+        raise OutOfBounds(
+            f"{where} env has {invalid[0]!r}; list names of variables, without values"
+        )
     return RunnerSettings(
         name,
-        tuple(read.command),
-        read.format,
-        tuple(read.env),
-        float(read.timeout_s),
-        read.max_output_mb,
+        tuple(runner.command),
+        runner.format,
+        tuple(runner.env),
+        float(runner.timeout_s),
+        runner.max_output_mb,
     )

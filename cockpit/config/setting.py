@@ -1,4 +1,4 @@
-"""What one key of the configuration is: its type and bounds, in code and in words."""
+"""One setting: its type and bounds, in code and in text."""
 
 from __future__ import annotations
 
@@ -8,58 +8,62 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-WORDS = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
-"""A text that says something."""
+TEXT = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
+"""The type of a text of 1 to 2,000 characters."""
 
 
 class OutOfBounds(ValueError):
-    """A value that its key does not allow."""
+    """A value that its setting does not allow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key. ``allowed`` says in words what ``type`` enforces.
-
-    ``field`` is where the value goes in the runtime's settings (``limits.max_waves``); it is empty
-    for what is the screen's. ``project`` tells what a project file may do: ``any`` value, only a
-    ``lower`` or a ``higher`` one than the layers before it, or ``none``. ``env`` is empty for what
-    only a file can set.
-    """
+    """One setting. Listed in ``docs/reference/configuration.md``."""
 
     table: str
     name: str
     field: str
+    """Path of the value in the settings objects, as in ``limits.max_waves``; empty for the screen's."""
     type: Any
+    """The type that msgspec checks and converts to."""
     allowed: str
+    """The allowed values in text; ``type`` enforces them."""
     default: Any
     env: str
+    """The environment variable; empty for a setting that only files can set."""
     purpose: str
     project: Literal["any", "lower", "higher", "none"] = "any"
+    """What a project's file may set: any value, only a lower or higher one than the layers before it,
+    or no value but the default."""
+    old_name: str = ""
+    """An earlier name that files may still use."""
+    old_env: str = ""
+    """An earlier environment variable that is still read."""
 
     @property
     def full(self) -> str:
-        """As errors name it: ``[model] timeout_s``."""
+        """The name in errors and documents: ``[model] timeout_s``."""
         return f"[{self.table}] {self.name}"
 
     def read(self, value: object, *, written_as_text: bool = False) -> Any:
-        """The checked value. Text from the environment is converted, a file's value is not.
+        """Return the checked value. Text from the environment is converted, a file's value is not.
 
-        Raises :class:`OutOfBounds`, whose words say what is allowed.
+        Raises :class:`OutOfBounds`, whose message says what is allowed.
         """
         try:
-            read = msgspec.convert(value, self.type, strict=not written_as_text)
+            checked = msgspec.convert(value, self.type, strict=not written_as_text)
         except msgspec.ValidationError as error:
             raise OutOfBounds(f"it must be {self.allowed}") from error
-        if isinstance(read, float) and not math.isfinite(read):
+        if isinstance(checked, float) and not math.isfinite(checked):
             raise OutOfBounds(f"it must be {self.allowed}")
-        return read
+        return checked
 
 
-def whole(least: int, most: int) -> Any:
-    """The type of a whole number in these bounds, both included."""
+def whole_number(least: int, most: int) -> Any:
+    """Return the type of a whole number from ``least`` to ``most``."""
     return Annotated[int, msgspec.Meta(ge=least, le=most)]
 
 
 def number(least: float, most: float) -> Any:
-    """The type of a number in these bounds, both included."""
+    """Return the type of a number from ``least`` to ``most``."""
     return Annotated[float, msgspec.Meta(ge=least, le=most)]

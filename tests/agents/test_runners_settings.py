@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cockpit.agents.agent_command import PLACEHOLDERS, placeholders_in
-from cockpit.commands.chains.work_one_task import know_runner
+from cockpit.commands.chains.work_on_task import check_runner
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.setup.doctor_checks import every_check
 from cockpit.config.load_settings import ConfigInvalid, load_settings
@@ -54,16 +54,16 @@ def test_a_repository_may_not_name_programs(tmp_path: Path) -> None:
         ("[runner.a]\n", "command"),
         ("[runner.a]\ncommand = []\n", "length"),
         ('[runner.a]\ncommand = "claude -p"\n', "array"),
-        ('[runner.a]\ncommand = ["./run.sh"]\n', "whole path"),
-        ('[runner.a]\ncommand = ["bin/run"]\n', "whole path"),
-        ('[runner.a]\ncommand = ["{prompt}"]\n', "begins with a program"),
+        ('[runner.a]\ncommand = ["./run.sh"]\n', "absolute path"),
+        ('[runner.a]\ncommand = ["bin/run"]\n', "absolute path"),
+        ('[runner.a]\ncommand = ["{prompt}"]\n', "begin it with a program"),
         ('[runner.a]\ncommand = ["a", "{promt}"]\n', "placeholders are {prompt}"),
         ('[runner.a]\ncommand = ["a"]\nshell = true\n', "shell"),
         ('[runner.a]\ncommand = ["a"]\nformat = "xml"\n', "format"),
         ('[runner.a]\ncommand = ["a"]\nenv = ["KEY=1"]\n', "names of variables"),
         ('[runner.a]\ncommand = ["a"]\ntimeout_s = 0\n', "timeout_s"),
         ('[runner.embedded]\ncommand = ["a"]\n', "not 'embedded'"),
-        ('[runner."A B"]\ncommand = ["a"]\n', "small letters"),
+        ('[runner."A B"]\ncommand = ["a"]\n', "lower-case letters"),
     ],
 )
 def test_what_a_runner_cannot_be_is_told(tmp_path: Path, text: str, said: str) -> None:
@@ -102,8 +102,8 @@ async def test_doctor_tells_of_a_runner_that_is_not_there(
 
 def test_work_does_not_begin_without_the_program_of_its_runner(tmp_path: Path) -> None:
     env = written(tmp_path, '[runner.gone]\ncommand = ["no-such-agent"]\n')
-    with pytest.raises(WrongUse, match=r"no-such-agent, is not installed.*\[runner.gone\]"):
-        know_runner(load_settings(None, env=env), "gone")
+    with pytest.raises(WrongUse, match=r"no-such-agent, .* is not installed.*\[runner.gone\]"):
+        check_runner(load_settings(None, env=env), "gone")
 
 
 def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:

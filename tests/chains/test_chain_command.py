@@ -19,7 +19,7 @@ PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--headless",), "work needs a scope"),
+        (("--headless",), "--headless needs a scope"),
         (("--headless", "--continue", "--all"), "exclude each other"),
         (("--all", "--epic", "E-1"), "exclude each other"),
         (("--epic", "E-7"), "There is no epic E-7"),
@@ -30,7 +30,7 @@ PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
         (("--all", "--max-cost", "nan"), "not an amount in dollars"),
         (("--chain", "ch-1"), "cockpit chain resume"),
         (("--session", "1"), "cockpit chain resume"),
-        (("--continue",), "no unfinished chain"),
+        (("--continue",), "No chain is unfinished"),
     ],
 )
 def test_what_cannot_be_begun_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -59,7 +59,7 @@ def test_a_scope_without_a_task_is_refused(tmp_path: Path) -> None:
     )
     world.project.run("tasks", "archive", "T-1")
     assert "no task in the backlog" in world.project.run("work", *model, expect=2).stderr
-    assert "no chain yet" in world.project.run("chain", "show", expect=2).stderr
+    assert "No chains yet" in world.project.run("chain", "show", expect=2).stderr
 
 
 def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     assert "ch-1" in world.project.run("chain", "watch").stdout
     assert "3/3" in world.project.run("chain", "list").stdout
     again = world.project.run("work", "--continue", expect=2)
-    assert "no unfinished chain" in again.stderr
+    assert "No chain is unfinished" in again.stderr
 
 
 def test_the_last_session_that_there_may_be_leaves_the_rest_and_says_so(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_second_stop_does_not_wait_and_loses_nothing(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(1), 30)))
     world.told(running, "T-1 · implement")
-    assert "comes to rest" in world.project.run("chain", "stop").stdout
+    assert "stops after its steps" in world.project.run("chain", "stop").stdout
     assert "stops now" in world.project.run("chain", "stop", "ch-1").stdout
     code, told = world.end(running)
     assert code == 130
@@ -222,7 +222,7 @@ def test_a_session_that_is_killed_is_recovered(tmp_path: Path) -> None:
     (crashed,) = world.rows("chain.session.crashed")
     assert crashed["freed"] == ["T-1", "T-2"]
     # It handed nothing over: it is none of the sessions that a chain may have.
-    assert "sessions   1 of 10" in world.project.run("chain", "show").stdout
+    assert "workers    1 of 10" in world.project.run("chain", "show").stdout
 
 
 def test_a_session_goes_on_when_its_watcher_is_killed(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_chain_of_which_nothing_runs_is_stopped_and_reported(tmp_path: Path) -
     running.kill()
     os.kill(world.sessions()[0].pid, signal.SIGKILL)
     world.end(running)
-    assert "nothing ran any more" in world.project.run("chain", "stop").stdout
+    assert "no worker was running" in world.project.run("chain", "stop").stdout
     assert [one.status for one in world.sessions()] == ["crashed"]
     assert world.chain().report_path == ".cockpit/reports/chain-1-report.md"
     assert "stopped" in (world.root / ".cockpit/reports/chain-1-report.md").read_text("utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cockpit.commands.sessions.remembered_theme import remember_theme, with_theme
-from cockpit.config.load_settings import ConfigInvalid, load_settings
+from cockpit.config.load_settings import ConfigInvalid, Settings, load_settings
 
 FLAG = "[limits] max_waves"
 
@@ -21,7 +21,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return mine, project
 
 
-def load(folders: tuple[Path, Path], mine: str = "", project: str = "", **env: str) -> object:
+def load(folders: tuple[Path, Path], mine: str = "", project: str = "", **env: str) -> Settings:
     (folders[0] / "config.toml").write_text(mine, encoding="utf-8")
     (folders[1] / "config.toml").write_text(project, encoding="utf-8")
     return load_settings(folders[1], env={"COCKPIT_CONFIG_DIR": str(folders[0]), **env})
@@ -69,7 +69,7 @@ def test_the_names_of_the_rfc_hold_in_files_and_environment(folders: tuple[Path,
         ("[limits]\nmax_waves = true\n", "[limits] max_waves is True; it must be a whole number"),
         ("[model]\ntimeot_s = 3\n", "no setting [model] timeot_s. Did you mean timeout_s?"),
         ("[limit]\n", "no setting [limit]. Did you mean [limits]?"),
-        ("limits = 3\n", "limits is a table; write it as [limits]"),
+        ("limits = 3\n", "limits is a table. Write it as [limits]"),
         ("[limits\n", "is not TOML"),
         ("[limits]\nmax_waves = 1\nmax_waves = 2\n", "is not TOML"),
         ("[keys]\napprove = 3\n", "[keys] approve must be a key"),
@@ -127,6 +127,26 @@ def test_a_repository_may_tighten(folders: tuple[Path, Path]) -> None:
     (folders[1] / "config.toml").write_text("[limits]\nmax_cost = 5.01\n", encoding="utf-8")
     with pytest.raises(ConfigInvalid, match="may only lower a limit"):
         load_settings(folders[1], env=env)
+
+
+@pytest.mark.parametrize("name", ["max_sessions", "max_chains"])
+def test_the_worker_limit_has_an_old_name_in_files(folders: tuple[Path, Path], name: str) -> None:
+    settings = load(folders, mine=f"[headless]\n{name} = 7\n")
+    assert settings.headless.max_sessions == 7
+    assert list(settings.origins) == ["[headless] max_sessions"]
+    with pytest.raises(ConfigInvalid, match="may only lower a limit"):
+        load(folders, mine=f"[headless]\n{name} = 7\n", project="[headless]\nmax_chains = 8\n")
+
+
+def test_both_names_of_the_worker_limit_exclude_each_other(folders: tuple[Path, Path]) -> None:
+    with pytest.raises(ConfigInvalid, match="old name of max_sessions"):
+        load(folders, mine="[headless]\nmax_chains = 3\nmax_sessions = 4\n")
+
+
+def test_the_worker_limit_has_an_old_variable(folders: tuple[Path, Path]) -> None:
+    assert load(folders, COCKPIT_MAX_CHAINS="3").headless.max_sessions == 3
+    settings = load(folders, COCKPIT_MAX_CHAINS="3", COCKPIT_MAX_SESSIONS="4")
+    assert settings.headless.max_sessions == 4
 
 
 def test_files_that_are_none_are_refused(folders: tuple[Path, Path]) -> None:

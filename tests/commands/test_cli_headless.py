@@ -105,7 +105,7 @@ def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
         (["run", REVIEW, "--model", "script:gone.toml"], "gone.toml"),
         (["review", "main..gone"], "gone"),
         (["run", "--continue", "s-gone"], "no session s-gone"),
-        (["review", "main..feature", "--continue"], "begins a session"),
+        (["review", "main..feature", "--continue"], "starts a new session"),
         (["fly"], "No such command"),
         (["proposals", "show", "p-gone"], "Nothing was recorded"),
         (["--theme", "x", "doctor"], "open the screen"),

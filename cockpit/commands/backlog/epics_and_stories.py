@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from cockpit.cli_options import TOKEN
 from cockpit.commands.backlog.call_work_tools import (
     AS_JSON,
     DESCRIPTION,
@@ -26,7 +27,6 @@ from cockpit.commands.backlog.call_work_tools import (
     say_more,
     write_store,
 )
-from cockpit.cli_options import TOKEN
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.terminal import format_table, show, show_json, show_list
 

@@ -120,12 +120,12 @@ def _put(patch: dict[str, Any], change: str) -> None:
     if not equals:
         raise WrongUse(f"{change!r} is no KEY=VALUE; the keys are {', '.join(wip.KEYS)}.")
     value = _value(text)
-    plural = {"decision": "decisions", "error": "errors", "file": "files_modified"}.get(key, key)
-    holder, dot, member = plural.partition(".")
+    pluralize = {"decision": "decisions", "error": "errors", "file": "files_modified"}.get(key, key)
+    holder, dot, member = pluralize.partition(".")
     if dot and holder in _OBJECTS:
         patch.setdefault(holder, {})[member] = value
-    elif plural != key:
-        patch.setdefault(plural, []).append(text if not isinstance(value, dict) else value)
+    elif pluralize != key:
+        patch.setdefault(pluralize, []).append(text if not isinstance(value, dict) else value)
     elif key in _LISTS:
         patch.setdefault(key, []).extend(value if isinstance(value, list) else [text])
     else:

@@ -1,4 +1,4 @@
-"""``cockpit chain``: how chains go, and stopping them and going on with them."""
+"""``cockpit chain``: list, show, watch, stop, resume and report chains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import Dollars, Duration
-from cockpit.commands.chains.show_chain import document, page
+from cockpit.cli_options import AS_JSON, Dollars, Duration, examples
+from cockpit.commands.chains.chain_text import chain_document, chain_text
 from cockpit.commands.open_project import (
     find_project,
     load_project_settings,
@@ -25,144 +25,199 @@ from cockpit.store.chains.chains import Chain
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
 
-_AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 _CHAIN = click.argument("chain_id", metavar="[CHAIN]", required=False)
+_NO_CHAIN = "No chains yet. `cockpit work` starts one."
 
 
-@click.group(short_help="Chains that `cockpit work` began: how they go, stop, go on.")
+@click.group(
+    short_help="Manage chains of workers.",
+    epilog=examples("cockpit chain list", "cockpit chain watch", "cockpit chain resume ch-3"),
+)
 def chain() -> None:
-    """Chains: what `cockpit work` does, over as many sessions as it takes.
+    """Manage chains: runs of `cockpit work` over one or more worker processes.
 
-    CHAIN is an id such as ch-3, or 3; without one, the newest chain.
+    CHAIN is an id such as ch-3, or 3. Without it a command uses the newest chain.
     """
 
 
-@chain.command("list")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="A JSON list, each with its sessions[].")
+@chain.command("list", epilog=examples("cockpit chain list --limit 5 --json"))
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="List at most this many chains.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON list, each chain with its sessions[]."
+)
 def list_chains(limit: int, as_json: bool) -> None:
-    """List chains, the newest first."""
-    found: list[dict[str, Any]] = read_store(
-        lambda seen: [document(seen, one) for one in chains.select(seen, limit)], empty=[]
+    """List chains, newest first."""
+    documents: list[dict[str, Any]] = read_store(
+        lambda connection: [
+            chain_document(connection, row) for row in chains.select(connection, limit)
+        ],
+        empty=[],
     )
     show_list(
         as_json,
-        found,
-        ("CHAIN", "STATUS", "SCOPE", "TASKS", "READY", "SESSIONS", "TOKENS", "BRANCH"),
-        [_line(one) for one in found],
-        "There is no chain yet; `cockpit work` begins one.",
+        documents,
+        ("CHAIN", "STATUS", "SCOPE", "TASKS", "READY", "WORKERS", "TOKENS", "BRANCH"),
+        [_cells(document) for document in documents],
+        _NO_CHAIN,
     )
 
 
-@chain.command("show")
+@chain.command("show", epilog=examples("cockpit chain show", "cockpit chain show ch-3 --json"))
 @_CHAIN
-@_AS_JSON
+@AS_JSON
 def show_chain(chain_id: str | None, as_json: bool) -> None:
-    """Show a chain: how far it is, what it spent, and how full each of its sessions was."""
+    """Show the progress and workers of a chain.
+
+    It prints the tasks, the cost so far, and how much of its token limit each worker has used.
+    """
     if as_json:
-        show_json(read_store(lambda seen: document(seen, _named(seen, chain_id))))
+        show_json(
+            read_store(
+                lambda connection: chain_document(connection, _choose_chain(connection, chain_id))
+            )
+        )
     else:
-        show(read_store(lambda seen: page(seen, _named(seen, chain_id))))
+        show(
+            read_store(
+                lambda connection: chain_text(connection, _choose_chain(connection, chain_id))
+            )
+        )
 
 
-@chain.command("watch")
+@chain.command("watch", epilog=examples("cockpit chain watch", "cockpit chain watch ch-3"))
 @_CHAIN
 def watch_chain(chain_id: str | None) -> None:
-    """Tell what a chain does, as it does it, until it has ended. Ctrl+C ends the watching alone."""
+    """Print the events of a chain as they happen.
+
+    It ends with the chain. Ctrl+C ends the watching and leaves the chain running.
+    """
     asyncio.run(_watch(chain_id))
 
 
-@chain.command("stop")
+@chain.command("stop", epilog=examples("cockpit chain stop", "cockpit chain stop ch-3 --now"))
 @_CHAIN
-@click.option("--now", is_flag=True, help="Do not wait for the steps under way.")
-@_AS_JSON
+@click.option("--now", is_flag=True, help="Stop at once, without finishing steps in progress.")
+@AS_JSON
 def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
-    """Let a chain come to rest: steps under way are finished, nothing new is begun.
+    """Stop a chain after its steps in progress.
 
-    A second call stops it at once. Nothing is lost; `cockpit chain resume` goes on.
+    A second call stops it at once. Nothing is lost; `cockpit chain resume` continues the chain.
     """
     from cockpit.chains.report.chain_report import write_report_if_set
 
     place = find_project()
-    asked = read_store(lambda seen: _named(seen, chain_id)).chain_id
+    chosen_id = read_store(lambda connection: _choose_chain(connection, chain_id)).chain_id
     with open_store(place) as store:
-        found = store.write_now(lambda tx: _stop(tx, asked, now))
-        if found.status not in chains.OPEN:
+        stored = store.write_now(lambda tx: _request_stop(tx, chosen_id, now))
+        if stored.status not in chains.OPEN:
             setting = load_project_settings(place).headless.report
-            asyncio.run(write_report_if_set(store, place, setting, found))
+            asyncio.run(write_report_if_set(store, place, setting, stored))
     if as_json:
-        show_json(found.body())
-    elif found.status != "draining":
-        show(f"{found.chain_id} is {found.status}: nothing ran any more.")
-    elif found.stop_now:
-        show(f"{found.chain_id} stops now.")
+        show_json(stored.body())
+    elif stored.status != "draining":
+        show(f"{stored.chain_id} is {stored.status}: no worker was running.")
+    elif stored.stop_now:
+        show(f"{stored.chain_id} stops now.")
     else:
-        show(f"{found.chain_id} comes to rest; the same command again stops it now.")
+        show(f"{stored.chain_id} stops after its steps in progress. Run this again to stop it now.")
 
 
-@chain.command("resume")
+@chain.command(
+    "resume",
+    epilog=examples("cockpit chain resume", "cockpit chain resume ch-3 --max-sessions 20"),
+)
 @_CHAIN
-@click.option("--max-chains", type=click.IntRange(1, 1000), metavar="N", help="Sessions at most.")
-@click.option("--max-cost", type=Dollars(), metavar="USD", help="In all.")
-@click.option("--max-wall", "max_wall_s", type=Duration(), metavar="TIME", help="In all.")
-@_AS_JSON
+@click.option(
+    "--max-sessions",
+    "--max-chains",
+    "max_chains",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Stop after this many worker processes in all. --max-chains is its old name.",
+)
+@click.option(
+    "--max-cost",
+    type=Dollars(),
+    metavar="USD",
+    help="Stop before the chain costs more than this in all, in US dollars.",
+)
+@click.option(
+    "--max-wall",
+    "max_wall_s",
+    type=Duration(),
+    metavar="TIME",
+    help="Stop after this much wall-clock time in all, for example 2h.",
+)
+@AS_JSON
 @click.pass_context
 def resume_chain(
     ctx: click.Context, /, chain_id: str | None, as_json: bool, **limits: float | None
 ) -> None:
-    """Go on with a chain that rests or whose process is gone, and see it through.
+    """Resume a stopped chain and watch it.
 
-    The options replace its limits; they count from its first session.
+    It also resumes a chain whose process is gone. The options replace the limits of the chain, which
+    count from its first worker. Without them the limits stay as they are.
     """
     from cockpit.commands.chains.watch_chain import resume_and_watch
 
     place = find_project()
     settings = load_project_settings(place)
-    known = read_store(lambda seen: _named(seen, chain_id))
-    named = known.chain_id if chain_id is not None else None
-    given = {name: value for name, value in limits.items() if value is not None}
+    chosen = read_store(lambda connection: _choose_chain(connection, chain_id))
+    named = chosen.chain_id if chain_id is not None else None
+    replaced = {name: value for name, value in limits.items() if value is not None}
     with open_store(place) as store:
-        going = resume_and_watch(store, place, settings, named, given, as_json)
-        ctx.exit(asyncio.run(going))
+        ctx.exit(asyncio.run(resume_and_watch(store, place, settings, named, replaced, as_json)))
 
 
-@chain.command("report")
+@chain.command(
+    "report", epilog=examples("cockpit chain report", "cockpit chain report ch-3 --path")
+)
 @_CHAIN
-@click.option("--path", "only_path", is_flag=True, help="Where it is, instead of what it says.")
+@click.option("--path", "only_path", is_flag=True, help="Print the path of the report instead.")
 def report_chain(chain_id: str | None, only_path: bool) -> None:
-    """Show a chain's report; one that was not written is written now."""
-    written = read_store(lambda seen: _named(seen, chain_id)).report_path
+    """Print the report of a chain.
+
+    A report that was not written yet is written now.
+    """
+    written = read_store(lambda connection: _choose_chain(connection, chain_id)).report_path
     path = find_project().home / written if written else None
     if path is None or not path.is_file():
-        path = asyncio.run(_report(chain_id))
+        path = asyncio.run(_write_report(chain_id))
     show(str(path) if only_path else path.read_text(encoding="utf-8"))
 
 
-def _named(connection: sqlite3.Connection, given: str | None) -> Chain:
-    if given is not None:
-        return chains.load(connection, chains.read_id(given))
+def _choose_chain(connection: sqlite3.Connection, named: str | None) -> Chain:
+    """Return the chain by its id, or the newest for None. Raises :class:`NotFound`."""
+    if named is not None:
+        return chains.load(connection, chains.read_id(named))
     newest = chains.select(connection, 1)
     if not newest:
-        raise NotFound("There is no chain yet; `cockpit work` begins one.")
+        raise NotFound(_NO_CHAIN)
     return newest[0]
 
 
-def _line(one: dict[str, Any]) -> tuple[str, ...]:
-    known, scope = one["progress"], one["scope"]
+def _cells(document: dict[str, Any]) -> tuple[str, ...]:
+    progress, scope = document["progress"], document["scope"]
     return (
-        one["chain_id"],
-        one["status"],
+        document["chain_id"],
+        document["status"],
         f"{scope['kind']} {scope['id']}" if scope["id"] else "the backlog",
-        f"{known['done']}/{known['total']}",
-        str(known["ready"]),
-        str(len(one["sessions"])),
-        f"{one['tokens']:,}",
-        one["branch"],
+        f"{progress['done']}/{progress['total']}",
+        str(progress["ready"]),
+        str(len(document["sessions"])),
+        f"{document['tokens']:,}",
+        document["branch"],
     )
 
 
-def _stop(tx: Tx, chain_id: str, now: bool) -> Chain:
-    """Ask the chain to stop; asked again, at once."""
+def _request_stop(tx: Tx, chain_id: str, now: bool) -> Chain:
+    """Ask the chain to stop; a second request stops it at once."""
     from cockpit.chains.stop_request import request_stop
 
     again = chains.load(tx.connection, chain_id).status == "draining"
@@ -170,32 +225,33 @@ def _stop(tx: Tx, chain_id: str, now: bool) -> Chain:
 
 
 async def _watch(chain_id: str | None) -> None:
-    from cockpit.commands.chains.watch_chain import Teller
+    from cockpit.commands.chains.watch_chain import ChainPrinter
 
     place = find_project()
     settings = load_project_settings(place)
-    found = read_store(lambda seen: _named(seen, chain_id))
+    chosen = read_store(lambda connection: _choose_chain(connection, chain_id))
     with open_store(place) as store:
-        show(store.read_now(lambda seen: page(seen, found)))
-        if found.status not in chains.OPEN:
+        show(store.read_now(lambda connection: chain_text(connection, chosen)))
+        if chosen.status not in chains.OPEN:
             return
-        after = store.read_now(lambda seen: _began(seen, found))
-        await Teller(store, place, settings, found.chain_id, after).until_ended()
+        after = store.read_now(lambda connection: _seq_before_start(connection, chosen))
+        await ChainPrinter(store, place, settings, chosen.chain_id, after).follow_to_end()
 
 
-def _began(connection: sqlite3.Connection, found: Chain) -> int:
+def _seq_before_start(connection: sqlite3.Connection, chosen: Chain) -> int:
+    """Return the sequence number of the journal row before the chain was last started."""
     (seq,) = connection.execute(
         "SELECT max(seq) FROM journal WHERE action IN ('chain.created','chain.resumed')"
         " AND json_extract(detail_json, '$.chain_id')=?",
-        (found.chain_id,),
+        (chosen.chain_id,),
     ).fetchone()
     return int(seq) - 1
 
 
-async def _report(chain_id: str | None) -> Path:
+async def _write_report(chain_id: str | None) -> Path:
     from cockpit.chains.report.chain_report import write_report
 
     place = find_project()
     with open_store(place) as store:
-        found = store.read_now(lambda seen: _named(seen, chain_id))
-        return await write_report(store, place, found)
+        chosen = store.read_now(lambda connection: _choose_chain(connection, chain_id))
+        return await write_report(store, place, chosen)

@@ -1,4 +1,4 @@
-"""The process of one session of a chain: begun by whoever watches over the chain, never by hand."""
+"""Run one worker of a chain in this process. The supervisor of the chain starts it, never a user."""
 
 from __future__ import annotations
 
@@ -18,45 +18,51 @@ if TYPE_CHECKING:
     from cockpit.store.db.database import Store
 
 
-def be_session(chain_id: str, ordinal: int) -> Exit:
-    """Be that session until it ends. A signal lets the chain come to rest, a second one stops it."""
+def run_worker(chain_id: str, ordinal: int) -> Exit:
+    """Run worker ``ordinal`` of the chain to its end; return the exit code.
+
+    The first signal stops the chain after its steps in progress, the second one at once.
+    """
     place = find_project()
     with open_store(place) as store:
-        ended = asyncio.run(_run(store, place, chain_id, ordinal))
-    return Exit.DONE if ended.status == "clean" else Exit.INTERRUPTED
+        worker = asyncio.run(_run(store, place, chain_id, ordinal))
+    return Exit.DONE if worker.status == "clean" else Exit.INTERRUPTED
 
 
 async def _run(store: Store, place: ProjectPaths, chain_id: str, ordinal: int) -> Worker:
+    from cockpit.chains import worker as chain_worker
     from cockpit.chains.report.chain_report import write_report_if_set
-    from cockpit.chains.worker import run_worker
 
-    chain = store.read_now(lambda found: chains.load(found, chain_id))
+    chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     settings = load_project_settings(
         place, {"[approval] policy": chain.approve, "[model] name": chain.model}
     )
     working = asyncio.ensure_future(
-        run_worker(store, place, settings.runtime, settings.work, chain_id, ordinal, say=say)
+        chain_worker.run_worker(
+            store, place, settings.runtime, settings.work, chain_id, ordinal, say=say
+        )
     )
-    asked: list[asyncio.Task[None]] = []
+    stop_requests: list[asyncio.Task[None]] = []
 
     def stop() -> None:
-        asked.append(asyncio.create_task(ask_to_stop(store, chain_id, now=bool(asked))))
+        request = request_stop(store, chain_id, now=bool(stop_requests))
+        stop_requests.append(asyncio.create_task(request))
 
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it
+    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns SIGTERM into SIGINT
     try:
-        ended = await working
+        worker = await working
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-        await asyncio.gather(*asked)
-    chain = store.read_now(lambda found: chains.load(found, chain_id))
-    if chain.status not in chains.OPEN:  # nobody else is there to report it
+        await asyncio.gather(*stop_requests)
+    chain = store.read_now(lambda connection: chains.load(connection, chain_id))
+    if chain.status not in chains.OPEN:  # the supervisor is gone, so this process writes the report
         await write_report_if_set(store, place, settings.headless.report, chain)
-    return ended
+    return worker
 
 
-async def ask_to_stop(store: Store, chain_id: str, *, now: bool) -> None:
-    """Let the chain come to rest, or stop it ``now``; one that has ended by itself is left alone."""
+async def request_stop(store: Store, chain_id: str, *, now: bool) -> None:
+    """Ask the chain to stop after its steps in progress, or at once; ignore a chain that has ended."""
     try:
         await store.write(lambda tx: chains.drain(tx, chain_id, now=now))
     except IllegalTransition:

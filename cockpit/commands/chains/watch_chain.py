@@ -1,4 +1,4 @@
-"""Watching over a chain from a terminal: told as it goes, stopped by Ctrl+C, reported at its end."""
+"""Start or resume a chain from the command line, supervise it, print its events and its end."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cockpit.commands.chains.run_worker import ask_to_stop
-from cockpit.commands.chains.show_chain import document
-from cockpit.commands.chains.work_one_task import say_unseen
+from cockpit.commands.chains.chain_text import chain_document
+from cockpit.commands.chains.run_worker import request_stop
+from cockpit.commands.chains.work_on_task import say_uncommitted
 from cockpit.commands.exit_codes import Exit
+from cockpit.commands.open_project import open_store
 from cockpit.commands.terminal import is_terminal, ring_terminal, say, show, show_json
-from cockpit.core.errors import NotFound
+from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.text import pluralize
 from cockpit.store.chains import chains, task_runs
 from cockpit.store.journal import journal
@@ -40,25 +41,25 @@ _CODES = {
 async def start_and_watch(
     store: Store, place: ProjectPaths, settings: Settings, order: ChainOptions, as_json: bool
 ) -> Exit:
-    """Begin a chain and see it through; returns the exit code."""
+    """Start a chain and supervise it to its end; return the exit code."""
     from cockpit.chains.chain_lifecycle import create_chain
 
-    await say_unseen(place, "tasks do")
-    await _say_untaken(store, place)
+    await say_uncommitted(place, "Tasks do")
+    await _say_unmerged(store, place)
     after = await store.read(journal.last_seq)
     chain = await create_chain(store, place, order)
-    return await see_through(store, place, settings, chain, after, as_json)
+    return await supervise_and_print(store, place, settings, chain, after, as_json)
 
 
-async def _say_untaken(store: Store, place: ProjectPaths) -> None:
-    """Say what earlier chains made and the new one does not begin with."""
+async def _say_unmerged(store: Store, place: ProjectPaths) -> None:
+    """Name the branches of earlier chains that the new chain does not start from."""
     from cockpit.tasks.worktree import unmerged_branches
 
     branches = await unmerged_branches(store, place)
     if branches:
         say(
-            f"Not in your branch yet: {', '.join(branches)}. What is done now does not begin with that, "
-            f"but for tasks that depend on it; take it first with: git merge {' '.join(branches)}"
+            f"Not merged into your branch yet: {', '.join(branches)}. Only tasks that depend on this work"
+            f" will start from it. To include it for all tasks, run: git merge {' '.join(branches)}"
         )
 
 
@@ -70,84 +71,136 @@ async def resume_and_watch(
     replaced: Mapping[str, Any],
     as_json: bool,
 ) -> Exit:
-    """Go on with a chain (None: the newest that is not complete); ``replaced`` are fields of its order
-    with what they are from now on."""
+    """Resume a chain (None: the newest unfinished one) and supervise it; return the exit code.
+
+    ``replaced`` maps fields of the chain's order to their new values.
+    """
     from cockpit.chains.chain_lifecycle import resume_chain
     from cockpit.tasks.worktree import ensure_chain_worktree
 
     if chain_id is None:
-        found = store.read_now(chains.find_unfinished)
-        if found is None:
-            raise NotFound("There is no unfinished chain; begin one with `cockpit work`.")
-        chain_id = found.chain_id
+        newest = store.read_now(chains.find_unfinished)
+        if newest is None:
+            raise NotFound("No chain is unfinished. Start one with `cockpit work`.")
+        chain_id = newest.chain_id
     named, after = chain_id, await store.read(journal.last_seq)
-    more = settings.headless.max_chains
-    resting = store.read_now(lambda found: chains.load(found, named))
-    if resting.status != "completed":
-        # Where it cannot stand, as while a person has its branch checked out, every task would be blocked.
-        await ensure_chain_worktree(store, place, resting.branch, chain_id=named)
+    more = settings.headless.max_sessions
+    stored = store.read_now(lambda connection: chains.load(connection, named))
+    if stored.status != "completed":
+        # Without its worktree, as while the user has its branch checked out, every task would block.
+        await ensure_chain_worktree(store, place, stored.branch, chain_id=named)
     chain = await store.write(lambda tx: resume_chain(tx, named, replaced, sessions=more))
-    return await see_through(store, place, settings, chain, after, as_json)
+    return await supervise_and_print(store, place, settings, chain, after, as_json)
 
 
-async def see_through(
+def follow_and_watch(
+    place: ProjectPaths, settings: Settings, order: ChainOptions, seq: int, *, start_new: bool
+) -> Exit:
+    """Supervise a chain that follows an external agent's session; return the exit code.
+
+    ``seq`` is the journal row of the session's end. The newest unfinished chain is resumed, or with
+    ``start_new`` a new one starts where there is none. Without a chain the reason also goes to the log
+    of the hooks, because this process has no terminal. Specified in ``docs/reference/chains.md``.
+    """
+    from cockpit.hook import hook_log
+
+    try:
+        with open_store(place) as store:
+            return asyncio.run(_follow_session(store, place, settings, order, seq, start_new))
+    except CockpitError as error:
+        hook_log.note(str(place.state), f"no chain after the session's end: {error}")
+        raise
+
+
+async def _follow_session(
+    store: Store,
+    place: ProjectPaths,
+    settings: Settings,
+    order: ChainOptions,
+    seq: int,
+    start_new: bool,
+) -> Exit:
+    from cockpit.chains.chain_after_session import start_after_session
+
+    last = await store.read(journal.last_seq)
+    chain = await start_after_session(store, place, order, seq, anew=start_new)
+    return await supervise_and_print(store, place, settings, chain, last, as_json=False)
+
+
+async def supervise_and_print(
     store: Store, place: ProjectPaths, settings: Settings, chain: Chain, after: int, as_json: bool
 ) -> Exit:
-    """Watch over the chain until it has ended, and tell what happened from row ``after`` on."""
+    """Supervise the chain to its end and print its events after journal row ``after``."""
     from cockpit.chains.report.chain_report import write_report_if_set
     from cockpit.chains.supervisor import Supervision, supervise
 
     chain_id = chain.chain_id
-    teller = Teller(store, place, settings, chain_id, after, quiet=as_json)
+    printer = ChainPrinter(store, place, settings, chain_id, after, quiet=as_json)
     report = partial(write_report_if_set, store, place, settings.headless.report)
-    watch = Supervision(store, place, os.environ, before_end=report)
-    watching = asyncio.ensure_future(supervise(watch, chain_id))
-    telling = asyncio.create_task(teller.follow())
-    asked: list[asyncio.Task[None]] = []
+    supervision = Supervision(store, place, os.environ, before_end=report)
+    supervising = asyncio.ensure_future(supervise(supervision, chain_id))
+    printing = asyncio.create_task(printer.follow())
+    stop_requests: list[asyncio.Task[None]] = []
 
     def stop() -> None:
-        asked.append(asyncio.create_task(ask_to_stop(store, chain_id, now=bool(asked))))
-        if len(asked) == 1:
-            say("It comes to rest; Ctrl+C again stops it now. Nothing is lost either way.")
+        request = request_stop(store, chain_id, now=bool(stop_requests))
+        stop_requests.append(asyncio.create_task(request))
+        if len(stop_requests) == 1:
+            say("Stopping after the steps in progress. Press Ctrl+C again to stop now.")
 
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns the others into it
+    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns SIGTERM into SIGINT
     try:
-        await asyncio.wait({watching, telling}, return_when=asyncio.FIRST_COMPLETED)
-        if telling.done():  # whoever read it went away
-            await ask_to_stop(store, chain_id, now=False)
-        ended = await watching
+        await asyncio.wait({supervising, printing}, return_when=asyncio.FIRST_COMPLETED)
+        if printing.done():  # the reader of stdout is gone
+            await request_stop(store, chain_id, now=False)
+        ended = await supervising
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-        telling.cancel()
-        (unread,) = await asyncio.gather(telling, return_exceptions=True)
-        await asyncio.gather(*asked)
-    if isinstance(unread, Exception):
-        raise unread
-    await teller.rest()
-    await teller.call(f"{chain_id} is {ended.status}", ended.reason or ended.scope)
-    _conclude(store, ended, as_json)
+        printing.cancel()
+        (failure,) = await asyncio.gather(printing, return_exceptions=True)
+        await asyncio.gather(*stop_requests)
+    if isinstance(failure, Exception):
+        raise failure
+    await printer.print_rest()
+    await printer.notify(f"{chain_id} is {ended.status}", ended.reason or ended.scope)
+    _print_end(store, ended, as_json)
     return _CODES[ended.status]
 
 
-def _conclude(store: Store, ended: Chain, as_json: bool) -> None:
+def _print_end(store: Store, ended: Chain, as_json: bool) -> None:
     if as_json:
-        show_json(store.read_now(lambda found: document(found, chains.load(found, ended.chain_id))))
+        show_json(
+            store.read_now(
+                lambda connection: chain_document(
+                    connection, chains.load(connection, ended.chain_id)
+                )
+            )
+        )
         return
-    known = store.read_now(lambda found: chains.count_progress(found, ended))
-    if store.read_now(lambda found: task_runs.has_merged(found, ended.chain_id)):
-        show(f"Take what is done with: git merge {ended.branch}")
-    if known.blocked:
-        show(f"{pluralize(known.blocked, 'task')} blocked: `cockpit tasks list --status blocked`.")
-    waiting = known.total - known.done - known.blocked - known.under_way - known.ready
+    progress = store.read_now(lambda connection: chains.count_progress(connection, ended))
+    if store.read_now(lambda connection: task_runs.has_merged(connection, ended.chain_id)):
+        show(f"Merge the finished tasks with: git merge {ended.branch}")
+    if progress.blocked:
+        count = pluralize(progress.blocked, "task")
+        show(f"{count} blocked. List with: cockpit tasks list --status blocked")
+    waiting = (
+        progress.total - progress.done - progress.blocked - progress.under_way - progress.ready
+    )
     if waiting:
-        show(f"{pluralize(waiting, 'task')} waiting for others: `cockpit tasks queue --why`.")
+        show(
+            f"{pluralize(waiting, 'task')} waiting for other tasks. See: cockpit tasks queue --why"
+        )
     if ended.status != "completed":
-        show(f"Go on with: cockpit chain resume {ended.chain_id}")
+        show(f"Resume with: cockpit chain resume {ended.chain_id}")
 
 
-class Teller:
-    """Tells a chain as it goes, and calls a person when one is waited for."""
+class ChainPrinter:
+    """Prints the events of a chain as they happen, and notifies the user when it waits for them.
+
+    ``after`` is the sequence number of the last row that is not printed; ``quiet`` prints on stderr,
+    and only on a terminal.
+    """
 
     def __init__(
         self,
@@ -167,33 +220,33 @@ class Teller:
         self._chain_id = chain_id
         self._seq = after
         self._quiet = quiet
-        roles = store.read_now(lambda found: running_roles(found, chain_id))
+        roles = store.read_now(lambda connection: running_roles(connection, chain_id))
         self._story: ProgressLines = ProgressLines(chain_id, roles)
 
     async def follow(self) -> None:
-        """Tell what comes, until it is cancelled. Raises ``ReaderGone``."""
+        """Print new rows until cancelled. Raises ``ReaderGone``."""
         async for rows in follow(self._store, after=self._seq):
-            await self._tell(rows)
+            await self._print(rows)
 
-    async def rest(self) -> None:
-        """Tell what was written and not told yet."""
+    async def print_rest(self) -> None:
+        """Print the rows that are written and not printed yet."""
         async for rows in self._unread():
-            await self._tell(rows)
+            await self._print(rows)
 
-    async def until_ended(self) -> None:
-        """Tell what comes until the chain has ended."""
+    async def follow_to_end(self) -> None:
+        """Print new rows until the chain has ended."""
         async for rows in follow(self._store, after=self._seq):
-            await self._tell(rows)
-            chain = self._store.read_now(lambda found: chains.load(found, self._chain_id))
+            await self._print(rows)
+            chain = self._store.read_now(lambda connection: chains.load(connection, self._chain_id))
             if chain.status not in chains.OPEN:
                 return
 
-    async def call(self, title: str, words: str, *, urgent: bool = False) -> None:
-        """Call the person, in the way that is set."""
+    async def notify(self, title: str, text: str, *, urgent: bool = False) -> None:
+        """Notify the user in the configured way."""
         from cockpit.chains.notify import Notice, notify
 
         await notify(
-            Notice(title, words, urgent=urgent),
+            Notice(title, text, urgent=urgent),
             self._settings.headless.notify,
             terminal=ring_terminal if is_terminal(sys.stderr) else None,
             environment=os.environ,
@@ -201,20 +254,22 @@ class Teller:
         )
 
     async def _unread(self) -> AsyncIterator[Sequence[journal.Row]]:
-        while rows := await self._store.read(lambda found: journal.rows(found, after=self._seq)):
+        while rows := await self._store.read(
+            lambda connection: journal.rows(connection, after=self._seq)
+        ):
             yield rows
 
-    async def _tell(self, rows: Sequence[journal.Row]) -> None:
+    async def _print(self, rows: Sequence[journal.Row]) -> None:
         for row in rows:
             if row.seq <= self._seq:
                 continue
             self._seq = row.seq
-            told = self._story.tell(row)
-            if told is None:
+            line = self._story.tell(row)
+            if line is None:
                 continue
             if not self._quiet:
-                show(told.line)
+                show(line.line)
             elif is_terminal(sys.stderr):
-                say(told.line)
-            if told.calls:
-                await self.call(f"{self._chain_id} waits for you", told.line.strip(), urgent=True)
+                say(line.line)
+            if line.calls:
+                await self.notify(f"{self._chain_id} waits for you", line.line.strip(), urgent=True)

@@ -1,4 +1,4 @@
-"""``cockpit work``: doing the backlog, over as many sessions as it takes."""
+"""``cockpit work``: work through the backlog with a chain of workers, or on one task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import Dollars, Duration
+from cockpit.cli_options import APPROVE, MODEL, Dollars, Duration, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,
@@ -22,107 +22,146 @@ if TYPE_CHECKING:
     from cockpit.chains.chain_lifecycle import ChainOptions
     from cockpit.config.load_settings import Settings
 
-_SCOPE = "Without a person to stop it, work needs a scope: --epic ID, --story ID, or --all for everything."
+_NO_SCOPE = (
+    "--headless needs a scope, because nobody can stop it: pass --epic ID, --story ID or --all."
+)
 
-_WITHIN = (
-    "--chain and --session are how a chain begins its sessions; go on with one by "
+_INTERNAL = (
+    "--chain and --session are for workers that a chain starts itself. Resume a chain with "
     "`cockpit chain resume ID`."
 )
 
 
-@click.command(short_help="Do the backlog: implement, test, fix, review, merge, task after task.")
+@click.command(
+    short_help="Work through the backlog with agents.",
+    epilog=examples(
+        "cockpit work --all",
+        "cockpit work --epic E-1 -n 3 --max-cost 20 --max-wall 2h",
+        "cockpit work --all --headless --approve trusted --max-sessions 5",
+        "cockpit work --task T-42 --runner claude",
+        "cockpit work --continue",
+    ),
+)
 @click.option(
     "-n",
     "--parallel",
     "batch",
     metavar="auto|K",
-    help="Tasks at the same time: auto (2 to 4, as it goes), or a number. Default: auto.",
+    help="Work on this many tasks at the same time, or on 2 to 4 as it goes (auto). Default: auto.",
 )
-@click.option("--epic", metavar="ID", help="Only this epic.")
-@click.option("--story", metavar="ID", help="Only this story.")
-@click.option("--all", "everything", is_flag=True, help="The whole backlog.")
-@click.option("--task", "task_id", metavar="ID", help="One task alone, merged into cockpit/work.")
-@click.option("--continue", "again", is_flag=True, help="Go on with the newest unfinished chain.")
-@click.option("--headless", is_flag=True, help="Nobody watches: needs a scope.")
+@click.option("--epic", metavar="ID", help="Do only the tasks of this epic.")
+@click.option("--story", metavar="ID", help="Do only the tasks of this story.")
+@click.option("--all", "everything", is_flag=True, help="Do the whole backlog. The default scope.")
+@click.option("--task", "task_id", metavar="ID", help="Do one task and merge it into cockpit/work.")
 @click.option(
-    "--max-chains", type=click.IntRange(1, 1000), metavar="N", help="Sessions at most. Default: 10."
+    "--continue",
+    "again",
+    is_flag=True,
+    help="Resume the newest unfinished chain. Other options replace what it was started with.",
 )
 @click.option(
-    "--approve",
-    type=click.Choice(["ask", "trusted", "reads", "all"]),
-    help="What is approved without you. Default: ask.",
+    "--headless", is_flag=True, help="Work without a user at the terminal. Needs a scope."
 )
+@click.option(
+    "--max-sessions",
+    "--max-chains",
+    "max_chains",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Stop after this many worker processes. Default: 10. --max-chains is its old name.",
+)
+@APPROVE
 @click.option(
     "--max-cost",
     type=Dollars(),
     metavar="USD",
-    help="The chain ends before spending more.",
+    help="Stop before the chain costs more than this, in US dollars. Default: no limit.",
 )
-@click.option("--max-wall", type=Duration(), metavar="TIME", help="Nor does it take longer: 2h.")
-@click.option("--runner", metavar="NAME", help="Who does the roles' work. Default: embedded.")
-@click.option("--model", metavar="NAME", help="anthropic:NAME, openai:NAME, offline, …")
-@click.option("--json", "as_json", is_flag=True, help="How it ended, as JSON.")
+@click.option(
+    "--max-wall",
+    type=Duration(),
+    metavar="TIME",
+    help="Stop after this much wall-clock time, for example 2h. Default: no limit.",
+)
+@click.option(
+    "--runner",
+    metavar="NAME",
+    help="Run the roles with this external agent of your configuration. Default: embedded.",
+)
+@MODEL
+@click.option("--json", "as_json", is_flag=True, help="Print the chain as JSON when it ends.")
 @click.option("--chain", "chain_id", hidden=True)
 @click.option("--session", "ordinal", type=click.IntRange(1), hidden=True)
 @click.option("--after", type=click.IntRange(1), hidden=True)
 @click.pass_context
-def work(ctx: click.Context, /, **given: Any) -> None:
-    """Do the ready tasks of the backlog, each on a branch of its own, merged into one branch.
+def work(ctx: click.Context, /, **options: Any) -> None:
+    """Work through the ready tasks: implement, test, review and merge.
 
-    Your checkout, your branch and your uncommitted work are not touched. Ctrl+C lets the steps under
-    way end, a second one stops at once; `cockpit work --continue` goes on either way.
+    Each task gets a branch and a worktree of its own; finished tasks are merged into the branch of the
+    chain. Your checkout, your branch and your uncommitted changes are not touched. Ctrl+C stops after
+    the steps in progress, a second Ctrl+C at once; `cockpit work --continue` resumes either way.
+
+    Exit codes: 0 if the chain is complete or reached a limit, 1 if it failed, 130 if it was stopped.
+    With --task: 0 if the task is done, 3 if it is blocked or another process works on it, 1 if a model
+    or program was not available, 130 if it was stopped.
     """
-    ctx.exit(_work(given))
+    ctx.exit(_work(options))
 
 
-def _work(given: Mapping[str, Any]) -> Exit:
-    scopes = [name for name in ("epic", "story", "everything", "task_id", "again") if given[name]]
-    if given["chain_id"] or given["ordinal"]:
-        if not (given["chain_id"] and given["ordinal"]):
-            raise WrongUse(_WITHIN)
-        from cockpit.commands.chains.run_worker import be_session
+def _work(options: Mapping[str, Any]) -> Exit:
+    scopes = [name for name in ("epic", "story", "everything", "task_id", "again") if options[name]]
+    if options["chain_id"] or options["ordinal"]:
+        if not (options["chain_id"] and options["ordinal"]):
+            raise WrongUse(_INTERNAL)
+        from cockpit.commands.chains.run_worker import run_worker
 
-        return be_session(given["chain_id"], given["ordinal"])
+        return run_worker(options["chain_id"], options["ordinal"])
     if len(scopes) > 1:
         raise WrongUse("--epic, --story, --all, --task and --continue exclude each other.")
-    if given["headless"] and not scopes:
-        raise WrongUse(_SCOPE)
-    from cockpit.commands.chains.work_one_task import know, work_on
+    if options["headless"] and not scopes:
+        raise WrongUse(_NO_SCOPE)
+    from cockpit.commands.chains.work_on_task import check_prerequisites, work_on_task
 
-    if given["task_id"]:
-        return work_on(
-            given["task_id"], given["approve"], given["model"], given["runner"], given["as_json"]
+    if options["task_id"]:
+        return work_on_task(
+            options["task_id"],
+            options["approve"],
+            options["model"],
+            options["runner"],
+            options["as_json"],
         )
     flags = {
-        "[approval] policy": given["approve"],
-        "[model] name": given["model"],
-        "[headless] max_chains": given["max_chains"],
+        "[approval] policy": options["approve"],
+        "[model] name": options["model"],
+        "[headless] max_sessions": options["max_chains"],
     }
     place = require_repository()
     settings = load_project_settings(place, flags)
-    order = _order(settings, given)
-    know(settings, place, given["runner"], begins=not given["again"])
+    order = _order(settings, options)
+    check_prerequisites(settings, place, options["runner"], needs_model=not options["again"])
     ensure_root_token(place, quiet=True)
-    if given["after"]:
-        from cockpit.commands.chains.work_after_session import follow_and_watch
+    if options["after"]:
+        from cockpit.commands.chains.watch_chain import follow_and_watch
 
-        return follow_and_watch(place, settings, order, given["after"], anew=given["everything"])
+        return follow_and_watch(
+            place, settings, order, options["after"], start_new=options["everything"]
+        )
     from cockpit.commands.chains.watch_chain import resume_and_watch, start_and_watch
 
     with open_store(place) as store:
-        if given["again"]:
+        if options["again"]:
             replaced = {
-                name: getattr(order, name)
-                for option, name in _CHANGEABLE.items()
-                if given[option] is not None
+                field: getattr(order, field)
+                for option, field in _REPLACEABLE.items()
+                if options[option] is not None
             }
-            going = resume_and_watch(store, place, settings, None, replaced, given["as_json"])
+            watching = resume_and_watch(store, place, settings, None, replaced, options["as_json"])
         else:
-            going = start_and_watch(store, place, settings, order, given["as_json"])
-        return asyncio.run(going)
+            watching = start_and_watch(store, place, settings, order, options["as_json"])
+        return asyncio.run(watching)
 
 
-_CHANGEABLE: Mapping[str, str] = {
+_REPLACEABLE: Mapping[str, str] = {
     "batch": "batch",
     "approve": "approve",
     "model": "model",
@@ -131,25 +170,25 @@ _CHANGEABLE: Mapping[str, str] = {
     "max_cost": "max_cost",
     "max_wall": "max_wall_s",
 }
-"""The options that replace what a chain has when it is gone on with, and its names for them."""
+"""By option: the field of a chain that it replaces when the chain is resumed."""
 
 
-def _order(settings: Settings, given: Mapping[str, Any]) -> ChainOptions:
+def _order(settings: Settings, options: Mapping[str, Any]) -> ChainOptions:
     from cockpit.chains.batch_size import ADAPTIVE, batch_size
     from cockpit.chains.chain_lifecycle import ChainOptions
 
-    batch = given["batch"] or ADAPTIVE
-    batch_size(batch)
-    kind = "epic" if given["epic"] else "story" if given["story"] else "all"
+    batch = options["batch"] or ADAPTIVE
+    batch_size(batch)  # refuses what is neither `auto` nor a number
+    kind = "epic" if options["epic"] else "story" if options["story"] else "all"
     return ChainOptions(
         scope_kind=kind,
-        scope_id=given["epic"] or given["story"] or "",
-        headless=given["headless"],
+        scope_id=options["epic"] or options["story"] or "",
+        headless=options["headless"],
         batch=batch,
         approve=settings.runtime.policy,
         model=settings.runtime.model.model,
-        runner=given["runner"],
-        max_chains=settings.headless.max_chains,
-        max_cost=given["max_cost"],
-        max_wall_s=given["max_wall"],
+        runner=options["runner"],
+        max_chains=settings.headless.max_sessions,
+        max_cost=options["max_cost"],
+        max_wall_s=options["max_wall"],
     )

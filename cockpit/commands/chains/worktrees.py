@@ -1,4 +1,4 @@
-"""``cockpit worktrees``: where tasks are worked on, and removing what is no longer needed."""
+"""``cockpit worktrees``: list the worktrees of tasks and chains, and remove merged ones."""
 
 from __future__ import annotations
 
@@ -7,76 +7,83 @@ from pathlib import Path
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
-from cockpit.store.chains import worktrees as rows
+from cockpit.store.chains import worktrees as stored
 from cockpit.store.chains.worktrees import Worktree
 
+_NONE = "No worktrees yet. `cockpit work` makes one for each task."
 
-@click.group(short_help="Where tasks are worked on.")
+
+@click.group(
+    short_help="List and remove worktrees of tasks.",
+    epilog=examples("cockpit worktrees list", "cockpit worktrees clean"),
+)
 def worktrees() -> None:
-    """The working trees that cockpit made: one for each task under way, one for each chain.
+    """List and remove the git worktrees that cockpit made.
 
-    They stand in .cockpit/state/worktrees; your own checkout is never one of them.
+    Each task in progress and each chain has one, in .cockpit/state/worktrees. Your own checkout is
+    never one of them.
     """
 
 
-@worktrees.command("list")
-@click.option("--all", "everything", is_flag=True, help="Removed ones as well.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@worktrees.command("list", epilog=examples("cockpit worktrees list --all"))
+@click.option("--all", "everything", is_flag=True, help="List removed worktrees too.")
+@AS_JSON
 def list_worktrees(everything: bool, as_json: bool) -> None:
-    """List working trees, the oldest first."""
-    found: list[Worktree] = read_store(lambda seen: rows.select(seen, removed=everything), empty=[])
+    """List worktrees, oldest first."""
+    rows: list[Worktree] = read_store(
+        lambda connection: stored.select(connection, removed=everything), empty=[]
+    )
     show_list(
         as_json,
-        [{**tree.body(), "updated_at": tree.updated_at} for tree in found],
+        [{**worktree.body(), "updated_at": worktree.updated_at} for worktree in rows],
         ("NAME", "STATUS", "BRANCH", "CHANGED", "PATH"),
         [
             (
-                tree.name,
-                tree.status,
-                tree.branch,
-                tree.updated_at[:16].replace("T", " "),
-                _where(tree),
+                worktree.name,
+                worktree.status,
+                worktree.branch,
+                worktree.updated_at[:16].replace("T", " "),
+                # The worktree of merged work is gone, while its row and its branch may still exist.
+                worktree.path if Path(worktree.path).is_dir() else "–",
             )
-            for tree in found
+            for worktree in rows
         ],
-        "There is no working tree.",
+        _NONE,
     )
 
 
-@worktrees.command("clean")
+@worktrees.command(
+    "clean", epilog=examples("cockpit worktrees clean", "cockpit worktrees clean --all")
+)
 @click.option(
     "--all",
     "everything",
     is_flag=True,
-    help="Trees of blocked tasks and of chains as well, even with uncommitted work.",
+    help="Remove the worktrees of blocked tasks and of chains too, even with uncommitted changes.",
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON: what was removed, what was kept.")
+@AS_JSON
 @click.pass_context
 def clean_worktrees(ctx: click.Context, /, everything: bool, as_json: bool) -> None:
-    """Remove working trees and branches whose work is merged; says what it keeps, and why.
+    """Remove worktrees whose work is merged.
 
-    A branch whose commits are merged nowhere stays in any case, and a task in progress and a
-    chain that runs keep their trees.
+    It removes their branches too, and prints what it keeps and why. A branch with commits that are not
+    merged anywhere always stays, and so do the worktrees of tasks in progress and of running chains.
     """
-    from cockpit.tasks.worktree import clean_worktrees
+    from cockpit.tasks import worktree as task_worktree
 
     place = find_project()
     with open_store(place) as store:
-        done = asyncio.run(clean_worktrees(store, place, everything=everything))
+        result = asyncio.run(task_worktree.clean_worktrees(store, place, everything=everything))
     if as_json:
-        kept = [{"name": name, "why": why} for name, why in done.kept]
-        show_json({"removed": list(done.removed), "kept": kept})
+        kept_records = [{"name": name, "why": why} for name, why in result.kept]
+        show_json({"removed": list(result.removed), "kept": kept_records})
         return
-    for name in done.removed:
+    for name in result.removed:
         show(f"removed {name}")
-    for name, why in done.kept:
+    for name, why in result.kept:
         show(f"kept {name}: {why}")
-    if not done.removed and not done.kept:
-        say("There is no working tree.")
-
-
-def _where(tree: Worktree) -> str:
-    """Where it stands; the tree of merged work is gone, and its branch is left."""
-    return tree.path if Path(tree.path).is_dir() else "–"
+    if not result.removed and not result.kept:
+        say(_NONE)

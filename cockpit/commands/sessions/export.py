@@ -94,10 +94,8 @@ def picture(transcript: Document) -> str:
 
 
 def _lines(transcript: Document) -> Iterator[tuple[str, str]]:
-    yield (
-        f"{transcript['session_id']} · {transcript['task_type']} · {transcript['model']} · {transcript['status']}",
-        "dim",
-    )
+    names = ("session_id", "task_type", "model", "status")
+    yield " · ".join(transcript[name] for name in names), "dim"
     for entry in transcript["entries"]:
         kind, title, status = entry["kind"], entry["title"], entry.get("status", "")
         if kind == "wave":

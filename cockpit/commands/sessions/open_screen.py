@@ -10,7 +10,7 @@ from cockpit.core.processes import interrupt_on_termination
 
 def main() -> int:
     """Open the screen on a new session; return the exit code and raise nothing."""
-    end_as_by_the_keyboard()
+    interrupt_on_termination()
     try:
         from cockpit.commands.sessions.screen import open_screen
 

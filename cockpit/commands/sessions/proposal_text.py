@@ -53,7 +53,7 @@ def proposal_text(proposal: Proposal) -> str:
     if count := hidden(canonical_json(dict(body))):
         lines += [
             "",
-            f"! It contains {plural(count, 'character')} that cannot be shown. Use --json.",
+            f"! It contains {pluralize(count, 'character')} that cannot be shown. Use --json.",
         ]
     return "\n".join(lines)
 

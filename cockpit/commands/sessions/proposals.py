@@ -37,7 +37,7 @@ def proposals() -> None:
 @AS_JSON
 def list_proposals(every: bool, as_json: bool) -> None:
     """List pending proposals, oldest first."""
-    read = stored.recent if every else stored.pending
+    read = stored.select_recent if every else stored.select_pending
     rows: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
     now = datetime.now(UTC)
     show_list(
@@ -167,7 +167,7 @@ def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json:
 
 
 async def _decide_in_runtime(
-    place: Place, settings: RuntimeSettings, decide: Callable[[Any], Awaitable[None]]
+    place: ProjectPaths, settings: RuntimeSettings, decide: Callable[[Any], Awaitable[None]]
 ) -> None:
     from cockpit.loop.runtime import open_runtime
 

@@ -63,7 +63,7 @@ def _require_terminal() -> None:
 
 
 async def _show(
-    place: Place, settings: Settings, session_id: str | None, first_message: str | None
+    place: ProjectPaths, settings: Settings, session_id: str | None, first_message: str | None
 ) -> int:
     from cockpit.app.application import run_app
     from cockpit.app.deferred_engine import LateEngine
@@ -92,7 +92,7 @@ async def _show(
 
 
 def _import_loop() -> Callable[
-    [Store, Place, RuntimeSettings], AbstractAsyncContextManager[Runtime]
+    [Store, ProjectPaths, RuntimeSettings], AbstractAsyncContextManager[Runtime]
 ]:
     """Import the loop, which loads slower than the screen, and the Markdown of the first answer."""
     import widgets.conversation.markdown  # noqa: F401
@@ -123,7 +123,7 @@ async def _load_sdk(runtime: Runtime, session_id: str | None) -> None:
 def _ask_for_session() -> str | None:
     """Return the session that the user picks from a numbered list; None for a new one."""
     rows: list[sessions.Session] = read_store(
-        lambda connection: sessions.recent(connection, 20), empty=[]
+        lambda connection: sessions.select_recent(connection, 20), empty=[]
     )
     if not rows:
         say("No sessions yet. Starting a new one.")

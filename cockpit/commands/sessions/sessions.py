@@ -39,7 +39,7 @@ def sessions() -> None:
 @AS_JSON
 def list_sessions(limit: int, as_json: bool) -> None:
     """List sessions, most recently changed first."""
-    rows: list[Session] = read_store(lambda connection: recent(connection, limit), empty=[])
+    rows: list[Session] = read_store(lambda connection: select_recent(connection, limit), empty=[])
     show_list(
         as_json,
         [_record(session) for session in rows],

@@ -1,4 +1,4 @@
-"""``cockpit init``: commented templates for what a project says of itself."""
+"""``cockpit init``: write commented templates of a project's configuration and context."""
 
 from __future__ import annotations
 
@@ -7,35 +7,38 @@ from pathlib import Path
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import find_project
 from cockpit.commands.terminal import say, show_json
 from cockpit.config.all_settings import KEYS, TABLES, Key
 from cockpit.core.errors import StoreUnwritable
 
 CONTEXT = """\
-<!-- What an agent must know of this project in every wave. It is part of the identity band of each
-packet, so a page is better than ten: what it is for, where things are, commands that work, rules
-that hold. Delete this comment. -->
+<!-- What every agent must know about this project in each wave: its purpose, where things are, which
+commands to use, which rules apply. It is part of the identity band of each packet, so keep it to one
+page. Delete this comment. -->
 """
 
 
 REFUSED = ("[model] base_url", "[log] json")
-"""What a project's file may not set at all."""
+"""The settings that a project's file may not contain at all."""
 
 _EXAMPLES = {
     "[model] name": '"offline"',
     "[limits] max_cost": "5.0",
     "[work] test_command": '"make test"',
 }
-"""For what is not set unless somebody sets it."""
+"""Example values of settings without a default."""
 
 
-@click.command(short_help="Write commented templates into .cockpit.")
-@click.option("--json", "as_json", is_flag=True, help="What was written, as JSON.")
+@click.command(
+    short_help="Write configuration templates to .cockpit.", epilog=examples("cockpit init")
+)
+@AS_JSON
 def init(as_json: bool) -> None:
-    """Write .cockpit/config.toml and .cockpit/context.md for version control.
+    """Write commented templates to .cockpit/config.toml and .cockpit/context.md.
 
-    What is there already is left as it is.
+    Files that exist stay as they are. Put both under version control.
     """
     place = find_project()
     written: list[str] = []
@@ -55,15 +58,15 @@ def init(as_json: bool) -> None:
     for name in written:
         say(f"written  {name}")
     for name in kept:
-        say(f"kept     {name} (it was there)")
+        say(f"kept     {name} (it exists)")
 
 
 def config_template() -> str:
-    """The project's configuration with every key that it may set, commented out."""
+    """Return a project's configuration with every setting that it may contain, commented out."""
     parts = [
-        "# Settings of this project, for everybody who works on it. A line without its '#' counts.\n"
-        "# A project may tighten what holds and never widen it; docs/reference/configuration.md says what\n"
-        "# that means, and where your own settings go.\n"
+        "# Settings of this project, for everyone who works on it. Remove the '#' of a line to use it.\n"
+        "# A project may tighten settings and never widen them. docs/reference/configuration.md lists\n"
+        "# all settings and says where your own go.\n"
     ]
     for table in TABLES:
         keys = [key for key in KEYS if key.table == table and key.full not in REFUSED]
@@ -76,16 +79,16 @@ def config_template() -> str:
 def _line(key: Key) -> str:
     value = _EXAMPLES.get(key.full, json.dumps(key.default))
     note = {
-        "none": f" (here only {key.default!r})",
-        "lower": " (here only lower)",
-        "higher": " (here only higher)",
+        "none": f" (in this file only {key.default!r})",
+        "lower": " (in this file only lower)",
+        "higher": " (in this file only higher)",
         "any": "",
     }[key.project]
     return f"# {key.purpose}: {key.allowed}{note}\n# {key.name} = {value}\n"
 
 
 def _write_new(path: Path, text: str) -> bool:
-    """Write a file that is not there yet; a link counts as being there."""
+    """Write a file unless it exists; return whether it was written. A link counts as existing."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -1,0 +1,92 @@
+"""A chain as a JSON document or as text."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from cockpit.chains.chain_after_session import session_before
+from cockpit.chains.chain_lifecycle import chain_usage
+from cockpit.core.text import pluralize
+from cockpit.store.chains import chains, worker_metrics, workers
+from cockpit.store.chains.chains import Chain
+from cockpit.store.chains.workers import Worker
+
+
+def chain_document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
+    """Return the chain with its progress, its cost and its workers (``sessions``) with their measures."""
+    usage = chain_usage(connection, chain)
+    metrics = {
+        row.ordinal: row for row in worker_metrics.select_for_chain(connection, chain.chain_id)
+    }
+    sessions = []
+    for worker in workers.select_for_chain(connection, chain.chain_id):
+        measured = metrics.get(worker.ordinal)
+        sessions.append(
+            {
+                **worker.body(),
+                "tasks_done": measured.tasks_done if measured else 0,
+                "tasks_blocked": measured.tasks_blocked if measured else 0,
+                "interrupted": measured.interrupted if measured else 0,
+                "review_failures": measured.review_failures if measured else 0,
+            }
+        )
+    return {
+        **chain.body(),
+        "watched": chains.is_watched(chain),
+        "progress": chains.count_progress(connection, chain).body(),
+        "tokens": usage.tokens,
+        "cost_usd": usage.cost_usd,
+        "wall_s": round(usage.wall_s, 3),
+        "sessions": sessions,
+    }
+
+
+def chain_text(connection: sqlite3.Connection, chain: Chain) -> str:
+    """Return the chain as lines of text, with one line for each worker."""
+    usage, progress = chain_usage(connection, chain), chains.count_progress(connection, chain)
+    reason = f" ({chain.reason})" if chain.reason else ""
+    unwatched = chain.status in chains.OPEN and not chains.is_watched(chain)
+    lines = [
+        f"{chain.chain_id} {chain.status}{reason}{'; no process supervises it' if unwatched else ''}",
+        f"  scope      {chain.scope}: {progress.done}/{pluralize(progress.total, 'task')} done,"
+        f" {progress.blocked} blocked, {progress.under_way} in progress, {progress.ready} ready",
+        f"  branch     {chain.branch}, from {chain.base_branch or 'no branch'} at"
+        f" {chain.base_commit[:10]}",
+        f"  options    -n {chain.batch} --approve {chain.approve}"
+        f" --model {chain.model or 'the configured one'}",
+        f"  workers    {usage.sessions} of {chain.max_chains}",
+        f"  used       {usage.tokens:,} tokens, ${usage.cost_usd:.2f}{_limit(chain.max_cost, '$')},"
+        f" {usage.wall_s:.0f} s{_limit(chain.max_wall_s, '')}",
+    ]
+    if after := session_before(connection, chain):
+        reason = f" ({after.reason})" if after.reason else ""
+        lines.append(
+            f"  follows    {after.agent}'s session {after.session}{reason}: on_session_end"
+        )
+    if chain.report_path:
+        lines.append(f"  report     {chain.report_path}")
+    lines += [
+        _worker_line(worker) for worker in workers.select_for_chain(connection, chain.chain_id)
+    ]
+    return "\n".join(lines)
+
+
+def _worker_line(worker: Worker) -> str:
+    sign = {"running": "▶", "clean": "✔", "crashed": "✘", "stopped": "■"}[worker.status]
+    cause_of_death = workers.explain_death(worker)
+    reason = workers.END_REASONS.get(worker.reason, worker.reason)
+    status = f"{worker.status}, {reason}" if reason else worker.status
+    if cause_of_death:
+        status = f"dead: {cause_of_death}"
+    share = 100 * worker.tokens // max(1, worker.token_limit)
+    return (
+        f"  {sign} s{worker.ordinal} {status} · process {worker.pid} ·"
+        f" {worker.batches} {'batch' if worker.batches == 1 else 'batches'} ·"
+        f" {worker.tokens:,} of {worker.token_limit:,} tokens ({share} %),"
+        f" {round(100 * worker.dropped_share)} % of facts dropped · ${worker.cost_usd:.2f}"
+    )
+
+
+def _limit(limit: float | None, unit: str) -> str:
+    return "" if limit is None else f" of {unit}{limit:g}"

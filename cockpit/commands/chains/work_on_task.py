@@ -1,0 +1,200 @@
+"""``cockpit work --task``: do one task of the backlog with roles, in a worktree of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from cockpit.commands.exit_codes import Exit
+from cockpit.commands.open_project import (
+    WrongUse,
+    load_project_settings,
+    open_store,
+    require_repository,
+)
+from cockpit.commands.terminal import say, show, show_json
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.text import pluralize
+from cockpit.store.backlog import tasks
+from cockpit.store.chains import task_leases, worktrees
+
+if TYPE_CHECKING:
+    from cockpit.config.load_settings import Settings
+    from cockpit.store.db.database import Store
+    from cockpit.tasks.task_context import TaskOutcome
+
+BRANCH = "cockpit/work"
+"""The branch that tasks of ``cockpit work --task`` are merged into."""
+
+
+def work_on_task(
+    task_id: str, approve: str | None, model: str | None, runner: str | None, as_json: bool
+) -> Exit:
+    """Do the task in a worktree and on a branch of its own, and merge it into :data:`BRANCH`.
+
+    Returns the exit code. Ctrl+C stops after the step in progress, a second one at once; the same
+    command resumes the task either way. Specified in ``docs/reference/roles.md``.
+    """
+    from cockpit.tasks.pause import SetAside
+
+    place = require_repository()
+    settings = load_project_settings(place, {"[approval] policy": approve, "[model] name": model})
+    check_prerequisites(settings, place, runner)
+    with open_store(place) as store:
+        outcome = asyncio.run(_do(store, place, settings, task_id, runner))
+        worktree = store.read_now(lambda connection: worktrees.find(connection, outcome.task_id))
+    if as_json:
+        show_json(
+            {
+                "task_id": outcome.task_id,
+                "status": outcome.status,
+                "summary": outcome.summary,
+                "reason": outcome.reason,
+                "merged_commit": outcome.merged_commit,
+                "branch": BRANCH,
+                "tokens": outcome.tokens,
+                "cost_usd": outcome.cost_usd,
+            }
+        )
+    else:
+        show(f"{outcome.task_id} is {outcome.status}. {outcome.summary}")
+        if outcome.merged_commit:
+            show(f"Merge it with: git merge {BRANCH}")
+        elif worktree is not None and outcome.status == "blocked":
+            show(f"Its changes are in {worktree.path}, on branch {worktree.branch}.")
+    codes = {"done": Exit.DONE, "blocked": Exit.REFUSED, "interrupted": Exit.INTERRUPTED}
+    if outcome.reason == SetAside.code:
+        return Exit.REFUSED
+    stopped = outcome.status == "interrupted" and outcome.reason != "drained"
+    return Exit.FAILED if stopped else codes[outcome.status]
+
+
+def check_prerequisites(
+    settings: Settings, place: ProjectPaths, runner: str | None, *, needs_model: bool = True
+) -> None:
+    """Raise ``WrongUse`` for a problem that every task would have: with the runner, with a file of a
+    role, with the test command or, if ``needs_model``, with the model. A resumed chain has its model."""
+    check_runner(settings, runner)
+    _check_roles(settings, place)
+    _check_test_command(settings)
+    if needs_model:
+        _check_model(settings, runner)
+
+
+def check_runner(settings: Settings, name: str | None) -> None:
+    """Raise ``WrongUse`` for a runner that is not configured or whose program is not installed."""
+    import shutil
+
+    from cockpit.agents.agent_command import RunnerError
+    from cockpit.tasks.external_agent_role import find_runner
+
+    try:
+        runner = find_runner(settings.runtime, name)
+    except RunnerError as error:
+        raise WrongUse(str(error)) from error
+    if runner is not None and shutil.which(runner.command[0]) is None:
+        raise WrongUse(
+            f"{runner.command[0]}, the program of runner {runner.name}, is not installed or not on the"
+            f" PATH. Install it, or correct [runner.{runner.name}] command in your configuration."
+        )
+
+
+def _check_roles(settings: Settings, place: ProjectPaths) -> None:
+    """Raise ``WrongUse`` for an invalid file of a role."""
+    from cockpit.loop.intake.roles import RoleInvalid, load_roles
+
+    try:
+        load_roles(place.home, settings.runtime.user_dir)
+    except RoleInvalid as error:
+        raise WrongUse(str(error)) from error
+
+
+def _check_test_command(settings: Settings) -> None:
+    """Raise ``WrongUse`` for an invalid ``[work] test_command``."""
+    from cockpit.act.command_line import CommandRefused, split_command
+
+    if settings.work.test_command is None:
+        return
+    try:
+        split_command(settings.work.test_command)
+    except CommandRefused as error:
+        raise WrongUse(
+            f"[work] test_command cannot run: {error} Put shell syntax into a script and name the script."
+        ) from error
+
+
+def _check_model(settings: Settings, runner: str | None) -> None:
+    """Raise ``WrongUse`` where only the offline rules are available, which cannot work as roles."""
+    from cockpit.decide.choose_model import OFFLINE, model_named
+    from cockpit.tasks.external_agent_role import find_runner
+    from cockpit.tasks.model_outage import NOT_OFFLINE
+
+    if find_runner(settings.runtime, runner) is not None:
+        return
+    environment = {**os.environ, **settings.runtime.environment}
+    if model_named(None, settings.runtime.model, environment) == OFFLINE:
+        raise WrongUse(NOT_OFFLINE)
+
+
+async def say_uncommitted(place: ProjectPaths, subject: str) -> None:
+    """Print how many files are not committed; ``subject`` is "Tasks do" or "The task does"."""
+    from cockpit.tasks.git import uncommitted_files
+
+    paths = await uncommitted_files(place.root)
+    if paths:
+        verb = "is" if len(paths) == 1 else "are"
+        say(
+            f"{pluralize(len(paths), 'file')} in your checkout {verb} not committed. {subject} not see these"
+            " changes and will not touch them."
+        )
+
+
+async def _do(
+    store: Store, place: ProjectPaths, settings: Settings, task_id: str, runner: str | None
+) -> TaskOutcome:
+    from cockpit.tasks.run_task import run_task
+    from cockpit.tasks.task_context import TaskContext
+
+    await say_uncommitted(place, "The task does")
+    context = TaskContext(
+        store=store,
+        place=place,
+        settings=settings.runtime,
+        chain_id="",
+        ordinal=0,
+        chain_branch=BRANCH,
+        approve=settings.runtime.policy,
+        model=settings.runtime.model.model,
+        runner=runner,
+        work=settings.work,
+    )
+    loop = asyncio.get_running_loop()
+    task_id = store.read_now(lambda connection: tasks.load(connection, task_id)).task_id
+    token = await store.write(lambda tx: task_leases.acquire(tx, task_id, "cockpit work"))
+    running = asyncio.ensure_future(run_task(context, task_id))
+    renewing = asyncio.create_task(_renew_lease(store, task_id, token))
+
+    def stop() -> None:
+        if context.stop.is_set():
+            running.cancel()
+        context.stop.set()
+        say("Stopping after this step. Press Ctrl+C again to stop now.")
+
+    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns SIGTERM into SIGINT
+    try:
+        return await running
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        renewing.cancel()
+        await store.write(lambda tx: task_leases.release(tx, task_id, token))
+
+
+async def _renew_lease(store: Store, task_id: str, token: str) -> None:
+    """Renew the lease on the task until cancelled, so that no chain claims it."""
+    while True:
+        await store.clock.sleep(task_leases.LEASE_S / 3)
+        await store.write(lambda tx: task_leases.renew(tx, task_id, token))
