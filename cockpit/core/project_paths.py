@@ -52,8 +52,8 @@ class ProjectPaths:
             ignore = self.state / ".gitignore"
             if not ignore.exists():
                 _refuse_link(ignore)
-                with ignore.open("x", encoding="utf-8") as made:
-                    made.write("*\n")
+                with ignore.open("x", encoding="utf-8") as file:
+                    file.write("*\n")
         except FileExistsError as error:
             if not (self.state.is_dir() and (self.state / ".gitignore").is_file()):
                 raise StoreUnwritable(
@@ -70,13 +70,13 @@ def locate_project(start: Path) -> ProjectPaths:
     """The project that ``start`` is in. Without Git: the nearest folder upwards that has
     ``.cockpit``, else ``start`` itself."""
     start = start.resolve()
-    asked = ("--show-toplevel", "--git-common-dir")
-    told = _git(start, *asked)
-    if told is not None:
-        lines = told.split("\n")
-        if len(lines) != len(asked):
+    options = ("--show-toplevel", "--git-common-dir")
+    answer = _git(start, *options)
+    if answer is not None:
+        lines = answer.split("\n")
+        if len(lines) != len(options):
             # A line feed in a path: one question at a time, then.
-            lines = [_git(start, one) or "" for one in asked]
+            lines = [_git(start, option) or "" for option in options]
         top, common = start / lines[0], (start / lines[1]).resolve()
         home = common.parent if common.name == ".git" else top.resolve()
         return ProjectPaths(root=top.resolve(), home=home, git=True)
@@ -94,13 +94,13 @@ def _refuse_link(path: Path) -> None:
         )
 
 
-def _git(cwd: Path, *asked: str) -> str | None:
+def _git(cwd: Path, *options: str) -> str | None:
     """What ``git rev-parse`` answers, without the last line's end; None where there is no work tree."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(
-            ["git", "rev-parse", *asked], cwd=cwd, env=env, capture_output=True, timeout=20
+        result = subprocess.run(
+            ["git", "rev-parse", *options], cwd=cwd, env=env, capture_output=True, timeout=20
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return os.fsdecode(done.stdout.removesuffix(b"\n")) if done.returncode == 0 else None
+    return os.fsdecode(result.stdout.removesuffix(b"\n")) if result.returncode == 0 else None

@@ -161,14 +161,14 @@ def mask_key_blocks(text: str) -> str:
     """
     if "PRIVATE KEY" not in text:
         return _HUNK.sub(r"\1[masked:private-key]", text) if "@@ -" in text else text
-    kept: list[str] = []
+    parts: list[str] = []
     at = 0
     while begin := _PEM_BEGIN.search(text, at):
         stop = _pem_end(text, begin)
         ends = "\n" * text.count("\n", begin.start(), stop)
-        kept += [text[at : begin.start()], f"{_MASKED}private-key]", ends]
+        parts += [text[at : begin.start()], f"{_MASKED}private-key]", ends]
         at = stop
-    masked = _mask_tails("".join([*kept, text[at:]]))
+    masked = _mask_tails("".join([*parts, text[at:]]))
     return _HUNK.sub(r"\1[masked:private-key]", masked) if "@@ -" in masked else masked
 
 

@@ -68,11 +68,11 @@ def add(
 
     Said again it changes the type, or nothing: False. Both tasks exist. Raises :class:`DependencyCycle`.
     """
-    known = tx.execute(
+    row = tx.execute(
         "SELECT dependency_type FROM task_dependencies WHERE task_id=? AND depends_on_task_id=?",
         (task_id, depends_on_task_id),
     ).fetchone()
-    if known is not None and known[0] == dependency_type:
+    if row is not None and row[0] == dependency_type:
         return False
     if task_id == depends_on_task_id:
         raise DependencyCycle((task_id, task_id))
@@ -99,11 +99,11 @@ def add(
 
 def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
     """Take a dependency back; journals ``task.dependency_removed``. Raises :class:`NotFound`."""
-    gone = tx.execute(
+    deleted = tx.execute(
         "DELETE FROM task_dependencies WHERE task_id=? AND depends_on_task_id=?",
         (task_id, depends_on_task_id),
     )
-    if gone.rowcount == 0:
+    if deleted.rowcount == 0:
         raise NotFound(
             f"{task_id} does not depend on {depends_on_task_id};"
             f" `cockpit tasks show {task_id}` says what it depends on."
@@ -117,16 +117,16 @@ def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
 
 def select_prerequisites(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:
     """What the task depends on."""
-    found = connection.execute(f"{_SELECT} WHERE d.task_id=? ORDER BY o.number", (task_id,))
-    return [Dependency(*row) for row in found]
+    rows = connection.execute(f"{_SELECT} WHERE d.task_id=? ORDER BY o.number", (task_id,))
+    return [Dependency(*row) for row in rows]
 
 
 def select_dependents(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:
     """What depends on the task."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE d.depends_on_task_id=? ORDER BY t.number", (task_id,)
     )
-    return [Dependency(*row) for row in found]
+    return [Dependency(*row) for row in rows]
 
 
 def select_all(connection: sqlite3.Connection) -> list[Dependency]:

@@ -67,7 +67,7 @@ class Handoff:
 
     def body(self, *, details: bool = False) -> dict[str, Any]:
         """As commands and tools give it out; ``details`` adds the whole output."""
-        told: dict[str, Any] = {
+        body: dict[str, Any] = {
             "task_id": self.task_id,
             "status": self.status,
             "summary": self.summary,
@@ -76,7 +76,7 @@ class Handoff:
             "compacted_at": self.compacted_at,
             "archived_at": self.archived_at,
         }
-        return {**told, "full_details": self.full_details} if details else told
+        return {**body, "full_details": self.full_details} if details else body
 
 
 _SELECT = (
@@ -106,7 +106,7 @@ def set_handoff(
         raise unknown_id(TASK, task_id)
     _check(status, summary, files_changed, full_details)
     files = sorted({str(path) for path in mask_value(list(files_changed))})
-    told = mask(summary.strip())
+    safe_summary = mask(summary.strip())
     tx.execute(
         "INSERT INTO task_handoffs(task_id, status, summary, files_changed, full_details, created_at)"
         " VALUES (?,?,?,?,?,?) ON CONFLICT(task_id) DO UPDATE SET status=excluded.status,"
@@ -115,7 +115,7 @@ def set_handoff(
         (
             task_id,
             status,
-            told,
+            safe_summary,
             canonical_json(files),
             None if full_details is None else mask(full_details),
             tx.now(),
@@ -128,7 +128,7 @@ def set_handoff(
         detail={
             "task_id": task_id,
             "status": status,
-            "summary": told,
+            "summary": safe_summary,
             "files": files,
             "details": bool(full_details),
         },
@@ -143,9 +143,9 @@ def load(connection: sqlite3.Connection, task_id: str) -> Handoff:
 
     Raises :class:`NotFound` for a task without one.
     """
-    found = find(connection, task_id)
-    if found is not None:
-        return found
+    handoff = find(connection, task_id)
+    if handoff is not None:
+        return handoff
     task_id = read_id(TASK, task_id)
     if connection.execute("SELECT 1 FROM tasks WHERE task_id=?", (task_id,)).fetchone() is None:
         raise unknown_id(TASK, task_id)
@@ -160,14 +160,14 @@ def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
     row = connection.execute(f"{_SELECT} WHERE h.task_id=?", (task_id,)).fetchone()
     if row is not None:
         return _read(row)
-    kept = connection.execute(
+    archived = connection.execute(
         "SELECT at, detail_json FROM journal WHERE action=?"
         " AND json_extract(detail_json,'$.task_id')=? ORDER BY seq DESC LIMIT 1",
         (str(Action.HANDOFF_ARCHIVED), task_id),
     ).fetchone()
-    if kept is None:
+    if archived is None:
         return None
-    at, detail = kept[0], json.loads(kept[1])
+    at, detail = archived[0], json.loads(archived[1])
     return Handoff(
         task_id=task_id,
         status=detail["status"],
@@ -182,8 +182,8 @@ def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
 
 def select_recent(connection: sqlite3.Connection, limit: int = 20) -> list[Handoff]:
     """The newest handoffs first."""
-    found = connection.execute(f"{_SELECT} ORDER BY h.created_at DESC, h.task_id LIMIT ?", (limit,))
-    return [_read(row) for row in found]
+    rows = connection.execute(f"{_SELECT} ORDER BY h.created_at DESC, h.task_id LIMIT ?", (limit,))
+    return [_read(row) for row in rows]
 
 
 def compact_story(tx: Tx, story_id: str, *, by: str = "engine") -> list[str]:
@@ -192,24 +192,24 @@ def compact_story(tx: Tx, story_id: str, *, by: str = "engine") -> list[str]:
     The decisions that their work in progress holds go into the journal with it
     (``handoff.compacted``): they are what a later reader asks for.
     """
-    found = tx.execute(
+    rows = tx.execute(
         f"{_DECAYS} AND t.story_id=? AND h.compacted_at IS NULL ORDER BY t.number", (story_id,)
     ).fetchall()
-    if not found:
+    if not rows:
         return []
-    task_ids = [row[0] for row in found]
+    task_ids = [row[0] for row in rows]
     tx.connection.executemany(
         "UPDATE task_handoffs SET full_details=NULL, compacted_at=? WHERE task_id=?",
         [(tx.now(), task_id) for task_id in task_ids],
     )
-    decisions = {task_id: _decisions(wip) for task_id, wip, *_ in found}
+    decisions = {task_id: _decisions(wip) for task_id, wip, *_ in rows}
     tx.journal(
         Action.HANDOFF_COMPACTED,
         actor=by,
         detail={
             "story_id": story_id,
             "task_ids": task_ids,
-            "decisions": {task_id: made for task_id, made in decisions.items() if made},
+            "decisions": {task_id: entries for task_id, entries in decisions.items() if entries},
         },
     )
     return task_ids
@@ -218,8 +218,8 @@ def compact_story(tx: Tx, story_id: str, *, by: str = "engine") -> list[str]:
 def archive_epic(tx: Tx, epic_id: str, *, by: str = "engine") -> list[str]:
     """Put what is left of the epic's handoffs into the journal (``handoff.archived``, a row each) and
     delete them. Returns the tasks' ids."""
-    found = tx.execute(f"{_DECAYS} AND s.epic_id=? ORDER BY t.number", (epic_id,)).fetchall()
-    for task_id, _, status, summary, files, created_at, compacted_at, story_id in found:
+    rows = tx.execute(f"{_DECAYS} AND s.epic_id=? ORDER BY t.number", (epic_id,)).fetchall()
+    for task_id, _, status, summary, files, created_at, compacted_at, story_id in rows:
         tx.journal(
             Action.HANDOFF_ARCHIVED,
             actor=by,
@@ -235,7 +235,7 @@ def archive_epic(tx: Tx, epic_id: str, *, by: str = "engine") -> list[str]:
             },
         )
         tx.execute("DELETE FROM task_handoffs WHERE task_id=?", (task_id,))
-    return [row[0] for row in found]
+    return [row[0] for row in rows]
 
 
 def _check(
@@ -261,8 +261,8 @@ def _check(
 
 
 def _decisions(wip: str | None) -> list[Any]:
-    made: list[Any] = json.loads(wip).get("decisions", []) if wip else []
-    return made[-_MOST_DECISIONS:]
+    decisions: list[Any] = json.loads(wip).get("decisions", []) if wip else []
+    return decisions[-_MOST_DECISIONS:]
 
 
 def _read(row: tuple[Any, ...]) -> Handoff:

@@ -44,27 +44,27 @@ def group_tasks(
     ``running`` tasks hold their claims against group 1. ``paths`` names for a task those that it
     depends on through others: the two are never in one group, nor in group 1 beside a running one.
     """
-    ground = ClaimMap()
+    claim_map = ClaimMap()
     numbers: dict[str, int] = {}
     for task_id, claims in running:
-        ground.occupy(claims, 1)
+        claim_map.occupy(claims, 1)
         numbers[task_id] = 1
-    against: dict[str, set[str]] = {}
+    apart: dict[str, set[str]] = {}
     for task_id, others in paths.items():
         for other in others:
-            against.setdefault(task_id, set()).add(other)
-            against.setdefault(other, set()).add(task_id)
-    made: dict[str, int] = {}
+            apart.setdefault(task_id, set()).add(other)
+            apart.setdefault(other, set()).add(task_id)
+    groups: dict[str, int] = {}
     for task_id, claims in ready:
-        taken = ground.taken(claims)
-        for other in against.get(task_id, ()):
+        conflicts = claim_map.taken(claims)
+        for other in apart.get(task_id, ()):
             if other in numbers:
-                taken |= 1 << (numbers[other] - 1)
+                conflicts |= 1 << (numbers[other] - 1)
         # The lowest bit that is clear.
-        number = (~taken & (taken + 1)).bit_length()
-        ground.occupy(claims, number)
-        numbers[task_id] = made[task_id] = number
-    return made
+        number = (~conflicts & (conflicts + 1)).bit_length()
+        claim_map.occupy(claims, number)
+        numbers[task_id] = groups[task_id] = number
+    return groups
 
 
 @dataclass(slots=True)

@@ -69,8 +69,8 @@ class DependencyGraph:
         level = [task_id]
         while level and len(seen) <= MOST_UNBLOCKED:
             following = []
-            for one in level:
-                for other in self.dependents(one):
+            for open_task in level:
+                for other in self.dependents(open_task):
                     if other not in seen and not self._settled[other]:
                         seen.add(other)
                         following.append(other)
@@ -84,19 +84,19 @@ class DependencyGraph:
         number stays at the most.
         """
         seen = set(task_ids)
-        level, found = list(seen), set[str]()
+        level, affected = list(seen), set[str]()
         for _ in range(MOST_UNBLOCKED + 1):
             following = []
-            for one in level:
-                for other in self.prerequisites(one):
+            for open_task in level:
+                for other in self.prerequisites(open_task):
                     if other not in seen and not self._settled[other]:
                         seen.add(other)
-                        found.add(other)
+                        affected.add(other)
                         following.append(other)
             level = following
             if not level:
                 break
-        return found
+        return affected
 
     def behind(self, task_id: str) -> set[str]:
         """The task and everything that depends on it, through whatever."""
@@ -106,10 +106,10 @@ class DependencyGraph:
         """The task and everything that it depends on, through whatever."""
         return _reached(task_id, self.prerequisites)
 
-    def _ends(self, known: dict[str, list[str]], sql: str, task_id: str) -> list[str]:
-        ends = known.get(task_id)
+    def _ends(self, cache: dict[str, list[str]], sql: str, task_id: str) -> list[str]:
+        ends = cache.get(task_id)
         if ends is None:
-            ends = known[task_id] = []
+            ends = cache[task_id] = []
             for other, status in self._connection.execute(sql, (task_id,)):
                 ends.append(other)
                 self._settled[other] = status in SETTLED

@@ -83,7 +83,7 @@ def select_blocking(connection: sqlite3.Connection, scope: Scope) -> list[str]:
     for _, claims in work_queue.parse_claims(rows):
         ground.occupy(claims, 1)
     return [
-        one.task_id for one in work_queue.select_running(connection) if ground.taken(one.claims)
+        task.task_id for task in work_queue.select_running(connection) if ground.taken(task.claims)
     ]
 
 

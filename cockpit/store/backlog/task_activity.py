@@ -41,13 +41,13 @@ class Failure:
 
 def add(tx: Tx, task_id: str, activity_type: str, description: str, *, by: str) -> Activity:
     """Note what happened on an existing task; journals ``task.activity``."""
-    made = tx.execute(
+    row = tx.execute(
         "INSERT INTO task_activity(task_id, activity_type, description, actor, created_at)"
         " VALUES (?,?,?,?,?)"
         " RETURNING activity_id, task_id, activity_type, description, actor, created_at",
         (task_id, activity_type, mask(description), by, tx.now()),
     ).fetchone()
-    activity = Activity(*made)
+    activity = Activity(*row)
     tx.journal(
         Action.TASK_ACTIVITY,
         actor=by,
@@ -64,12 +64,12 @@ def select_for_task(
     connection: sqlite3.Connection, task_id: str, limit: int = 50
 ) -> list[Activity]:
     """What happened on the task, the newest first."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT activity_id, task_id, activity_type, description, actor, created_at"
         " FROM task_activity WHERE task_id=? ORDER BY activity_id DESC LIMIT ?",
         (task_id, limit),
     )
-    return [Activity(*row) for row in found]
+    return [Activity(*row) for row in rows]
 
 
 def replace_with_summary(tx: Tx, task_id: str, summary: str, *, by: str) -> int:
@@ -92,13 +92,13 @@ def record_failure(
     (last,) = tx.execute(
         "SELECT coalesce(max(attempt), 0) FROM task_failures WHERE task_id=?", (task_id,)
     ).fetchone()
-    made = tx.execute(
+    row = tx.execute(
         "INSERT INTO task_failures(task_id, failure_type, reason, attempt, actor, created_at)"
         " VALUES (?,?,?,?,?,?)"
         " RETURNING failure_id, task_id, failure_type, reason, attempt, actor, created_at",
         (task_id, failure_type, mask(reason), attempt or last + 1, by, tx.now()),
     ).fetchone()
-    failure = Failure(*made)
+    failure = Failure(*row)
     tx.journal(
         Action.TASK_FAILED,
         actor=by,
@@ -114,9 +114,9 @@ def record_failure(
 
 def select_failures(connection: sqlite3.Connection, task_id: str) -> list[Failure]:
     """The failures of a task, the newest first."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT failure_id, task_id, failure_type, reason, attempt, actor, created_at"
         " FROM task_failures WHERE task_id=? ORDER BY failure_id DESC",
         (task_id,),
     )
-    return [Failure(*row) for row in found]
+    return [Failure(*row) for row in rows]

@@ -96,18 +96,18 @@ _KEPT = ("story_id", *PLAIN_FIELDS, "updated_at", "started_at", "done_at")
 
 def load(connection: sqlite3.Connection, task_id: str) -> Task:
     """The task of that id. Raises :class:`~cockpit.core.errors.NotFound`."""
-    named = read_id(TASK, task_id)
-    row = connection.execute(f"{_SELECT} WHERE task_id=?", (named,)).fetchone()
+    full_id = read_id(TASK, task_id)
+    row = connection.execute(f"{_SELECT} WHERE task_id=?", (full_id,)).fetchone()
     if row is None:
-        raise unknown_id(TASK, named)
+        raise unknown_id(TASK, full_id)
     return _read(row)
 
 
 def load_many(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Task]:
     """The tasks of these ids, in that order; unknown ones are left out."""
     marks = ",".join("?" * len(task_ids))
-    found = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
-    by_id = {row[0]: _read(row) for row in found}
+    rows = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
+    by_id = {row[0]: _read(row) for row in rows}
     return [by_id[task_id] for task_id in task_ids if task_id in by_id]
 
 
@@ -116,18 +116,18 @@ def select(
 ) -> list[Task]:
     """Tasks, the oldest first; archived ones only when asked for. ``terms`` are :func:`count`'s."""
     where, values = _where(**terms)
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT}{where} ORDER BY t.number LIMIT ? OFFSET ?", (*values, limit, offset)
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def count(connection: sqlite3.Connection, **terms: Any) -> int:
     """How many tasks there are of that ``status``, ``priority``, ``story_status``, ``epic_status``,
     ``story_id`` or ``epic_id``; ``with_wip`` counts those with work in progress alone."""
     where, values = _where(**terms)
-    (found,) = connection.execute(f"SELECT count(*){_FROM}{where}", values).fetchone()
-    return int(found)
+    (number,) = connection.execute(f"SELECT count(*){_FROM}{where}", values).fetchone()
+    return int(number)
 
 
 def _where(
@@ -140,7 +140,7 @@ def _where(
     epic_id: str | None = None,
     with_wip: bool = False,
 ) -> tuple[str, tuple[str, ...]]:
-    wanted = {
+    columns = {
         "t.status": status,
         "coalesce(e.priority, 'P2')": priority,
         "s.status": story_status,
@@ -148,13 +148,13 @@ def _where(
         "t.story_id": story_id,
         "s.epic_id": epic_id,
     }
-    asked = {column: value for column, value in wanted.items() if value is not None}
-    terms = [f"{column}=?" for column in asked]
+    equal = {column: value for column, value in columns.items() if value is not None}
+    terms = [f"{column}=?" for column in equal]
     if status is None:
         terms.append("t.status <> 'archived'")
     if with_wip:
         terms.append("work_in_progress IS NOT NULL")
-    return f" WHERE {' AND '.join(terms)}" if terms else "", tuple(asked.values())
+    return f" WHERE {' AND '.join(terms)}" if terms else "", tuple(equal.values())
 
 
 def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
@@ -164,31 +164,31 @@ def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
     """
     own = number or next_number(tx, TASK)
     now = tx.now()
-    made = replace(
+    task = replace(
         draft, **_masked(draft), task_id=format_id(TASK, own), number=own, created_at=now
     )
-    made = replace(made, updated_at=now)
+    task = replace(task, updated_at=now)
     columns = ("task_id", "number", "created_at", *_KEPT, "packages_json", "files_json")
     marks = ",".join("?" * len(columns))
     tx.execute(
         f"INSERT INTO tasks({','.join(columns)}) VALUES ({marks})",  # noqa: S608
-        (made.task_id, own, now, *_values(made)),
+        (task.task_id, own, now, *_values(task)),
     )
-    stored = load(tx.connection, made.task_id)
-    tx.journal(Action.TASK_CREATED, actor=by, session_id=made.session_id, detail=detail(stored))
+    stored = load(tx.connection, task.task_id)
+    tx.journal(Action.TASK_CREATED, actor=by, session_id=task.session_id, detail=detail(stored))
     return stored
 
 
 def change(tx: Tx, task: Task, changes: Mapping[str, Any]) -> Task:
     """``task`` with these fields changed; the caller journals what that means."""
-    made = replace(task, **changes)
-    made = replace(made, **_masked(made), updated_at=tx.now())
+    changed = replace(task, **changes)
+    changed = replace(changed, **_masked(changed), updated_at=tx.now())
     columns = (*_KEPT, "packages_json", "files_json")
     tx.execute(
         f"UPDATE tasks SET {', '.join(f'{name}=?' for name in columns)} WHERE task_id=?",  # noqa: S608
-        (*_values(made), made.task_id),
+        (*_values(changed), changed.task_id),
     )
-    return load(tx.connection, made.task_id)
+    return load(tx.connection, changed.task_id)
 
 
 def journal_change(tx: Tx, task: Task, *, by: str, session_id: str = "") -> None:
@@ -252,7 +252,7 @@ def _masked(task: Task) -> dict[str, Any]:
 
 def _values(task: Task) -> tuple[Any, ...]:
     lists = (mask_value(list(task.packages)), mask_value(list(task.files)))
-    return (*(getattr(task, name) for name in _KEPT), *(canonical_json(one) for one in lists))
+    return (*(getattr(task, name) for name in _KEPT), *(canonical_json(paths) for paths in lists))
 
 
 def _read(row: tuple[Any, ...]) -> Task:

@@ -81,7 +81,7 @@ def validate(wip_data: Any) -> dict[str, Any]:
     }
     for name, (word, _) in _LISTS.items():
         if name in patch:
-            patch[name] = [_entry(name, word, one) for one in patch[name]]
+            patch[name] = [_entry(name, word, entry) for entry in patch[name]]
     if "files_modified" in patch:
         patch["files_modified"] = sorted({_path(path) for path in patch["files_modified"]})
     if "test_results" in patch:
@@ -110,14 +110,14 @@ def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, An
     for name, value in new.items():
         if value is None:
             continue
-        known = merged.get(name)
+        current = merged.get(name)
         if name in _LISTS:
-            merged[name] = _appended(known or [], value, _LISTS[name][1])
+            merged[name] = _appended(current or [], value, _LISTS[name][1])
         elif name == "files_modified":
-            merged[name] = sorted({*(known or []), *value})
+            merged[name] = sorted({*(current or []), *value})
         elif isinstance(value, Mapping):
-            said = {key: member for key, member in value.items() if member is not None}
-            merged[name] = {**known, **said} if isinstance(known, Mapping) else said
+            members = {key: member for key, member in value.items() if member is not None}
+            merged[name] = {**current, **members} if isinstance(current, Mapping) else members
         else:
             merged[name] = value
     return merged
@@ -166,13 +166,13 @@ def update(
 def keep_newest(wip: Mapping[str, Any], entries: int) -> dict[str, Any]:
     """``wip`` with only the newest ``entries`` of each list, and how many were left out under
     ``decisions_left_out`` and ``errors_left_out``: what fits on a page or into a prompt."""
-    told = dict(wip)
+    trimmed = dict(wip)
     for name in _LISTS:
-        held: Sequence[Any] = told.get(name, ())
-        if len(held) > entries:
-            told[name] = list(held[len(held) - entries :])
-            told[f"{name}_left_out"] = len(held) - entries
-    return told
+        items: Sequence[Any] = trimmed.get(name, ())
+        if len(items) > entries:
+            trimmed[name] = list(items[len(items) - entries :])
+            trimmed[f"{name}_left_out"] = len(items) - entries
+    return trimmed
 
 
 def _stored(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | None:
@@ -183,16 +183,16 @@ def _stored(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | No
         raise unknown_id(TASK, task_id)
     if row[0] is None:
         return None
-    kept: dict[str, Any] = json.loads(row[0])
-    return kept
+    stored: dict[str, Any] = json.loads(row[0])
+    return stored
 
 
 def _entry(name: str, word: str, entry: str | dict[str, Any]) -> dict[str, Any]:
-    made = {word: entry} if isinstance(entry, str) else entry
-    kept = {key: value for key, value in made.items() if value is not None}
-    if not isinstance(kept.get(word), str):
+    members = {word: entry} if isinstance(entry, str) else entry
+    present = {key: value for key, value in members.items() if value is not None}
+    if not isinstance(present.get(word), str):
         raise WipInvalid(f"Each of {name} needs {word!r}, in words.")
-    return kept
+    return present
 
 
 def _path(path: str) -> str:
@@ -202,16 +202,16 @@ def _path(path: str) -> str:
 
 
 def _appended(
-    known: Sequence[Mapping[str, Any]], more: Sequence[Mapping[str, Any]], most: int
+    current: Sequence[Mapping[str, Any]], more: Sequence[Mapping[str, Any]], most: int
 ) -> list[Mapping[str, Any]]:
     # Whatever comes again stands where it came last: then the order is the same however the patches
     # are grouped.
-    kept: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for entry in (*known, *more):
+    newest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for entry in (*current, *more):
         key = tuple(sorted(entry.items()))
-        kept.pop(key, None)
-        kept[key] = entry
-    return list(kept.values())[-most:]
+        newest.pop(key, None)
+        newest[key] = entry
+    return list(newest.values())[-most:]
 
 
 def _sound(value: Any) -> Any:

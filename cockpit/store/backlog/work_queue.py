@@ -87,12 +87,12 @@ def compute_score(priority: str, unblocks: int, number: int) -> int:
 def next_batch(connection: sqlite3.Connection, limit: int = 3) -> list[Queued]:
     """The tasks to begin now, the best first: all of them can run at once, beside what runs."""
     # The second term is what tells SQLite that its partial index will do.
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE batch_group=1 AND batch_group>0"
         " ORDER BY priority_score DESC, q.number LIMIT ?",
         (limit,),
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def count_ready(connection: sqlite3.Connection) -> int:
@@ -105,8 +105,8 @@ def load_many(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Q
     """The rows of these tasks, in that order; what is not in the queue is left out."""
     marks = ",".join("?" * len(task_ids))
     rows = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
-    found = {one.task_id: one for one in map(_read, rows)}
-    return [found[task_id] for task_id in task_ids if task_id in found]
+    by_id = {queued.task_id: queued for queued in map(_read, rows)}
+    return [by_id[task_id] for task_id in task_ids if task_id in by_id]
 
 
 def select(
@@ -118,11 +118,11 @@ def select(
 ) -> list[Queued]:
     """The queue in its order, ready ones first, with what each place is made of."""
     where = "" if ready is None else f" WHERE ready={int(ready)}"
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT}{where} ORDER BY ready DESC, priority_score DESC, q.number LIMIT ? OFFSET ?",
         (limit, offset),
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def select_running(connection: sqlite3.Connection) -> list[Queued]:
@@ -211,7 +211,7 @@ def _write_rows(tx: Tx, task_ids: Collection[str], graph: DependencyGraph) -> bo
 
 def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -> _Row | None:
     """The row as it has to be; None for a task of which nothing is left to do."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT t.number, t.status, coalesce(e.priority, 'P2'), coalesce(t.story_id, ''),"
         " coalesce(s.epic_id, ''), packages_json, files_json,"
         " json_extract(work_in_progress, '$.files_modified'), h.files_changed"
@@ -220,9 +220,9 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -
         " WHERE task_id=? AND t.status NOT IN ('done','archived')",
         (task_id,),
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
-    number, status, priority, story_id, epic_id, *paths = found
+    number, status, priority, story_id, epic_id, *paths = row
     waits_for = [other for other in graph.prerequisites(task_id) if not graph.settled(other)]
     unblocks = graph.waiting_for(task_id)
     return _Row(
@@ -251,12 +251,12 @@ def _write_groups(tx: Tx, graph: DependencyGraph) -> None:
     busy = parse_claims(at_work)
     paths = indirect_dependencies(tx.connection, {task_id for task_id, _, _ in top}, busy, graph)
     groups = group_tasks(ready, busy, paths)
-    known = {task_id: group for task_id, _, group in top}
+    current = {task_id: group for task_id, _, group in top}
     stale = tx.execute("SELECT task_id, batch_group FROM work_queue WHERE batch_group>0").fetchall()
-    known.update(stale)
+    current.update(stale)
     differing = [
         (groups.get(task_id, 0), task_id)
-        for task_id, group in known.items()
+        for task_id, group in current.items()
         if group != groups.get(task_id, 0)
     ]
     tx.connection.executemany("UPDATE work_queue SET batch_group=? WHERE task_id=?", differing)
@@ -266,7 +266,7 @@ def parse_claims(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]
     """These pairs of a task's id and its claims as they are stored, with the claims read."""
     # Parsed at once: that is several times sooner than one by one.
     claims = json.loads(f"[{','.join(text for _, text in rows)}]")
-    return [(task_id, held) for (task_id, _), held in zip(rows, claims, strict=True)]
+    return [(task_id, paths) for (task_id, _), paths in zip(rows, claims, strict=True)]
 
 
 def indirect_dependencies(
@@ -280,17 +280,17 @@ def indirect_dependencies(
     What it depends on directly is done: the way leads through a task that was finished before what
     it depends on was.
     """
-    found: dict[str, set[str]] = {}
-    here = ready | {task_id for task_id, _ in busy}
+    result: dict[str, set[str]] = {}
+    relevant = ready | {task_id for task_id, _ in busy}
     graph = graph or DependencyGraph(connection)
     for task_id, other in connection.execute(
         "SELECT task_id, depends_on_task_id FROM task_dependencies WHERE overtaken=1"
     ).fetchall():
-        ahead = graph.before(other) & here
+        ahead = graph.before(other) & relevant
         if ahead:
             for behind in graph.behind(task_id) & ready:
-                found.setdefault(behind, set()).update(ahead)
-    return found
+                result.setdefault(behind, set()).update(ahead)
+    return result
 
 
 def _mark_overtaken(tx: Tx, task_ids: Collection[str]) -> None:

@@ -174,9 +174,9 @@ def create(
             now,
         ),
     )
-    made = load(tx.connection, chain_id)
-    _told(tx, Action.CHAIN_CREATED, made, actor="person")
-    return made
+    chain = load(tx.connection, chain_id)
+    _told(tx, Action.CHAIN_CREATED, chain, actor="person")
+    return chain
 
 
 def acquire(tx: Tx, chain_id: str) -> Chain:
@@ -184,9 +184,9 @@ def acquire(tx: Tx, chain_id: str) -> Chain:
 
     Raises :class:`Stale` while another one does.
     """
-    found = load(tx.connection, chain_id)
-    if found.owner != current_process() and is_watched(found):
-        pid = (found.owner or "").partition("/")[0]
+    chain = load(tx.connection, chain_id)
+    if chain.owner != current_process() and is_watched(chain):
+        pid = (chain.owner or "").partition("/")[0]
         raise Stale(
             f"{chain_id} is run by process {pid} of this machine. Watch it: `cockpit chain watch "
             f"{chain_id}`; stop it: `cockpit chain stop {chain_id}`."
@@ -200,10 +200,10 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
 
     Raises :class:`IllegalTransition` for one that is complete.
     """
-    found = load(tx.connection, chain_id)
-    if found.status == "completed":
+    before = load(tx.connection, chain_id)
+    if before.status == "completed":
         raise IllegalTransition(f"{chain_id} is complete; begin another one with `cockpit work`.")
-    made = _change(
+    chain = _change(
         tx,
         chain_id,
         status="running",
@@ -214,9 +214,9 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
         report_path=None,
         **limits,
     )
-    if found.status != "running":
-        _told(tx, Action.CHAIN_RESUMED, made, actor="person")
-    return made
+    if before.status != "running":
+        _told(tx, Action.CHAIN_RESUMED, chain, actor="person")
+    return chain
 
 
 def is_watched(chain: Chain) -> bool:
@@ -229,14 +229,14 @@ def drain(tx: Tx, chain_id: str, *, now: bool = False, by: str = "person") -> Ch
 
     Doing it twice is doing it once. Raises :class:`IllegalTransition` for a chain that has ended.
     """
-    found = load(tx.connection, chain_id)
-    if found.status not in OPEN:
-        raise IllegalTransition(f"{chain_id} is {found.status} already.")
-    if found.status == "draining" and (found.stop_now or not now):
-        return found
-    made = _change(tx, chain_id, status="draining", stop_now=int(now or found.stop_now))
-    _told(tx, Action.CHAIN_DRAINING, made, actor=by, now=bool(made.stop_now))
-    return made
+    before = load(tx.connection, chain_id)
+    if before.status not in OPEN:
+        raise IllegalTransition(f"{chain_id} is {before.status} already.")
+    if before.status == "draining" and (before.stop_now or not now):
+        return before
+    chain = _change(tx, chain_id, status="draining", stop_now=int(now or before.stop_now))
+    _told(tx, Action.CHAIN_DRAINING, chain, actor=by, now=bool(chain.stop_now))
+    return chain
 
 
 def end(tx: Tx, chain_id: str, status: str, reason: str) -> Chain:
@@ -244,19 +244,19 @@ def end(tx: Tx, chain_id: str, status: str, reason: str) -> Chain:
 
     Raises :class:`IllegalTransition` for one that has ended before.
     """
-    found = load(tx.connection, chain_id)
-    if found.status not in OPEN or status not in ENDED:
-        raise IllegalTransition(f"{chain_id} is {found.status} and cannot end as {status}.")
-    made = _change(tx, chain_id, status=status, reason=reason, owner=None, ended_at=tx.now())
-    _told(tx, _AT_END[status], made)
-    return made
+    before = load(tx.connection, chain_id)
+    if before.status not in OPEN or status not in ENDED:
+        raise IllegalTransition(f"{chain_id} is {before.status} and cannot end as {status}.")
+    chain = _change(tx, chain_id, status=status, reason=reason, owner=None, ended_at=tx.now())
+    _told(tx, _AT_END[status], chain)
+    return chain
 
 
 def record_report(tx: Tx, chain_id: str, path: str) -> Chain:
     """The chain's report was written to ``path``."""
-    made = _change(tx, chain_id, report_path=path)
+    chain = _change(tx, chain_id, report_path=path)
     tx.journal(Action.CHAIN_REPORTED, detail={"chain_id": chain_id, "path": path})
-    return made
+    return chain
 
 
 def save_summary(tx: Tx, chain_id: str, summary: Mapping[str, Any]) -> Chain:
@@ -286,12 +286,12 @@ def scope_condition(chain: Chain) -> tuple[str, tuple[str, ...]]:
     return "1", ()
 
 
-def read_id(given: str) -> str:
+def read_id(text: str) -> str:
     """The id that a person means: ``ch-3``, ``CH3`` and ``3`` are ``ch-3``. Raises :class:`NotFound`."""
-    match = _ID.fullmatch(given.strip())
+    match = _ID.fullmatch(text.strip())
     if match is None:
         raise NotFound(
-            f"{given[:40]!r} is no id of a chain: write one like ch-3; `cockpit chain list` names them."
+            f"{text[:40]!r} is no id of a chain: write one like ch-3; `cockpit chain list` names them."
         )
     return f"ch-{int(match[1])}"
 
@@ -306,8 +306,8 @@ def load(connection: sqlite3.Connection, chain_id: str) -> Chain:
 
 def select(connection: sqlite3.Connection, limit: int = 50) -> list[Chain]:
     """The newest chains first."""
-    found = connection.execute(f"{_SELECT} ORDER BY number DESC LIMIT ?", (limit,))
-    return [_read(row) for row in found]
+    rows = connection.execute(f"{_SELECT} ORDER BY number DESC LIMIT ?", (limit,))
+    return [_read(row) for row in rows]
 
 
 def find_unfinished(connection: sqlite3.Connection) -> Chain | None:
@@ -319,22 +319,22 @@ def find_unfinished(connection: sqlite3.Connection) -> Chain | None:
 
 
 def _change(tx: Tx, chain_id: str, **columns: Any) -> Chain:
-    named = ", ".join(f"{name}=?" for name in columns)
+    assignments = ", ".join(f"{name}=?" for name in columns)
     tx.execute(
-        f"UPDATE chains SET {named}, updated_at=? WHERE chain_id=?",  # noqa: S608 - names of ours
+        f"UPDATE chains SET {assignments}, updated_at=? WHERE chain_id=?",  # noqa: S608 - names of ours
         (*columns.values(), tx.now(), chain_id),
     )
     return load(tx.connection, chain_id)
 
 
 def _told(tx: Tx, action: Action, chain: Chain, *, actor: str = "engine", **more: Any) -> None:
-    known = count_progress(tx.connection, chain)
+    tasks = count_progress(tx.connection, chain)
     failed = chain.status in ("failed", "limited")
     tx.journal(
         action,
         actor=actor,
         result="error" if failed else "ok",
-        detail={**chain.body(), "progress": known.body(), **more},
+        detail={**chain.body(), "progress": tasks.body(), **more},
     )
 
 

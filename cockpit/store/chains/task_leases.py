@@ -39,10 +39,10 @@ def acquire(tx: Tx, task_id: str, owner: str) -> str:
 
     Raises :class:`Stale` when another one has it.
     """
-    held = find_holder(tx.connection, task_id, tx.now())
-    if held is not None and (held.owner, held.process) != (owner, current_process()):
+    current = find_holder(tx.connection, task_id, tx.now())
+    if current is not None and (current.owner, current.process) != (owner, current_process()):
         raise Stale(
-            f"{task_id} is being done by {held.owner} in process {held.process.split('/')[0]} of this "
+            f"{task_id} is being done by {current.owner} in process {current.process.split('/')[0]} of this "
             "machine. `cockpit chain list` shows what runs."
         )
     token = tx.ids.new("lease")
@@ -57,11 +57,11 @@ def acquire(tx: Tx, task_id: str, owner: str) -> str:
 
 def renew(tx: Tx, task_id: str, token: str) -> None:
     """Keep the lease. Raises :class:`Stale` when it was lost."""
-    kept = tx.execute(
+    updated = tx.execute(
         "UPDATE task_leases SET expires_at=? WHERE task_id=? AND token=?",
         (_expiry(tx), task_id, token),
     )
-    if kept.rowcount != 1:
+    if updated.rowcount != 1:
         raise Stale(f"{task_id} was taken over by another process; this one leaves it.")
 
 
@@ -72,8 +72,8 @@ def release(tx: Tx, task_id: str, token: str) -> None:
 
 def release_all(tx: Tx, owner: str) -> tuple[str, ...]:
     """Give up all that ``owner`` holds; returns the tasks."""
-    found = tx.execute("SELECT task_id FROM task_leases WHERE owner=? ORDER BY task_id", (owner,))
-    tasks = tuple(str(task_id) for (task_id,) in found)
+    rows = tx.execute("SELECT task_id FROM task_leases WHERE owner=? ORDER BY task_id", (owner,))
+    tasks = tuple(str(task_id) for (task_id,) in rows)
     tx.execute("DELETE FROM task_leases WHERE owner=?", (owner,))
     return tasks
 
@@ -81,15 +81,15 @@ def release_all(tx: Tx, owner: str) -> tuple[str, ...]:
 def find_holder(connection: sqlite3.Connection, task_id: str, now: str) -> TaskLease | None:
     """Who has the task at ``now``; None when nobody does, or a process that is gone did."""
     row = connection.execute(f"{_SELECT} WHERE task_id=?", (task_id,)).fetchone()
-    held = None if row is None else TaskLease(*row)
-    alive = held is not None and held.expires_at > now and is_process_alive(held.process)
-    return held if alive else None
+    lease = None if row is None else TaskLease(*row)
+    alive = lease is not None and lease.expires_at > now and is_process_alive(lease.process)
+    return lease if alive else None
 
 
 def select_active(connection: sqlite3.Connection, now: str) -> list[TaskLease]:
     """Every lease that holds at ``now``, by task."""
-    found = [TaskLease(*row) for row in connection.execute(f"{_SELECT} ORDER BY task_id")]
-    return [one for one in found if one.expires_at > now and is_process_alive(one.process)]
+    leases = [TaskLease(*row) for row in connection.execute(f"{_SELECT} ORDER BY task_id")]
+    return [lease for lease in leases if lease.expires_at > now and is_process_alive(lease.process)]
 
 
 def _expiry(tx: Tx) -> str:

@@ -54,20 +54,20 @@ _SELECT = (
 
 def select_steps(connection: sqlite3.Connection, task_id: str) -> list[Step]:
     """The steps of the task's newest run, in order; none before the first."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE task_id=?"  # noqa: S608 - fixed columns
         " AND run=(SELECT max(run) FROM task_runs WHERE task_id=?) ORDER BY position",
         (task_id, task_id),
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Step]:
     """Every step that was taken in a chain, by task, run and place."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE chain_id=? ORDER BY task_id, run, position", (chain_id,)
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def begin(
@@ -94,11 +94,11 @@ def begin(
             tx.now(),
         ),
     )
-    made = _at(tx, task_id, run, position)
+    begun = _at(tx, task_id, run, position)
     if position == 1:
-        _told(tx, Action.TASK_RUN_STARTED, made)
-    _told(tx, Action.TASK_RUN_STEP, made)
-    return made
+        _told(tx, Action.TASK_RUN_STARTED, begun)
+    _told(tx, Action.TASK_RUN_STEP, begun)
+    return begun
 
 
 def has_merged(connection: sqlite3.Connection, chain_id: str) -> bool:
@@ -133,18 +133,18 @@ def end(tx: Tx, step: Step, outcome: str, **detail: Any) -> Step:
     :class:`IllegalTransition`."""
     if not _at(tx, step.task_id, step.run, step.position).open:
         raise IllegalTransition(f"{step.step} of {step.task_id} ended already.")
-    kept = canonical_json({**step.detail, **mask_value(dict(detail))})
-    made = _change(tx, step, outcome=outcome, detail_json=kept, ended_at=tx.now())
-    _told(tx, Action.TASK_RUN_STEP, made)
-    if made.step in ENDS:
-        _told(tx, Action.TASK_RUN_ENDED, made)
-    return made
+    merged = canonical_json({**step.detail, **mask_value(dict(detail))})
+    ended = _change(tx, step, outcome=outcome, detail_json=merged, ended_at=tx.now())
+    _told(tx, Action.TASK_RUN_STEP, ended)
+    if ended.step in ENDS:
+        _told(tx, Action.TASK_RUN_ENDED, ended)
+    return ended
 
 
 def _change(tx: Tx, step: Step, **columns: Any) -> Step:
-    named = ", ".join(f"{name}=?" for name in columns)
+    assignments = ", ".join(f"{name}=?" for name in columns)
     tx.execute(
-        f"UPDATE task_runs SET {named} WHERE task_id=? AND run=? AND position=?",  # noqa: S608
+        f"UPDATE task_runs SET {assignments} WHERE task_id=? AND run=? AND position=?",  # noqa: S608
         (*columns.values(), step.task_id, step.run, step.position),
     )
     return _at(tx, step.task_id, step.run, step.position)

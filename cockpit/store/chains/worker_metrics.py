@@ -147,8 +147,8 @@ def _pressure(tx: Tx, chain_id: str, ordinal: int) -> dict[str, int | float]:
 
 def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[WorkerMetrics]:
     """Of each session of the chain that ended a batch, in order."""
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT {_COLUMNS} FROM session_metrics WHERE chain_id=? ORDER BY ordinal",  # noqa: S608
         (chain_id,),
     )
-    return [WorkerMetrics(*row) for row in found]
+    return [WorkerMetrics(*row) for row in rows]

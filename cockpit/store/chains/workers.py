@@ -94,19 +94,19 @@ def start(tx: Tx, chain: Chain, ordinal: int, *, token_limit: int) -> Worker:
     Raises :class:`IllegalTransition` when that session was there before, or another one runs.
     """
     others = select_for_chain(tx.connection, chain.chain_id)
-    running = [one for one in others if one.status == "running"]
-    if running or any(one.ordinal >= ordinal for one in others):
-        told = running[0].owner if running else worker_name(chain.chain_id, ordinal)
-        raise IllegalTransition(f"{told} is there already; a chain has one session at a time.")
+    running = [other for other in others if other.status == "running"]
+    if running or any(other.ordinal >= ordinal for other in others):
+        name = running[0].owner if running else worker_name(chain.chain_id, ordinal)
+        raise IllegalTransition(f"{name} is there already; a chain has one session at a time.")
     now = tx.now()
     tx.execute(
         "INSERT INTO chain_sessions(chain_id, ordinal, process, token_limit, started_at, beat_at)"
         " VALUES (?,?,?,?,?,?)",
         (chain.chain_id, ordinal, current_process(), token_limit, now, now),
     )
-    made = load(tx.connection, chain.chain_id, ordinal)
-    _told(tx, Action.CHAIN_SESSION_STARTED, chain, made)
-    return made
+    worker = load(tx.connection, chain.chain_id, ordinal)
+    _told(tx, Action.CHAIN_SESSION_STARTED, chain, worker)
+    return worker
 
 
 def record_heartbeat(
@@ -149,9 +149,9 @@ def record_crash(tx: Tx, chain: Chain, ordinal: int, reason: str) -> Worker:
     return _end(tx, chain, ordinal, "crashed", reason, Action.CHAIN_SESSION_CRASHED)
 
 
-def explain_death(found: Worker) -> str:
+def explain_death(worker: Worker) -> str:
     """Why the session, which did not end, counts as dead; empty while it lives."""
-    gone = found.status == "running" and not is_process_alive(found.process)
+    gone = worker.status == "running" and not is_process_alive(worker.process)
     return "its process is gone" if gone else ""
 
 
@@ -167,8 +167,8 @@ def load(connection: sqlite3.Connection, chain_id: str, ordinal: int) -> Worker:
 
 def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Worker]:
     """The chain's sessions in order."""
-    found = connection.execute(f"{_SELECT} WHERE chain_id=? ORDER BY ordinal", (chain_id,))
-    return [Worker(*row) for row in found]
+    rows = connection.execute(f"{_SELECT} WHERE chain_id=? ORDER BY ordinal", (chain_id,))
+    return [Worker(*row) for row in rows]
 
 
 def _end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str, action: Action) -> Worker:
@@ -180,11 +180,11 @@ def _end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str, action: A
     if ended.rowcount != 1:
         raise IllegalTransition(f"{worker_name(chain.chain_id, ordinal)} has ended already.")
     freed = task_leases.release_all(tx, worker_name(chain.chain_id, ordinal))
-    made = load(tx.connection, chain.chain_id, ordinal)
-    _told(tx, action, chain, made, freed=list(freed))
-    return made
+    worker = load(tx.connection, chain.chain_id, ordinal)
+    _told(tx, action, chain, worker, freed=list(freed))
+    return worker
 
 
-def _told(tx: Tx, action: Action, chain: Chain, made: Worker, **more: Any) -> None:
-    known = chains.count_progress(tx.connection, chain)
-    tx.journal(action, detail={**made.body(), "progress": known.body(), **more})
+def _told(tx: Tx, action: Action, chain: Chain, worker: Worker, **more: Any) -> None:
+    tasks = chains.count_progress(tx.connection, chain)
+    tx.journal(action, detail={**worker.body(), "progress": tasks.body(), **more})

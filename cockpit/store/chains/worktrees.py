@@ -91,9 +91,9 @@ def register(
         " updated_at=excluded.updated_at",
         (name, task_id, chain_id, path, branch, base_commit, now, now),
     )
-    made = load(tx.connection, name)
-    tx.journal(Action.WORKTREE_CREATED, detail={**made.body(), "unseen_changes": unseen})
-    return made
+    worktree = load(tx.connection, name)
+    tx.journal(Action.WORKTREE_CREATED, detail={**worktree.body(), "unseen_changes": unseen})
+    return worktree
 
 
 def set_status(
@@ -113,18 +113,18 @@ def set_status(
         " updated_at=? WHERE name=?",
         (status, merged_commit, canonical_json(list(conflicts)), tx.now(), name),
     )
-    made = load(tx.connection, name)
+    worktree = load(tx.connection, name)
     if status in _ENTERED:
-        tx.journal(_ENTERED[status], detail=made.body())
-    return made
+        tx.journal(_ENTERED[status], detail=worktree.body())
+    return worktree
 
 
 def load(connection: sqlite3.Connection, name: str) -> Worktree:
     """The tree of that name. Raises :class:`NotFound`."""
-    found = find(connection, name)
-    if found is None:
+    worktree = find(connection, name)
+    if worktree is None:
         raise NotFound(f"There is no worktree {name}; `cockpit worktrees list` names them.")
-    return found
+    return worktree
 
 
 def find(connection: sqlite3.Connection, name: str) -> Worktree | None:
@@ -136,8 +136,8 @@ def find(connection: sqlite3.Connection, name: str) -> Worktree | None:
 def select(connection: sqlite3.Connection, *, removed: bool = False) -> list[Worktree]:
     """All trees, the oldest first; ``removed`` ones only when asked for."""
     where = "" if removed else " WHERE status <> 'removed'"
-    found = connection.execute(f"{_SELECT}{where} ORDER BY created_at, name")
-    return [_read(row) for row in found]
+    rows = connection.execute(f"{_SELECT}{where} ORDER BY created_at, name")
+    return [_read(row) for row in rows]
 
 
 def _read(row: tuple[Any, ...]) -> Worktree:

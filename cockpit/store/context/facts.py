@@ -245,8 +245,8 @@ def replace_surrogates_in(fact: Fact) -> Fact:
     )
 
 
-def _supersede(tx: Tx, session_id: str, ordinal: int, named: Mapping[str, PlacedFact]) -> None:
-    keys = list({fact.dedupe_key: None for _, _, fact in named.values() if fact.dedupe_key})
+def _supersede(tx: Tx, session_id: str, ordinal: int, places: Mapping[str, PlacedFact]) -> None:
+    keys = list({fact.dedupe_key: None for _, _, fact in places.values() if fact.dedupe_key})
     gone: list[tuple[int, str, int, int]] = []
     for marks, chunk in chunks(keys):
         gone.extend(
@@ -256,7 +256,7 @@ def _supersede(tx: Tx, session_id: str, ordinal: int, named: Mapping[str, Placed
                 f" AND dedupe_key<>'' AND superseded_at IS NULL AND dedupe_key IN ({marks})",
                 (session_id, *chunk),
             )
-            if identity not in named
+            if identity not in places
         )
     tx.connection.executemany(
         "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND ordinal=? AND position=?",
@@ -301,12 +301,12 @@ def select_linked(
 
     Later facts, pins and supersessions do not show: the answer for a past wave never changes.
     """
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT {LINKED_COLUMNS} FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"  # noqa: S608 - fixed columns
         " ORDER BY ordinal, position",
         {"session": session_id, "ordinal": ordinal},
     )
-    return [_linked(row) for row in found]
+    return [_linked(row) for row in rows]
 
 
 def _linked(row: tuple[Any, ...]) -> SessionFact:
@@ -320,7 +320,7 @@ def _linked(row: tuple[Any, ...]) -> SessionFact:
 
 def load_texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:
     """The words of facts by id; ids that are not stored are left out."""
-    found: dict[str, FactText] = {}
+    by_id: dict[str, FactText] = {}
     for marks, chunk in chunks(identities):
         for identity, source_type, source_ref, provenance, normalized in connection.execute(
             "SELECT fact_id, source_type, source_ref, provenance_json, normalized_json"  # noqa: S608 - only question marks
@@ -328,7 +328,7 @@ def load_texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dic
             tuple(chunk),
         ):
             levels = msgspec.json.decode(normalized)
-            found[identity] = FactText(
+            by_id[identity] = FactText(
                 identity,
                 source_type,
                 source_ref,
@@ -337,19 +337,19 @@ def load_texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dic
                 levels["reference"],
                 msgspec.json.decode(provenance),
             )
-    return found
+    return by_id
 
 
 def load_provenances(
     connection: sqlite3.Connection, source_type: str, identities: Sequence[str]
 ) -> dict[str, Mapping[str, Any]]:
     """Where facts come from, by id: those of ``identities`` that are of ``source_type``."""
-    found: dict[str, Mapping[str, Any]] = {}
+    by_id: dict[str, Mapping[str, Any]] = {}
     for marks, chunk in chunks(identities):
         for identity, provenance in connection.execute(
             "SELECT fact_id, provenance_json FROM observed_facts"  # noqa: S608 - only question marks
             f" WHERE source_type=? AND fact_id IN ({marks})",
             (source_type, *chunk),
         ):
-            found[identity] = msgspec.json.decode(provenance)
-    return found
+            by_id[identity] = msgspec.json.decode(provenance)
+    return by_id

@@ -38,12 +38,12 @@ class JobFacts:
     facts: Sequence[Fact]
 
 
-def ingest(tx: Tx, look: ObservingWave, found: Sequence[JobFacts]) -> None:
+def ingest(tx: Tx, look: ObservingWave, batch: Sequence[JobFacts]) -> None:
     """Store and link a batch. What a job before it found already stays or comes to stand there."""
     places: dict[str, PlacedFact] = {}
-    for one in sorted(found, key=attrgetter("place")):
-        first, job = one.place * JOB_PLACES, one.job
-        for position, fact in enumerate(one.facts[:JOB_PLACES], first):
+    for result in sorted(batch, key=attrgetter("place")):
+        first, job = result.place * JOB_PLACES, result.job
+        for position, fact in enumerate(result.facts[:JOB_PLACES], first):
             places.setdefault(fact.fact_id, (position, job, fact))
     try:
         new = link(tx, look, places)
@@ -51,7 +51,10 @@ def ingest(tx: Tx, look: ObservingWave, found: Sequence[JobFacts]) -> None:
         ingest(
             tx,
             look,
-            [replace(one, facts=list(map(replace_surrogates_in, one.facts))) for one in found],
+            [
+                replace(result, facts=list(map(replace_surrogates_in, result.facts)))
+                for result in batch
+            ],
         )
         return
     if new < len(places):

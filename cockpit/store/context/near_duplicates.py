@@ -21,17 +21,17 @@ _BANDS = (0, 16, 32, 48)
 _CROWD = 8
 
 
-def are_near_duplicates(one: int, other: int) -> bool:
+def are_near_duplicates(sketch: int, other: int) -> bool:
     """Whether two sketches are of near-duplicates."""
-    differ = (one ^ other) & _WHOLE
+    differ = (sketch ^ other) & _WHOLE
     differ |= differ >> 1
     differ |= differ >> 2
     return (differ & _LOW_BITS).bit_count() <= 16 - AGREE
 
 
-def find_first_duplicates(known: Iterable[int], new: Sequence[int]) -> list[int]:
+def find_first_duplicates(earlier: Iterable[int], new: Sequence[int]) -> list[int]:
     """For each of the ``new`` sketches, in order, the sketch of the first near-duplicate before it,
-    among ``known`` and new ones; 0 where it is the first.
+    among ``earlier`` and new ones; 0 where it is the first.
 
     Three digits may differ, so one of four groups of four digits agrees whole: looking these up finds
     every pair (as far as a group is not shared by more than a few unlike texts).
@@ -53,7 +53,7 @@ def find_first_duplicates(known: Iterable[int], new: Sequence[int]) -> list[int]
                 crowd.append(sketch)
         return 0
 
-    for sketch in known:
+    for sketch in earlier:
         first_of(sketch)
     return [first_of(sketch) if sketch else 0 for sketch in new]
 
@@ -67,12 +67,12 @@ def assign_clusters(tx: Tx, session_id: str, ordinal: int) -> None:
     ).fetchall()
     if not new:
         return
-    known = tx.execute(
+    earlier = tx.execute(
         "SELECT sketch FROM session_facts WHERE session_id=? AND ordinal<? AND sketch<>0"
         " AND cluster=0 ORDER BY ordinal, position",
         (session_id, ordinal),
     )
-    first = find_first_duplicates((sketch for (sketch,) in known), [sketch for _, sketch in new])
+    first = find_first_duplicates((sketch for (sketch,) in earlier), [sketch for _, sketch in new])
     tx.connection.executemany(
         "UPDATE session_facts SET cluster=? WHERE session_id=? AND ordinal=? AND position=?",
         [

@@ -101,19 +101,19 @@ def select_for_wave(connection: sqlite3.Connection, wave_id: str) -> list[JobRow
 
 def select_open(connection: sqlite3.Connection, wave_id: str) -> list[JobRow]:
     """The jobs that have not ended yet, in order: after a crash, those to run again."""
-    found = connection.execute(f"{_SELECT} AND status='planned' ORDER BY position", (wave_id,))
-    return [JobRow(*row) for row in found]
+    rows = connection.execute(f"{_SELECT} AND status='planned' ORDER BY position", (wave_id,))
+    return [JobRow(*row) for row in rows]
 
 
 def select_names(connection: sqlite3.Connection, wave_id: str) -> frozenset[str]:
     """What the wave has planned jobs for already."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT DISTINCT job FROM observation_jobs WHERE wave_id=?", (wave_id,)
     )
-    return frozenset(name for (name,) in found)
+    return frozenset(name for (name,) in rows)
 
 
-def record_results(tx: Tx, look: ObservingWave, ended: Sequence[JobResult], *, most: int) -> None:
+def record_results(tx: Tx, look: ObservingWave, results: Sequence[JobResult], *, most: int) -> None:
     """Settle a batch of jobs and store what they found, at once. A job ends once.
 
     ``most`` is the cap of the wave's facts: a batch that brings many is cut to it right away.
@@ -123,21 +123,27 @@ def record_results(tx: Tx, look: ObservingWave, ended: Sequence[JobResult], *, m
         " WHERE wave_id=? AND position=? AND status='planned'",
         [
             (
-                one.status,
-                mask(one.reason) if one.reason else "",
-                len(one.facts),
-                sum(fact.full.tokens for fact in one.facts),
-                one.latency_ms,
+                result.status,
+                mask(result.reason) if result.reason else "",
+                len(result.facts),
+                sum(fact.full.tokens for fact in result.facts),
+                result.latency_ms,
                 look.wave_id,
-                one.row.position,
+                result.row.position,
             )
-            for one in ended
+            for result in results
         ],
     )
     ingest_facts.ingest(
-        tx, look, [JobFacts(one.row.position, one.row.job, one.facts) for one in ended if one.facts]
+        tx,
+        look,
+        [
+            JobFacts(result.row.position, result.row.job, result.facts)
+            for result in results
+            if result.facts
+        ],
     )
-    if sum(len(one.facts) for one in ended) > _MANY:
+    if sum(len(result.facts) for result in results) > _MANY:
         _cap(tx, look, most)
 
 
@@ -173,29 +179,29 @@ def summarize_items(
             (look.session_id, look.ordinal),
         ).fetchall()
     )
-    found: dict[str, dict[str, Any]] = {}
+    by_item: dict[str, dict[str, Any]] = {}
     errors: dict[str, list[str]] = {}
     for row in select_for_wave(connection, look.wave_id):
         if row.job != job:
             continue
-        outcome = found.setdefault(
+        outcome = by_item.setdefault(
             row.asked, {"item": row.asked, "facts": 0, "new": 0, "tokens": 0, "error": ""}
         )
         outcome["facts"] += row.facts - row.over
         outcome["new"] += new.get(row.position, 0)
         outcome["tokens"] += row.tokens
-        said = errors.setdefault(row.asked, [])
+        messages = errors.setdefault(row.asked, [])
         if row.status == REFUSED:
-            what = "" if row.item == row.asked else f"{row.jobs:,} of its files: "
-            said.append(f"{what}{words.get(row.reason, row.reason)}")
+            subject = "" if row.item == row.asked else f"{row.jobs:,} of its files: "
+            messages.append(f"{subject}{words.get(row.reason, row.reason)}")
         elif row.reason:
-            said.append(row.reason if row.item == row.asked else f"{row.item}: {row.reason}")
+            messages.append(row.reason if row.item == row.asked else f"{row.item}: {row.reason}")
         if row.over:
-            said.append(f"{row.over:,} facts: {words.get(FACT_CAP, FACT_CAP)}")
-    for asked, said in errors.items():
-        more = f"; and {len(said) - 3:,} more" if len(said) > 3 else ""
-        found[asked]["error"] = f"{'; '.join(said[:3])}{more}"
-    return list(found.values())
+            messages.append(f"{row.over:,} facts: {words.get(FACT_CAP, FACT_CAP)}")
+    for item, messages in errors.items():
+        more = f"; and {len(messages) - 3:,} more" if len(messages) > 3 else ""
+        by_item[item]["error"] = f"{'; '.join(messages[:3])}{more}"
+    return list(by_item.values())
 
 
 def summarize_wave(connection: sqlite3.Connection, wave_id: str) -> dict[str, Any]:

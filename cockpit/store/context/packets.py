@@ -301,17 +301,17 @@ def load(connection: sqlite3.Connection, wave_id: str) -> StoredPacket:
 
 def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[StoredPacket]:
     """The packets of a session in order of its waves."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} JOIN wave_runs USING (wave_id) WHERE session_id=? ORDER BY ordinal",
         (session_id,),
     )
-    return [StoredPacket(*row) for row in found]
+    return [StoredPacket(*row) for row in rows]
 
 
 def select_wave_ids(connection: sqlite3.Connection) -> list[str]:
     """The ids of every wave that has a packet, in order of its session and its place there."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT wave_id FROM orientation_packets JOIN wave_runs USING (wave_id)"
         " JOIN sessions s USING (session_id) ORDER BY s.created_at, session_id, ordinal"
     )
-    return [wave_id for (wave_id,) in found]
+    return [wave_id for (wave_id,) in rows]

@@ -44,12 +44,12 @@ class _Link:
 
 def select_pinned(connection: sqlite3.Connection, session_id: str) -> frozenset[str]:
     """The facts that will be pinned in the session's next wave."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT fact_id FROM session_facts WHERE session_id=? AND superseded_at IS NULL"
         " AND pinned_from IS NOT NULL AND pinned_until IS NULL",
         (session_id,),
     )
-    return frozenset(identity for (identity,) in found)
+    return frozenset(identity for (identity,) in rows)
 
 
 def find_fact_id(connection: sqlite3.Connection, session_id: str, name: str) -> str:
@@ -57,12 +57,12 @@ def find_fact_id(connection: sqlite3.Connection, session_id: str, name: str) -> 
 
     Raises :class:`NotFound` where none is called so now, or more than one.
     """
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT fact_id FROM session_facts WHERE session_id=:session AND superseded_at IS NULL"
         " AND (fact_id=:name OR source_ref=:name) ORDER BY fact_id=:name DESC, ordinal, position",
         {"session": session_id, "name": name},
     ).fetchall()
-    ids = [str(fact_id) for (fact_id,) in found]
+    ids = [str(fact_id) for (fact_id,) in rows]
     if not ids or (len(ids) > 1 and name not in ids):
         several = f"more than one fact {name}: name one of {', '.join(ids)}"
         nobody = f"no fact {name} now; `cockpit packet explain` lists those there are"
@@ -135,10 +135,10 @@ def _set(tx: Tx, session_id: str, link: _Link, since: int | None, until: int | N
 
 
 def _link_again(tx: Tx, session_id: str, link: _Link, following: int) -> None:
-    here = (session_id, link.ordinal, link.position)
+    place = (session_id, link.ordinal, link.position)
     tx.execute(
         "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND ordinal=? AND position=?",
-        (following, *here),
+        (following, *place),
     )
     (last,) = tx.execute(
         "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",

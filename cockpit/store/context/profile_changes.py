@@ -126,10 +126,10 @@ def decide(
             proposal_id,
         ),
     )
-    found = load(tx.connection, proposal_id)
+    proposal = load(tx.connection, proposal_id)
     if changed.rowcount != 1:
-        raise AlreadyDecided(f"The profile change {proposal_id} is {found.status} already.")
-    return found
+        raise AlreadyDecided(f"The profile change {proposal_id} is {proposal.status} already.")
+    return proposal
 
 
 def find(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal | None:
@@ -140,31 +140,31 @@ def find(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal | N
 
 def load(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal:
     """The change of that id. Raises :class:`NotFound`."""
-    found = find(connection, proposal_id)
-    if found is None:
+    proposal = find(connection, proposal_id)
+    if proposal is None:
         raise NotFound(
             f"There is no profile change {proposal_id}; `cockpit profile changes` names them."
         )
-    return found
+    return proposal
 
 
 def select_changes(connection: sqlite3.Connection, limit: int = 200) -> list[ChangeProposal]:
     """Changes of every status, newest first."""
-    found = connection.execute(f"{_CHANGE} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
-    return [ChangeProposal(*row) for row in found]
+    rows = connection.execute(f"{_CHANGE} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
+    return [ChangeProposal(*row) for row in rows]
 
 
 def select_unapplied(connection: sqlite3.Connection, now: str) -> list[tuple[str, str]]:
     """(id, status of its proposal) of pending changes whose proposal was decided elsewhere, or is
     pending past its deadline at ``now`` (then ``expired``); oldest first."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT c.proposal_id, CASE p.status WHEN 'pending' THEN 'expired' ELSE p.status END"
         " FROM profile_change_proposals c JOIN proposals p USING(proposal_id)"
         " WHERE c.status='pending' AND (p.status<>'pending' OR p.expires_at<=?)"
         " ORDER BY c.created_at, c.rowid",
         (now,),
     )
-    return [(str(identity), str(status)) for identity, status in found]
+    return [(str(identity), str(status)) for identity, status in rows]
 
 
 def start(tx: Tx, proposal: ChangeProposal, version: int) -> TemporaryChange:
@@ -197,15 +197,15 @@ def find_running(connection: sqlite3.Connection, profile_id: str) -> TemporaryCh
 
 def running_body(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] | None:
     """The adaptation that runs for a profile as a JSON value, or None."""
-    found = find_running(connection, profile_id)
-    if found is None:
+    change = find_running(connection, profile_id)
+    if change is None:
         return None
     return {
-        "proposal_id": found.proposal_id,
-        "base_version": found.base_version,
-        "horizon_waves": found.horizon_waves,
-        "waves_begun": found.waves_begun,
-        "waves_left": found.waves_left,
+        "proposal_id": change.proposal_id,
+        "base_version": change.base_version,
+        "horizon_waves": change.horizon_waves,
+        "waves_begun": change.waves_begun,
+        "waves_left": change.waves_left,
     }
 
 
@@ -240,10 +240,10 @@ def end(tx: Tx, adaptation: TemporaryChange, how: EndReason) -> TemporaryChange:
         " WHERE profile_id=? AND version=? AND ended IS NULL",
         (how, tx.now(), *key),
     )
-    found = load_for_version(tx.connection, *key)
+    ended = load_for_version(tx.connection, *key)
     if changed.rowcount != 1:
-        raise AlreadyDecided(f"The adaptation {key[0]} version {key[1]} is {found.ended} already.")
-    return found
+        raise AlreadyDecided(f"The adaptation {key[0]} version {key[1]} is {ended.ended} already.")
+    return ended
 
 
 def link_base(tx: Tx, profile_id: str, version: int, base_version: int) -> None:

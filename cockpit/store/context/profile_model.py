@@ -209,10 +209,10 @@ def predicate_body(predicate: Predicate) -> dict[str, Any]:
 
 def parse_predicate(value: Any) -> Predicate:
     """The inverse of :func:`predicate_body`; a key that is none raises ``msgspec.ValidationError``."""
-    known = {field.name for field in fields(Predicate)}
-    if isinstance(value, dict) and (unknown := sorted(map(str, value.keys() - known))):
+    names = {field.name for field in fields(Predicate)}
+    if isinstance(value, dict) and (unknown := sorted(map(str, value.keys() - names))):
         raise msgspec.ValidationError(
-            f"a predicate has no {', '.join(unknown)} (but {', '.join(sorted(known))})"
+            f"a predicate has no {', '.join(unknown)} (but {', '.join(sorted(names))})"
         )
     return msgspec.convert(value, Predicate)
 

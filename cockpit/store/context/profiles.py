@@ -51,10 +51,10 @@ def ensure_default(tx: Tx, total_budget: int) -> Profile:
     followed up when the program brings another.
     """
     profile = initial_profile(total_budget)
-    known = _newest(tx.connection, profile.profile_id)
-    if known is not None and (known.updated_by != SHIPPED or known.digest == profile.digest):
+    newest = _newest(tx.connection, profile.profile_id)
+    if newest is not None and (newest.updated_by != SHIPPED or newest.digest == profile.digest):
         return load_current(tx.connection, profile.profile_id)
-    return insert_version(tx, replace(profile, version=known.version + 1 if known else 1))
+    return insert_version(tx, replace(profile, version=newest.version + 1 if newest else 1))
 
 
 def insert_version(tx: Tx, profile: Profile) -> Profile:
@@ -208,11 +208,11 @@ def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
 
 def select_versions(connection: sqlite3.Connection, profile_id: str) -> tuple[Profile, ...]:
     """Every version, oldest first; empty where the profile is unknown."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT version FROM orientation_profiles WHERE profile_id=? ORDER BY version",
         (profile_id,),
     ).fetchall()
-    return tuple(load(connection, profile_id, version) for (version,) in found)
+    return tuple(load(connection, profile_id, version) for (version,) in rows)
 
 
 def _newest(connection: sqlite3.Connection, profile_id: str) -> Profile | None:

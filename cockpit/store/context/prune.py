@@ -57,7 +57,7 @@ def select_prunable(connection: sqlite3.Connection, before: str) -> list[str]:
 
     One whose last wave is open (it was stopped, or failed and may be tried again) has not ended.
     """
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT session_id FROM sessions WHERE status IN (?,?,?) AND updated_at<?"
         " AND lease_owner IS NULL AND NOT EXISTS (SELECT 1 FROM wave_runs o"
         " WHERE o.session_id=sessions.session_id AND o.phase NOT IN ('completed','failed_terminal'))"
@@ -67,7 +67,7 @@ def select_prunable(connection: sqlite3.Connection, before: str) -> list[str]:
         " ORDER BY updated_at, session_id",
         (*ENDED, before),
     )
-    return [str(session_id) for (session_id,) in found]
+    return [str(session_id) for (session_id,) in rows]
 
 
 def prune(store: Store, before: str, *, dry_run: bool = False) -> PruneResult:
@@ -81,12 +81,16 @@ def prune(store: Store, before: str, *, dry_run: bool = False) -> PruneResult:
     counts = store.read_now(lambda connection: _counts(connection, sessions))
     if dry_run or not sessions:
         return PruneResult(tuple(sessions), *counts, archive=None)
-    archive, kept = store.read_now(lambda connection: _archived(connection, store, sessions))
-    gone = store.write_now(lambda tx: _forget(tx, sessions, before))
+    archive, archived_facts = store.read_now(
+        lambda connection: _archived(connection, store, sessions)
+    )
+    pruned = store.write_now(lambda tx: _forget(tx, sessions, before))
     facts = 0
-    for start in range(0, len(kept), BATCH):
-        facts += store.write_now(partial(_forget_facts, archived=kept[start : start + BATCH]))
-    done = PruneResult(gone, counts[0], counts[1], facts, archive)
+    for start in range(0, len(archived_facts), BATCH):
+        facts += store.write_now(
+            partial(_forget_facts, archived=archived_facts[start : start + BATCH])
+        )
+    done = PruneResult(pruned, counts[0], counts[1], facts, archive)
     store.write_now(lambda tx: tx.journal(Action.STORE_PRUNED, actor="person", detail=done.body()))
     return done
 
@@ -124,8 +128,8 @@ def was_pruned(connection: sqlite3.Connection, session_id: str) -> bool:
 
 
 def _put_back(tx: Tx, table: str, row: dict[str, Any]) -> int:
-    known = [str(column[1]) for column in tx.execute(f"PRAGMA table_info({table})")]
-    if set(row) - set(known):
+    table_columns = [str(column[1]) for column in tx.execute(f"PRAGMA table_info({table})")]
+    if set(row) - set(table_columns):
         raise StoreError(f"The archive's {table} has columns that this cockpit does not know.")
     columns, marks = ", ".join(row), ",".join("?" * len(row))
     done = tx.execute(
@@ -161,8 +165,8 @@ def _only_theirs(connection: sqlite3.Connection, sessions: Sequence[str]) -> lis
         )
         if session_id not in inside
     }
-    found = connection.execute("SELECT fact_id FROM observed_facts ORDER BY fact_id")
-    return [fact_id for (fact_id,) in found if fact_id not in outside]
+    rows = connection.execute("SELECT fact_id FROM observed_facts ORDER BY fact_id")
+    return [fact_id for (fact_id,) in rows if fact_id not in outside]
 
 
 def _archived(
@@ -172,7 +176,7 @@ def _archived(
 
     Returns it with the facts that are in it: only those may go.
     """
-    kept = _only_theirs(connection, sessions)
+    fact_ids = _only_theirs(connection, sessions)
     folder = store.path.parent / "archive"
     moment = store.clock.now().strftime("%Y%m%dT%H%M%S%f")
     target = folder / f"prune-{moment}.jsonl.gz"
@@ -182,7 +186,7 @@ def _archived(
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as raw:
             with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as file:
-                for table, row in _rows(connection, sessions, kept):
+                for table, row in _rows(connection, sessions, fact_ids):
                     file.write(f"{canonical_json({'table': table, 'row': row})}\n".encode())
             raw.flush()
             os.fsync(raw.fileno())
@@ -197,11 +201,11 @@ def _archived(
         raise StoreUnwritable(
             f"The archive {target} cannot be written: {error.strerror or error}. Nothing was deleted."
         ) from error
-    return target, kept
+    return target, fact_ids
 
 
 def _rows(
-    connection: sqlite3.Connection, sessions: Sequence[str], kept: Sequence[str]
+    connection: sqlite3.Connection, sessions: Sequence[str], fact_ids: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     for session_id in sessions:
         yield from _table(
@@ -211,25 +215,25 @@ def _rows(
             session_id,
         )
         yield from _table(connection, "session_facts", "session_id=?", session_id)
-    for fact_id in kept:
+    for fact_id in fact_ids:
         yield from _table(connection, "observed_facts", "fact_id=?", fact_id)
 
 
 def _table(
     connection: sqlite3.Connection, table: str, where: str, value: str
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    found = connection.execute(f"SELECT * FROM {table} WHERE {where}", (value,))  # noqa: S608 - ours
-    names = [column[0] for column in found.description]
-    for row in found:
+    rows = connection.execute(f"SELECT * FROM {table} WHERE {where}", (value,))  # noqa: S608 - ours
+    names = [column[0] for column in rows.description]
+    for row in rows:
         yield table, dict(zip(names, row, strict=True))
 
 
 def _forget(tx: Tx, sessions: Sequence[str], before: str) -> tuple[str, ...]:
     """Delete packets and links of the sessions that are still due: one may have gone on meanwhile."""
     still = set(select_prunable(tx.connection, before))
-    gone = tuple(session_id for session_id in sessions if session_id in still)
+    pruned = tuple(session_id for session_id in sessions if session_id in still)
     tx.execute("INSERT INTO pruning VALUES (1)")
-    for session_id in gone:
+    for session_id in pruned:
         tx.execute(
             "DELETE FROM orientation_packets WHERE wave_id IN"
             " (SELECT wave_id FROM wave_runs WHERE session_id=?)",
@@ -237,7 +241,7 @@ def _forget(tx: Tx, sessions: Sequence[str], before: str) -> tuple[str, ...]:
         )
         tx.execute("DELETE FROM session_facts WHERE session_id=?", (session_id,))
     tx.execute("DELETE FROM pruning")
-    return gone
+    return pruned
 
 
 def _forget_facts(tx: Tx, archived: Sequence[str]) -> int:

@@ -48,12 +48,12 @@ def relink(tx: Tx, look: ObservingWave, places: Mapping[str, PlacedFact]) -> Non
 def restore_links(tx: Tx, look: ObservingWave, first: int) -> None:
     """Before what stands from the place ``first`` on is unlinked: what was lifted there is again as
     an earlier wave left it, and seen."""
-    found = tx.execute(
+    rows = tx.execute(
         "SELECT fact_id FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?"
         " AND seen_at=ordinal",
         (look.session_id, look.ordinal, first),
     ).fetchall()
-    for (identity,) in found:
+    for (identity,) in rows:
         place = (look.session_id, look.ordinal, identity)
         tx.execute(
             "DELETE FROM session_facts WHERE session_id=? AND ordinal=? AND fact_id=?", place
@@ -89,17 +89,17 @@ def pin_for_wave(tx: Tx, look: ObservingWave, pinned_profile: Callable[[], Profi
     )
     bands = {band.name: band for band in profile.bands}
     reserved = sum(max(band.min_tokens, held.get(band.name, 0)) for band in profile.bands)
-    kept: list[tuple[int, int, str, int, int]] = []
+    pins: list[tuple[int, int, str, int, int]] = []
     for position, name, tokens in lifted:
         band, now = bands[name], held.get(name, 0)
         more = max(band.min_tokens, now + tokens) - max(band.min_tokens, now)
         if now + tokens <= band.max_tokens and reserved + more <= profile.total_token_budget:
             held[name] = now + tokens
             reserved += more
-            kept.append((look.ordinal, look.ordinal + 1, look.session_id, look.ordinal, position))
+            pins.append((look.ordinal, look.ordinal + 1, look.session_id, look.ordinal, position))
     tx.connection.executemany(
         "UPDATE session_facts SET pinned_from=?, pinned_until=?"
         " WHERE session_id=? AND ordinal=? AND position=?",
-        kept,
+        pins,
     )
-    return len(kept)
+    return len(pins)

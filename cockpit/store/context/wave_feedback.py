@@ -86,7 +86,7 @@ _SELECT = (
 _NEWEST = " f.rowid=(SELECT max(g.rowid) FROM orientation_feedback g WHERE g.wave_id=f.wave_id)"
 
 
-def append(tx: Tx, wave_id: str, judged: Assessment, *, actor: str = "engine") -> Feedback:
+def append(tx: Tx, wave_id: str, assessment: Assessment, *, actor: str = "engine") -> Feedback:
     """Store what is known of a wave now, and journal ``feedback.recorded``.
 
     Raises :class:`NotFound` for a wave that has no packet: it oriented on nothing that could be judged.
@@ -103,9 +103,9 @@ def append(tx: Tx, wave_id: str, judged: Assessment, *, actor: str = "engine") -
             " to judge yet."
         )
     session_id, ordinal, packet_id, profile_id, version, trace_id, before = row
-    known = find_latest(tx.connection, wave_id) if judged.regrets else None
-    operator = judged.operator and _operator_body(judged.operator)
-    missed = [_missed_body(signal) for signal in judged.missed]
+    previous = find_latest(tx.connection, wave_id) if assessment.regrets else None
+    operator = assessment.operator and _operator_body(assessment.operator)
+    missed = [_missed_body(signal) for signal in assessment.missed]
     feedback_id, now = f"fb-{wave_id}-{before + 1}", tx.now()
     tx.execute(
         "INSERT INTO orientation_feedback(feedback_id, wave_id, packet_id, decision_quality_score,"
@@ -115,12 +115,12 @@ def append(tx: Tx, wave_id: str, judged: Assessment, *, actor: str = "engine") -
             feedback_id,
             wave_id,
             packet_id,
-            judged.score,
+            assessment.score,
             canonical_json(missed),
             None if operator is None else canonical_json(mask_value(operator)),
             now,
-            canonical_json(list(judged.regrets)),
-            canonical_json(dict(judged.measures)),
+            canonical_json(list(assessment.regrets)),
+            canonical_json(dict(assessment.measures)),
         ),
     )
     tx.journal(
@@ -135,24 +135,24 @@ def append(tx: Tx, wave_id: str, judged: Assessment, *, actor: str = "engine") -
         detail={
             "wave_id": wave_id,
             "ordinal": ordinal,
-            "decision_quality_score": judged.score,
-            "measures": dict(judged.measures),
+            "decision_quality_score": assessment.score,
+            "measures": dict(assessment.measures),
             "missed_signals": missed,
             # Once for a decision, however often it is judged: what counts regrets adds this up.
-            "regret": bool(judged.regrets) and not (known and known.judged.regrets),
-            "regrets": list(judged.regrets),
+            "regret": bool(assessment.regrets) and not (previous and previous.judged.regrets),
+            "regrets": list(assessment.regrets),
             "operator": operator,
         },
     )
     return Feedback(
-        feedback_id, session_id, wave_id, ordinal, packet_id, profile_id, version, judged, now
+        feedback_id, session_id, wave_id, ordinal, packet_id, profile_id, version, assessment, now
     )
 
 
 def find_latest(connection: sqlite3.Connection, wave_id: str) -> Feedback | None:
     """What counts for a wave: its newest row, or None while there is none."""
-    found = find_latest_by_wave(connection, [wave_id])
-    return found.get(wave_id)
+    by_wave = find_latest_by_wave(connection, [wave_id])
+    return by_wave.get(wave_id)
 
 
 def find_latest_by_wave(
@@ -160,29 +160,29 @@ def find_latest_by_wave(
 ) -> dict[str, Feedback]:
     """The newest row of each of these waves, by wave."""
     marks = ",".join("?" * len(wave_ids))
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE f.wave_id IN ({marks}) AND{_NEWEST}",
         tuple(wave_ids),
     )
-    return {row[2]: _read(row) for row in found}
+    return {row[2]: _read(row) for row in rows}
 
 
 def select_history(connection: sqlite3.Connection, wave_id: str) -> list[Feedback]:
     """Every row of a wave, oldest first: how the picture changed."""
-    found = connection.execute(f"{_SELECT} WHERE f.wave_id=? ORDER BY f.rowid", (wave_id,))
-    return [_read(row) for row in found]
+    rows = connection.execute(f"{_SELECT} WHERE f.wave_id=? ORDER BY f.rowid", (wave_id,))
+    return [_read(row) for row in rows]
 
 
 def select_for_version(
     connection: sqlite3.Connection, profile_id: str, version: int, limit: int = 1000
 ) -> list[Feedback]:
     """The newest row of each wave that ran under a profile's version, newest wave first."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE profile_id=? AND orientation_profile_version=? AND{_NEWEST}"
         " ORDER BY w.created_at DESC, w.rowid DESC LIMIT ?",
         (profile_id, version, limit),
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def select_recent(
@@ -190,31 +190,31 @@ def select_recent(
 ) -> list[Feedback]:
     """The newest row of each wave (of a session), newest wave first."""
     where, values = ("", ()) if session_id is None else (" session_id=? AND", (session_id,))
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE{where}{_NEWEST} ORDER BY w.created_at DESC, w.rowid DESC LIMIT ?",
         (*values, limit),
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
-def feedback_body(found: Feedback) -> dict[str, Any]:
+def feedback_body(feedback: Feedback) -> dict[str, Any]:
     """The row as a JSON value, as commands and interfaces give it out."""
-    judged = found.judged
+    assessment = feedback.judged
     return {
-        "feedback_id": found.feedback_id,
-        "session_id": found.session_id,
-        "wave_id": found.wave_id,
-        "ordinal": found.ordinal,
-        "packet_id": found.packet_id,
-        "profile_id": found.profile_id,
-        "profile_version": found.profile_version,
-        "decision_quality_score": judged.score,
-        "measures": dict(judged.measures),
-        "missed_signals": [_missed_body(signal) for signal in judged.missed],
-        "regret": bool(judged.regrets),
-        "regrets": list(judged.regrets),
-        "operator": judged.operator and _operator_body(judged.operator),
-        "created_at": found.created_at,
+        "feedback_id": feedback.feedback_id,
+        "session_id": feedback.session_id,
+        "wave_id": feedback.wave_id,
+        "ordinal": feedback.ordinal,
+        "packet_id": feedback.packet_id,
+        "profile_id": feedback.profile_id,
+        "profile_version": feedback.profile_version,
+        "decision_quality_score": assessment.score,
+        "measures": dict(assessment.measures),
+        "missed_signals": [_missed_body(signal) for signal in assessment.missed],
+        "regret": bool(assessment.regrets),
+        "regrets": list(assessment.regrets),
+        "operator": assessment.operator and _operator_body(assessment.operator),
+        "created_at": feedback.created_at,
     }
 
 
@@ -237,7 +237,7 @@ def _operator_body(operator: OperatorVerdict) -> dict[str, Any]:
 def _read(row: tuple[Any, ...]) -> Feedback:
     feedback_id, session_id, wave_id, ordinal, packet_id, profile_id, version = row[:7]
     score, measures, missed, regrets, operator, created_at = row[7:]
-    judged = Assessment(
+    assessment = Assessment(
         score,
         json.loads(measures),
         tuple(MissedFact(**signal) for signal in json.loads(missed or "[]")),
@@ -252,6 +252,6 @@ def _read(row: tuple[Any, ...]) -> Feedback:
         packet_id,
         profile_id,
         version,
-        judged,
+        assessment,
         created_at,
     )

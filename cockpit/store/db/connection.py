@@ -111,10 +111,10 @@ def _make_private(path: Path) -> None:
 
 def _narrow(place: Path) -> None:
     try:
-        found = place.stat()
+        info = place.stat()
     except FileNotFoundError:
         return
-    if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+    if info.st_mode & 0o077 and info.st_uid == os.geteuid():
         place.chmod(0o600)
 
 
@@ -147,18 +147,18 @@ def is_fatal(error: BaseException) -> bool:
 def as_store_error(path: Path, error: BaseException) -> BaseException:
     """The error for a person behind one of SQLite's; any other error is given back as it is."""
     if isinstance(error, UnicodeEncodeError):
-        made: StoreError = StoreError(
+        translated: StoreError = StoreError(
             f"{path}: this text is not Unicode and is not stored: {error}."
         )
     elif isinstance(error, sqlite3.Error):
-        found = _about(path, error)
-        if found is None:
+        store_error = _about(path, error)
+        if store_error is None:
             return error
-        made = found
+        translated = store_error
     else:
         return error
-    made.__cause__ = error
-    return made
+    translated.__cause__ = error
+    return translated
 
 
 def _about(path: Path, error: sqlite3.Error) -> StoreError | None:

@@ -47,15 +47,15 @@ def migrate(
     the same transaction. Raises :class:`StoreTooNew` for a file
     of a newer cockpit and :class:`StoreCorrupt` when a recorded migration differs from ours.
     """
-    known = load_migrations() if migrations is None else migrations
-    if not _missing(connection, known):
+    shipped = load_migrations() if migrations is None else migrations
+    if not _missing(connection, shipped):
         return ()
     if _applied(connection):
         _backup(connection, path, clock)
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have migrated while we waited for the lock: look again inside.
-        todo = _missing(connection, known)
+        todo = _missing(connection, shipped)
         connection.execute(
             "CREATE TABLE IF NOT EXISTS migrations("
             "name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at TEXT NOT NULL)"
@@ -97,22 +97,24 @@ def _applied(connection: sqlite3.Connection) -> dict[str, str]:
     return dict(connection.execute("SELECT name, checksum FROM migrations").fetchall())
 
 
-def _missing(connection: sqlite3.Connection, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
+def _missing(
+    connection: sqlite3.Connection, shipped: tuple[Migration, ...]
+) -> tuple[Migration, ...]:
     applied = _applied(connection)
-    names = {migration.name for migration in known}
+    names = {migration.name for migration in shipped}
     newer = sorted(set(applied) - names)
     if newer:
         raise StoreTooNew(
             f"The project's database was written by a newer cockpit (it has {', '.join(newer)}). "
             "Nothing was changed; update cockpit to open it."
         )
-    for migration in known:
+    for migration in shipped:
         if applied.get(migration.name, migration.checksum) != migration.checksum:
             raise StoreCorrupt(
                 f"Migration {migration.name} is recorded with another checksum than this cockpit's. "
                 "The database comes from a changed build; put back a backup or use that build."
             )
-    return tuple(migration for migration in known if migration.name not in applied)
+    return tuple(migration for migration in shipped if migration.name not in applied)
 
 
 def _backup(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:

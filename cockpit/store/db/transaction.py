@@ -71,9 +71,9 @@ class Tx:
             about = about.filled(self.connection, session_id, wave_id)
         write = self.tail.append_provisional if provisional else self.tail.append
         body = dict(detail or {})
-        told = canonical_json(body)
-        if not lacks_secret_signs(told):
-            told = canonical_json(mask_value(body))
+        detail_json = canonical_json(body)
+        if not lacks_secret_signs(detail_json):
+            detail_json = canonical_json(mask_value(body))
         return write(
             (
                 self.now(),
@@ -88,7 +88,7 @@ class Tx:
                 result,
                 latency_ms,
                 replace_surrogates(error_code),
-                told,
+                detail_json,
             ),
         )
 

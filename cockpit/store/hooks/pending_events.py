@@ -60,13 +60,13 @@ def connect(path: str, busy_ms: int) -> sqlite3.Connection:
 
 def receive(
     connection: sqlite3.Connection,
-    told: HookEvent,
+    event: HookEvent,
     *,
     now_ms: int,
     works_on: str | None = None,
     leaves: str | None = None,
 ) -> bool:
-    """Keep ``told`` in a transaction of its own; True says that the caller is to see to absorbing.
+    """Keep ``event`` in a transaction of its own; True says that the caller is to see to absorbing.
 
     ``works_on`` is the task that the session has just taken up, ``leaves`` the one it has finished.
     Raises ``sqlite3.Error``; then nothing is kept.
@@ -74,11 +74,11 @@ def receive(
     connection.execute("BEGIN IMMEDIATE")
     try:
         if works_on is not None:
-            set_active_task(connection, told.session, works_on, told.at)
-        task_id = find_active_task(connection, told.session)
-        insert(connection, told, task_id)
+            set_active_task(connection, event.session, works_on, event.at)
+        task_id = find_active_task(connection, event.session)
+        insert(connection, event, task_id)
         if leaves is not None:
-            clear_active_task(connection, told.session, leaves)
+            clear_active_task(connection, event.session, leaves)
         wake = acquire_lease(connection, now_ms)
         connection.execute("COMMIT")
     except BaseException:
@@ -88,20 +88,20 @@ def receive(
     return wake
 
 
-def insert(connection: sqlite3.Connection, told: HookEvent, task_id: str | None) -> None:
+def insert(connection: sqlite3.Connection, event: HookEvent, task_id: str | None) -> None:
     """Write the event down; the same one a second time changes nothing."""
     connection.execute(
         "INSERT INTO hook_pending(event_key, at, agent, agent_session, event, task_id, urgent,"
         " body_json) VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
         (
-            told.key,
-            told.at,
-            told.agent,
-            told.session,
-            told.event,
+            event.key,
+            event.at,
+            event.agent,
+            event.session,
+            event.event,
             task_id,
-            int(told.urgent),
-            told.body,
+            int(event.urgent),
+            event.body,
         ),
     )
 
@@ -113,10 +113,10 @@ def find_active_task(connection: sqlite3.Connection, session: str) -> str | None
     ).fetchone()
     if row is not None:
         return str(row[0])
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT task_id FROM tasks WHERE status='in_progress' LIMIT 2"
     ).fetchall()
-    return str(found[0][0]) if len(found) == 1 else None
+    return str(rows[0][0]) if len(rows) == 1 else None
 
 
 def set_active_task(connection: sqlite3.Connection, session: str, task_id: str, at: str) -> None:
@@ -199,7 +199,7 @@ def count_failed(connection: sqlite3.Connection) -> int:
 
 def select_oldest(connection: sqlite3.Connection, most: int) -> Sequence[HookEvent]:
     """The events that happened first."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT event_key, at, agent, agent_session, event, body_json, urgent, task_id"
         " FROM hook_pending WHERE attempts<? ORDER BY event_key LIMIT ?",
         (ATTEMPTS, most),
@@ -208,7 +208,7 @@ def select_oldest(connection: sqlite3.Connection, most: int) -> Sequence[HookEve
         HookEvent(
             *row[:6], urgent=bool(row[6]), task_id=row[7]
         )  # the columns' order is the fields'
-        for row in found
+        for row in rows
     ]
 
 

@@ -61,9 +61,9 @@ def create(
 ) -> ContextRequest:
     """A request: pending with its proposal, or (``auto``) approved by ``decided_by`` as declared
     deterministic. Idempotent by ``request_id``."""
-    known = tx.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
-    if known is not None:
-        return _read(known)
+    row = tx.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
+    if row is not None:
+        return _read(row)
     items = mask_value([dict(item) for item in items])
     approved = [item["item"] for item in items if not item.get("refused")] if auto else []
     purpose, question, escalation = mask(purpose), mask(question), mask(escalation)
@@ -160,11 +160,11 @@ def select_by_status(
     connection: sqlite3.Connection, session_id: str, status: str
 ) -> list[ContextRequest]:
     """A session's requests of one status, oldest first."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE session_id=? AND status=? ORDER BY created_at, rowid",
         (session_id, status),
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def _read(row: tuple[Any, ...]) -> ContextRequest:

@@ -49,12 +49,12 @@ def ingest(
     trace_id: str = "",
 ) -> str:
     """Store an event once per (source, source_event_id); returns its id, new or not."""
-    known = tx.execute(
+    row = tx.execute(
         "SELECT event_id FROM events WHERE source=? AND source_event_id=?",
         (source, source_event_id),
     ).fetchone()
-    if known is not None:
-        return str(known[0])
+    if row is not None:
+        return str(row[0])
     event_id = tx.ids.new("e")
     now = tx.now()
     tx.execute(
@@ -83,16 +83,16 @@ def claim(tx: Tx, *, source: str, owner: str, lease_s: float) -> Event | None:
     """
     while True:
         now = tx.now()
-        found = tx.execute(
+        row = tx.execute(
             "SELECT event_id, event_type, tier, payload_json, attempts, max_attempts, trace_id"
             " FROM events WHERE source=? AND acked_at IS NULL AND dead_letter_at IS NULL"
             " AND available_at<=? AND (lease_expires_at IS NULL OR lease_expires_at<=?)"
             " ORDER BY tier, available_at, event_id LIMIT 1",
             (source, now, now),
         ).fetchone()
-        if found is None:
+        if row is None:
             return None
-        event_id, event_type, tier, payload, attempts, most, trace_id = found
+        event_id, event_type, tier, payload, attempts, most, trace_id = row
         if attempts >= most:
             _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
             continue

@@ -66,15 +66,17 @@ def _joined(tx: Tx, session_id: str, message_id: str, text: str) -> str:
     safe = mask(line + text)
     if safe == line + text:
         return text
-    kept = next((n for n, (a, b) in enumerate(zip(line, safe, strict=False)) if a != b), len(safe))
-    kept = min(kept, len(line))
-    surplus = len(line) - kept
+    unchanged = next(
+        (n for n, (a, b) in enumerate(zip(line, safe, strict=False)) if a != b), len(safe)
+    )
+    unchanged = min(unchanged, len(line))
+    surplus = len(line) - unchanged
     for seq, stored in reversed(before):
         if surplus <= 0:
             break
         journal.cut_fragment(tx.connection, seq, stored[: max(0, len(stored) - surplus)])
         surplus -= len(stored)
-    return safe[kept:]
+    return safe[unchanged:]
 
 
 def complete(
@@ -89,8 +91,8 @@ def complete(
 ) -> str:
     """Store a whole message and fold its deltas away; returns its id. Idempotent by message id."""
     identity = message_id or tx.ids.new("m")
-    known = tx.execute("SELECT 1 FROM messages WHERE message_id=?", (identity,)).fetchone()
-    if known is not None:
+    row = tx.execute("SELECT 1 FROM messages WHERE message_id=?", (identity,)).fetchone()
+    if row is not None:
         return identity
     text = mask(text)
     tx.execute(
@@ -117,12 +119,12 @@ def select_for_session(
     connection: sqlite3.Connection, session_id: str, limit: int = 10_000, role: str | None = None
 ) -> list[Message]:
     """A session's messages (those of ``role``), oldest first."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT message_id, session_id, wave_id, role, text, interrupted, created_at FROM messages"
         " WHERE session_id=? AND role=coalesce(?, role) ORDER BY created_at, rowid LIMIT ?",
         (session_id, role, limit),
     )
     return [
         Message(identity, session, wave, role, text, bool(cut), at)
-        for identity, session, wave, role, text, cut, at in found
+        for identity, session, wave, role, text, cut, at in rows
     ]

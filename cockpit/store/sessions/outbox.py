@@ -76,9 +76,9 @@ def plan(
     max_attempts: int = 3,
 ) -> OutboxAction:
     """Record an intended action in phase ``planned``. Idempotent by ``key``."""
-    known = tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone()
-    if known is not None:
-        return _read(known)
+    row = tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone()
+    if row is not None:
+        return _read(row)
     action_id, now = tx.ids.new("a"), tx.now()
     tx.execute(
         "INSERT INTO outbox_actions(action_id, wave_id, session_id, position, idempotency_key,"
@@ -183,9 +183,9 @@ def mark_uncertain(tx: Tx, action_id: str, message: str) -> OutboxAction:
     return _journal(tx, action_id, Action.ACTION_UNCERTAIN, {"message": message}, "error")
 
 
-def record_probe(tx: Tx, action_id: str, found: str) -> OutboxAction:
+def record_probe(tx: Tx, action_id: str, result: str) -> OutboxAction:
     """Journal what a probe found: done, not_done or unknown."""
-    return _journal(tx, action_id, Action.ACTION_PROBED, {"found": found})
+    return _journal(tx, action_id, Action.ACTION_PROBED, {"found": result})
 
 
 def requeue(tx: Tx, action_id: str) -> OutboxAction:
@@ -205,31 +205,31 @@ def load(connection: sqlite3.Connection, action_id: str) -> OutboxAction:
 
 def select_for_wave(connection: sqlite3.Connection, wave_id: str) -> list[OutboxAction]:
     """A wave's actions, in the order in which they were planned."""
-    found = connection.execute(f"{_SELECT} WHERE wave_id=? ORDER BY position", (wave_id,))
-    return [_read(row) for row in found]
+    rows = connection.execute(f"{_SELECT} WHERE wave_id=? ORDER BY position", (wave_id,))
+    return [_read(row) for row in rows]
 
 
 def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[OutboxAction]:
     """A session's actions, in the order in which they were planned; found by its waves, so that
     other sessions' payloads are not read."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)"  # noqa: S608 - fixed columns
         " ORDER BY created_at, position",
         (session_id,),
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def select_receipts(connection: sqlite3.Connection, action_id: str) -> list[Receipt]:
     """The receipts of an action, oldest first."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT receipt_id, action_id, attempt, status, terminal, summary, detail_json"
         " FROM action_receipts WHERE action_id=? ORDER BY rowid",
         (action_id,),
     )
     return [
         Receipt(identity, action, attempt, status, bool(terminal), summary, json.loads(detail))
-        for identity, action, attempt, status, terminal, summary, detail in found
+        for identity, action, attempt, status, terminal, summary, detail in rows
     ]
 
 

@@ -36,9 +36,9 @@ def commit(
     stop: str,
 ) -> Plan:
     """Store the wave's plan; a second commit for the same wave returns the first."""
-    known = find(tx.connection, wave_id)
-    if known is not None:
-        return known
+    plan = find(tx.connection, wave_id)
+    if plan is not None:
+        return plan
     plan_id = f"plan-{wave_id}"
     safe = mask_value([dict(call) for call in calls])
     tx.execute(

@@ -75,9 +75,9 @@ def create(
     actor: str = "agent",
 ) -> Proposal:
     """A pending proposal. Idempotent by ``proposal_id`` (RFC-003 §15.4)."""
-    known = tx.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
-    if known is not None:
-        return _read(known)
+    row = tx.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
+    if row is not None:
+        return _read(row)
     body, title = mask_value(dict(body)), mask(title)
     expires = (
         None if deadline_s is None else format_time(tx.clock.now() + timedelta(seconds=deadline_s))
@@ -148,7 +148,7 @@ def decide(
     late = proposal.expires_at is not None and proposal.expires_at <= tx.now()
     if late and verdict != "expired":
         raise Stale(f"The deadline of proposal {proposal_id} has passed; it was not decided.")
-    kept = _narrowed(proposal, verdict, narrowed)
+    items = _narrowed(proposal, verdict, narrowed)
     reason = mask(reason)
     changed = tx.execute(
         "UPDATE proposals SET status=?, decided_by=?, decided_at=?, reason=?, narrowed_json=?"
@@ -158,7 +158,7 @@ def decide(
             by,
             tx.now(),
             reason,
-            None if kept is None else canonical_json(list(kept)),
+            None if items is None else canonical_json(list(items)),
             proposal_id,
         ),
     )
@@ -174,7 +174,7 @@ def decide(
         words: reason,
     }
     if verdict == "approved":
-        detail |= {"narrowed": list(kept or ())}
+        detail |= {"narrowed": list(items or ())}
     tx.journal(
         VERDICTS[verdict],
         actor=by,
@@ -217,18 +217,18 @@ def load(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
 
 def select_pending(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
     """Pending proposals of every session, oldest first."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE status='pending' ORDER BY created_at, rowid LIMIT ?", (limit,)
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
     """A session's proposals, oldest first."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE session_id=? ORDER BY created_at, rowid", (session_id,)
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def find_latest_of_kind(
@@ -245,18 +245,18 @@ def find_latest_of_kind(
 
 def select_for_action(connection: sqlite3.Connection, wave_id: str, key: str) -> list[Proposal]:
     """The proposals that a wave made of one action, by its idempotency key, oldest first."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE session_id=(SELECT session_id FROM wave_runs WHERE wave_id=?1)"  # noqa: S608 - fixed columns
         " AND wave_id=?1 AND json_extract(body_json, '$.key')=?2 ORDER BY created_at, rowid",
         (wave_id, key),
     )
-    return [_read(row) for row in found]
+    return [_read(row) for row in rows]
 
 
 def select_recent(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
     """Proposals of every status, newest first."""
-    found = connection.execute(f"{_SELECT} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
-    return [_read(row) for row in found]
+    rows = connection.execute(f"{_SELECT} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
+    return [_read(row) for row in rows]
 
 
 def _narrowed(

@@ -240,8 +240,8 @@ def load(connection: sqlite3.Connection, session_id: str) -> Session:
 
 def select_recent(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
     """The newest sessions first, by their last change."""
-    found = connection.execute(f"{_SELECT} ORDER BY updated_at DESC LIMIT ?", (limit,))
-    return [_read(row) for row in found]
+    rows = connection.execute(f"{_SELECT} ORDER BY updated_at DESC LIMIT ?", (limit,))
+    return [_read(row) for row in rows]
 
 
 def find_latest(connection: sqlite3.Connection) -> Session | None:

@@ -172,12 +172,12 @@ def select_for_session(
     connection: sqlite3.Connection, session_id: str, first: int = 1, last: int | None = None
 ) -> list[Wave]:
     """The waves of a session from ordinal ``first`` to ``last`` (all), in order."""
-    found = connection.execute(
+    rows = connection.execute(
         f"{_SELECT} WHERE session_id=? AND ordinal>=? AND ordinal<=coalesce(?, ordinal)"
         " ORDER BY ordinal",
         (session_id, first, last),
     )
-    return [Wave(*row) for row in found]
+    return [Wave(*row) for row in rows]
 
 
 def _journal(
