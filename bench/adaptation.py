@@ -176,8 +176,8 @@ def run(moments: Sequence[Moment], policy: Policy) -> Ran:
         )
     if len(found) != len(moments):
         raise RuntimeError(f"{len(found)} of {len(moments)} waves were judged")
-    scores = [one.judged.score for one in found if one.judged.score is not None]
-    missed = sum(len(one.judged.missed) for one in found)
+    scores = [one.assessment.score for one in found if one.assessment.score is not None]
+    missed = sum(len(one.assessment.missed) for one in found)
     return Ran(fmean(held), fmean(scores), missed, int(applied))
 
 

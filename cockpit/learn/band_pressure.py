@@ -43,7 +43,7 @@ def crowding(
     is of use; sources that are ``spared`` are not to be judged, nor are facts that come from no place
     that could be named. A decision that names nothing of its packet says nothing.
     """
-    useful = {signal.source_type for one in found for signal in one.judged.missed} | set(spared)
+    useful = {signal.source_type for one in found for signal in one.assessment.missed} | set(spared)
     counted: Counter[str] = Counter()
     for one in found:
         words = _words(connection, one.wave_id)
@@ -53,7 +53,7 @@ def crowding(
         held = list(_held(connection, stored.packet))
         named = {fact.source for fact in held if fact.path in words}
         useful |= named
-        missed = {signal.band for signal in one.judged.missed}
+        missed = {signal.band for signal in one.assessment.missed}
         if named and missed:
             counted.update(_large(held, stored.packet, missed))
     return Counter({source: n for source, n in counted.items() if source not in useful})

@@ -107,9 +107,9 @@ class Measured:
 def measured(connection: sqlite3.Connection, profile_id: str, version: int) -> Measured | None:
     """How the waves did that ran under a profile's version; None where none was scored."""
     scores = [
-        found.judged.score
+        found.assessment.score
         for found in wave_feedback.select_for_version(connection, profile_id, version)
-        if found.judged.score is not None
+        if found.assessment.score is not None
     ]
     mean = _mean(scores)
     return None if mean is None else Measured(mean, len(scores))

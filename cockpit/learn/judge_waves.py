@@ -63,7 +63,7 @@ def learned(tx: Tx, wave: Wave) -> list[Feedback]:
     known = wave_feedback.find_latest_by_wave(tx.connection, list(judged))
     added = []
     for wave_id, one in judged.items():
-        before = known[wave_id].judged if wave_id in known else None
+        before = known[wave_id].assessment if wave_id in known else None
         if one.ordinal == wave.ordinal:
             now = _ended(tx, one, seen, before)
         elif before is None:
@@ -88,7 +88,7 @@ def spoken(tx: Tx, wave_id: str, verdict: str, words: str = "", *, by: str = "pe
         raise FeedbackRefused(f"The words are longer than {MOST_WORDS:,} characters.")
     waves.load(tx.connection, wave_id)
     known = wave_feedback.find_latest(tx.connection, wave_id)
-    before = known.judged if known else Assessment(None, {})
+    before = known.assessment if known else Assessment(None, {})
     operator = OperatorVerdict(verdict, mask(words), by)
     return wave_feedback.append(tx, wave_id, _with(before, operator), actor=by)
 

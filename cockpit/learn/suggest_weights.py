@@ -67,7 +67,9 @@ def suggestions(
     """
     found = wave_feedback.select_for_version(connection, profile.profile_id, profile.version, LOOK)
     missed = Counter(
-        source for one in found for source in {signal.source_type for signal in one.judged.missed}
+        source
+        for one in found
+        for source in {signal.source_type for signal in one.assessment.missed}
     )
     up = _steps(profile, missed, envelope, up=True)
     down = _steps(profile, crowding(connection, found, spared), envelope, up=False)

@@ -182,7 +182,7 @@ async def test_plus_and_minus_judge_the_last_wave(still, scene):
         await pilot.press(*"no tests", "enter")
         await until(pilot, lambda: "wave 1 was bad: no tests" in text(app))
     kept = still.store.read_now(lambda c: wave_feedback.find_latest(c, scene.wave_id))
-    assert (kept.judged.operator.verdict, kept.judged.operator.words) == ("bad", "no tests")
+    assert (kept.assessment.operator.verdict, kept.assessment.operator.words) == ("bad", "no tests")
 
 
 def test_origins_read_as_words():

@@ -57,7 +57,7 @@ def test_later_outcomes_add_a_row_and_the_newest_counts(world, store):
     world.test(second, 1)
     world.end(second)
     history = store.read_now(lambda c: wave_feedback.select_history(c, first.wave_id))
-    assert [row.judged.regrets for row in history] == [(), ("tests_failed",)]
+    assert [row.assessment.regrets for row in history] == [(), ("tests_failed",)]
     assert store.read_now(lambda c: wave_feedback.find_latest(c, first.wave_id)) == history[-1]
     listed = store.read_now(lambda c: wave_feedback.select_recent(c, world.session.session_id))
     assert [row.ordinal for row in listed] == [2, 1]
@@ -83,15 +83,15 @@ def test_a_persons_verdict_is_kept_whatever_is_learned_after_it(world, store):
     world.write(first, "a.py", "0", "1")
     world.end(first)
     made = say(world, first, "bad", "it broke the build")
-    assert made.judged.score == 0.25
-    assert made.judged.regrets == ("operator",)
+    assert made.assessment.score == 0.25
+    assert made.assessment.regrets == ("operator",)
     second = world.begin()
     world.test(second, 0)
     world.end(second)
     now = store.read_now(lambda c: wave_feedback.find_latest(c, first.wave_id))
-    assert now.judged.operator.words == "it broke the build"
-    assert now.judged.measures["tests"] == 1.0
-    assert now.judged.regrets == ("operator",)
+    assert now.assessment.operator.words == "it broke the build"
+    assert now.assessment.measures["tests"] == 1.0
+    assert now.assessment.regrets == ("operator",)
     assert rows_of(store)[1].actor == "person"
 
 
@@ -100,7 +100,7 @@ def test_a_newer_verdict_replaces_the_older_and_its_regret(world):
     world.end(wave)
     say(world, wave, "bad")
     made = say(world, wave, "good", "on second thought")
-    assert (made.judged.score, made.judged.regrets) == (1.0, ())
+    assert (made.assessment.score, made.assessment.regrets) == (1.0, ())
 
 
 def test_good_does_not_hide_what_was_undone(world):
@@ -109,15 +109,15 @@ def test_good_does_not_hide_what_was_undone(world):
     world.test(wave, 1)
     world.end(wave)
     made = say(world, wave, "good")
-    assert made.judged.regrets == ("tests_failed",)
-    assert made.judged.score == round(0.75 + 0.25 * (4 / 14), 4)
+    assert made.assessment.regrets == ("tests_failed",)
+    assert made.assessment.score == round(0.75 + 0.25 * (4 / 14), 4)
 
 
 def test_a_wave_that_still_runs_can_be_judged_and_keeps_the_verdict(world):
     wave = world.begin()
-    assert say(world, wave, "bad").judged.score == 0.0
+    assert say(world, wave, "bad").assessment.score == 0.0
     (row,) = world.end(wave)
-    assert (row.judged.operator.verdict, row.judged.score) == ("bad", 0.25)
+    assert (row.assessment.operator.verdict, row.assessment.score) == ("bad", 0.25)
 
 
 def test_words_are_masked(world):
@@ -125,7 +125,7 @@ def test_words_are_masked(world):
     world.end(wave)
     secret = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
     made = say(world, wave, "bad", f"it printed {secret}")
-    assert secret not in made.judged.operator.words
+    assert secret not in made.assessment.operator.words
 
 
 @pytest.mark.parametrize(("verdict", "words"), [("fine", ""), ("", ""), ("good", "x" * 4_001)])

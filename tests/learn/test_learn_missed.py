@@ -91,13 +91,13 @@ def test_it_is_flagged_when_the_next_wave_has_read_it_and_lowers_the_score(small
     world.decide(first, ("request_context", ""))
     world.ask(first, "file:a.py", status="pending")
     (before,) = world.end(first)
-    assert (before.judged.missed, before.judged.score) == ((), 1.0)
+    assert (before.assessment.missed, before.assessment.score) == ((), 1.0)
     second = world.begin()
     world.grant(first, "file:a.py")
     after, _ = world.end(second)
-    assert (after.wave_id, [signal.source_ref for signal in after.judged.missed]) == (
+    assert (after.wave_id, [signal.source_ref for signal in after.assessment.missed]) == (
         first.wave_id,
         ["file:a.py"],
     )
-    assert after.judged.measures == {"calls": 1.0, "signals": 0.5}
-    assert after.judged.score == 0.6667
+    assert after.assessment.measures == {"calls": 1.0, "signals": 0.5}
+    assert after.assessment.score == 0.6667

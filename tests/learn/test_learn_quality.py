@@ -13,14 +13,14 @@ GOOD, BAD = OperatorVerdict("good", "", "person"), OperatorVerdict("bad", "", "p
 
 
 def measures_of(rows, wave):
-    return next(row.judged.measures for row in rows if row.wave_id == wave.wave_id)
+    return next(row.assessment.measures for row in rows if row.wave_id == wave.wave_id)
 
 
 def test_a_quiet_wave_has_only_the_signals_it_did_not_miss(world):
     wave = world.begin()
     world.decide(wave)
     (row,) = world.end(wave)
-    assert (row.judged.measures, row.judged.score) == ({"signals": 1.0}, 1.0)
+    assert (row.assessment.measures, row.assessment.score) == ({"signals": 1.0}, 1.0)
 
 
 def test_only_a_persons_decisions_count_and_a_revision_counts_half(world):

@@ -8,7 +8,9 @@ from cockpit.store.context import wave_feedback
 
 
 def regrets_of(world, wave):
-    return world.store.read_now(lambda c: wave_feedback.find_latest(c, wave.wave_id)).judged.regrets
+    return world.store.read_now(
+        lambda c: wave_feedback.find_latest(c, wave.wave_id)
+    ).assessment.regrets
 
 
 def test_a_change_that_is_put_back_is_regretted(world):
@@ -57,9 +59,9 @@ def test_red_tests_after_a_change_are_regret_and_halve_its_score(world):
     world.write(wave, "a.py", "0", "1")
     world.test(wave, 1)
     (row,) = world.end(wave)
-    assert row.judged.regrets == ("tests_failed",)
+    assert row.assessment.regrets == ("tests_failed",)
     # tests 0 (3), actions 1 (2), signals 1 (2): 4/7, halved
-    assert row.judged.score == round(4 / 14, 4)
+    assert row.assessment.score == round(4 / 14, 4)
 
 
 @pytest.mark.parametrize(("path", "why"), [("a.py", ("follow_up_refused",)), ("b.py", ())])

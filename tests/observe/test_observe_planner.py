@@ -71,7 +71,7 @@ def test_what_is_past_a_quota_or_the_cap_is_one_row_with_its_count_and_reason() 
     files = [named(f"file:src/{n}.py", asked="file:src/*.py") for n in range(20)]
     rows = plan([*files, *searches], [], max_jobs=10, quotas={"search": 3})
     assert len(items(rows)) == 10
-    assert [(r.asked, r.reason, r.jobs) for r in rows if r.status == "refused"] == [
+    assert [(r.approved_item, r.reason, r.jobs) for r in rows if r.status == "refused"] == [
         ("search:x3", SOURCE_QUOTA, 1),
         ("search:x4", SOURCE_QUOTA, 1),
         ("file:src/*.py", JOB_CAP, 13),
@@ -96,7 +96,7 @@ def test_one_request_reads_a_thing_once_and_each_request_has_its_own_answer() ->
         named("file:c.py", REFRESH),
     ]
     rows = plan(wanted, [], max_jobs=10)
-    assert sorted((row.job, row.asked, row.item) for row in rows) == [
+    assert sorted((row.job, row.approved_item, row.item) for row in rows) == [
         ("q-1", "file:*.py", "file:b.py"),
         ("q-1", "file:a.py", "file:a.py"),
         ("q-2", "file:a.py", "file:a.py"),

@@ -164,7 +164,7 @@ def task_dependencies(asked: ToolCall, task_id: str) -> dict[str, Any]:
             "title": one.depends_on_title,
             "status": one.depends_on_status,
             "type": one.dependency_type,
-            "waits": one.waits,
+            "waits": one.is_waiting,
         }
         for one in dependencies.select_prerequisites(asked.connection, task.task_id)
     ]

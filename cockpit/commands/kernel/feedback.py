@@ -73,7 +73,7 @@ def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: b
     if as_json:
         show_json(stored.feedback_body(made))
     else:
-        show(f"{made.wave_id}: {verdict} · decision quality {_number(made.judged.score)}")
+        show(f"{made.wave_id}: {verdict} · decision quality {_number(made.assessment.score)}")
 
 
 @feedback.command("show")
@@ -92,7 +92,7 @@ def show_feedback(wave: str, as_json: bool) -> None:
             {**stored.feedback_body(now), "history": [stored.feedback_body(row) for row in rows]}
         )
         return
-    judged = now.judged
+    judged = now.assessment
     show(f"{now.wave_id} · decision quality {_number(judged.score)}")
     show(
         f"profile {now.profile_id} version {now.profile_version} · packet {now.packet_id}"
@@ -137,10 +137,10 @@ def list_feedback(session: str | None, limit: int, as_json: bool) -> None:
         [
             (
                 row.wave_id,
-                _number(row.judged.score),
-                str(len(row.judged.missed)),
-                ", ".join(row.judged.regrets) or "–",
-                row.judged.operator.verdict if row.judged.operator else "–",
+                _number(row.assessment.score),
+                str(len(row.assessment.missed)),
+                ", ".join(row.assessment.regrets) or "–",
+                row.assessment.operator.verdict if row.assessment.operator else "–",
                 f"{row.profile_id} v{row.profile_version}",
             )
             for row in found

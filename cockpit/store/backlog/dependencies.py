@@ -46,7 +46,7 @@ class Dependency:
     depends_on_title: str
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether the task has to wait for the other one now."""
         return self.dependency_type != "relates_to" and self.depends_on_status not in (
             "done",

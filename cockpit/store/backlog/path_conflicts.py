@@ -47,7 +47,7 @@ def group_tasks(
     claim_map = ClaimMap()
     numbers: dict[str, int] = {}
     for task_id, claims in running:
-        claim_map.occupy(claims, 1)
+        claim_map.add(claims, 1)
         numbers[task_id] = 1
     apart: dict[str, set[str]] = {}
     for task_id, others in paths.items():
@@ -56,13 +56,13 @@ def group_tasks(
             apart.setdefault(other, set()).add(task_id)
     groups: dict[str, int] = {}
     for task_id, claims in ready:
-        conflicts = claim_map.taken(claims)
+        conflicts = claim_map.conflicting_groups(claims)
         for other in apart.get(task_id, ()):
             if other in numbers:
                 conflicts |= 1 << (numbers[other] - 1)
         # The lowest bit that is clear.
         number = (~conflicts & (conflicts + 1)).bit_length()
-        claim_map.occupy(claims, number)
+        claim_map.add(claims, number)
         numbers[task_id] = groups[task_id] = number
     return groups
 
@@ -77,7 +77,7 @@ class ClaimMap:
     at: dict[str, int] = field(default_factory=dict)
     within: dict[str, int] = field(default_factory=dict)
 
-    def taken(self, claims: Iterable[str]) -> int:
+    def conflicting_groups(self, claims: Iterable[str]) -> int:
         """The groups, as bits, with a claim that meets one of these; 0: they are free."""
         bits = 0
         for claim in claims:
@@ -86,7 +86,7 @@ class ClaimMap:
                 bits |= self.at.get(above, 0)
         return bits
 
-    def occupy(self, claims: Iterable[str], number: int) -> None:
+    def add(self, claims: Iterable[str], number: int) -> None:
         """Let the group of that number make these claims."""
         bit = 1 << (number - 1)
         for claim in claims:

@@ -50,7 +50,7 @@ class DependencyGraph:
             self._prerequisites[task_id].append(other)
             self._dependents[other].append(task_id)
 
-    def settled(self, task_id: str) -> bool:
+    def is_settled(self, task_id: str) -> bool:
         """Whether nothing is left to do of a task that a walk came by."""
         return self._settled[task_id]
 
@@ -62,7 +62,7 @@ class DependencyGraph:
         """What depends on the task."""
         return self._ends(self._dependents, _DEPENDENTS, task_id)
 
-    def waiting_for(self, task_id: str) -> int:
+    def count_waiting(self, task_id: str) -> int:
         """How many open tasks wait for this one, directly or behind others that wait; at most
         :data:`MOST_UNBLOCKED`."""
         seen = {task_id}
@@ -77,8 +77,8 @@ class DependencyGraph:
             level = following
         return min(len(seen) - 1, MOST_UNBLOCKED)
 
-    def counting_on(self, task_ids: Iterable[str]) -> set[str]:
-        """The open tasks whose :meth:`waiting_for` may change when these do.
+    def select_affected(self, task_ids: Iterable[str]) -> set[str]:
+        """The open tasks whose :meth:`count_waiting` may change when these do.
 
         One further away than :data:`MOST_UNBLOCKED` steps has so many tasks in between that its
         number stays at the most.
@@ -98,11 +98,11 @@ class DependencyGraph:
                 break
         return affected
 
-    def behind(self, task_id: str) -> set[str]:
+    def all_dependents(self, task_id: str) -> set[str]:
         """The task and everything that depends on it, through whatever."""
         return _reached(task_id, self.dependents)
 
-    def before(self, task_id: str) -> set[str]:
+    def all_prerequisites(self, task_id: str) -> set[str]:
         """The task and everything that it depends on, through whatever."""
         return _reached(task_id, self.prerequisites)
 

@@ -40,9 +40,9 @@ def next_batch(
         tuple(held),
     ).fetchall()
     busy = work_queue.parse_claims(at_work)
-    ground = ClaimMap()
+    claim_map = ClaimMap()
     for _, claims in busy:
-        ground.occupy(claims, 1)
+        claim_map.add(claims, 1)
     beside = {task_id for task_id, _ in busy}
     chosen: list[str] = []
     # Mostly the first few will do; reading the others costs more than all the rest.
@@ -55,9 +55,9 @@ def next_batch(
         for task_id, claims in ready:
             if len(chosen) >= limit:
                 break
-            if ground.taken(claims) or _apart(task_id, beside, against):
+            if claim_map.conflicting_groups(claims) or _apart(task_id, beside, against):
                 continue
-            ground.occupy(claims, 1)
+            claim_map.add(claims, 1)
             beside.add(task_id)
             busy.append((task_id, claims))
             chosen.append(task_id)
@@ -79,11 +79,13 @@ def count_ready(connection: sqlite3.Connection, scope: Scope) -> int:
 def select_blocking(connection: sqlite3.Connection, scope: Scope) -> list[str]:
     """What runs and keeps tasks of the scope that are ready from being begun."""
     rows = _ready(connection, scope, GROUPED, 0)
-    ground = ClaimMap()
+    claim_map = ClaimMap()
     for _, claims in work_queue.parse_claims(rows):
-        ground.occupy(claims, 1)
+        claim_map.add(claims, 1)
     return [
-        task.task_id for task in work_queue.select_running(connection) if ground.taken(task.claims)
+        task.task_id
+        for task in work_queue.select_running(connection)
+        if claim_map.conflicting_groups(task.claims)
     ]
 
 

@@ -143,7 +143,7 @@ def refresh(tx: Tx, task_ids: Iterable[str]) -> None:
     if len(changed) >= _READ_WHOLE_FROM:
         graph.read_whole()
     _mark_overtaken(tx, changed)
-    touched = changed | graph.counting_on(changed)
+    touched = changed | graph.select_affected(changed)
     for task_id in changed:
         touched.update(graph.dependents(task_id))
     if len(touched) >= _READ_WHOLE_FROM:
@@ -223,8 +223,8 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -
     if row is None:
         return None
     number, status, priority, story_id, epic_id, *paths = row
-    waits_for = [other for other in graph.prerequisites(task_id) if not graph.settled(other)]
-    unblocks = graph.waiting_for(task_id)
+    waits_for = [other for other in graph.prerequisites(task_id) if not graph.is_settled(other)]
+    unblocks = graph.count_waiting(task_id)
     return _Row(
         task_id,
         number,
@@ -286,9 +286,9 @@ def indirect_dependencies(
     for task_id, other in connection.execute(
         "SELECT task_id, depends_on_task_id FROM task_dependencies WHERE overtaken=1"
     ).fetchall():
-        ahead = graph.before(other) & relevant
+        ahead = graph.all_prerequisites(other) & relevant
         if ahead:
-            for behind in graph.behind(task_id) & ready:
+            for behind in graph.all_dependents(task_id) & ready:
                 result.setdefault(behind, set()).update(ahead)
     return result
 

@@ -162,29 +162,29 @@ def record(
     """
     if not facts:
         return 0
-    look = ObservingWave(session_id, wave_id, ordinal, pinned_now)
+    wave = ObservingWave(session_id, wave_id, ordinal, pinned_now)
     (last,) = tx.execute(
         "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",
         (session_id, ordinal),
     ).fetchone()
     places = {fact.fact_id: (last + at, job, fact) for at, fact in enumerate(facts, 1)}
     try:
-        new = link(tx, look, places)
+        new = link(tx, wave, places)
     except UnicodeEncodeError:
         clean = map(replace_surrogates_in, facts)
         places = {fact.fact_id: (last + at, job, fact) for at, fact in enumerate(clean, 1)}
-        new = link(tx, look, places)
+        new = link(tx, wave, places)
     _supersede(tx, session_id, ordinal, places)
     return new
 
 
-def link(tx: Tx, look: ObservingWave, places: Mapping[str, PlacedFact]) -> int:
+def link(tx: Tx, wave: ObservingWave, places: Mapping[str, PlacedFact]) -> int:
     """Store the content of facts, by id, and link them; returns how many were new to the session.
 
     One that the session has live stays as it is. Raises ``UnicodeEncodeError``, before anything is
     linked, where a text has no UTF-8: link what :func:`replace_surrogates_in` gives then.
     """
-    session_id, ordinal, wave_id, now = look.session_id, look.ordinal, look.wave_id, look.pinned_now
+    session_id, ordinal, wave_id, now = wave.session_id, wave.ordinal, wave.wave_id, wave.pinned_now
     # Rows are made as they are written: 50,000 at once are more memory than a processor's cache.
     tx.connection.executemany(
         "INSERT INTO observed_facts VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(fact_id) DO NOTHING",

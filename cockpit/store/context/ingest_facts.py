@@ -38,7 +38,7 @@ class JobFacts:
     facts: Sequence[Fact]
 
 
-def ingest(tx: Tx, look: ObservingWave, batch: Sequence[JobFacts]) -> None:
+def ingest(tx: Tx, wave: ObservingWave, batch: Sequence[JobFacts]) -> None:
     """Store and link a batch. What a job before it found already stays or comes to stand there."""
     places: dict[str, PlacedFact] = {}
     for result in sorted(batch, key=attrgetter("place")):
@@ -46,11 +46,11 @@ def ingest(tx: Tx, look: ObservingWave, batch: Sequence[JobFacts]) -> None:
         for position, fact in enumerate(result.facts[:JOB_PLACES], first):
             places.setdefault(fact.fact_id, (position, job, fact))
     try:
-        new = link(tx, look, places)
+        new = link(tx, wave, places)
     except UnicodeEncodeError:
         ingest(
             tx,
-            look,
+            wave,
             [
                 replace(result, facts=list(map(replace_surrogates_in, result.facts)))
                 for result in batch
@@ -58,15 +58,15 @@ def ingest(tx: Tx, look: ObservingWave, batch: Sequence[JobFacts]) -> None:
         )
         return
     if new < len(places):
-        _see_again(tx, look, places)
+        _see_again(tx, wave, places)
 
 
-def limit_facts(tx: Tx, look: ObservingWave, most: int) -> dict[int, int]:
+def limit_facts(tx: Tx, wave: ObservingWave, most: int) -> dict[int, int]:
     """Keep the first ``most`` facts of the wave's jobs, by their places.
 
     Returns how many were left out, by their job's place.
     """
-    place = (look.session_id, look.ordinal)
+    place = (wave.session_id, wave.ordinal)
     over = tx.execute(
         "SELECT fact_id, position FROM session_facts WHERE session_id=? AND ordinal=?"
         " AND position>=? ORDER BY position LIMIT -1 OFFSET ?",
@@ -74,7 +74,7 @@ def limit_facts(tx: Tx, look: ObservingWave, most: int) -> dict[int, int]:
     ).fetchall()
     if not over:
         return {}
-    restore_links(tx, look, over[0][1])
+    restore_links(tx, wave, over[0][1])
     tx.execute(
         "DELETE FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?",
         (*place, over[0][1]),
@@ -82,12 +82,12 @@ def limit_facts(tx: Tx, look: ObservingWave, most: int) -> dict[int, int]:
     tx.connection.executemany(
         "DELETE FROM observed_facts WHERE fact_id=? AND wave_id=?"
         " AND NOT EXISTS (SELECT 1 FROM session_facts AS s WHERE s.fact_id=observed_facts.fact_id)",
-        [(identity, look.wave_id) for identity, _ in over],
+        [(identity, wave.wave_id) for identity, _ in over],
     )
     return dict(Counter(position // JOB_PLACES for _, position in over))
 
 
-def finish_wave(tx: Tx, look: ObservingWave) -> None:
+def finish_wave(tx: Tx, wave: ObservingWave) -> None:
     """All jobs have ended: newer content supersedes older, near-duplicates are told.
 
     Under a key that this wave looked at, what an earlier wave left and this one did not find again is
@@ -99,12 +99,12 @@ def finish_wave(tx: Tx, look: ObservingWave) -> None:
         " AND dedupe_key IN (SELECT dedupe_key FROM session_facts WHERE session_id=:session"
         " AND ordinal=:ordinal AND position>=:first UNION SELECT dedupe_key FROM session_facts"
         " WHERE session_id=:session AND seen_at=:ordinal)",
-        {"session": look.session_id, "ordinal": look.ordinal, "first": JOB_PLACES},
+        {"session": wave.session_id, "ordinal": wave.ordinal, "first": JOB_PLACES},
     )
-    near_duplicates.assign_clusters(tx, look.session_id, look.ordinal)
+    near_duplicates.assign_clusters(tx, wave.session_id, wave.ordinal)
 
 
-def _see_again(tx: Tx, look: ObservingWave, places: dict[str, PlacedFact]) -> None:
+def _see_again(tx: Tx, wave: ObservingWave, places: dict[str, PlacedFact]) -> None:
     """Mark what an earlier wave saw, and lift what was granted again; what a later job of this wave
     had comes to the earlier place."""
     again: list[tuple[int, str, int, int]] = []
@@ -114,14 +114,14 @@ def _see_again(tx: Tx, look: ObservingWave, places: dict[str, PlacedFact]) -> No
         for identity, ordinal, position in tx.execute(
             "SELECT fact_id, ordinal, position FROM session_facts WHERE session_id=?"  # noqa: S608 - only question marks
             f" AND superseded_at IS NULL AND fact_id IN ({marks})",
-            (look.session_id, *chunk),
+            (wave.session_id, *chunk),
         ):
             first, job, _ = places[identity]
-            if ordinal == look.ordinal:
+            if ordinal == wave.ordinal:
                 if first < position:
-                    moved.append((first, job, look.session_id, ordinal, position))
-            elif look.whole is None or identity in look.whole:
-                again.append((look.ordinal, look.session_id, ordinal, position))
+                    moved.append((first, job, wave.session_id, ordinal, position))
+            elif wave.whole is None or identity in wave.whole:
+                again.append((wave.ordinal, wave.session_id, ordinal, position))
             else:
                 lifted[identity] = places[identity]
     tx.connection.executemany(
@@ -132,4 +132,4 @@ def _see_again(tx: Tx, look: ObservingWave, places: dict[str, PlacedFact]) -> No
         moved,
     )
     if lifted:
-        relink(tx, look, lifted)
+        relink(tx, wave, lifted)

@@ -36,7 +36,7 @@ class JobRow:
     position: int
     job: str
     source_type: str
-    asked: str
+    approved_item: str
     item: str
     status: str = PLANNED
     reason: str = ""
@@ -78,7 +78,7 @@ def plan(tx: Tx, wave_id: str, rows: Sequence[JobRow]) -> list[JobRow]:
                 last + row.position,
                 row.job,
                 row.source_type,
-                mask(row.asked),
+                mask(row.approved_item),
                 mask(row.item),
                 row.status,
                 row.reason,
@@ -113,7 +113,7 @@ def select_names(connection: sqlite3.Connection, wave_id: str) -> frozenset[str]
     return frozenset(name for (name,) in rows)
 
 
-def record_results(tx: Tx, look: ObservingWave, results: Sequence[JobResult], *, most: int) -> None:
+def record_results(tx: Tx, wave: ObservingWave, results: Sequence[JobResult], *, most: int) -> None:
     """Settle a batch of jobs and store what they found, at once. A job ends once.
 
     ``most`` is the cap of the wave's facts: a batch that brings many is cut to it right away.
@@ -128,7 +128,7 @@ def record_results(tx: Tx, look: ObservingWave, results: Sequence[JobResult], *,
                 len(result.facts),
                 sum(fact.full.tokens for fact in result.facts),
                 result.latency_ms,
-                look.wave_id,
+                wave.wave_id,
                 result.row.position,
             )
             for result in results
@@ -136,7 +136,7 @@ def record_results(tx: Tx, look: ObservingWave, results: Sequence[JobResult], *,
     )
     ingest_facts.ingest(
         tx,
-        look,
+        wave,
         [
             JobFacts(result.row.position, result.row.job, result.facts)
             for result in results
@@ -144,28 +144,28 @@ def record_results(tx: Tx, look: ObservingWave, results: Sequence[JobResult], *,
         ],
     )
     if sum(len(result.facts) for result in results) > _MANY:
-        _cap(tx, look, most)
+        _cap(tx, wave, most)
 
 
-def finish_wave(tx: Tx, look: ObservingWave, *, most: int) -> None:
+def finish_wave(tx: Tx, wave: ObservingWave, *, most: int) -> None:
     """All jobs of the wave have ended: of what they found, the first ``most`` facts in the order of the
     plan are kept, newer content supersedes older, and near-duplicates are told."""
-    _cap(tx, look, most)
-    ingest_facts.finish_wave(tx, look)
+    _cap(tx, wave, most)
+    ingest_facts.finish_wave(tx, wave)
 
 
-def _cap(tx: Tx, look: ObservingWave, most: int) -> None:
+def _cap(tx: Tx, wave: ObservingWave, most: int) -> None:
     tx.connection.executemany(
         "UPDATE observation_jobs SET over=over+? WHERE wave_id=? AND position=?",
         [
-            (count, look.wave_id, position)
-            for position, count in ingest_facts.limit_facts(tx, look, most).items()
+            (count, wave.wave_id, position)
+            for position, count in ingest_facts.limit_facts(tx, wave, most).items()
         ],
     )
 
 
 def summarize_items(
-    connection: sqlite3.Connection, look: ObservingWave, job: str, words: Mapping[str, str]
+    connection: sqlite3.Connection, wave: ObservingWave, job: str, words: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """What came of each item that was approved for ``job``: the items of ``context.fetched``.
 
@@ -176,26 +176,29 @@ def summarize_items(
         connection.execute(
             f"SELECT position / {JOB_PLACES}, count(*) FROM session_facts WHERE session_id=?"  # noqa: S608 - a whole number
             f" AND ordinal=? AND position>={JOB_PLACES} GROUP BY 1",
-            (look.session_id, look.ordinal),
+            (wave.session_id, wave.ordinal),
         ).fetchall()
     )
     by_item: dict[str, dict[str, Any]] = {}
     errors: dict[str, list[str]] = {}
-    for row in select_for_wave(connection, look.wave_id):
+    for row in select_for_wave(connection, wave.wave_id):
         if row.job != job:
             continue
         outcome = by_item.setdefault(
-            row.asked, {"item": row.asked, "facts": 0, "new": 0, "tokens": 0, "error": ""}
+            row.approved_item,
+            {"item": row.approved_item, "facts": 0, "new": 0, "tokens": 0, "error": ""},
         )
         outcome["facts"] += row.facts - row.over
         outcome["new"] += new.get(row.position, 0)
         outcome["tokens"] += row.tokens
-        messages = errors.setdefault(row.asked, [])
+        messages = errors.setdefault(row.approved_item, [])
         if row.status == REFUSED:
-            subject = "" if row.item == row.asked else f"{row.jobs:,} of its files: "
+            subject = "" if row.item == row.approved_item else f"{row.jobs:,} of its files: "
             messages.append(f"{subject}{words.get(row.reason, row.reason)}")
         elif row.reason:
-            messages.append(row.reason if row.item == row.asked else f"{row.item}: {row.reason}")
+            messages.append(
+                row.reason if row.item == row.approved_item else f"{row.item}: {row.reason}"
+            )
         if row.over:
             messages.append(f"{row.over:,} facts: {words.get(FACT_CAP, FACT_CAP)}")
     for item, messages in errors.items():

@@ -16,56 +16,56 @@ from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
 
 
-def relink(tx: Tx, look: ObservingWave, places: Mapping[str, PlacedFact]) -> None:
+def relink(tx: Tx, wave: ObservingWave, places: Mapping[str, PlacedFact]) -> None:
     """Link facts anew, by id, that the session has from an earlier wave. ``seen_at`` marks them."""
     pins: list[tuple[int | None, int | None, str, int, int]] = []
     for marks, chunk in chunks(list(places)):
         live = "session_id=? AND superseded_at IS NULL AND fact_id IN"
         for identity, since, until in tx.execute(
             f"SELECT fact_id, pinned_from, pinned_until FROM session_facts WHERE {live} ({marks})",  # noqa: S608 - only question marks
-            (look.session_id, *chunk),
+            (wave.session_id, *chunk),
         ):
-            pins.append((since, until, look.session_id, look.ordinal, places[identity][0]))
+            pins.append((since, until, wave.session_id, wave.ordinal, places[identity][0]))
         tx.execute(
             f"UPDATE session_facts SET superseded_at=? WHERE {live} ({marks})",  # noqa: S608 - only question marks
-            (look.ordinal, look.session_id, *chunk),
+            (wave.ordinal, wave.session_id, *chunk),
         )
     link(
         tx,
-        look,
+        wave,
         {
             identity: (position, job, replace(fact, utility=UTILITY_MAX))
             for identity, (position, job, fact) in places.items()
         },
     )
     tx.connection.executemany(
-        f"UPDATE session_facts SET pinned_from=?, pinned_until=?, seen_at={look.ordinal}"  # noqa: S608 - a whole number
+        f"UPDATE session_facts SET pinned_from=?, pinned_until=?, seen_at={wave.ordinal}"  # noqa: S608 - a whole number
         " WHERE session_id=? AND ordinal=? AND position=?",
         pins,
     )
 
 
-def restore_links(tx: Tx, look: ObservingWave, first: int) -> None:
+def restore_links(tx: Tx, wave: ObservingWave, first: int) -> None:
     """Before what stands from the place ``first`` on is unlinked: what was lifted there is again as
     an earlier wave left it, and seen."""
     rows = tx.execute(
         "SELECT fact_id FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?"
         " AND seen_at=ordinal",
-        (look.session_id, look.ordinal, first),
+        (wave.session_id, wave.ordinal, first),
     ).fetchall()
     for (identity,) in rows:
-        place = (look.session_id, look.ordinal, identity)
+        place = (wave.session_id, wave.ordinal, identity)
         tx.execute(
             "DELETE FROM session_facts WHERE session_id=? AND ordinal=? AND fact_id=?", place
         )
         tx.execute(
             "UPDATE session_facts SET superseded_at=NULL, seen_at=:ordinal WHERE session_id=:session"
             " AND fact_id=:fact AND superseded_at=:ordinal",
-            {"session": look.session_id, "ordinal": look.ordinal, "fact": identity},
+            {"session": wave.session_id, "ordinal": wave.ordinal, "fact": identity},
         )
 
 
-def pin_for_wave(tx: Tx, look: ObservingWave, pinned_profile: Callable[[], Profile]) -> int:
+def pin_for_wave(tx: Tx, wave: ObservingWave, pinned_profile: Callable[[], Profile]) -> int:
     """Pin what was granted again for this one wave, in the order of its places, each that fits into
     its band's ceiling and beside the floors of the other bands; returns how many.
 
@@ -74,7 +74,7 @@ def pin_for_wave(tx: Tx, look: ObservingWave, pinned_profile: Callable[[], Profi
     lifted = tx.execute(
         "SELECT position, band, tokens_full FROM session_facts WHERE session_id=? AND ordinal=?"
         " AND seen_at=ordinal AND superseded_at IS NULL AND pinned_from IS NULL ORDER BY position",
-        (look.session_id, look.ordinal),
+        (wave.session_id, wave.ordinal),
     ).fetchall()
     if not lifted:
         return 0
@@ -84,7 +84,7 @@ def pin_for_wave(tx: Tx, look: ObservingWave, pinned_profile: Callable[[], Profi
             "SELECT band, sum(tokens_full) FROM session_facts WHERE session_id=:session"
             " AND superseded_at IS NULL AND pinned_from<=:ordinal"
             " AND (pinned_until IS NULL OR pinned_until>:ordinal) GROUP BY band",
-            {"session": look.session_id, "ordinal": look.ordinal},
+            {"session": wave.session_id, "ordinal": wave.ordinal},
         ).fetchall()
     )
     bands = {band.name: band for band in profile.bands}
@@ -96,7 +96,7 @@ def pin_for_wave(tx: Tx, look: ObservingWave, pinned_profile: Callable[[], Profi
         if now + tokens <= band.max_tokens and reserved + more <= profile.total_token_budget:
             held[name] = now + tokens
             reserved += more
-            pins.append((look.ordinal, look.ordinal + 1, look.session_id, look.ordinal, position))
+            pins.append((wave.ordinal, wave.ordinal + 1, wave.session_id, wave.ordinal, position))
     tx.connection.executemany(
         "UPDATE session_facts SET pinned_from=?, pinned_until=?"
         " WHERE session_id=? AND ordinal=? AND position=?",

@@ -73,7 +73,7 @@ class Feedback:
     packet_id: str
     profile_id: str
     profile_version: int | None
-    judged: Assessment
+    assessment: Assessment
     created_at: str
 
 
@@ -139,7 +139,7 @@ def append(tx: Tx, wave_id: str, assessment: Assessment, *, actor: str = "engine
             "measures": dict(assessment.measures),
             "missed_signals": missed,
             # Once for a decision, however often it is judged: what counts regrets adds this up.
-            "regret": bool(assessment.regrets) and not (previous and previous.judged.regrets),
+            "regret": bool(assessment.regrets) and not (previous and previous.assessment.regrets),
             "regrets": list(assessment.regrets),
             "operator": operator,
         },
@@ -199,7 +199,7 @@ def select_recent(
 
 def feedback_body(feedback: Feedback) -> dict[str, Any]:
     """The row as a JSON value, as commands and interfaces give it out."""
-    assessment = feedback.judged
+    assessment = feedback.assessment
     return {
         "feedback_id": feedback.feedback_id,
         "session_id": feedback.session_id,
