@@ -1,1 +1,1 @@
-"""The face for outside agents: the Model Context Protocol over the same services as every other."""
+"""The Model Context Protocol server: cockpit's tools for external agents."""

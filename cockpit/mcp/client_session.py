@@ -1,8 +1,8 @@
-"""An outside agent's session: its proposals stand in the one queue, under its own name.
+"""An external agent's session: its proposals wait in the same queue as any other, under its own name.
 
-Each call that needs the loop is a wave that the agent decided (:mod:`cockpit.decide.external_agent`), and the
-wave after it takes in what a person granted. One thing is proposed at a time, as in every session; the
-agent may do other work while it waits. Source: RFC-09 (single gateway); design of the faces, MCP.
+Each call that needs the loop is a wave that the agent decided (:mod:`cockpit.decide.external_agent`); the
+wave after it reads what the user granted. As in every session, one proposal waits at a time; the agent
+may do other work meanwhile. See ``docs/reference/mcp.md``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from cockpit.act.tools import parse_call
@@ -20,7 +20,7 @@ from cockpit.decide.external_agent import PREFIX, OutsideModel
 from cockpit.decide.model import ToolCall
 from cockpit.loop.session_loop import SUBMITTED, run_session
 from cockpit.loop.wave_context import Engine
-from cockpit.mcp.call_answers import Answer, answered
+from cockpit.mcp.call_result import CallResult, load_call_result
 from cockpit.store.context import profiles
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import events, messages, proposals, sessions
@@ -30,141 +30,147 @@ CALLED = "outside.called"
 
 
 class StillWaiting(CockpitError):
-    """The agent proposes again while a person has not decided on its last proposal."""
+    """The agent proposes again before the user decided on its last proposal."""
 
     code = "still_waiting"
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
-    """Who is at the other end: the namespace that the server derived, and what it calls itself."""
+class ClientSession:
+    """The loop for one client. Every method runs in the engine's thread.
 
-    namespace: str
-    name: str
+    ``namespace`` is the principal that the server derived; ``client_name`` is what the client calls
+    itself. The session is created with the first call.
+    """
 
-
-class Outside:
-    """The loop as one client sees it. Every method runs where the engine runs."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
+    def __init__(self, namespace: str, client_name: str) -> None:
         self.session_id = ""
-        self._seat = OutsideModel(client.name)
-        self._running: asyncio.Task[Session] | None = None
-        self._turn = asyncio.Lock()
+        self._namespace = namespace
+        self._client_name = client_name
+        self._model = OutsideModel(client_name)
+        self._run: asyncio.Task[Session] | None = None
+        self._lock = asyncio.Lock()
 
-    async def ask(
+    async def call(
         self, engine: Engine, name: str, arguments: Mapping[str, Any], wait_s: float
-    ) -> Answer:
-        """Make a call of the loop's, and wait for its decision up to ``wait_s`` seconds.
+    ) -> CallResult:
+        """Make a call of the loop, and wait up to ``wait_s`` seconds for the decision.
 
         Raises ``MalformedCall`` and :class:`StillWaiting`; then nothing was proposed.
         """
-        given = canonical_json(dict(arguments))
-        parse_call(name, given)
-        async with self._turn:
-            waiting = await engine.store.read(lambda found: _undecided(found, self.session_id))
-            if self._busy() or waiting:
+        arguments_json = canonical_json(dict(arguments))
+        parse_call(name, arguments_json)
+        async with self._lock:
+            pending = await engine.store.read(
+                lambda connection: _pending_proposal(connection, self.session_id)
+            )
+            if self._is_running() or pending:
                 raise StillWaiting(
-                    f"{waiting or 'Your last call'} still waits for a person, and one thing is"
-                    " proposed at a time. Do other work, or call again with its proposal_id alone."
+                    f"{pending or 'Your last call'} still waits for the user, and only one proposal can"
+                    " wait. Do other work, or call again with its proposal_id alone."
                 )
-            self._seat.take(ToolCall("call", name, given))
-            self.session_id = await engine.store.write(lambda tx: self._called(tx, engine))
+            self._model.take(ToolCall("call", name, arguments_json))
+            self.session_id = await engine.store.write(lambda tx: self._record_call(tx, engine))
             self._start(engine)
-        return await self._answer(engine, wait_s)
+        return await self._await_result(engine, wait_s)
 
-    async def again(self, engine: Engine, proposal_id: str, wait_s: float) -> Answer:
-        """What became of an earlier call, by its proposal; waits up to ``wait_s`` seconds.
+    async def follow_up(self, engine: Engine, proposal_id: str, wait_s: float) -> CallResult:
+        """Return the result of an earlier call by its proposal; wait up to ``wait_s`` seconds.
 
-        A proposal of this namespace is also found after its server was started anew.
+        Works for every proposal of this principal, also after the server restarted. Raises ``NotFound``
+        and :class:`StillWaiting`.
         """
 
-        session = await engine.store.read(lambda found: self._own(found, proposal_id))
-        async with self._turn:
+        session = await engine.store.read(
+            lambda connection: self._load_own_session(connection, proposal_id)
+        )
+        async with self._lock:
             if session.session_id != self.session_id:
-                if self._busy():
-                    raise StillWaiting("Another proposal of yours still waits for a person.")
+                if self._is_running():
+                    raise StillWaiting("Another proposal of yours still waits for the user.")
                 self.session_id = session.session_id
-                self._seat = OutsideModel(session.model.removeprefix(PREFIX))
-            if not self._busy() and session.status != "completed":
+                self._model = OutsideModel(session.model.removeprefix(PREFIX))
+            if not self._is_running() and session.status != "completed":
                 self._start(engine)
-        return await self._answer(engine, wait_s, proposal_id)
+        return await self._await_result(engine, wait_s, proposal_id)
 
-    def _busy(self) -> bool:
-        return self._running is not None and not self._running.done()
+    def _is_running(self) -> bool:
+        return self._run is not None and not self._run.done()
 
     def _start(self, engine: Engine) -> None:
-        seated = replace(engine, models={self._seat.name: self._seat})
-        self._running = asyncio.create_task(run_session(seated, self.session_id, interactive=False))
+        with_model = replace(engine, models={self._model.name: self._model})
+        self._run = asyncio.create_task(run_session(with_model, self.session_id, interactive=False))
 
-    async def _answer(self, engine: Engine, wait_s: float, proposal_id: str = "") -> Answer:
-        """The call's result; pending when it is proposed and not decided within ``wait_s``."""
-        running, session_id = self._running, self.session_id
-        if running is not None:
+    async def _await_result(
+        self, engine: Engine, wait_s: float, proposal_id: str = ""
+    ) -> CallResult:
+        """The call's result; ``pending`` if it is proposed and not decided within ``wait_s``."""
+        run, session_id = self._run, self.session_id
+        if run is not None:
             proposed = asyncio.create_task(
                 engine.pulse.until(
-                    lambda: engine.store.read_now(lambda found: _undecided(found, session_id))
+                    lambda: engine.store.read_now(
+                        lambda connection: _pending_proposal(connection, session_id)
+                    )
                 )
             )
             try:
-                await asyncio.wait({running, proposed}, return_when=asyncio.FIRST_COMPLETED)
-                if not running.done():
-                    await asyncio.wait({running}, timeout=wait_s)
+                await asyncio.wait({run, proposed}, return_when=asyncio.FIRST_COMPLETED)
+                if not run.done():
+                    await asyncio.wait({run}, timeout=wait_s)
             finally:
                 proposed.cancel()
                 await asyncio.gather(proposed, return_exceptions=True)
-            if running.done():
-                running.result()
-        settled = not self._busy()
+            if run.done():
+                run.result()
+        idle = not self._is_running()
         return await engine.store.read(
-            lambda found: answered(found, session_id, proposal_id, settled=settled)
+            lambda connection: load_call_result(connection, session_id, proposal_id, idle=idle)
         )
 
-    def _own(self, connection: sqlite3.Connection, proposal_id: str) -> Session:
+    def _load_own_session(self, connection: sqlite3.Connection, proposal_id: str) -> Session:
         session_id = proposals.load(connection, proposal_id).session_id
         session = sessions.load(connection, session_id) if session_id else None
         if (
             session is None
             or session.task_type != sessions.EXTERNAL_AGENT
-            or session.target.get("namespace") != self.client.namespace
+            or session.target.get("namespace") != self._namespace
         ):
-            raise NotFound(f"{proposal_id} is not a proposal of {self.client.namespace}.")
+            raise NotFound(f"{proposal_id} is not a proposal of {self._namespace}.")
         return session
 
-    def _called(self, tx: Tx, engine: Engine) -> str:
-        """The event that brings the wave of this call; the first one makes the session."""
+    def _record_call(self, tx: Tx, engine: Engine) -> str:
+        """Ingest the event that starts this call's wave; the first call creates the session."""
         if self.session_id:
             session = sessions.load(tx.connection, self.session_id)
             _ingest(tx, session, tx.ids.new("call"), CALLED, {})
             return session.session_id
-        session = _created(tx, engine, self.client, self._seat.name)
+        session = self._create_session(tx, engine)
         opening = {"text": session.words, "scope_items": [], "included": False}
         _ingest(tx, session, "task", SUBMITTED, opening)
         return session.session_id
 
-
-def _created(tx: Tx, engine: Engine, client: Client, model: str) -> Session:
-    settings, words = engine.settings, f"{client.name} works here from outside and asks over MCP."
-    made = sessions.create(
-        tx,
-        task_type=sessions.EXTERNAL_AGENT,
-        title=f"{client.name}, from outside",
-        words=words,
-        target={"client": client.name, "namespace": client.namespace},
-        model=model,
-        policy=settings.policy,
-        interactive=False,
-        root=engine.place.root,
-        rev=None,
-        profile_id=profiles.ensure_default(tx, settings.token_budget).profile_id,
-        limits={"deadline_s": settings.limits.deadline_s},
-        project=engine.repo or engine.place.root.name,
-        branch="",
-        actor=client.namespace,
-    )
-    messages.complete(tx, session_id=made.session_id, role="notice", text=words)
-    return made
+    def _create_session(self, tx: Tx, engine: Engine) -> Session:
+        settings = engine.settings
+        text = f"{self._client_name} is an external agent that works over MCP."
+        session = sessions.create(
+            tx,
+            task_type=sessions.EXTERNAL_AGENT,
+            title=f"{self._client_name}, external agent",
+            words=text,
+            target={"client": self._client_name, "namespace": self._namespace},
+            model=self._model.name,
+            policy=settings.policy,
+            interactive=False,
+            root=engine.place.root,
+            rev=None,
+            profile_id=profiles.ensure_default(tx, settings.token_budget).profile_id,
+            limits={"deadline_s": settings.limits.deadline_s},
+            project=engine.repo or engine.place.root.name,
+            branch="",
+            actor=self._namespace,
+        )
+        messages.complete(tx, session_id=session.session_id, role="notice", text=text)
+        return session
 
 
 def _ingest(tx: Tx, session: Session, identity: str, kind: str, payload: Mapping[str, Any]) -> None:
@@ -178,7 +184,7 @@ def _ingest(tx: Tx, session: Session, identity: str, kind: str, payload: Mapping
     )
 
 
-def _undecided(connection: sqlite3.Connection, session_id: str) -> str | None:
+def _pending_proposal(connection: sqlite3.Connection, session_id: str) -> str | None:
     row = connection.execute(
         "SELECT proposal_id FROM proposals WHERE session_id=? AND status='pending' LIMIT 1",
         (session_id,),

@@ -1,6 +1,6 @@
-"""The engine in a thread of its own: what a wave computes never holds up the protocol.
+"""The engine in a thread of its own, so that a wave's computing never delays the protocol.
 
-Opened at the first call that needs it; most clients only ever keep their tasks.
+It opens on the first call that needs it: most clients only use the backlog.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class EngineThread:
-    """One engine over ``store``. Made and closed on the protocol's own event loop."""
+    """One engine over ``store``. Create and close it on the protocol's event loop."""
 
     def __init__(self, store: Store, place: ProjectPaths, settings: RuntimeSettings) -> None:
         self._store = store
@@ -31,40 +31,41 @@ class EngineThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._engine: Engine | None = None
-        self._opened = AsyncExitStack()
-        self._opening: asyncio.Lock | None = None
+        self._resources = AsyncExitStack()
+        self._open_lock: asyncio.Lock | None = None
 
-    async def do(self, step: Callable[[Engine], Awaitable[T]]) -> T:
-        """Run ``step`` with the engine, over there. Cancelling here cancels it there."""
+    async def run(self, step: Callable[[Engine], Awaitable[T]]) -> T:
+        """Run ``step`` with the engine, in its thread; cancelling the call cancels the step."""
 
-        async def there() -> T:
+        async def run_step() -> T:
             return await step(await self._open())
 
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(), self._started()))
+        future = asyncio.run_coroutine_threadsafe(run_step(), self._start_loop())
+        return await asyncio.wrap_future(future)
 
     async def warm(self) -> None:
-        """Open it before it is needed, with the vocabulary that tokens are counted by: loading that
-        holds up every thread for half a second, once."""
+        """Open the engine early, with the tokenizer's vocabulary: loading it blocks every thread for
+        half a second, once."""
 
         async def count(_: Engine) -> None:
             from cockpit.observe.count_tokens import count_tokens
 
             count_tokens("Loads the vocabulary.")
 
-        await self.do(count)
+        await self.run(count)
 
     async def close(self) -> None:
-        """End everything that runs there, then the thread."""
+        """Cancel everything that runs in the thread, then end it."""
         if self._loop is None or self._thread is None:
             return
         loop, thread = self._loop, self._thread
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._end(), loop))
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._shut_down(), loop))
         loop.call_soon_threadsafe(loop.stop)
         await asyncio.to_thread(thread.join)
         loop.close()
         self._loop = self._thread = None
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _start_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(
@@ -74,21 +75,21 @@ class EngineThread:
         return self._loop
 
     async def _open(self) -> Engine:
-        if self._opening is None:
-            self._opening = asyncio.Lock()
-        async with self._opening:
+        if self._open_lock is None:
+            self._open_lock = asyncio.Lock()
+        async with self._open_lock:
             if self._engine is None:
                 from cockpit.loop.runtime import runtime_over
 
-                runtime = await self._opened.enter_async_context(
+                runtime = await self._resources.enter_async_context(
                     runtime_over(self._store, self._place, self._settings)
                 )
                 self._engine = runtime.engine
         return self._engine
 
-    async def _end(self) -> None:
+    async def _shut_down(self) -> None:
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        await self._opened.aclose()
+        await self._resources.aclose()

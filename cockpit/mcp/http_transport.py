@@ -1,7 +1,7 @@
-"""MCP over streamable HTTP: many clients, each with a token of its own.
+"""MCP over streamable HTTP: many clients, each with its own token.
 
-On loopback unless an address is named. Host and Origin are checked against the address that is served,
-so that no page in a browser reaches it under another name. Source: design of the faces.
+It listens on loopback unless the user names an address. Host and Origin must be the served address, so
+that no page in a browser reaches the server under another name. See ``docs/reference/security.md``.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from pydantic import AnyHttpUrl
 
 from cockpit.access.capability_tokens import TokenRefused
 from cockpit.access.listen_address import Address
-from cockpit.mcp.callers import Guest
-from cockpit.mcp.dispatcher import Desk
+from cockpit.mcp.client_connection import ClientConnection
+from cockpit.mcp.dispatcher import Dispatcher
 
 PATH = "/mcp"
-LARGEST_BODY = 1_000_000
-_LEAVE_S = 2
+MAX_BODY_BYTES = 1_000_000
+_SHUTDOWN_S = 2
 
 
-class Bearer:
-    """Bearer tokens are the project's capability tokens."""
+class BearerTokens:
+    """Verifies bearer tokens, which are the project's capability tokens."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """The holder of ``token``; None, and so a 401, when it opens nothing."""
+        """Return the principal of ``token``, or None for an invalid one, which becomes a 401."""
         if not token.strip():
             return None
         try:
-            caller = await self._desk.caller(Guest(secret=token))
+            caller = await self._dispatcher.authenticate(ClientConnection(token=token))
         except TokenRefused:
             return None
         return AccessToken(
@@ -51,30 +51,30 @@ class Bearer:
 
 async def serve(
     server: Server[Any],
-    desk: Desk,
+    dispatcher: Dispatcher,
     listener: socket.socket,
     address: Address,
-    tell: Callable[[str], None],
+    announce: Callable[[str], None],
 ) -> None:
-    """Serve whoever comes to ``listener`` until it is interrupted; ``tell`` is called with the address."""
+    """Serve clients on ``listener`` until interrupted; ``announce`` is called with the address."""
     with listener:
         app = server.streamable_http_app(
             streamable_http_path=PATH,
             json_response=True,
             host=str(listener.getsockname()[0]),
-            max_request_body_size=LARGEST_BODY,
+            max_request_body_size=MAX_BODY_BYTES,
             transport_security=TransportSecuritySettings(
                 allowed_hosts=list(address.hosts), allowed_origins=list(address.origins)
             ),
             auth=AuthSettings(issuer_url=AnyHttpUrl(address.url), resource_server_url=None),
-            token_verifier=Bearer(desk),
+            token_verifier=BearerTokens(dispatcher),
         )
         config = uvicorn.Config(
             app,
             log_level="warning",
             access_log=False,
-            timeout_graceful_shutdown=_LEAVE_S,
+            timeout_graceful_shutdown=_SHUTDOWN_S,
             server_header=False,
         )
-        tell(f"{address.url}{PATH}")
+        announce(f"{address.url}{PATH}")
         await uvicorn.Server(config).serve(sockets=[listener])

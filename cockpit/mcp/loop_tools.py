@@ -1,112 +1,224 @@
-"""The loop's own tools for outside agents: ask to read, propose, and see what a wave knew.
+"""The loop's tools for external agents: request context, propose, and read packets.
 
-There is none that approves: a proposal waits in the one queue for a person. Source: RFC-09, RFC-003
-§10.3; design of the faces, MCP.
+No tool approves: a proposal waits in the queue until the user decides. See ``docs/reference/mcp.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cockpit.mcp.tool_schema import WrongArguments
+from cockpit.access.token_scopes import PROPOSE, READ
+from cockpit.core.read_record import describe
+from cockpit.mcp.client_connection import ClientConnection
+from cockpit.mcp.dispatcher import Dispatcher, LoopTool, WrongArguments
+from cockpit.mcp.render_packet import FieldSet, render_packet, render_page
 
-LONGEST_WAIT_S = 600
-"""The longest that one call waits for a person, in seconds."""
+if TYPE_CHECKING:
+    from cockpit.loop.wave_context import Engine
+    from cockpit.mcp.call_result import CallResult
 
-WAIT_S = 20
-"""How long it waits when nothing is said: shorter than any client's patience."""
+MAX_WAIT_S = 600
+"""The longest that one call may wait for the user, in seconds."""
 
+DEFAULT_WAIT_S = 20
+"""How long a call waits unless it says otherwise: shorter than any client's own timeout."""
 
-def _said(words: str, default: Any = None) -> Any:
-    return field(default=default, metadata={"description": words})
+_ProposalId = Annotated[str | None, describe("alone: an earlier one's result")]
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Ask to read, or (``proposal_id`` alone) what became of an earlier request."""
+    """Ask to read, or (``proposal_id`` alone) ask for the result of an earlier request."""
 
     purpose: str | None = None
     question: str | None = None
-    scope: tuple[str, ...] | None = _said(
-        "file:PATH[:A-B], search:REGEX [in GLOB], tree:DIR, symbol:NAME, diff:RANGE, pr:N, issue:N"
-    )
+    scope: Annotated[
+        tuple[str, ...] | None,
+        describe(
+            "file:PATH[:A-B], search:REGEX [in GLOB], tree:DIR, symbol:NAME, diff:RANGE, pr:N, issue:N"
+        ),
+    ] = None
     escalation: str | None = None
-    proposal_id: str | None = _said("alone: an earlier one's result")
-    wait_s: int = WAIT_S
+    proposal_id: _ProposalId = None
+    wait_s: int = DEFAULT_WAIT_S
     offset: int = 0
 
-    def call(self) -> Mapping[str, Any]:
-        """The arguments of the loop's own call."""
-        return _given(self, "purpose", "question", "scope", "escalation")
+    def call_arguments(self) -> Mapping[str, Any]:
+        """Return the arguments of the loop's own call."""
+        return _present(self, "purpose", "question", "scope", "escalation")
 
 
 @dataclass(frozen=True, slots=True)
 class ProposeAction:
-    """Propose to do something, or (``proposal_id`` alone) what became of an earlier proposal."""
+    """Propose an action, or (``proposal_id`` alone) ask for the result of an earlier proposal."""
 
     action: Literal["write_file", "edit_file", "run", "github", "git_commit"] | None = None
-    arguments: Mapping[str, Any] | None = _said(
-        "write_file {path, content}; edit_file {path, old, new, replace_all?}; run {argv, reason, "
-        "timeout_s?}; github {command}; git_commit {message, paths}"
-    )
-    proposal_id: str | None = _said("alone: an earlier one's result")
-    wait_s: int = WAIT_S
+    arguments: Annotated[
+        Mapping[str, Any] | None,
+        describe(
+            "write_file {path, content}; edit_file {path, old, new, replace_all?}; run {argv, reason, "
+            "timeout_s?}; github {command}; git_commit {message, paths}"
+        ),
+    ] = None
+    proposal_id: _ProposalId = None
+    wait_s: int = DEFAULT_WAIT_S
 
-    def call(self) -> Mapping[str, Any]:
-        """The arguments of the action's own call."""
+    def call_arguments(self) -> Mapping[str, Any]:
+        """Return the arguments of the action's own call."""
         return dict(self.arguments or {})
 
 
 @dataclass(frozen=True, slots=True)
 class ProposeProfileChange:
-    """Propose to shift attention, or (``proposal_id`` alone) what became of an earlier proposal."""
+    """Propose a temporary profile change, or (``proposal_id`` alone) ask for an earlier one's result."""
 
     base_profile_version: int | None = None
     effective_waves: int | None = None
-    bands: Mapping[str, Any] | None = _said("by band: min_tokens, target_tokens, max_tokens")
-    rules: tuple[Mapping[str, Any], ...] | None = _said(
-        "rule_id with priority_weight, risk_weight, novelty_weight, recency_half_life"
-    )
+    bands: Annotated[
+        Mapping[str, Any] | None, describe("by band: min_tokens, target_tokens, max_tokens")
+    ] = None
+    rules: Annotated[
+        tuple[Mapping[str, Any], ...] | None,
+        describe("rule_id with priority_weight, risk_weight, novelty_weight, recency_half_life"),
+    ] = None
     reason: str | None = None
-    proposal_id: str | None = _said("alone: an earlier one's result")
-    wait_s: int = WAIT_S
+    proposal_id: _ProposalId = None
+    wait_s: int = DEFAULT_WAIT_S
 
-    def call(self) -> Mapping[str, Any]:
-        """The arguments of the loop's own call."""
-        return _given(self, "base_profile_version", "effective_waves", "bands", "rules", "reason")
-
-
-Proposing = RequestContext | ProposeAction | ProposeProfileChange
+    def call_arguments(self) -> Mapping[str, Any]:
+        """Return the arguments of the loop's own call."""
+        return _present(self, "base_profile_version", "effective_waves", "bands", "rules", "reason")
 
 
 @dataclass(frozen=True, slots=True)
-class PacketOf:
-    """Which packet: the newest of your own session, or of ``session_id``; of its Nth wave."""
+class GetPacket:
+    """Choose a packet: the newest of the client's session or of ``session_id``, or of wave ``wave``."""
 
     session_id: str | None = None
     wave: int | None = None
-    fields: Literal["minimal", "standard", "full"] = "standard"
+    fields: FieldSet = "standard"
     offset: int = 0
 
 
-def checked(tool: str, asked: Proposing) -> Proposing:
-    """The arguments themselves. Raises ``WrongArguments`` for a proposal that names an earlier one as
-    well, and for neither."""
-    if not 0 <= asked.wait_s <= LONGEST_WAIT_S:
-        raise WrongArguments(f"{tool}: wait_s is 0 to {LONGEST_WAIT_S} seconds.")
-    new = bool(asked.call()) or (isinstance(asked, ProposeAction) and asked.action is not None)
-    if asked.proposal_id and new:
-        raise WrongArguments(
-            f"{tool}: proposal_id stands alone (with wait_s): it asks what became of an earlier one."
+async def _request_context(
+    dispatcher: Dispatcher, client: ClientConnection, arguments: RequestContext
+) -> dict[str, Any]:
+    return await _propose(dispatcher, client, "request_context", arguments, arguments.offset)
+
+
+async def _propose_action(
+    dispatcher: Dispatcher, client: ClientConnection, arguments: ProposeAction
+) -> dict[str, Any]:
+    return await _propose(dispatcher, client, arguments.action or "propose_action", arguments)
+
+
+async def _propose_profile_change(
+    dispatcher: Dispatcher, client: ClientConnection, arguments: ProposeProfileChange
+) -> dict[str, Any]:
+    return await _propose(dispatcher, client, "propose_profile_change", arguments)
+
+
+async def _get_packet(
+    dispatcher: Dispatcher, client: ClientConnection, arguments: GetPacket
+) -> dict[str, Any]:
+    caller = await dispatcher.authenticate(client)
+    caller.require(READ, "read packets")
+    own_session = dispatcher.session_id(caller, client)
+    return await dispatcher.store.read(
+        lambda connection: render_packet(
+            connection,
+            arguments.session_id or own_session,
+            wave=arguments.wave,
+            fields=arguments.fields,
+            offset=arguments.offset,
         )
-    if not asked.proposal_id and not new:
-        raise WrongArguments(f"{tool}: say what you propose, or name an earlier proposal_id.")
-    if isinstance(asked, ProposeAction) and new and asked.action is None:
+    )
+
+
+async def _propose(
+    dispatcher: Dispatcher,
+    client: ClientConnection,
+    name: str,
+    arguments: RequestContext | ProposeAction | ProposeProfileChange,
+    offset: int = 0,
+) -> dict[str, Any]:
+    """Make a call of the loop, or return the result of an earlier one."""
+    caller = await dispatcher.authenticate(client)
+    caller.require(PROPOSE, "propose anything")
+    _check_one_purpose(name, arguments)
+
+    async def run(engine: Engine) -> CallResult:
+        session = dispatcher.session(caller, client)
+        if arguments.proposal_id:
+            return await session.follow_up(engine, arguments.proposal_id, arguments.wait_s)
+        return await session.call(engine, name, arguments.call_arguments(), arguments.wait_s)
+
+    return _render_result(await dispatcher.engine.run(run), offset)
+
+
+def _check_one_purpose(
+    tool: str, arguments: RequestContext | ProposeAction | ProposeProfileChange
+) -> None:
+    """Refuse a call that both proposes and names an earlier proposal, and one that does neither."""
+    if not 0 <= arguments.wait_s <= MAX_WAIT_S:
+        raise WrongArguments(f"{tool}: wait_s must be 0 to {MAX_WAIT_S} seconds.")
+    action = arguments.action if isinstance(arguments, ProposeAction) else None
+    proposes = bool(arguments.call_arguments()) or action is not None
+    if arguments.proposal_id and proposes:
+        raise WrongArguments(
+            f"{tool}: proposal_id asks for the result of an earlier proposal; give it alone, or with"
+            " wait_s only."
+        )
+    if not arguments.proposal_id and not proposes:
+        raise WrongArguments(f"{tool}: say what you propose, or give an earlier proposal_id.")
+    if isinstance(arguments, ProposeAction) and proposes and action is None:
         raise WrongArguments("propose_action needs 'action': write_file, edit_file, run, …")
-    return asked
 
 
-def _given(record: Any, *names: str) -> dict[str, Any]:
+def _render_result(result: CallResult, offset: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {"status": result.status, "result": result.message}
+    if result.proposal_id:
+        fields["proposal_id"] = result.proposal_id
+    if result.status in ("pending", "working"):
+        fields["next"] = "Continue with other work; call again with this proposal_id alone."
+    facts = [{"source": fact.source, "text": fact.text} for fact in result.facts]
+    return {**fields, **render_page("facts", facts, offset)} if facts else fields
+
+
+def _present(record: object, *names: str) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(record, name)) is not None}
+
+
+LOOP_TOOLS = (
+    LoopTool(
+        "request_context",
+        "core",
+        "Ask to read. A person sees items and cost first; pending: ask again.",
+        RequestContext,
+        _request_context,
+    ),
+    LoopTool(
+        "propose_action",
+        "standard",
+        "Propose an edit, a command, a gh call or a commit. A person sees exactly what would happen; "
+        "approved, cockpit does it once. Pending: call again with its proposal_id.",
+        ProposeAction,
+        _propose_action,
+    ),
+    LoopTool(
+        "propose_profile_change",
+        "standard",
+        "Propose to shift what packets pay attention to, for some waves. A person decides.",
+        ProposeProfileChange,
+        _propose_profile_change,
+    ),
+    LoopTool(
+        "get_orientation_packet",
+        "standard",
+        "What a wave of the loop knew: your session's newest packet, or another's.",
+        GetPacket,
+        _get_packet,
+    ),
+)

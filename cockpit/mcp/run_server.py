@@ -1,4 +1,4 @@
-"""A server from its start to its end: the store, the desk, one transport."""
+"""Run a server from start to end: open the store, create the dispatcher, serve one transport."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from cockpit.backlog.tools.work_tool import Tier
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.mcp import stdio_transport
-from cockpit.mcp.callers import Guest
-from cockpit.mcp.dispatcher import Desk
-from cockpit.mcp.server import made
-from cockpit.mcp.tool_table import TOOLS
+from cockpit.mcp.client_connection import ClientConnection
+from cockpit.mcp.dispatcher import Dispatcher
+from cockpit.mcp.server import create_server
 from cockpit.store.db.database import Store
 
 
-async def over_stdio(
-    place: ProjectPaths, settings: RuntimeSettings, tier: Tier, secret: str
+async def serve_stdio(
+    place: ProjectPaths, settings: RuntimeSettings, tier: Tier, token: str
 ) -> None:
-    """Serve the client on standard input and output. Raises ``TokenRefused`` for a ``secret`` that
-    opens nothing."""
-    async with _desk(place, settings) as desk:
-        await desk.caller(Guest(secret=secret))
-        await stdio_transport.serve(made(desk, TOOLS, tier, secret))
+    """Serve the client on standard input and output. Raises ``TokenRefused`` for an invalid token."""
+    async with _open_dispatcher(place, settings) as dispatcher:
+        await dispatcher.authenticate(ClientConnection(token=token))
+        await stdio_transport.serve(create_server(dispatcher, tier, token))
 
 
-async def over_http(
+async def serve_http(
     place: ProjectPaths,
     settings: RuntimeSettings,
     tier: Tier,
-    door: tuple[socket.socket, Address],
-    tell: Callable[[str], None],
+    listener: tuple[socket.socket, Address],
+    announce: Callable[[str], None],
 ) -> None:
-    """Serve clients that bring tokens, at a ``door`` that :func:`~cockpit.access.listen_address.listening`
-    opened; ``tell`` is called with the address."""
-    from cockpit.mcp import (
-        http_transport,  # with its server, which a client on standard input has no use for
-    )
+    """Serve clients that send tokens on a ``listener`` of
+    :func:`~cockpit.access.listen_address.listening`; ``announce`` is called with the address."""
+    # Imported here: the HTTP server takes time to load, and a client on standard input needs none.
+    from cockpit.mcp import http_transport
 
-    async with _desk(place, settings) as desk:
-        await desk.engine.warm()
-        await http_transport.serve(made(desk, TOOLS, tier), desk, *door, tell)
+    async with _open_dispatcher(place, settings) as dispatcher:
+        await dispatcher.engine.warm()
+        server = create_server(dispatcher, tier)
+        await http_transport.serve(server, dispatcher, *listener, announce)
 
 
 @asynccontextmanager
-async def _desk(place: ProjectPaths, settings: RuntimeSettings) -> AsyncIterator[Desk]:
+async def _open_dispatcher(
+    place: ProjectPaths, settings: RuntimeSettings
+) -> AsyncIterator[Dispatcher]:
     place.prepare()
     with Store.open(place.database) as store:
-        desk = Desk(store, place, settings)
+        dispatcher = Dispatcher(store, place, settings)
         try:
-            yield desk
+            yield dispatcher
         finally:
-            await desk.close()
+            await dispatcher.close()

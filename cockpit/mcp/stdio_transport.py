@@ -1,4 +1,4 @@
-"""MCP over standard input and output: one client, as long as it keeps the input open."""
+"""MCP over standard input and output: one client, until it closes the input."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
 _READ_AHEAD = 64
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Lines:
-    """Lines of standard input, read by a thread of their own.
+    """Lines of standard input, read by a daemon thread.
 
-    A read cannot be called off: on a thread that nobody waits for, the server ends when it is told to
-    and not with the client's next line.
+    A blocking read cannot be cancelled: on a daemon thread it does not keep a stopped server alive until
+    the client's next line.
     """
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
-        self._room = threading.Semaphore(_READ_AHEAD)
+        self._read_ahead = threading.Semaphore(_READ_AHEAD)
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, args=(loop,), name="stdin", daemon=True).start()
 
@@ -34,7 +34,7 @@ class Lines:
 
     async def __anext__(self) -> str:
         line = await self._lines.get()
-        self._room.release()
+        self._read_ahead.release()
         if line is None:
             raise StopAsyncIteration
         return line
@@ -43,18 +43,20 @@ class Lines:
         # A duplicate: closing it at the end must not close the process's own standard input.
         with os.fdopen(os.dup(0), encoding="utf-8", errors="replace") as stream:
             for line in stream:
-                self._room.acquire()
+                self._read_ahead.acquire()
                 if loop.is_closed():
                     return
-                loop.call_soon_threadsafe(self._lines.put_nowait, _whole(line))
+                loop.call_soon_threadsafe(self._lines.put_nowait, _replace_surrogates(line))
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._lines.put_nowait, None)
 
 
-def _whole(line: str) -> str:
-    r"""The line without halves of a character: ``"\ud83d"``, as a client writes a text that was cut
-    inside an emoji. The SDK's reader takes no such line, and its call would never be answered."""
-    if not _HALF.search(line):
+def _replace_surrogates(line: str) -> str:
+    r"""Replace halves of surrogate pairs, such as ``"\ud83d"`` from a text cut inside an emoji.
+
+    The SDK's reader rejects such a line, and the client would never get an answer.
+    """
+    if not _SURROGATE.search(line):
         return line
     try:
         message = json.loads(line)
@@ -65,12 +67,12 @@ def _whole(line: str) -> str:
 
 
 async def serve(server: Server[Any]) -> None:
-    """Serve the one client until it closes the input. Nothing else reaches standard output."""
+    """Serve the client until it closes the input. Nothing else writes to standard output."""
     try:
         async with stdio_server(stdin=cast(Any, Lines())) as (read, write):
             await server.run(read, write, server.create_initialization_options())
     except BaseExceptionGroup as errors:
-        # A client that stopped reading has left: there is nobody to tell.
+        # A client that stopped reading is gone, so there is no one to report the error to.
         _, others = errors.split(BrokenPipeError)
         if others is not None:
             raise others from None

@@ -129,7 +129,7 @@ def test_the_client_has_a_session_in_its_own_name(project: Project) -> None:
         wire.call("request_context", **QUESTION, wait_s=0)
         with project.store() as store:
             known = store.read_now(sessions.select_recent)
-    assert [one.title for one in known] == ["claude-code, from outside"]
+    assert [one.title for one in known] == ["claude-code, external agent"]
     assert known[0].status == "waiting"
     assert project.actors("session.created") == ["agent/mcp"]
 

@@ -16,7 +16,7 @@ from mcp_world import COMMAND, Project
 
 from cockpit.backlog import service
 from cockpit.cli import root
-from cockpit.mcp.tool_table import TOOLS
+from cockpit.mcp.tool_registry import TOOLS
 from cockpit.store.db.transaction import Tx
 
 ROOT = Path(__file__).resolve().parents[2]

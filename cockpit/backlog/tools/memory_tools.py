@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from cockpit.backlog.response_modes import Fields, shorten_to_fit
 from cockpit.backlog.session_context import session_context
 from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
+from cockpit.core.read_record import describe
 from cockpit.store.backlog import handoffs, tasks, wip
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 
@@ -21,7 +22,7 @@ class GetSessionContext:
 @dataclass(frozen=True, slots=True)
 class UpdateTaskWip:
     task_id: str
-    wip_data: Mapping[str, Any] = field(metadata={"description": f"keys {', '.join(wip.KEYS)}"})
+    wip_data: Annotated[Mapping[str, Any], describe(f"keys {', '.join(wip.KEYS)}")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from cockpit.backlog import service
 from cockpit.backlog.response_modes import (
@@ -22,8 +22,9 @@ from cockpit.backlog.tools.find_tools import (
     Status,
     check_limit,
 )
-from cockpit.backlog.tools.work_tool import ToolCall, WorkTool, described
+from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
 from cockpit.backlog.validation import BacklogInvalid
+from cockpit.core.read_record import describe
 from cockpit.store.backlog import tasks, work_queue
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 
@@ -58,13 +59,13 @@ class UpdateStory:
     title: str | None = None
     description: str | None = None
     status: StoryStatus | None = None
-    epic_id: str | None = described("empty: belongs to none")
+    epic_id: Annotated[str | None, describe("empty: belongs to none")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class CreateEpic:
     title: str
-    project_id: str | None = described("ignored: there is one project")
+    project_id: Annotated[str | None, describe("ignored: there is one project")] = None
     description: str | None = None
     priority: Priority = "P2"
 

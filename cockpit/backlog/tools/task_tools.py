@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from cockpit.backlog import service
 from cockpit.backlog.response_modes import render_task, shorten_to_fit
 from cockpit.backlog.tools.find_tools import Status, TaskId, task_dependencies
-from cockpit.backlog.tools.work_tool import ToolCall, WorkTool, described
+from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
 from cockpit.backlog.validation import BacklogInvalid
+from cockpit.core.read_record import describe
 from cockpit.store.backlog import tasks
 
 
@@ -73,7 +74,7 @@ class UpdateTask:
     acceptance_criteria: str | None = None
     task_type: str | None = None
     estimate_hours: float | None = None
-    story_id: str | None = described("empty: belongs to none")
+    story_id: Annotated[str | None, describe("empty: belongs to none")] = None
     packages: tuple[str, ...] | None = None
     files: tuple[str, ...] | None = None
 

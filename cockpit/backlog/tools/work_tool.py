@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from cockpit.access.principals import Caller, at_a_task
@@ -82,8 +82,3 @@ class WorkTool:
         tx = where if isinstance(where, Tx) else None
         connection = where.connection if isinstance(where, Tx) else where
         return self.answer(ToolCall(connection, tx, actor_of(caller), session_id, cap_tokens), args)
-
-
-def described(words: str, default: Any = None) -> Any:
-    """A field whose name does not say everything."""
-    return field(default=default, metadata={"description": words})

@@ -62,10 +62,10 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
     # Before what speaks the protocol is loaded: an address that is none is told at once.
     door = listening(host, port) if http else None
     ensure_root_token(place, quiet=not http)
-    from cockpit.mcp.run_server import over_http, over_stdio
+    from cockpit.mcp.run_server import serve_http, serve_stdio
 
     if door is not None:
-        asyncio.run(over_http(place, settings, cast("Tier", tier), door, _tell))
+        asyncio.run(serve_http(place, settings, cast("Tier", tier), door, _tell))
     else:
         if sys.stdin is None:
             raise WrongUse("Standard input is closed; a client starts this and speaks to it there.")
@@ -74,7 +74,7 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
                 "A client starts this and speaks to it on standard input; docs/reference/agents.md tells how."
             )
         secret = token or os.environ.get(TOKEN, "")
-        asyncio.run(over_stdio(place, settings, cast("Tier", tier), secret.strip()))
+        asyncio.run(serve_stdio(place, settings, cast("Tier", tier), secret.strip()))
 
 
 def _tell(address: str) -> None:

@@ -1,0 +1,158 @@
+"""The result of an external agent's call: its proposal's status, its outcome, the granted facts."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.core.errors import NotFound
+from cockpit.loop.decisions import profile_requests
+from cockpit.loop.phases.propose_context import request_id
+from cockpit.loop.phases.tool_exchange import clipped
+from cockpit.loop.phases.tool_results import exchanges
+from cockpit.observe.scope_items import ScopeRefused, parse_item
+from cockpit.store.context import facts
+from cockpit.store.sessions import plans, proposals, waves
+from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.waves import Wave
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedFact:
+    """A fact that the user granted."""
+
+    source: str
+    """The scope item that reads the fact again."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """The state of a call."""
+
+    status: str
+    """``pending`` (the user decides), ``working`` (decided, not finished), or the end: ``approved``,
+    ``narrowed``, ``rejected``, ``discussed``, ``expired``, ``confirmed``, ``failed``, ``uncertain``
+    or ``refused``."""
+    message: str
+    """The outcome, for the agent."""
+    proposal_id: str
+    facts: tuple[GrantedFact, ...] = ()
+
+
+def load_call_result(
+    connection: sqlite3.Connection, session_id: str, proposal_id: str, *, idle: bool
+) -> CallResult:
+    """Load the result of the session's last call, or of the call that made ``proposal_id``.
+
+    ``idle`` says that nothing of the session is running. Raises :class:`NotFound`.
+    """
+    if proposal_id:
+        wave = waves.load(connection, proposals.load(connection, proposal_id).wave_id)
+    else:
+        wave = _last_calling_wave(connection, session_id)
+    plan = plans.find(connection, wave.wave_id)
+    if plan is None or not plan.calls:
+        raise NotFound(f"Wave {wave.wave_id} has no call.")
+    call = plan.calls[0]
+    proposal = _newest_proposal(connection, wave, call)
+    newest_id = "" if proposal is None else proposal.proposal_id
+    if proposal is not None and proposal.status == "pending":
+        return CallResult(
+            "pending", f"Waiting for the user to decide: {proposal.title}.", newest_id
+        )
+    if not idle and wave.wave_id == _last_calling_wave(connection, session_id).wave_id:
+        return CallResult("working", "The user decided; cockpit is carrying it out.", newest_id)
+    exchange = exchanges(connection, wave)[0]
+    granted = _granted_facts(connection, wave, call)
+    return CallResult(exchange.status, clipped(exchange.result), newest_id, granted)
+
+
+def _last_calling_wave(connection: sqlite3.Connection, session_id: str) -> Wave:
+    row = connection.execute(
+        "SELECT w.wave_id FROM wave_runs w JOIN plans p ON p.wave_id=w.wave_id"
+        " WHERE w.session_id=? AND p.calls_json<>'[]' ORDER BY w.ordinal DESC LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        raise NotFound("You have not called anything yet.")
+    return waves.load(connection, str(row[0]))
+
+
+def _newest_proposal(
+    connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
+) -> Proposal | None:
+    """The newest proposal of a call: the user's edit of it, if there is one."""
+    key = str(call["key"])
+    if call["name"] == "request_context":
+        row = connection.execute(
+            "SELECT proposal_id FROM context_requests WHERE request_id=?", (request_id(key),)
+        ).fetchone()
+        return None if row is None or row[0] is None else proposals.load(connection, row[0])
+    if call["name"] == profile_requests.TOOL:
+        row = connection.execute(
+            "SELECT proposal_id FROM proposals WHERE proposal_id=?",
+            (profile_requests.proposal_id(key),),
+        ).fetchone()
+        return None if row is None else proposals.load(connection, row[0])
+    revisions = proposals.select_for_action(connection, wave.wave_id, key)
+    return revisions[-1] if revisions else None
+
+
+def _granted_facts(
+    connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
+) -> tuple[GrantedFact, ...]:
+    """The facts that a granted request read, or matched again, in the wave after it.
+
+    A request that a guard refused because the session has these facts already returns them too: an
+    agent that lost them needs no second approval.
+    """
+    if call["name"] != "request_context":
+        return ()
+    identity = request_id(str(call["key"]))
+    row = connection.execute(
+        "SELECT status FROM context_requests WHERE request_id=?", (identity,)
+    ).fetchone()
+    if row is None:
+        fact_ids = _current_facts(connection, wave.session_id, call["arguments"].get("scope", ()))
+    elif row[0] == "fetched":
+        fact_ids = _select_facts(
+            connection,
+            "(job=? OR seen_at=?)",
+            (wave.session_id, identity, wave.ordinal + 1),
+        )
+    else:
+        fact_ids = []
+    texts = facts.load_texts(connection, fact_ids)
+    return tuple(
+        GrantedFact(texts[fact_id].source_ref, texts[fact_id].full) for fact_id in fact_ids
+    )
+
+
+def _current_facts(
+    connection: sqlite3.Connection, session_id: str, scope: Sequence[str]
+) -> list[str]:
+    """The session's facts of these items that nothing newer replaced."""
+    try:
+        refs = [str(parse_item(item)) for item in scope]
+    except ScopeRefused:
+        return []
+    marks = ",".join("?" * len(refs))
+    return _select_facts(
+        connection,
+        f"superseded_at IS NULL AND source_ref IN ({marks})",
+        (session_id, *refs),
+    )
+
+
+def _select_facts(connection: sqlite3.Connection, term: str, values: Sequence[Any]) -> list[str]:
+    return [
+        str(fact_id)
+        for (fact_id,) in connection.execute(
+            f"SELECT fact_id FROM session_facts WHERE session_id=? AND {term}"  # noqa: S608 - our own terms
+            " ORDER BY ordinal, position",
+            tuple(values),
+        )
+    ]
