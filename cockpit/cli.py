@@ -35,7 +35,10 @@ COMMANDS = {
     "sessions": ("cockpit.commands.sessions.sessions:sessions", "List, show and export sessions."),
     "tasks": ("cockpit.commands.backlog.tasks:tasks", "Manage tasks."),
     "stories": ("cockpit.commands.backlog.epics_and_stories:stories", "Manage stories."),
-    "epics": ("cockpit.commands.backlog.epics_and_stories:epics", "Manage epics."),
+    "epics": (
+        "cockpit.commands.backlog.epics_and_stories:epics",
+        "Manage epics and their priorities.",
+    ),
     "plan": ("cockpit.commands.backlog.plan:plan", "Turn a written plan into tasks."),
     "wip": (
         "cockpit.commands.backlog.wip:work_in_progress",

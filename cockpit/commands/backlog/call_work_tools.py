@@ -1,4 +1,4 @@
-"""How the work commands call the work tools: the same table that agents are served from."""
+"""Call the tools of the backlog, which agents use too, from commands; and options of these commands."""
 
 from __future__ import annotations
 
@@ -17,27 +17,38 @@ if TYPE_CHECKING:
 
     from cockpit.store.db.transaction import Tx
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 FIELDS = click.option(
     "--fields",
     type=click.Choice(["minimal", "standard", "full"]),
-    help="How much of each: minimal is id, title and status.",
+    help="Print this much of each record; minimal is id, title and status.",
 )
-LIMIT = click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
-OFFSET = click.option("--offset", type=click.IntRange(0, 2**31), default=0, help="Skip so many.")
-STATUS = click.option("--status", type=click.Choice(STATUSES), help="Only these.")
-STANDING = click.option("--status", type=click.Choice(STATUSES), help="How it stands.")
+LIMIT = click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="List at most this many records.",
+)
+OFFSET = click.option(
+    "--offset", type=click.IntRange(0, 2**31), default=0, help="Skip this many records first."
+)
+STATUS = click.option("--status", type=click.Choice(STATUSES), help="List only this status.")
+STANDING = click.option("--status", type=click.Choice(STATUSES), help="Set this status.")
 PRIORITY = click.option(
-    "--priority", type=click.Choice(["P0", "P1", "P2", "P3"], case_sensitive=False)
+    "--priority",
+    type=click.Choice(["P0", "P1", "P2", "P3"], case_sensitive=False),
+    help="Use this priority; P0 is the most urgent.",
 )
-DESCRIPTION = click.option("--description", metavar="TEXT|-", help="-: from standard input.")
+DESCRIPTION = click.option(
+    "--description", metavar="TEXT|-", help="Set this description; - reads it from standard input."
+)
 
 UNCAPPED = 10**9
-"""A person's answer is as long as it is; the cap is for models."""
+"""A token limit that no answer reaches: the limit of answers is for models."""
 
 
 def read_with_tool(name: str, empty: Any = None, **arguments: Any) -> Any:
-    """What a tool that reads answers; without a store ``empty``, or ``NotFound`` where that is None."""
+    """Call a tool that reads; without a store return ``empty``, or raise ``NotFound`` where that is None."""
 
     def read(connection: sqlite3.Connection) -> Any:
         from cockpit.access.principals import PERSON
@@ -50,12 +61,12 @@ def read_with_tool(name: str, empty: Any = None, **arguments: Any) -> Any:
 
 
 def write_with_tool(name: str, token: str, **arguments: Any) -> Any:
-    """What a tool that writes answers, called by the holder of ``token`` or the person."""
+    """Call a tool that writes, as the holder of ``token`` or as the user."""
     return write_with_tool_each(name, token, [arguments])[0]
 
 
 def write_with_tool_each(name: str, token: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """What a tool that writes answers to each of ``calls``: all of them happen, or none."""
+    """Call a tool that writes once for each of ``calls``, in one transaction; return the answers."""
     from cockpit.backlog.tools.tool_table import find_work_tool
 
     tool = find_work_tool(name)
@@ -67,35 +78,35 @@ def write_with_tool_each(name: str, token: str, calls: Sequence[Mapping[str, Any
             for arguments in calls
         ]
 
-    found: list[Any] = write_store(step)
-    return found
+    answers: list[Any] = write_store(step)
+    return answers
 
 
 def write_store(step: Any) -> Any:
-    """What ``step`` gives, run in one transaction of this project's store."""
+    """Run ``step`` in one transaction of this project's store and return its result."""
     place = find_project()
     ensure_root_token(place, quiet=True)
     with open_store(place) as store:
         return store.write_now(step)
 
 
-def authorize_writer(tx: Tx, token: str, what: str) -> str:
-    """The name of who writes. Raises ``TokenRefused``, and ``NotAllowed`` without ``work.write``."""
+def authorize_writer(tx: Tx, token: str, purpose: str) -> str:
+    """Return the name of the caller. Raises ``TokenRefused``, and ``NotAllowed`` without ``work.write``."""
     from cockpit.access.token_scopes import WORK_WRITE
     from cockpit.loop.decisions.profile_change_results import actor_of
 
     caller = find_caller(tx, token)
-    caller.require(WORK_WRITE, what)
+    caller.require(WORK_WRITE, purpose)
     return actor_of(caller)
 
 
 def read_text_argument(text: str | None) -> str | None:
-    """``text``, or standard input for ``-``."""
+    """Return ``text``, or standard input for ``-``."""
     return sys.stdin.read() if text == "-" else text
 
 
 def say_more(answer: Any) -> None:
-    """Say on stderr where a list goes on."""
+    """Print on stderr how many records follow, and the option that lists them."""
     from cockpit.commands.terminal import say
 
     if "more" in answer:

@@ -11,9 +11,8 @@ from typing import Any
 
 import click
 
-from cockpit.cli_options import TOKEN
+from cockpit.cli_options import AS_JSON, TOKEN, examples
 from cockpit.commands.backlog.call_work_tools import (
-    AS_JSON,
     DESCRIPTION,
     FIELDS,
     LIMIT,
@@ -71,7 +70,7 @@ _STORY = _Kind(
     article="a",
     children="tasks",
     child="task",
-    option=click.option("--epic", "epic_id", metavar="ID", help="The epic that it belongs to."),
+    option=click.option("--epic", "epic_id", metavar="ID", help="Put the story into this epic."),
     option_name="epic",
     filter=click.option("--epic", "epic_id", metavar="ID", help="List only stories of this epic."),
     list_tool="list_stories",
@@ -79,34 +78,38 @@ _STORY = _Kind(
 )
 
 
-@click.group(short_help="Manage epics and their priorities.")
+@click.group(
+    short_help="Manage epics and their priorities.",
+    epilog=examples('cockpit epics add "Single sign-on" --priority P1', "cockpit epics list"),
+)
 def epics() -> None:
     """Manage epics: the large goals that stories add up to.
 
     Write an EPIC as E-1, e1 or 1. P0 is the most urgent priority.
-
-    \b
-    Example:
-      cockpit epics add "Single sign-on" --priority P1
     """
 
 
-@click.group(short_help="Manage stories.")
+@click.group(
+    short_help="Manage stories.",
+    epilog=examples('cockpit stories add "Refresh tokens" --epic E-1', "cockpit stories list"),
+)
 def stories() -> None:
     """Manage stories: what a group of tasks delivers together.
 
     Write a STORY as S-12, s12 or 12.
-
-    \b
-    Example:
-      cockpit stories add "Refresh tokens" --epic E-1
     """
 
 
 def _define_commands(group: click.Group, kind: _Kind) -> None:
     """Give ``group`` the commands ``add``, ``list``, ``show`` and ``edit`` for ``kind``."""
 
-    @group.command(help=f"Add {kind.article} {kind.word} with the title TITLE.")
+    command, key = f"cockpit {kind.plural}", "E-1" if kind is _EPIC else "S-12"
+    own_option = "--priority P1" if kind is _EPIC else "--epic E-1"
+
+    @group.command(
+        help=f"Add {kind.article} {kind.word}.",
+        epilog=examples(f'{command} add "Single sign-on" {own_option}'),
+    )
     @click.argument("title", nargs=-1, required=True)
     @kind.option
     @DESCRIPTION
@@ -127,9 +130,13 @@ def _define_commands(group: click.Group, kind: _Kind) -> None:
 
         _show_change(write_store(step), as_json)
 
-    order = "the most urgent first" if kind.show_priority else "the oldest first"
+    order = "most urgent first" if kind.show_priority else "oldest first"
 
-    @group.command("list", help=f"List {kind.plural}, {order}.")
+    @group.command(
+        "list",
+        help=f"List {kind.plural}, {order}.",
+        epilog=examples(f"{command} list --status todo", f"{command} list {own_option} --json"),
+    )
     @STATUS
     @kind.filter
     @FIELDS
@@ -154,7 +161,11 @@ def _define_commands(group: click.Group, kind: _Kind) -> None:
         )
         say_more(answer)
 
-    @group.command("show", help=f"Show {kind.word.upper()} and its {kind.children}.")
+    @group.command(
+        "show",
+        help=f"Show {kind.article} {kind.word} and its {kind.children}.",
+        epilog=examples(f"{command} show {key}"),
+    )
     @click.argument(kind.word)
     @FIELDS
     @AS_JSON
@@ -179,9 +190,14 @@ def _define_commands(group: click.Group, kind: _Kind) -> None:
         else "--epic '' takes the story out of its epic."
     )
 
-    @group.command(help=f"Change {kind.word.upper()}.\n\n{note}")
+    @group.command(
+        help=f"Change {kind.article} {kind.word}.\n\n{note}",
+        epilog=examples(
+            f"{command} edit {key} --status done", f"{command} edit {key} {own_option}"
+        ),
+    )
     @click.argument(kind.word)
-    @click.option("--title", metavar="TEXT", help="The new title.")
+    @click.option("--title", metavar="TEXT", help="Set a new title.")
     @kind.option
     @DESCRIPTION
     @STANDING

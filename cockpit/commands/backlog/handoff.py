@@ -1,4 +1,4 @@
-"""``cockpit handoff``: how a task ended, for whoever goes on."""
+"""``cockpit handoff``: show, list and set handoffs of tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cockpit.cli_options import TOKEN
+from cockpit.cli_options import AS_JSON, TOKEN, examples
 from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import WrongUse, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
@@ -18,77 +18,98 @@ if TYPE_CHECKING:
     from cockpit.store.backlog.handoffs import Handoff
     from cockpit.store.db.transaction import Tx
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
-
-@click.group(short_help="How a task ended, for whoever goes on.")
+@click.group(
+    short_help="Manage handoffs of tasks.",
+    epilog=examples("cockpit handoff list", "cockpit handoff show T-42 --details"),
+)
 def handoff() -> None:
-    """Handoffs: a status and a summary for the coordinator, with the details behind them.
+    """Show, list and set handoffs: the status, summary and details of a finished task.
 
-    When a story is complete the details go, when its epic is the rest goes into the journal; what
-    failed or was blocked stays whole.
+    When a story is complete, its details are deleted; when its epic is complete, the rest moves to the
+    journal. Handoffs with FAIL or BLOCKED stay complete.
     """
 
 
-@handoff.command("show")
+@handoff.command("show", epilog=examples("cockpit handoff show T-42 --details"))
 @click.argument("task")
-@click.option("--details", is_flag=True, help="Everything that was handed over.")
+@click.option("--details", is_flag=True, help="Print the full details.")
 @AS_JSON
 def show_handoff(task: str, details: bool, as_json: bool) -> None:
-    """Show how TASK ended."""
-    found: Handoff = read_store(lambda connection: handoffs.load(connection, task))
+    """Show the handoff of a task."""
+    stored: Handoff = read_store(lambda connection: handoffs.load(connection, task))
     if as_json:
-        show_json(found.body(details=details))
+        show_json(stored.body(details=details))
         return
-    show(f"{found.task_id} · {found.status} · {found.created_at}")
-    show(found.summary)
-    for path in found.files_changed:
+    show(f"{stored.task_id} · {stored.status} · {stored.created_at}")
+    show(stored.summary)
+    for path in stored.files_changed:
         show(f"  {path}")
-    if found.archived_at:
-        say(f"Archived with its epic, {found.archived_at}.")
-    elif found.compacted_at:
-        say(f"Its details went when its story was complete, {found.compacted_at}.")
+    if stored.archived_at:
+        say(f"Archived when its epic was complete, {stored.archived_at}.")
+    elif stored.compacted_at:
+        say(f"The details were deleted when its story was complete, {stored.compacted_at}.")
     elif details:
-        show(f"\n{found.full_details}" if found.full_details else "\nThere are no details.")
-    elif found.full_details:
-        size = len(found.full_details)
-        say(f"{size:,} characters of details: cockpit handoff show {found.task_id} --details")
+        show(f"\n{stored.full_details}" if stored.full_details else "\nNo details.")
+    elif stored.full_details:
+        size = len(stored.full_details)
+        say(f"{size:,} characters of details: cockpit handoff show {stored.task_id} --details")
 
 
-@handoff.command("list")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
+@handoff.command("list", epilog=examples("cockpit handoff list --limit 5"))
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=20,
+    show_default=True,
+    help="List at most this many handoffs.",
+)
 @AS_JSON
 def list_handoffs(limit: int, as_json: bool) -> None:
-    """List handoffs, the newest first."""
-    found: list[Handoff] = read_store(
+    """List handoffs, newest first."""
+    stored: list[Handoff] = read_store(
         lambda connection: handoffs.select_recent(connection, limit), empty=[]
     )
     show_list(
         as_json,
-        [one.body() for one in found],
+        [row.body() for row in stored],
         ("TASK", "STATUS", "FILES", "DETAILS", "SUMMARY"),
         [
             (
-                one.task_id,
-                one.status,
-                str(len(one.files_changed)),
-                "compacted" if one.compacted_at else "whole" if one.full_details else "none",
-                one.summary.splitlines()[0],
+                row.task_id,
+                row.status,
+                str(len(row.files_changed)),
+                "compacted" if row.compacted_at else "whole" if row.full_details else "none",
+                row.summary.splitlines()[0],
             )
-            for one in found
+            for row in stored
         ],
-        "Nothing was handed over yet.",
+        "No handoffs yet. `cockpit handoff set` writes one when a task ends.",
     )
 
 
-@handoff.command("set")
+@handoff.command(
+    "set",
+    epilog=examples(
+        "cockpit handoff set T-42 PASS 'Tokens are refreshed. Two tests added.' --files src/auth.py"
+    ),
+)
 @click.argument("task")
 @click.argument("status", metavar="|".join(handoffs.STATUSES))
 @click.argument("summary")
 @click.option(
-    "--files", "files", multiple=True, metavar="PATHS", help="What was changed; again for more."
+    "--files",
+    "files",
+    multiple=True,
+    metavar="PATHS",
+    help="Name the changed files, with commas or by repeating the option.",
 )
-@click.option("--details", "source", metavar="FILE|-", help="The whole output, from there.")
+@click.option(
+    "--details",
+    "source",
+    metavar="FILE|-",
+    help="Read the full details from this file, or from standard input.",
+)
 @TOKEN
 @AS_JSON
 def set_handoff(
@@ -100,7 +121,10 @@ def set_handoff(
     token: str,
     as_json: bool,
 ) -> None:
-    """Hand TASK over as PASS, FAIL or BLOCKED, with a SUMMARY of two or three sentences."""
+    """Set the handoff of a task.
+
+    The status is PASS, FAIL or BLOCKED. SUMMARY is two or three sentences.
+    """
     details = None if source is None else _read(source)
     paths = [path.strip() for named in files for path in named.split(",") if path.strip()]
 
@@ -115,11 +139,11 @@ def set_handoff(
 
     read_store(lambda connection: tasks.load(connection, task))
     with open_store(find_project()) as store:
-        made = store.write_now(step)
+        handed = store.write_now(step)
     if as_json:
-        show_json(made.brief())
+        show_json(handed.brief())
     else:
-        show(f"{made.task_id} · {made.status}")
+        show(f"{handed.task_id} · {handed.status}")
 
 
 def _read(source: str) -> str:

@@ -1,4 +1,4 @@
-"""``cockpit plan``: a written plan becomes epics, stories, tasks and dependencies, approved as a whole."""
+"""``cockpit plan``: propose epics, stories, tasks and dependencies from a written plan."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import TOKEN
-from cockpit.commands.backlog.call_work_tools import AS_JSON
+from cockpit.cli_options import AS_JSON, TOKEN, examples
 from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import (
     WrongUse,
@@ -36,16 +35,25 @@ _FILE = re.compile(r"\S+\.(?:md|markdown|txt)|\S*/\S*", re.IGNORECASE)
 _MOST_BYTES = 1_000_000
 
 
-@click.command(short_help="Turn a written plan into epics, stories and tasks.")
+@click.command(
+    short_help="Turn a written plan into tasks.",
+    epilog=examples(
+        "cockpit plan plan.md --check",
+        "cockpit plan plan.md --edit",
+        "cat plan.md | cockpit plan - --approve all",
+    ),
+)
 @click.argument("source", metavar="FILE|TEXT|-")
-@click.option("--edit", "in_editor", is_flag=True, help="Open it in your editor first.")
-@click.option("--check", is_flag=True, help="Show what it would become, and propose nothing.")
+@click.option("--edit", "in_editor", is_flag=True, help="Edit the plan in your editor first.")
+@click.option("--check", is_flag=True, help="Show the result without proposing it.")
 @click.option(
     "--approve",
     type=click.Choice(["ask", "trusted", "reads", "all"]),
-    help="all: take it in at once. Default: it waits for you.",
+    help="With all, add the plan to the backlog at once. Default: ask you.",
 )
-@click.option("--again", is_flag=True, help="Even if this very plan is in the backlog already.")
+@click.option(
+    "--again", is_flag=True, help="Propose the plan even if the backlog contains it already."
+)
 @TOKEN
 @AS_JSON
 def plan(
@@ -57,43 +65,44 @@ def plan(
     token: str,
     as_json: bool,
 ) -> None:
-    """Propose what FILE, TEXT or standard input (-) plans, for you to approve as a whole.
+    """Turn a written plan into a proposal of epics, stories and tasks.
 
-    Headings are epics and stories, items of lists are tasks; (after #1), [bug], 3h, `src/a.py` and an
-    "Acceptance:" line say more of a task. No model is asked. With the id of a plan that waits, --edit
-    puts what you make of it in its place. Nothing is in the backlog before it is approved.
+    The plan is a FILE, a TEXT or standard input (-). Headings become epics and stories, list items
+    become tasks; (after #1), [bug], 3h, `src/a.py` and an "Acceptance:" line set fields of a task. No
+    model is used. You approve the proposal as a whole; nothing is added to the backlog before. With the
+    id of a pending plan, --edit replaces it by your edited version.
     """
     if check and (approve or again):
-        raise WrongUse("--check proposes nothing; leave --approve and --again out.")
-    waiting = _waiting(source)
+        raise WrongUse("--check proposes nothing. Leave --approve and --again out.")
+    waiting = _find_pending(source)
     if waiting is not None and not in_editor:
         raise WrongUse(
-            f"{source} waits already; --edit changes it, `cockpit proposals` decides it."
+            f"{source} is pending already. Change it with --edit, or decide it with `cockpit proposals`."
         )
-    text = _text(source) if waiting is None else str(waiting.body["payload"]["markdown"])
+    text = _read_source(source) if waiting is None else str(waiting.body["payload"]["markdown"])
     keeping: AbstractContextManager[None] = nullcontext()
     if in_editor:
         from cockpit.app.external_editor import kept_if_refused
 
-        text = _edited(text)
+        text = _edit(text)
         keeping = kept_if_refused(text, say)
     with keeping:
         if check:
             _check(text, as_json)
             return
-        made, became = _proposed(text, waiting, token, approve, again)
+        proposal, result = _propose(text, waiting, token, approve, again)
     if as_json:
-        show_json(_record(made, became))
+        show_json(_record(proposal, result))
         return
-    show(f"{made.title}\n\n{str(made.body['body']).rstrip()}")
-    for note in made.body["notes"]:
+    show(f"{proposal.title}\n\n{str(proposal.body['body']).rstrip()}")
+    for note in proposal.body["notes"]:
         show(f"! {note}")
-    if count := hidden(str(made.body["payload"]["markdown"])):
-        show(f"! It holds {pluralize(count, 'character')} that cannot be shown: see --json.")
-    _say_how_it_stands(made, became)
+    if count := hidden(str(proposal.body["payload"]["markdown"])):
+        show(f"! It contains {pluralize(count, 'character')} that cannot be shown. Use --json.")
+    _say_status(proposal, result)
 
 
-def _proposed(
+def _propose(
     text: str, waiting: Proposal | None, token: str, approve: str | None, again: bool
 ) -> tuple[Proposal, PlanResult | None]:
     place = find_project()
@@ -109,14 +118,14 @@ def _proposed(
 
         who = find_caller(tx, token)
         if waiting is None:
-            made = propose(tx, text, who, policy=settings.policy, again=again)
+            proposal = propose(tx, text, who, policy=settings.policy, again=again)
         elif who.kind != "person":
-            raise NotAllowed(f"{who.namespace} may not edit this: only the person in command does.")
+            raise NotAllowed(f"{who.namespace} may not edit this plan. Only the user may.")
         else:
-            made = revise(
+            proposal = revise(
                 tx, COMMISSIONS[PLAN_ACTION], waiting.proposal_id, waiting.shown_digest, text
             )
-        return made, plan_result(tx.connection, made.proposal_id)
+        return proposal, plan_result(tx.connection, proposal.proposal_id)
 
     with open_store(place) as store:
         return store.write_now(step)
@@ -126,63 +135,63 @@ def _check(text: str, as_json: bool) -> None:
     from cockpit.backlog.planning.parse_plan import read_plan
     from cockpit.backlog.planning.plan_markdown import plan_markdown
 
-    found = read_plan(text)
+    parsed = read_plan(text)
     if as_json:
-        show_json({**found.body(), "notes": list(found.notes)})
+        show_json({**parsed.body(), "notes": list(parsed.notes)})
         return
-    show(f"{found.counted()}\n\n{plan_markdown(found).rstrip()}")
-    for note in found.notes:
+    show(f"{parsed.counted()}\n\n{plan_markdown(parsed).rstrip()}")
+    for note in parsed.notes:
         show(f"! {note}")
 
 
-def _say_how_it_stands(made: Proposal, became: PlanResult | None) -> None:
-    if became is not None:
-        tasks = became.tasks
+def _say_status(proposal: Proposal, result: PlanResult | None) -> None:
+    if result is not None:
+        tasks = result.tasks
         ids = tasks[0] if len(tasks) == 1 else f"{tasks[0]} to {tasks[-1]}"
-        say(f"\nIt is in the backlog: {', '.join((*became.epics, *became.stories, ids))}.")
+        say(f"\nAdded to the backlog: {', '.join((*result.epics, *result.stories, ids))}.")
         return
-    identity, digest = made.proposal_id, made.shown_digest[:8]
+    identity, digest = proposal.proposal_id, proposal.shown_digest[:8]
     say(
-        f"\nNothing is in the backlog yet; {identity} waits for you, on the screen as well.\n"
+        f"\nNothing was added yet. {identity} waits for your decision, here or on the screen.\n"
         f"approve:  cockpit proposals approve {identity} --shown {digest}\n"
         f"edit:     cockpit plan {identity} --edit\n"
         f"reject:   cockpit proposals reject {identity}"
     )
 
 
-def _record(made: Proposal, became: PlanResult | None) -> dict[str, Any]:
+def _record(proposal: Proposal, result: PlanResult | None) -> dict[str, Any]:
     return {
-        "proposal_id": made.proposal_id,
-        "status": made.status,
-        "title": made.title,
-        "shown_digest": made.shown_digest,
-        "plan": made.body["body"],
-        "notes": list(made.body["notes"]),
-        "taken": None if became is None else became.body(),
+        "proposal_id": proposal.proposal_id,
+        "status": proposal.status,
+        "title": proposal.title,
+        "shown_digest": proposal.shown_digest,
+        "plan": proposal.body["body"],
+        "notes": list(proposal.body["notes"]),
+        "taken": None if result is None else result.body(),
     }
 
 
-def _waiting(source: str) -> Proposal | None:
-    """The plan that waits under this id; None where ``source`` is no id."""
+def _find_pending(source: str) -> Proposal | None:
+    """Return the pending plan with this id; None where ``source`` is not an id."""
     from cockpit.backlog.planning.plan import PLAN_ACTION
     from cockpit.core.errors import AlreadyDecided
     from cockpit.store.sessions import proposals
 
     if not _PROPOSAL.fullmatch(source) or Path(source).exists():
         return None
-    found = read_store(lambda connection: proposals.load(connection, source))
-    if found.kind != "action" or found.body.get("type") != PLAN_ACTION:
-        raise WrongUse(f"{source} is no plan; `cockpit proposals show {source}` says what it is.")
-    if found.status != "pending":
-        raise AlreadyDecided(f"{source} was {found.status} already: there is nothing to edit.")
-    return found
+    proposal = read_store(lambda connection: proposals.load(connection, source))
+    if proposal.kind != "action" or proposal.body.get("type") != PLAN_ACTION:
+        raise WrongUse(f"{source} is not a plan. See `cockpit proposals show {source}`.")
+    if proposal.status != "pending":
+        raise AlreadyDecided(f"{source} was {proposal.status} already and cannot be edited.")
+    return proposal
 
 
-def _text(source: str) -> str:
+def _read_source(source: str) -> str:
     if source == "-":
-        return _readable(sys.stdin.read(_MOST_BYTES), "Standard input")
+        return _require_utf8(sys.stdin.read(_MOST_BYTES), "Standard input")
     if "\n" in source or not (_is_file(source) or _FILE.fullmatch(source)):
-        return _readable(source, "The text")
+        return _require_utf8(source, "The text")
     try:
         with Path(source).open(encoding="utf-8-sig") as file:
             return file.read(_MOST_BYTES)
@@ -192,10 +201,10 @@ def _text(source: str) -> str:
         raise WrongUse(f"{source} is not UTF-8 text (byte {error.start}).") from error
 
 
-def _readable(text: str, what: str) -> str:
-    # Bytes that are no UTF-8 come in as lone surrogates.
+def _require_utf8(text: str, origin: str) -> str:
+    # Bytes that are not UTF-8 arrive as lone surrogates.
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise WrongUse(f"{what} is not UTF-8 text.")
+        raise WrongUse(f"{origin} is not UTF-8 text.")
     return text
 
 
@@ -203,10 +212,10 @@ def _is_file(source: str) -> bool:
     try:
         return Path(source).is_file()
     except (OSError, ValueError):
-        return False  # too long for a name, or with characters that none has: it is a text
+        return False  # too long or with characters that no file name has, so it is a text
 
 
-def _edited(text: str) -> str:
+def _edit(text: str) -> str:
     from cockpit.app.external_editor import command, edited
 
     return edited(text, argv=command(os.environ), suffix=".md")

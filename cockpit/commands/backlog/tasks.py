@@ -1,4 +1,4 @@
-"""``cockpit tasks``: what is to be done, how it stands, and what comes next."""
+"""``cockpit tasks``: list and show tasks, the work queue and the board."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.backlog import tasks_change, tasks_import_export
 from cockpit.commands.backlog.call_work_tools import (
-    AS_JSON,
     FIELDS,
     LIMIT,
     OFFSET,
@@ -26,24 +26,37 @@ if TYPE_CHECKING:
     from cockpit.store.backlog.tasks import Task
     from cockpit.store.backlog.work_queue import Queued
 
-_NONE = "There is no task yet; `cockpit tasks add TITLE` writes one."
+_NONE = "No tasks yet. `cockpit tasks add TITLE` adds one."
 _SHOWN = 10
 
 
-@click.group(short_help="What is to be done, and how it stands.")
+@click.group(
+    short_help="Manage tasks.",
+    epilog=examples(
+        'cockpit tasks add "Refresh tokens before they expire"',
+        "cockpit tasks list --status blocked",
+        "cockpit tasks next",
+    ),
+)
 def tasks() -> None:
-    """Tasks of this project's backlog. A TASK is written T-42, t42 or 42."""
+    """Manage the tasks of this project's backlog.
+
+    Write a TASK as T-42, t42 or 42.
+    """
 
 
 for _command in (*tasks_change.COMMANDS, *tasks_import_export.COMMANDS):
     tasks.add_command(_command)
 
 
-@tasks.command("list")
+@tasks.command(
+    "list",
+    epilog=examples("cockpit tasks list --story S-12", "cockpit tasks list --fields full --json"),
+)
 @STATUS
 @PRIORITY
-@click.option("--story", "story_id", metavar="ID", help="Only this story's.")
-@click.option("--epic", "epic_id", metavar="ID", help="Only this epic's.")
+@click.option("--story", "story_id", metavar="ID", help="List only tasks of this story.")
+@click.option("--epic", "epic_id", metavar="ID", help="List only tasks of this epic.")
 @FIELDS
 @LIMIT
 @OFFSET
@@ -51,74 +64,91 @@ for _command in (*tasks_change.COMMANDS, *tasks_import_export.COMMANDS):
 def list_tasks(
     as_json: bool, fields: str | None, limit: int, offset: int, **terms: str | None
 ) -> None:
-    """List tasks, the oldest first; archived ones only with --status archived."""
+    """List tasks, oldest first.
+
+    Archived tasks are listed only with --status archived.
+    """
 
     def read(connection: sqlite3.Connection) -> dict[str, Any]:
         from cockpit.backlog.tools.find_tools import page_of_tasks
 
-        known = _named(connection, terms)
-        return page_of_tasks(connection, known, limit, offset, fields or "minimal", UNCAPPED)
+        resolved = _resolve_ids(connection, terms)
+        return page_of_tasks(connection, resolved, limit, offset, fields or "minimal", UNCAPPED)
 
     answer: dict[str, Any] = read_store(read, empty={"tasks": []})
-    found = answer["tasks"]
-    more = [name for name in ("type", "story", "priority") if found and name in found[0]]
+    rows = answer["tasks"]
+    more = [name for name in ("type", "story", "priority") if rows and name in rows[0]]
     show_list(
         as_json,
-        found,
+        rows,
         ("TASK", "STATUS", *(name.upper() for name in more), "TITLE"),
         [
             (
-                one["id"],
-                _words(one["status"]),
-                *(str(one[name] or "–") for name in more),
-                one["title"],
+                row["id"],
+                _status_text(row["status"]),
+                *(str(row[name] or "–") for name in more),
+                row["title"],
             )
-            for one in found
+            for row in rows
         ],
-        "No task is like that." if any(terms.values()) else _NONE,
+        "No tasks match." if any(terms.values()) else _NONE,
     )
     say_more(answer)
 
 
-@tasks.command("show")
+@tasks.command("show", epilog=examples("cockpit tasks show T-42"))
 @click.argument("task")
 @FIELDS
 @AS_JSON
 def show_task(task: str, fields: str | None, as_json: bool) -> None:
-    """Show TASK: its words, what it waits for, what happened on it."""
+    """Show a task with its history."""
     if as_json:
         show_json(read_with_tool("get_task", task_id=task, fields=fields or "standard"))
         return
-    show(read_store(lambda connection: _told(connection, task)))
+    show(read_store(lambda connection: _task_text(connection, task)))
 
 
-@tasks.command("next")
-@click.option("--limit", type=click.IntRange(1, 50), default=3, show_default=True)
+@tasks.command("next", epilog=examples("cockpit tasks next --limit 5"))
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 50),
+    default=3,
+    show_default=True,
+    help="List at most this many tasks.",
+)
 @FIELDS
 @AS_JSON
 def next_tasks(limit: int, fields: str | None, as_json: bool) -> None:
-    """List the tasks to begin now: they can all be worked on at once."""
+    """List the tasks to start next.
+
+    The listed tasks do not conflict, so they can be worked on at the same time.
+    """
     empty = {"tasks": [], "ready": 0}
     answer = read_with_tool("get_next_batch", empty, limit=limit, fields=fields or "minimal")
-    found = answer["tasks"]
-    rows = [(one["id"], one["title"]) for one in found]
-    nothing = "No task can be begun now."
-    show_list(as_json, found, ("TASK", "TITLE"), rows, nothing)
-    if not found and not as_json and "held_by" in answer:
+    rows = answer["tasks"]
+    cells = [(row["id"], row["title"]) for row in rows]
+    nothing = "No task is ready to start. `cockpit tasks queue --why` says why."
+    show_list(as_json, rows, ("TASK", "TITLE"), cells, nothing)
+    if not rows and not as_json and "held_by" in answer:
         busy = ", ".join(answer["held_by"])
-        say(f"{answer['ready']} could begin, but touch what is changed now by {busy}.")
-    if found and not as_json:
-        say(f"{answer['ready']} ready in all; `cockpit tasks queue --why` says why in this order.")
+        say(f"{answer['ready']} are ready, but change the same files as {busy}, in progress now.")
+    if rows and not as_json:
+        say(
+            f"{answer['ready']} tasks ready in all. `cockpit tasks queue --why` explains the order."
+        )
 
 
-@tasks.command()
-@click.option("--why", is_flag=True, help="Say what each place in the queue is made of.")
-@click.option("--ready", is_flag=True, help="Only what can be begun.")
+@tasks.command(epilog=examples("cockpit tasks queue", "cockpit tasks queue --why --ready"))
+@click.option("--why", is_flag=True, help="Show the score of each task and its parts.")
+@click.option("--ready", is_flag=True, help="List only tasks that are ready to start.")
 @LIMIT
 @OFFSET
 @AS_JSON
 def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> None:
-    """List the work queue: what comes first, and which can run at the same time."""
+    """List the work queue in order.
+
+    Tasks of one group can run at the same time.
+    """
 
     def read(connection: sqlite3.Connection) -> list[tuple[Queued, dict[str, Any]]]:
         from cockpit.backlog.explain_queue import explain_rows
@@ -127,7 +157,7 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
         rows = work_queue.select(connection, ready=ready or None, limit=limit, offset=offset)
         return list(zip(rows, explain_rows(connection, rows), strict=True))
 
-    found: list[tuple[Queued, dict[str, Any]]] = read_store(read, empty=[])
+    queued: list[tuple[Queued, dict[str, Any]]] = read_store(read, empty=[])
     last = ("SCORE", "WHY") if why else ("TITLE",)
     rows = [
         (
@@ -137,20 +167,26 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
             str(row.unblocks),
             *((f"{row.priority_score:,}", reason["why"]) if why else (row.title,)),
         )
-        for row, reason in found
+        for row, reason in queued
     ]
     headings = ("TASK", "GROUP", "PRIORITY", "UNBLOCKS", *last)
-    nothing = "The queue ends before that." if offset else "The queue is empty."
-    show_list(as_json, [reason for _, reason in found], headings, rows, nothing)
+    nothing = "The queue is shorter than --offset." if offset else "The queue is empty."
+    show_list(as_json, [reason for _, reason in queued], headings, rows, nothing)
 
 
-@tasks.command()
-@click.option("--all", "everything", is_flag=True, help="With what is done.")
-@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
+@tasks.command(epilog=examples("cockpit tasks board", "cockpit tasks board --all"))
+@click.option("--all", "everything", is_flag=True, help="Show finished tasks too.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 200),
+    default=20,
+    show_default=True,
+    help="Show at most this many tasks in a column.",
+)
 @FIELDS
 @AS_JSON
 def board(everything: bool, limit: int, fields: str | None, as_json: bool) -> None:
-    """Draw the board: a column for each status."""
+    """Show the board, one column per status."""
     answer = read_with_tool(
         "get_kanban_board",
         {"columns": {}},
@@ -163,53 +199,55 @@ def board(everything: bool, limit: int, fields: str | None, as_json: bool) -> No
     elif not any(column["count"] for column in answer["columns"].values()):
         say(_NONE)
     else:
-        show(_drawn(answer["columns"]))
+        show(_draw_board(answer["columns"]))
 
 
-def _named(connection: sqlite3.Connection, terms: dict[str, str | None]) -> dict[str, str | None]:
-    """The terms with the ids as the store has them. Raises ``NotFound``."""
+def _resolve_ids(
+    connection: sqlite3.Connection, terms: dict[str, str | None]
+) -> dict[str, str | None]:
+    """Return the terms with full ids. Raises ``NotFound``."""
     from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 
-    found = dict(terms)
-    if found["story_id"]:
-        found["story_id"] = STORIES.load(connection, found["story_id"]).story_id
-    if found["epic_id"]:
-        found["epic_id"] = EPICS.load(connection, found["epic_id"]).epic_id
-    return found
+    rows = dict(terms)
+    if rows["story_id"]:
+        rows["story_id"] = STORIES.load(connection, rows["story_id"]).story_id
+    if rows["epic_id"]:
+        rows["epic_id"] = EPICS.load(connection, rows["epic_id"]).epic_id
+    return rows
 
 
-def _told(connection: sqlite3.Connection, named: str) -> str:
+def _task_text(connection: sqlite3.Connection, named: str) -> str:
     from cockpit.store.backlog import dependencies, handoffs, task_activity, tasks
 
     task = tasks.load(connection, named)
     parts = [_heading(task)]
-    for title, words in (
+    for title, text in (
         ("", task.description),
         ("Acceptance criteria", task.acceptance_criteria),
         ("Blocked by", task.blocker),
         ("Summary", task.context_summary),
         ("Notes", task.handoff_notes),
     ):
-        if words:
-            parts.append(f"{title}\n{words}" if title else words)
+        if text:
+            parts.append(f"{title}\n{text}" if title else text)
     waits = [
         (
-            one.depends_on_task_id,
-            one.dependency_type,
-            _words(one.depends_on_status),
-            one.depends_on_title,
+            row.depends_on_task_id,
+            row.dependency_type,
+            _status_text(row.depends_on_status),
+            row.depends_on_title,
         )
-        for one in dependencies.select_prerequisites(connection, task.task_id)
+        for row in dependencies.select_prerequisites(connection, task.task_id)
     ]
     if waits:
         parts.append(format_table(("DEPENDS ON", "TYPE", "STATUS", "TITLE"), waits))
     behind = [
-        one
-        for one in dependencies.select_dependents(connection, task.task_id)
-        if one.dependency_type != "relates_to"
+        row
+        for row in dependencies.select_dependents(connection, task.task_id)
+        if row.dependency_type != "relates_to"
     ]
     if behind:
-        parts.append(f"Unblocks {', '.join(one.task_id for one in behind)}")
+        parts.append(f"Unblocks {', '.join(row.task_id for row in behind)}")
     if task.packages or task.files:
         parts.append(f"Touches {', '.join((*task.packages, *task.files))}")
     if task.wip:
@@ -220,14 +258,14 @@ def _told(connection: sqlite3.Connection, named: str) -> str:
     if handed is not None:
         parts.append(f"Handoff {handed.status}: {handed.summary}")
     failed = [
-        (str(one.attempt), one.failure_type, one.created_at[:16].replace("T", " "), one.reason)
-        for one in task_activity.select_failures(connection, task.task_id)[:_SHOWN]
+        (str(row.attempt), row.failure_type, row.created_at[:16].replace("T", " "), row.reason)
+        for row in task_activity.select_failures(connection, task.task_id)[:_SHOWN]
     ]
     if failed:
         parts.append(format_table(("ATTEMPT", "FAILED AT", "WHEN", "WHY"), failed))
     happened = [
-        (one.created_at[:16].replace("T", " "), one.actor, one.activity_type, one.description)
-        for one in task_activity.select_for_task(connection, task.task_id, _SHOWN)
+        (row.created_at[:16].replace("T", " "), row.actor, row.activity_type, row.description)
+        for row in task_activity.select_for_task(connection, task.task_id, _SHOWN)
     ]
     if happened:
         parts.append(format_table(("WHEN", "WHO", "WHAT", ""), happened))
@@ -235,7 +273,7 @@ def _told(connection: sqlite3.Connection, named: str) -> str:
 
 
 def _heading(task: Task) -> str:
-    about = [_words(task.status), task.task_type, task.priority]
+    about = [_status_text(task.status), task.task_type, task.priority]
     about += [identity for identity in (task.story_id, task.epic_id) if identity]
     if task.estimate_hours is not None:
         about.append(f"{task.estimate_hours:g} h")
@@ -246,7 +284,7 @@ def _heading(task: Task) -> str:
     return f"{task.task_id}  {task.title}\n{' · '.join(about)}"
 
 
-def _drawn(columns: dict[str, Any]) -> str:
+def _draw_board(columns: dict[str, Any]) -> str:
     from io import StringIO
     from shutil import get_terminal_size
 
@@ -259,10 +297,10 @@ def _drawn(columns: dict[str, Any]) -> str:
 
     drawn = Table(box=box.SIMPLE_HEAD, expand=True, padding=(0, 1))
     for status, column in columns.items():
-        drawn.add_column(f"{_words(status)} {column['count']}", ratio=1, overflow="fold")
+        drawn.add_column(f"{_status_text(status)} {column['count']}", ratio=1, overflow="fold")
     cells = []
     for column in columns.values():
-        lines = [f"{one['id']} {clean(one['title'], newlines=False)}" for one in column["tasks"]]
+        lines = [f"{row['id']} {clean(row['title'], newlines=False)}" for row in column["tasks"]]
         if column.get("more"):
             lines.append(f"… {column['more']} more")
         cells.append(Text("\n\n".join(lines)))
@@ -273,5 +311,5 @@ def _drawn(columns: dict[str, Any]) -> str:
     return "\n".join(line.rstrip() for line in paper.getvalue().splitlines()).strip("\n")
 
 
-def _words(status: str) -> str:
+def _status_text(status: str) -> str:
     return status.replace("_", " ")

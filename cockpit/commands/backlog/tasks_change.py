@@ -1,4 +1,4 @@
-"""``cockpit tasks``: writing tasks and saying how they stand."""
+"""``cockpit tasks``: the commands that change tasks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.backlog.validation import TASK_TYPES
-from cockpit.cli_options import TOKEN
+from cockpit.cli_options import AS_JSON, TOKEN, examples
 from cockpit.commands.backlog.call_work_tools import (
-    AS_JSON,
     DESCRIPTION,
     authorize_writer,
     read_text_argument,
@@ -27,22 +26,44 @@ if TYPE_CHECKING:
 
     from cockpit.store.db.transaction import Tx
 
-_TYPE = click.option("--type", "task_type", type=click.Choice(TASK_TYPES), help="Default: feature.")
-_STORY = click.option("--story", "story_id", metavar="ID", help="The story that it belongs to.")
-_ACCEPT = click.option("--accept", "acceptance_criteria", metavar="TEXT", help="When it is done.")
-_HOURS = click.option("--estimate", "estimate_hours", type=float, metavar="HOURS")
+_TYPE = click.option(
+    "--type",
+    "task_type",
+    type=click.Choice(TASK_TYPES),
+    help="Set the type of the task. Default: feature.",
+)
+_STORY = click.option("--story", "story_id", metavar="ID", help="Put the task into this story.")
+_ACCEPT = click.option(
+    "--accept", "acceptance_criteria", metavar="TEXT", help="Set the acceptance criteria."
+)
+_HOURS = click.option(
+    "--estimate", "estimate_hours", type=float, metavar="HOURS", help="Set the estimate, in hours."
+)
 _PACKAGES = click.option(
-    "--package", "packages", multiple=True, metavar="NAME", help="It works in; may be given again."
+    "--package",
+    "packages",
+    multiple=True,
+    metavar="NAME",
+    help="Name a package that the task changes. Repeat for more.",
 )
 _FILES = click.option(
-    "--file", "files", multiple=True, metavar="PATH", help="It touches; may be given again."
+    "--file",
+    "files",
+    multiple=True,
+    metavar="PATH",
+    help="Name a file that the task changes. Repeat for more.",
 )
-_NOTES = click.option("--notes", metavar="TEXT", help="Why, for whoever looks.")
+_NOTES = click.option("--notes", metavar="TEXT", help="Add this note to the activity of the task.")
 _MANY = click.argument("tasks", nargs=-1, required=True, metavar="TASK…")
 _ONE = click.argument("task")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        'cockpit tasks add "Refresh tokens before they expire" --story S-12 --type bug',
+        "cockpit tasks add Write part2 --file part2.py --depends-on T-1",
+    )
+)
 @click.argument("title", nargs=-1, required=True)
 @_STORY
 @_TYPE
@@ -52,37 +73,41 @@ _ONE = click.argument("task")
 @_PACKAGES
 @_FILES
 @click.option(
-    "--depends-on", "waits_for", multiple=True, metavar="TASK", help="It waits for; again for more."
+    "--depends-on",
+    "waits_for",
+    multiple=True,
+    metavar="TASK",
+    help="Let the task wait for this one. Repeat for more.",
 )
 @TOKEN
 @AS_JSON
 def add(
     title: tuple[str, ...], waits_for: tuple[str, ...], token: str, as_json: bool, **fields: Any
 ) -> None:
-    """Write a task called TITLE."""
+    """Add a task."""
     fields["description"] = read_text_argument(fields["description"])
-    given = {name: value for name, value in fields.items() if value not in (None, ())}
+    changes = {name: value for name, value in fields.items() if value not in (None, ())}
 
     def step(tx: Tx) -> dict[str, Any]:
         from cockpit.backlog import service
         from cockpit.backlog.response_modes import render_task
 
         by = authorize_writer(tx, token, "write tasks")
-        made = service.create_task(tx, " ".join(title), by=by, **given)
+        task_record = service.create_task(tx, " ".join(title), by=by, **changes)
         for other in waits_for:
-            service.add_dependency(tx, made.task_id, other, by=by)
-        return render_task(made)
+            service.add_dependency(tx, task_record.task_id, other, by=by)
+        return render_task(task_record)
 
-    made = write_store(step)
+    task_record = write_store(step)
     if as_json:
-        show_json(made)
+        show_json(task_record)
     else:
-        show(f"{made['id']} {made['title']}")
+        show(f"{task_record['id']} {task_record['title']}")
 
 
-@click.command()
+@click.command(epilog=examples("cockpit tasks edit T-42", "cockpit tasks edit T-42 --estimate 3"))
 @_ONE
-@click.option("--title", metavar="TEXT")
+@click.option("--title", metavar="TEXT", help="Set a new title.")
 @_STORY
 @_TYPE
 @DESCRIPTION
@@ -90,15 +115,24 @@ def add(
 @_HOURS
 @_PACKAGES
 @_FILES
-@click.option("--progress", "progress_percent", type=click.IntRange(0, 100), metavar="PERCENT")
+@click.option(
+    "--progress",
+    "progress_percent",
+    type=click.IntRange(0, 100),
+    metavar="PERCENT",
+    help="Set the progress, in percent.",
+)
 @TOKEN
 @AS_JSON
 def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
-    """Change TASK: by options, or without any in your editor ($VISUAL, $EDITOR)."""
+    """Change a task.
+
+    Without options it opens the task in your editor ($VISUAL or $EDITOR).
+    """
     fields["description"] = read_text_argument(fields["description"])
-    given = {name: value for name, value in fields.items() if value not in (None, ())}
-    words = {} if given else _edited(task)
-    if not given and not words:
+    changes = {name: value for name, value in fields.items() if value not in (None, ())}
+    texts = {} if changes else _edit_in_editor(task)
+    if not changes and not texts:
         say("Nothing changed.")
         return
 
@@ -108,21 +142,21 @@ def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
 
         by = authorize_writer(tx, token, "change tasks")
         changed = (
-            service.update_task(tx, task, given, by=by)
-            if given
-            else task_form.update_task_from_form(tx, task, words, by=by)
+            service.update_task(tx, task, changes, by=by)
+            if changes
+            else task_form.update_task_from_form(tx, task, texts, by=by)
         )
         return render_task(changed, "standard")
 
-    made = write_store(step)
+    task_record = write_store(step)
     if as_json:
-        show_json(made)
+        show_json(task_record)
     else:
-        show(f"{made['id']} {made['title']}")
+        show(f"{task_record['id']} {task_record['title']}")
 
 
-def _edited(named: str) -> dict[str, str]:
-    """The words that the person changed in their editor, by field; empty: nothing."""
+def _edit_in_editor(named: str) -> dict[str, str]:
+    """Return the texts that the user changed in their editor, by field."""
     from cockpit.app.external_editor import command, edited
     from cockpit.backlog import form_text, task_form
     from cockpit.store.backlog import tasks
@@ -132,113 +166,128 @@ def _edited(named: str) -> dict[str, str]:
         task = tasks.load(connection, named)
         return task_form.form_texts(task, task_form.waits_for(connection, task.task_id))
 
-    words = read_store(looked)
+    texts = read_store(looked)
     fields = task_form.FIELDS
     before = form_text.write_form(
-        fields, {each.name: clean(words[each.name], newlines=each.long) for each in fields}
+        fields, {each.name: clean(texts[each.name], newlines=each.long) for each in fields}
     )
     was = form_text.read_form(fields, before)
     after = form_text.read_form(fields, edited(before, argv=command(os.environ)))
     return {name: text for name, text in after.items() if text != was[name]}
 
 
-@click.command()
+@click.command(epilog=examples("cockpit tasks start T-42"))
 @_MANY
 @_NOTES
 @TOKEN
 @AS_JSON
 def start(tasks: tuple[str, ...], notes: str | None, token: str, as_json: bool) -> None:
-    """Begin TASK."""
-    _stand(tasks, "in_progress", notes, token, as_json)
+    """Set tasks to in progress."""
+    _set_status(tasks, "in_progress", notes, token, as_json)
 
 
-@click.command()
+@click.command(epilog=examples("cockpit tasks review T-42 --notes 'Please check the tests.'"))
 @_MANY
 @_NOTES
 @TOKEN
 @AS_JSON
 def review(tasks: tuple[str, ...], notes: str | None, token: str, as_json: bool) -> None:
-    """TASK is done and waits to be looked at."""
-    _stand(tasks, "review", notes, token, as_json)
+    """Set tasks to review."""
+    _set_status(tasks, "review", notes, token, as_json)
 
 
-@click.command()
+@click.command(epilog=examples("cockpit tasks done T-42 T-43"))
 @_MANY
 @_NOTES
 @TOKEN
 @AS_JSON
 def done(tasks: tuple[str, ...], notes: str | None, token: str, as_json: bool) -> None:
-    """Finish TASK. The last one of a story finishes that, and the last story its epic."""
-    _stand(tasks, "done", notes, token, as_json)
+    """Set tasks to done.
+
+    The last task of a story completes the story, and the last story completes its epic.
+    """
+    _set_status(tasks, "done", notes, token, as_json)
 
 
-def _stand(
+def _set_status(
     tasks: tuple[str, ...], status: str, notes: str | None, token: str, as_json: bool
 ) -> None:
-    found = write_with_tool_each(
+    answer = write_with_tool_each(
         "update_task_status",
         token,
         [{"task_id": task, "status": status, "notes": notes} for task in tasks],
     )
     if as_json:
-        show_json(found)
+        show_json(answer)
         return
-    for one in found:
-        show(f"{one['id']} is {one['status'].replace('_', ' ')}")
-        reached = one["boundaries"]
-        if reached["story_completed"]:
-            show(f"{reached['story_id']} is done with it")
-        if reached["epic_completed"]:
-            show(f"{reached['epic_id']} is done with it")
+    for row in answer:
+        show(f"{row['id']} is {row['status'].replace('_', ' ')}")
+        boundaries = row["boundaries"]
+        if boundaries["story_completed"]:
+            show(f"{boundaries['story_id']} is done with it")
+        if boundaries["epic_completed"]:
+            show(f"{boundaries['epic_id']} is done with it")
 
 
-@click.command()
+@click.command(epilog=examples("cockpit tasks block T-42 waiting for the API key"))
 @_ONE
 @click.argument("reason", nargs=-1, required=True)
 @TOKEN
 @AS_JSON
 def block(task: str, reason: tuple[str, ...], token: str, as_json: bool) -> None:
-    """TASK cannot go on, for REASON."""
-    _shown(write_with_tool("set_blocker", token, task_id=task, reason=" ".join(reason)), as_json)
+    """Block a task with a reason."""
+    _print_status(
+        write_with_tool("set_blocker", token, task_id=task, reason=" ".join(reason)), as_json
+    )
 
 
-@click.command()
+@click.command(epilog=examples("cockpit tasks unblock T-42"))
 @_ONE
 @TOKEN
 @AS_JSON
 def unblock(task: str, token: str, as_json: bool) -> None:
-    """TASK can go on."""
-    _shown(write_with_tool("resolve_blocker", token, task_id=task), as_json)
+    """Unblock a task."""
+    _print_status(write_with_tool("resolve_blocker", token, task_id=task), as_json)
 
 
-@click.command()
+@click.command(epilog=examples("cockpit tasks reopen T-42"))
 @_ONE
 @_NOTES
 @TOKEN
 @AS_JSON
 def reopen(task: str, notes: str | None, token: str, as_json: bool) -> None:
-    """TASK is to be done after all, and its story and epic with it."""
-    _shown(write_with_tool("reopen_task", token, task_id=task, notes=notes), as_json)
+    """Reopen a finished or archived task.
+
+    Its story and epic are reopened with it.
+    """
+    _print_status(write_with_tool("reopen_task", token, task_id=task, notes=notes), as_json)
 
 
-@click.command()
+@click.command(epilog=examples("cockpit tasks archive T-42 --reason 'No longer needed'"))
 @_ONE
-@click.option("--reason", metavar="TEXT")
+@click.option("--reason", metavar="TEXT", help="Record this reason.")
 @TOKEN
 @AS_JSON
 def archive(task: str, reason: str | None, token: str, as_json: bool) -> None:
-    """Put TASK away: nobody will do it, and nothing waits for it."""
-    _shown(write_with_tool("archive_task", token, task_id=task, reason=reason), as_json)
+    """Archive a task.
+
+    Tasks that depend on it no longer wait for it.
+    """
+    _print_status(write_with_tool("archive_task", token, task_id=task, reason=reason), as_json)
 
 
-def _shown(found: dict[str, Any], as_json: bool) -> None:
+def _print_status(answer: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        show_json(found)
+        show_json(answer)
     else:
-        show(f"{found['id']} is {found['status'].replace('_', ' ')}")
+        show(f"{answer['id']} is {answer['status'].replace('_', ' ')}")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "cockpit tasks dep T-4 T-2", "cockpit tasks dep T-4", "cockpit tasks dep T-4 T-2 --remove"
+    )
+)
 @_ONE
 @click.argument("on", required=False)
 @click.option(
@@ -247,46 +296,52 @@ def _shown(found: dict[str, Any], as_json: bool) -> None:
     type=click.Choice(["blocks", "requires", "relates_to"]),
     default="blocks",
     show_default=True,
-    help="relates_to makes nobody wait.",
+    help="Add this kind of dependency. With relates_to no task waits.",
 )
-@click.option("--remove", is_flag=True, help="It depends on it no more.")
+@click.option("--remove", is_flag=True, help="Remove the dependency on ON.")
 @TOKEN
 @AS_JSON
 def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json: bool) -> None:
-    """TASK depends on ON; without ON list what TASK depends on, and what on it."""
+    """Add, remove or list dependencies of a task.
+
+    TASK depends on ON. Without ON it lists the dependencies of TASK and the tasks that depend on it. A
+    cycle is refused.
+    """
     if on is None and remove:
-        raise WrongUse("Say on which task it depends no more: cockpit tasks dep T-4 T-2 --remove.")
+        raise WrongUse("--remove needs ON, for example: cockpit tasks dep T-4 T-2 --remove.")
     if on is None:
-        found = read_with_tool("get_task_dependencies", task_id=task)
+        answer = read_with_tool("get_task_dependencies", task_id=task)
     elif remove:
-        found = write_with_tool("remove_dependency", token, task_id=task, depends_on_task_id=on)
+        answer = write_with_tool("remove_dependency", token, task_id=task, depends_on_task_id=on)
     else:
-        found = write_with_tool(
+        answer = write_with_tool(
             "add_dependency", token, task_id=task, depends_on_task_id=on, dependency_type=kind
         )
     if as_json:
-        show_json(found)
+        show_json(answer)
         return
-    rows = [("depends on", one) for one in found["depends_on"]]
+    rows = [("depends on", row) for row in answer["depends_on"]]
     rows += [
-        ("depends on it" if one["type"] == "relates_to" else "unblocks", one)
-        for one in found["dependents"]
+        ("depends on it" if row["type"] == "relates_to" else "unblocks", row)
+        for row in answer["dependents"]
     ]
     show_list(
         False,
-        [one for _, one in rows],
+        [row for _, row in rows],
         ("", "TASK", "TYPE", "STATUS", "TITLE"),
         [
-            (way, one["id"], one["type"], one["status"].replace("_", " "), one["title"])
-            for way, one in rows
+            (relation, row["id"], row["type"], row["status"].replace("_", " "), row["title"])
+            for relation, row in rows
         ],
-        f"{found['id']} depends on nothing, and nothing on it.",
+        f"{answer['id']} has no dependencies, and no task depends on it.",
     )
 
 
-@click.command()
+@click.command(
+    epilog=examples("cockpit tasks note T-42 'JWT, because it is stateless' --type decision")
+)
 @_ONE
-@click.argument("words", nargs=-1, required=True)
+@click.argument("text", nargs=-1, required=True)
 @click.option(
     "--type",
     "kind",
@@ -295,23 +350,32 @@ def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json:
     show_default=True,
 )
 @TOKEN
-def note(task: str, words: tuple[str, ...], kind: str, token: str) -> None:
-    """Note what happened on TASK."""
-    made = write_with_tool(
-        "add_task_activity", token, task_id=task, activity_type=kind, description=" ".join(words)
+def note(task: str, text: tuple[str, ...], kind: str, token: str) -> None:
+    """Add a note to a task."""
+    task_record = write_with_tool(
+        "add_task_activity", token, task_id=task, activity_type=kind, description=" ".join(text)
     )
-    say(f"noted on {made['id']}")
+    say(f"noted on {task_record['id']}")
 
 
-@click.command()
+@click.command(
+    epilog=examples("cockpit tasks fail T-42 quality 'The tests only cover the happy path'")
+)
 @_ONE
 @click.argument("kind", type=click.Choice(["spec", "quality", "implementation"]))
 @click.argument("reason", nargs=-1, required=True)
-@click.option("--attempt", type=click.IntRange(1, 1000), help="Default: the one after the last.")
+@click.option(
+    "--attempt",
+    type=click.IntRange(1, 1000),
+    help="Record it as this attempt. Default: the next one.",
+)
 @TOKEN
 def fail(task: str, kind: str, reason: tuple[str, ...], attempt: int | None, token: str) -> None:
-    """An attempt at TASK failed at its spec, its quality or its implementation."""
-    made = write_with_tool(
+    """Record a failed attempt at a task.
+
+    It failed its spec review, its quality review or its implementation.
+    """
+    task_record = write_with_tool(
         "record_task_failure",
         token,
         task_id=task,
@@ -319,17 +383,17 @@ def fail(task: str, kind: str, reason: tuple[str, ...], attempt: int | None, tok
         reason=" ".join(reason),
         attempt=attempt,
     )
-    say(f"attempt {made['attempt']} at {made['id']} failed: {kind}")
+    say(f"attempt {task_record['attempt']} at {task_record['id']} failed: {kind}")
 
 
-@click.command()
+@click.command(epilog=examples("cockpit tasks rework T-42", "cockpit tasks rework T-42 --off"))
 @_ONE
-@click.option("--off", is_flag=True, help="It is right now.")
+@click.option("--off", is_flag=True, help="Clear the mark.")
 @TOKEN
 def rework(task: str, off: bool, token: str) -> None:
-    """The work on TASK has to be done again."""
-    made = write_with_tool("set_needs_rework", token, task_id=task, value=not off)
-    say(f"{made['id']} {'needs no rework' if off else 'needs rework'}")
+    """Mark a task as needing rework."""
+    task_record = write_with_tool("set_needs_rework", token, task_id=task, value=not off)
+    say(f"{task_record['id']} {'needs no rework' if off else 'needs rework'}")
 
 
 COMMANDS: tuple[click.Command, ...] = (
@@ -347,4 +411,4 @@ COMMANDS: tuple[click.Command, ...] = (
     fail,
     rework,
 )
-"""The commands that write, in the order of the help."""
+"""The commands that change tasks, in the order of the help."""

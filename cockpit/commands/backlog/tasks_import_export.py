@@ -1,4 +1,4 @@
-"""``cockpit tasks import`` and ``export``: the backlog in and out, and issues of GitHub in."""
+"""``cockpit tasks import`` and ``export``: copy the backlog, and import GitHub issues."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import TOKEN
-from cockpit.commands.backlog.call_work_tools import AS_JSON, authorize_writer, write_store
+from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.commands.backlog.call_work_tools import authorize_writer, write_store
 from cockpit.commands.open_project import WrongUse, find_project, read_store
 from cockpit.commands.terminal import json_text, say, show, show_json, show_json_line
 from cockpit.core.text import pluralize
@@ -23,14 +23,33 @@ if TYPE_CHECKING:
 _GITHUB = "github"
 
 
-@click.command("import")
+@click.command(
+    "import",
+    epilog=examples(
+        "cockpit tasks import backlog.jsonl", "cockpit tasks import github --label bug"
+    ),
+)
 @click.argument("source", metavar="FILE|-|github")
 @click.option(
-    "--label", "labels", multiple=True, metavar="NAME", help="Issues with it; again for more."
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME",
+    help="Import only issues with this label. Repeat for more.",
 )
-@click.option("--repo", metavar="OWNER/NAME", help="That repository's issues, not this project's.")
-@click.option("--story", "story_id", metavar="ID", help="New issues go into this story.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True)
+@click.option(
+    "--repo",
+    metavar="OWNER/NAME",
+    help="Import issues of this repository. Default: this project's.",
+)
+@click.option("--story", "story_id", metavar="ID", help="Put new issues into this story.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=100,
+    show_default=True,
+    help="Import at most this many issues.",
+)
 @TOKEN
 @AS_JSON
 def import_tasks(
@@ -42,23 +61,24 @@ def import_tasks(
     token: str,
     as_json: bool,
 ) -> None:
-    """Take in what `tasks export` wrote, JSON Lines, or the open issues of GitHub.
+    """Import tasks from a file or from GitHub.
 
-    Importing the same again changes nothing.
+    FILE holds JSON Lines, as `cockpit tasks export` writes them; - reads standard input. "github" imports
+    the open issues. Importing the same records again changes nothing.
     """
     if source != _GITHUB and (labels or repo or story_id):
-        raise WrongUse("--label, --repo and --story are for `cockpit tasks import github`.")
+        raise WrongUse("--label, --repo and --story need `cockpit tasks import github`.")
     if source == _GITHUB:
         import asyncio
 
         from cockpit.backlog.github_issues import import_issues, open_issues
 
         home = find_project().home
-        found = asyncio.run(open_issues(home, labels=labels, repo=repo, limit=limit))
+        records = asyncio.run(open_issues(home, labels=labels, repo=repo, limit=limit))
 
         def step(tx: Tx) -> ImportCounts:
             by = authorize_writer(tx, token, "import issues")
-            return import_issues(tx, found, story_id=story_id, by=by)
+            return import_issues(tx, records, story_id=story_id, by=by)
     else:
         from cockpit.backlog.import_export import import_backlog, read_lines
 
@@ -67,12 +87,12 @@ def import_tasks(
         def step(tx: Tx) -> ImportCounts:
             return import_backlog(tx, lines, by=authorize_writer(tx, token, "import tasks"))
 
-    made: ImportCounts = write_store(step)
-    told = {"created": made.created, "changed": made.changed, "unchanged": made.unchanged}
+    result: ImportCounts = write_store(step)
+    counts = {"created": result.created, "changed": result.changed, "unchanged": result.unchanged}
     if as_json:
-        show_json(told)
+        show_json(counts)
     else:
-        show(", ".join(f"{number} {word}" for word, number in told.items()))
+        show(", ".join(f"{number} {word}" for word, number in counts.items()))
 
 
 def _lines(source: str) -> Iterable[str]:
@@ -84,15 +104,21 @@ def _lines(source: str) -> Iterable[str]:
     return text.split("\n")
 
 
-@click.command("export")
+@click.command(
+    "export",
+    epilog=examples("cockpit tasks export backlog.jsonl", "cockpit tasks export > backlog.jsonl"),
+)
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 def export_tasks(file: Path | None) -> None:
-    """Write the whole backlog as JSON Lines, to FILE or standard output."""
+    """Export the whole backlog.
+
+    Write it as JSON Lines to FILE or to standard output.
+    """
     from cockpit.backlog.import_export import export_backlog
 
     nothing: list[dict[str, Any]] = []
-    found = read_store(lambda connection: list(export_backlog(connection)), empty=nothing)
-    lines = [json_text(one) for one in found]
+    records = read_store(lambda connection: list(export_backlog(connection)), empty=nothing)
+    lines = [json_text(record) for record in records]
     if file is None:
         for line in lines:
             show_json_line(line)
@@ -101,8 +127,8 @@ def export_tasks(file: Path | None) -> None:
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     except OSError as error:
         raise WrongUse(f"{file} cannot be written: {error.strerror or error}.") from error
-    say(f"{file} has {pluralize(len(lines), 'line')}")
+    say(f"Wrote {pluralize(len(lines), 'line')} to {file}")
 
 
 COMMANDS: tuple[click.Command, ...] = (import_tasks, export_tasks)
-"""The commands that move the backlog."""
+"""The commands that copy the backlog."""

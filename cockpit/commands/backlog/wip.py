@@ -1,4 +1,4 @@
-"""``cockpit wip``: what is under way on a task, and merging more into it."""
+"""``cockpit wip``: show and change the work in progress of a task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import TOKEN
+from cockpit.cli_options import AS_JSON, TOKEN, examples
 from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import WrongUse, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json
@@ -23,57 +23,75 @@ if TYPE_CHECKING:
     from cockpit.store.backlog.tasks import Task
     from cockpit.store.db.transaction import Tx
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 _SHOWN = 10
 _LISTS = ("files_modified", "decisions", "errors")
 _OBJECTS = ("test_results",)
 _RESULTS = ("runner", "ran", "outcome", "counted", "passed", "failed", "skipped", "failing_test")
 
 
-@click.group("wip", short_help="What is under way on a task.")
+@click.group(
+    "wip",
+    short_help="Show and change work in progress of tasks.",
+    epilog=examples("cockpit wip show", "cockpit wip set T-42 phase=testing"),
+)
 def work_in_progress() -> None:
-    """Work in progress: kept as it changes, by agents, by hooks and by hand.
+    """Show and change the work in progress of tasks.
 
-    Without TASK it is the task in progress, when there is one.
+    Agents, hooks and you record it: phase, decisions, errors, changed files, test results, next step.
     """
 
 
-@work_in_progress.command("show")
+@work_in_progress.command(
+    "show", epilog=examples("cockpit wip show", "cockpit wip show T-42 --json")
+)
 @click.argument("task", default="")
 @AS_JSON
 def show_wip(task: str, as_json: bool) -> None:
-    """Show what is under way on TASK."""
-    found = read_store(lambda connection: _chosen(connection, task))
+    """Show the work in progress of a task.
+
+    Without TASK it shows the task in progress, if there is only one.
+    """
+    chosen = read_store(lambda connection: _choose_task(connection, task))
     if as_json:
-        show_json({"task_id": found.task_id, "updated_at": found.wip_updated_at, "wip": found.wip})
+        show_json(
+            {"task_id": chosen.task_id, "updated_at": chosen.wip_updated_at, "wip": chosen.wip}
+        )
         return
-    if not found.wip:
-        say(f"Nothing is known yet of work on {found.task_id}: {found.title}")
+    if not chosen.wip:
+        say(f"No work in progress recorded for {chosen.task_id}: {chosen.title}")
         return
     from cockpit.learn.resume_text import resume_line
 
-    show(f"{found.task_id} · {found.status.replace('_', ' ')} · {found.title}")
-    show(resume_line(found))
+    show(f"{chosen.task_id} · {chosen.status.replace('_', ' ')} · {chosen.title}")
+    show(resume_line(chosen))
     show("")
-    show("\n".join(_lines(found.wip)))
+    show("\n".join(_lines(chosen.wip)))
 
 
-@work_in_progress.command("set")
+@work_in_progress.command(
+    "set",
+    epilog=examples(
+        'cockpit wip set T-42 phase=testing decision="JWT: stateless" next_step="fix the test"',
+        "cockpit wip set T-42 --json wip.json",
+    ),
+)
 @click.argument("task")
 @click.argument("changes", nargs=-1, metavar="KEY=VALUE…")
-@click.option("--json", "source", metavar="FILE|-", help="Merge this JSON object.")
+@click.option("--json", "source", metavar="FILE|-", help="Merge the JSON object in this file.")
 @TOKEN
 def set_wip(task: str, changes: tuple[str, ...], source: str | None, token: str) -> None:
-    """Merge KEY=VALUE… into what is known of TASK, and print all of it as JSON.
+    """Merge changes into the work in progress.
 
-    VALUE is JSON where it reads as such and words otherwise; decision=…, error=… and file=… add one,
-    as in: cockpit wip set T-42 phase=testing decision="JWT: stateless" next_step="fix the test"
+    It prints the merged result as JSON. VALUE is JSON if it parses as JSON, else text. decision=, error=
+    and file= add to a list.
     """
     patch = _read(source) if source is not None else {}
     for change in changes:
-        _put(patch, change)
+        _add_change(patch, change)
     if not patch:
-        raise WrongUse("Say what is new, for example phase=testing, or give --json FILE.")
+        raise WrongUse(
+            "Nothing to merge. Pass KEY=VALUE, for example phase=testing, or --json FILE."
+        )
 
     def step(tx: Tx) -> dict[str, Any]:
         from cockpit.access.token_scopes import WORK_WRITE
@@ -88,15 +106,17 @@ def set_wip(task: str, changes: tuple[str, ...], source: str | None, token: str)
         show_json(store.write_now(step))
 
 
-def _chosen(connection: sqlite3.Connection, named: str) -> Task:
+def _choose_task(connection: sqlite3.Connection, named: str) -> Task:
     if named:
         return tasks.load(connection, named)
     running = tasks.select(connection, status="in_progress", limit=2)
     if len(running) == 1:
         return running[0]
     if running:
-        raise WrongUse("Several tasks are in progress; say which: cockpit wip show T-42.")
-    raise NotFound("No task is in progress. `cockpit tasks start T-42` begins one.")
+        raise WrongUse(
+            "Several tasks are in progress. Name one, for example: cockpit wip show T-42."
+        )
+    raise NotFound("No task is in progress. Start one with `cockpit tasks start T-42`.")
 
 
 def _read(source: str) -> dict[str, Any]:
@@ -108,17 +128,17 @@ def _read(source: str) -> dict[str, Any]:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise WrongUse(
-            f"{'What came in' if source == '-' else source} is no JSON: {error}."
+            f"{'Standard input' if source == '-' else source} is not JSON: {error}."
         ) from error
     if not isinstance(read, dict):
         raise WrongUse('Work in progress is a JSON object, such as {"phase": "testing"}.')
     return read
 
 
-def _put(patch: dict[str, Any], change: str) -> None:
+def _add_change(patch: dict[str, Any], change: str) -> None:
     key, equals, text = change.partition("=")
     if not equals:
-        raise WrongUse(f"{change!r} is no KEY=VALUE; the keys are {', '.join(wip.KEYS)}.")
+        raise WrongUse(f"{change!r} is not KEY=VALUE. The keys are {', '.join(wip.KEYS)}.")
     value = _value(text)
     pluralize = {"decision": "decisions", "error": "errors", "file": "files_modified"}.get(key, key)
     holder, dot, member = pluralize.partition(".")
@@ -139,25 +159,25 @@ def _value(text: str) -> Any:
         return text
 
 
-def _lines(known: Mapping[str, Any]) -> list[str]:
+def _lines(values: Mapping[str, Any]) -> list[str]:
     lines = []
     for key in wip.KEYS:
-        value = known.get(key)
+        value = values.get(key)
         if value is None or value == []:
             continue
         if isinstance(value, list):
             left = len(value) - _SHOWN
             lines.append(f"{key} ({len(value)})")
-            lines += [f"  {_told(one)}" for one in value[-_SHOWN:]]
+            lines += [f"  {_render(item)}" for item in value[-_SHOWN:]]
             lines += [
                 f"  and {left} older" if key != "files_modified" else f"  and {left} more"
             ] * (left > 0)
         else:
-            lines.append(f"{key}: {_told(value)}")
+            lines.append(f"{key}: {_render(value)}")
     return lines
 
 
-def _told(value: Any) -> str:
+def _render(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, dict):
@@ -168,4 +188,4 @@ def _told(value: Any) -> str:
         where = f"{value['file']}: " if value.get("file") else ""
         return f"{value.get('type', 'error')}: {where}{value['message']}"
     names = [*(name for name in _RESULTS if name in value), *sorted(set(value) - set(_RESULTS))]
-    return ", ".join(f"{name} {_told(value[name])}" for name in names if value[name] != "")
+    return ", ".join(f"{name} {_render(value[name])}" for name in names if value[name] != "")

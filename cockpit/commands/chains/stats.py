@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cockpit.commands.backlog.call_work_tools import AS_JSON
+from cockpit.cli_options import AS_JSON
 from cockpit.commands.open_project import WrongUse, read_store
 from cockpit.commands.terminal import format_table, say, show, show_json
 from cockpit.core.text import pluralize

@@ -16,7 +16,7 @@ def test_from_file_to_backlog(project: Project) -> None:
     (project.root / "plan.md").write_text(TEXT, encoding="utf-8")
     told = project.run("plan", "plan.md")
     assert "- **#2** Refuse expired tokens · feature · after #1" in told.stdout
-    assert "Nothing is in the backlog yet" in told.stderr
+    assert "Nothing was added yet" in told.stderr
     [waiting] = json.loads(project.run("proposals", "list", "--json").stdout)
     assert waiting["title"] == "Plan: Accounts (1 epic, 1 story, 2 tasks)"
     shown = project.run("proposals", "show", waiting["proposal_id"]).stdout
@@ -117,4 +117,4 @@ def test_an_agent_with_a_token_cannot_approve_by_an_option(project: Project) -> 
     refused = project.run("proposals", "approve", identity, expect=3, COCKPIT_TOKEN=secret)
     assert "only the person in command" in refused.stderr
     edited = project.run("plan", identity, "--edit", expect=3, COCKPIT_TOKEN=secret, EDITOR="true")
-    assert "only the person in command" in edited.stderr
+    assert "Only the user may" in edited.stderr

@@ -23,7 +23,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_what_is_set_is_merged_and_shown(project):
-    assert "Nothing is known yet" in project.run("wip", "show").stderr
+    assert "No work in progress recorded" in project.run("wip", "show").stderr
     first = project.json(
         "wip", "set", "t-1", "phase=testing", "decision=JWT", "file=src/a.py", "uncommitted_changes=true",
         "test_results.passed=12", "test_results.failed=1", "test_results.failing_test=test_b",
@@ -50,14 +50,15 @@ def test_what_is_set_is_merged_and_shown(project):
 def test_json_that_is_too_deep_to_read_is_refused(project):
     deep = '{"context": ' * 20_000
     assert (
-        "is no JSON" in project.run("wip", "set", "T-1", "--json", "-", stdin=deep, expect=2).stderr
+        "is not JSON"
+        in project.run("wip", "set", "T-1", "--json", "-", stdin=deep, expect=2).stderr
     )
 
 
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (("wip", "set", "T-1"), 2, "Say what is new"),
+        (("wip", "set", "T-1"), 2, "Nothing to merge"),
         (("wip", "set", "T-1", "testing"), 2, "no KEY=VALUE"),
         (("wip", "set", "T-1", "stage=testing"), 2, "has no stage; it has phase"),
         (("wip", "set", "T-1", "--json", "nowhere.json"), 2, "cannot be read"),
@@ -75,7 +76,7 @@ def test_wrong_use_is_told_in_one_sentence(project, words, code, told) -> None:
 
 
 def test_no_json_and_no_object_are_told(project):
-    for text, words in (("{", "is no JSON"), ("[1]", "JSON object")):
+    for text, words in (("{", "is not JSON"), ("[1]", "JSON object")):
         done = project.run("wip", "set", "T-1", "--json", "-", stdin=text, expect=2)
         assert words in done.stderr
 
