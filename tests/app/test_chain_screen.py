@@ -134,9 +134,9 @@ async def test_heads_and_sessions_lead_to_what_works_there(still, running):
         await pilot.press("escape")
         await to_row(pilot, screen, "ch-1")
         await pilot.press("enter")  # nothing runs there: its tree is opened
-        await until(pilot, lambda: "nothing was left to do" in text(app))
+        await until(pilot, lambda: "no tasks were left" in text(app))
         await pilot.press("left")
-        await until(pilot, lambda: "nothing was left to do" not in text(app))
+        await until(pilot, lambda: "no tasks were left" not in text(app))
 
 
 async def test_the_list_of_sessions_has_those_of_chains(still, running):

@@ -103,9 +103,9 @@ def test_a_running_chain_and_one_that_is_complete(still, project):
     ]
     assert lines(state, WHOLE)[:6] == [
         "▶ ch-2 ✔s1 ✔s2 ▶s3 2/8",
-        "  ✔ s1 1 task · handed over: its context was full",
+        "  ✔ s1 1 task · handed over: it reached its token limit",
         "    ✔ T-3 handoff",
-        "  ✔ s2 1 task · handed over: its context was full",
+        "  ✔ s2 1 task · handed over: it reached its token limit",
         "    ■ T-7 blocked",
         "  ▶ s3 batch 1 · 2 tasks",
     ]

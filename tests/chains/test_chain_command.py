@@ -119,7 +119,7 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     before = git(world.root, "status", "--porcelain"), git(world.root, "rev-parse", "HEAD")
     world.project.extra = PRESSED
     done = world.project.run(*WORK, "--all", *world.model(world.scenario(3)))
-    assert "its context was full" in done.stdout
+    assert "reached its token limit" in done.stdout
     assert "Resuming T-" in done.stdout
     assert "ch-1 is completed. 3/3 tasks done" in done.stdout
     assert "git merge cockpit/ch-1" in done.stdout
@@ -230,7 +230,7 @@ def test_a_session_goes_on_when_its_watcher_is_killed(tmp_path: Path) -> None:
     running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(2))))
     world.told(running, "T-1 · implement")
     watcher = world.project.start("chain", "watch", "1")
-    assert "is run by process" in world.project.run("chain", "resume", expect=3).stderr
+    assert "runs ch-" in world.project.run("chain", "resume", expect=3).stderr
     running.kill()
     world.end(running)
     (alone,) = world.project.json("chain", "list", "--json")

@@ -175,7 +175,7 @@ def test_two_processes_do_not_run_one_session(project: Project, watched: Any) ->
     run = watched("run", REVIEW, "--model", project.script())
     session = run.until("session.waiting")["session_id"]
     done = project.run("run", "--continue", session, expect=3)
-    assert f"Session {session} is running in process" in done.stderr
+    assert f"runs session {session}" in done.stderr
 
 
 def test_the_whole_document_of_a_closed_pipe_is_quiet(project: Project) -> None:

@@ -57,7 +57,7 @@ def test_a_request_is_narrowed_to_what_is_named(project: Project, run: Any) -> N
 def test_narrowing_only_takes_away(project: Project, run: Any) -> None:
     waiting = front(project)["proposal_id"]
     done = project.run("proposals", "approve", waiting, "--item", "file:/etc/passwd", expect=3)
-    assert "narrowing only takes away" in done.stderr
+    assert "Narrowing can only remove items" in done.stderr
     assert front(project)["status"] == "pending"
 
 

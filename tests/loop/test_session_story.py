@@ -195,7 +195,7 @@ async def test_two_runners_of_one_session_are_one_too_many(opened, fix):
         sid = await runtime.start("fix add", model=fix, policy="ask")
         run = asyncio.create_task(runtime.run(sid))
         await pending(runtime)
-        with pytest.raises(Stale, match="is running in process"):
+        with pytest.raises(Stale, match="runs session"):
             await runtime.run(sid)
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)

@@ -1,6 +1,7 @@
-"""What waits for what: dependencies between tasks, without cycles.
+"""Dependencies between tasks, without cycles.
 
-``blocks`` and ``requires`` make a task wait; ``relates_to`` only says that two belong together.
+``blocks`` and ``requires`` make a task wait; ``relates_to`` only links two tasks. Specified in
+``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ TYPES = ("blocks", "requires", "relates_to")
 
 
 _NAMED = 12
-"""Tasks of a cycle that its message names; longer ones are shortened in the middle."""
+"""Tasks that the message of a cycle names; a longer cycle is shortened in the middle."""
 
 
 class DependencyCycle(CockpitError):
-    """The dependency would make tasks wait for each other; ``path`` names them, the first one twice."""
+    """The dependency would make tasks wait for each other.
+
+    ``path`` holds the tasks of the cycle, the first one twice.
+    """
 
     code = "cycle"
 
@@ -28,14 +32,14 @@ class DependencyCycle(CockpitError):
         shown = path if len(path) <= _NAMED else (*path[: _NAMED - 2], "…", *path[-2:])
         super().__init__(
             f"That would be a cycle: {' → '.join(shown)} (each waits for the next). Remove one of"
-            f" these first, or make it relates_to, which makes nobody wait."
+            " these dependencies first, or use relates_to, which makes no task wait."
         )
         self.path = path
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """``task_id`` depends on ``depends_on_task_id``; with how these two stand, and their titles."""
+    """``task_id`` depends on ``depends_on_task_id``, with the status and title of both."""
 
     task_id: str
     depends_on_task_id: str
@@ -64,9 +68,10 @@ _SELECT = (
 def add(
     tx: Tx, task_id: str, depends_on_task_id: str, dependency_type: str = "blocks", *, by: str
 ) -> bool:
-    """``task_id`` depends on the other task from now on; journals ``task.dependency_added``.
+    """Make ``task_id`` depend on the other task and journal ``task.dependency_added``.
 
-    Said again it changes the type, or nothing: False. Both tasks exist. Raises :class:`DependencyCycle`.
+    Both tasks must exist. A dependency that exists gets the new type; returns False when nothing
+    changed. Raises :class:`DependencyCycle`.
     """
     row = tx.execute(
         "SELECT dependency_type FROM task_dependencies WHERE task_id=? AND depends_on_task_id=?",
@@ -98,7 +103,10 @@ def add(
 
 
 def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
-    """Take a dependency back; journals ``task.dependency_removed``. Raises :class:`NotFound`."""
+    """Delete a dependency and journal ``task.dependency_removed``.
+
+    Raises :class:`NotFound`.
+    """
     deleted = tx.execute(
         "DELETE FROM task_dependencies WHERE task_id=? AND depends_on_task_id=?",
         (task_id, depends_on_task_id),
@@ -106,7 +114,7 @@ def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
     if deleted.rowcount == 0:
         raise NotFound(
             f"{task_id} does not depend on {depends_on_task_id};"
-            f" `cockpit tasks show {task_id}` says what it depends on."
+            f" `cockpit tasks show {task_id}` lists its dependencies."
         )
     tx.journal(
         Action.TASK_DEPENDENCY_REMOVED,
@@ -116,13 +124,13 @@ def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
 
 
 def select_prerequisites(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:
-    """What the task depends on."""
+    """Read the dependencies of the task on others."""
     rows = connection.execute(f"{_SELECT} WHERE d.task_id=? ORDER BY o.number", (task_id,))
     return [Dependency(*row) for row in rows]
 
 
 def select_dependents(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:
-    """What depends on the task."""
+    """Read the dependencies of others on the task."""
     rows = connection.execute(
         f"{_SELECT} WHERE d.depends_on_task_id=? ORDER BY t.number", (task_id,)
     )
@@ -130,7 +138,7 @@ def select_dependents(connection: sqlite3.Connection, task_id: str) -> list[Depe
 
 
 def select_all(connection: sqlite3.Connection) -> list[Dependency]:
-    """Every dependency, in the order of the tasks."""
+    """Read every dependency, in the order of the tasks."""
     return [
         Dependency(*row) for row in connection.execute(f"{_SELECT} ORDER BY t.number, o.number")
     ]
@@ -146,14 +154,14 @@ _FOLLOWING = {
         " WHERE depends_on_task_id=? AND dependency_type <> 'relates_to' ORDER BY task_id"
     ),
 }
-"""What a task waits for, and what waits for it."""
+"""The SQL that walks one step: True to prerequisites, False to dependents."""
 
 
 def _path(connection: sqlite3.Connection, start: str, end: str) -> tuple[str, ...]:
-    """A way from ``start`` to ``end`` along what each waits for; empty: there is none.
+    """Find a way from ``start`` to ``end`` along prerequisites; empty when there is none.
 
-    Looked for from both ends, on the side that was walked less: a new task, which nothing waits for
-    yet, is at the end of no way, however long the chain before it is.
+    Searches from both ends and always extends the side that has visited fewer tasks: a new task has
+    no dependents, so the search ends at once however long the chain of its prerequisites is.
     """
     came: dict[bool, dict[str, str]] = {True: {start: ""}, False: {end: ""}}
     edges = {True: [start], False: [end]}
@@ -173,7 +181,7 @@ def _path(connection: sqlite3.Connection, start: str, end: str) -> tuple[str, ..
 
 
 def _steps(came: dict[str, str], last: str) -> list[str]:
-    """From ``last`` back to where the search began."""
+    """Return the tasks from ``last`` back to where the search began."""
     steps = [last]
     while came[steps[-1]]:
         steps.append(came[steps[-1]])

@@ -1,8 +1,8 @@
-"""Handoffs: how a task ended, in a few sentences for who goes on, with everything behind them.
+"""Handoffs: how a task ended, in a few sentences, with the whole output behind them.
 
-What comes back to a coordinator is status and summary; the details stay here until the story is
-complete, the summary until the epic is. What failed or was blocked never decays. Source: seed 004,
-solution 1.
+A coordinator receives status and summary only. The details stay here until the story is complete,
+the summary until the epic is. Handoffs of failed and blocked tasks are kept. Specified in
+``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 STATUSES = ("PASS", "FAIL", "BLOCKED")
 MOST_SUMMARY = 4_000
-"""Characters: two or three sentences, and room for long names."""
+"""Characters: two or three sentences, with room for long names."""
 MOST_DETAILS = 1_000_000
 MOST_FILES = 5_000
 _MOST_DECISIONS = 50
-"""Of a task, the newest: what the journal keeps when its handoff is compacted."""
+"""Decisions of a task, the newest, that the journal keeps when its handoff is compacted."""
 
-# Of a blocked task nothing decays, nor of what failed: somebody will ask why.
+# Handoffs of blocked and failed tasks stay: they explain why.
 _DECAYS = (
     "SELECT h.task_id, t.work_in_progress, h.status, h.summary, h.files_changed, h.created_at,"
     " h.compacted_at, t.story_id FROM task_handoffs h JOIN tasks t USING(task_id)"
@@ -40,33 +40,32 @@ _DECAYS = (
 
 
 class HandoffInvalid(CockpitError):
-    """What was handed over is no handoff; nothing was stored."""
+    """The handoff is not valid; nothing was stored."""
 
     code = "usage"
 
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """One row of ``task_handoffs``, or (``archived_at`` set) what the journal keeps of one.
-
-    ``full_details`` is None once it was compacted or archived.
-    """
+    """One row of ``task_handoffs``, or what the journal keeps of an archived one."""
 
     task_id: str
     status: str
     summary: str
     files_changed: tuple[str, ...]
     full_details: str | None
+    """None once the handoff was compacted or archived."""
     created_at: str
     compacted_at: str | None = None
     archived_at: str | None = None
+    """When it was archived; None while the row is in the table."""
 
     def brief(self) -> dict[str, str]:
-        """All that a coordinator is given."""
+        """Return all that a coordinator receives: status and summary."""
         return {"status": self.status, "summary": self.summary}
 
     def body(self, *, details: bool = False) -> dict[str, Any]:
-        """As commands and tools give it out; ``details`` adds the whole output."""
+        """Return it as commands and tools print it; ``details`` adds the whole output."""
         body: dict[str, Any] = {
             "task_id": self.task_id,
             "status": self.status,
@@ -96,10 +95,9 @@ def set_handoff(
     by: str,
     session_id: str = "",
 ) -> Handoff:
-    """Store how the task ended, in place of an earlier handoff, and journal ``handoff.set``.
+    """Store how the task ended, replacing an earlier handoff, and journal ``handoff.set``.
 
-    Raises :class:`HandoffInvalid`, and :class:`NotFound` for a task that there is not. Secrets are
-    masked.
+    Secrets are masked. Raises :class:`HandoffInvalid`, and :class:`NotFound` for an unknown task.
     """
     task_id = read_id(TASK, task_id)
     if tx.execute("SELECT 1 FROM tasks WHERE task_id=?", (task_id,)).fetchone() is None:
@@ -133,13 +131,13 @@ def set_handoff(
             "details": bool(full_details),
         },
     )
-    # What a task changed is what another must not change beside it.
+    # Files that a task changed are closed to tasks that run at the same time.
     work_queue.refresh(tx, [task_id])
     return load(tx.connection, task_id)
 
 
 def load(connection: sqlite3.Connection, task_id: str) -> Handoff:
-    """The task's handoff; of one that was archived what the journal keeps.
+    """Read the task's handoff, from the journal if it was archived.
 
     Raises :class:`NotFound` for a task without one.
     """
@@ -150,12 +148,12 @@ def load(connection: sqlite3.Connection, task_id: str) -> Handoff:
     if connection.execute("SELECT 1 FROM tasks WHERE task_id=?", (task_id,)).fetchone() is None:
         raise unknown_id(TASK, task_id)
     raise NotFound(
-        f"{task_id} has no handoff yet; `cockpit handoff set {task_id} PASS 'what was done'` gives it one."
+        f"{task_id} has no handoff yet; `cockpit handoff set {task_id} PASS 'what was done'` stores one."
     )
 
 
 def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
-    """As :func:`load`, None for a task without one."""
+    """Read the task's handoff as :func:`load` does; None for a task without one."""
     task_id = read_id(TASK, task_id)
     row = connection.execute(f"{_SELECT} WHERE h.task_id=?", (task_id,)).fetchone()
     if row is not None:
@@ -181,16 +179,16 @@ def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
 
 
 def select_recent(connection: sqlite3.Connection, limit: int = 20) -> list[Handoff]:
-    """The newest handoffs first."""
+    """Read the newest handoffs first."""
     rows = connection.execute(f"{_SELECT} ORDER BY h.created_at DESC, h.task_id LIMIT ?", (limit,))
     return [_read(row) for row in rows]
 
 
 def compact_story(tx: Tx, story_id: str, *, by: str = "engine") -> list[str]:
-    """Let go of the details of the story's handoffs; the summaries stay. Returns the tasks' ids.
+    """Delete the details of the story's handoffs; the summaries stay. Returns the tasks' ids.
 
-    The decisions that their work in progress holds go into the journal with it
-    (``handoff.compacted``): they are what a later reader asks for.
+    The decisions in their work in progress are journalled with it (``handoff.compacted``), because
+    later readers ask for them.
     """
     rows = tx.execute(
         f"{_DECAYS} AND t.story_id=? AND h.compacted_at IS NULL ORDER BY t.number", (story_id,)
@@ -216,8 +214,10 @@ def compact_story(tx: Tx, story_id: str, *, by: str = "engine") -> list[str]:
 
 
 def archive_epic(tx: Tx, epic_id: str, *, by: str = "engine") -> list[str]:
-    """Put what is left of the epic's handoffs into the journal (``handoff.archived``, a row each) and
-    delete them. Returns the tasks' ids."""
+    """Journal and delete the remaining handoffs of the epic. Returns the tasks' ids.
+
+    Each becomes one ``handoff.archived`` row.
+    """
     rows = tx.execute(f"{_DECAYS} AND s.epic_id=? ORDER BY t.number", (epic_id,)).fetchall()
     for task_id, _, status, summary, files, created_at, compacted_at, story_id in rows:
         tx.journal(
@@ -243,21 +243,22 @@ def _check(
 ) -> None:
     if status not in STATUSES:
         raise HandoffInvalid(
-            f"A handoff is PASS, FAIL or BLOCKED, not {str(status)[:40]!r}. PASS: it is done and works."
+            f"A handoff is PASS, FAIL or BLOCKED, not {str(status)[:40]!r}."
+            " PASS means that the task is done and works."
         )
     if not summary.strip():
-        raise HandoffInvalid("A handoff needs a summary: what was done, in two or three sentences.")
+        raise HandoffInvalid("A handoff needs a summary: two or three sentences about the work.")
     if len(summary) > MOST_SUMMARY:
         raise HandoffInvalid(
-            f"The summary is {len(summary):,} characters long and may be {MOST_SUMMARY:,}:"
-            " put the rest into full_details."
+            f"The summary has {len(summary):,} characters; the limit is {MOST_SUMMARY:,}."
+            " Put the rest into full_details."
         )
     if full_details is not None and len(full_details) > MOST_DETAILS:
         raise HandoffInvalid(
-            f"The details are {len(full_details):,} characters long and may be {MOST_DETAILS:,}."
+            f"The details have {len(full_details):,} characters; the limit is {MOST_DETAILS:,}."
         )
     if isinstance(files_changed, str) or len(files_changed) > MOST_FILES:
-        raise HandoffInvalid(f"files_changed is a list of at most {MOST_FILES:,} paths.")
+        raise HandoffInvalid(f"files_changed must be a list of at most {MOST_FILES:,} paths.")
 
 
 def _decisions(wip: str | None) -> list[Any]:

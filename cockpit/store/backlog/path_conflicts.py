@@ -1,8 +1,9 @@
-"""Which tasks can really run at the same time: groups whose members touch nothing in common.
+"""Which tasks can run at the same time: groups whose members claim no path in common.
 
-A claim is a path below which a task works: a package, a file or a directory, as declared, modified
-by now or changed before. Two claims meet where one is the other or lies inside it. Pure; first-fit in
-the order of the queue, so that the same queue always gives the same groups.
+A claim is a path below which a task works: a package, a file or a directory that the task declared,
+or that it or an earlier attempt modified. Two claims conflict when they are equal or one contains
+the other. Groups are filled first-fit in the order of the queue, so the same queue always gives the
+same groups. Specified in ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _WILD = re.compile(r"[*?\[{]")
 
 
 def claim_paths(*paths: Iterable[str]) -> tuple[str, ...]:
-    """The claims that these packages and files make, sorted, each once.
+    """Turn packages and files into claims, sorted and each once.
 
     A pattern claims the directory in front of its first wildcard; the project's root is ``""``.
     """
@@ -25,7 +26,7 @@ def claim_paths(*paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_conflict(ours: Collection[str], theirs: Collection[str]) -> str | None:
-    """The first claim of ``ours`` that meets one of ``theirs``, or None."""
+    """Return the first claim of ``ours`` that conflicts with one of ``theirs``, or None."""
     held = set(theirs)
     roots = {above for claim in theirs for above in _above(claim)}
     for claim in ours:
@@ -39,10 +40,11 @@ def group_tasks(
     running: Sequence[tuple[str, Collection[str]]],
     paths: Mapping[str, Collection[str]],
 ) -> dict[str, int]:
-    """The group of each ready task, from 1 on, in the order given.
+    """Assign each ready task a group, from 1, in the order given.
 
-    ``running`` tasks hold their claims against group 1. ``paths`` names for a task those that it
-    depends on through others: the two are never in one group, nor in group 1 beside a running one.
+    Running tasks occupy group 1 with their claims. ``paths`` maps a task to those that it depends
+    on through others: two such tasks never share a group, nor does one join group 1 while the other
+    runs.
     """
     claim_map = ClaimMap()
     numbers: dict[str, int] = {}
@@ -69,16 +71,15 @@ def group_tasks(
 
 @dataclass(slots=True)
 class ClaimMap:
-    """For each path the groups, as bits, that claim it and that claim it or something inside it.
-
-    Groups count from 1.
-    """
+    """The groups that claim each path, as bits; groups count from 1."""
 
     at: dict[str, int] = field(default_factory=dict)
+    """Groups that claim exactly this path."""
     within: dict[str, int] = field(default_factory=dict)
+    """Groups that claim this path or something inside it."""
 
     def conflicting_groups(self, claims: Iterable[str]) -> int:
-        """The groups, as bits, with a claim that meets one of these; 0: they are free."""
+        """The groups, as bits, with a claim that conflicts with one of these; 0: none."""
         bits = 0
         for claim in claims:
             bits |= self.within.get(claim, 0)
@@ -87,7 +88,7 @@ class ClaimMap:
         return bits
 
     def add(self, claims: Iterable[str], number: int) -> None:
-        """Let the group of that number make these claims."""
+        """Record that the group of that number makes these claims."""
         bit = 1 << (number - 1)
         for claim in claims:
             self.at[claim] = self.at.get(claim, 0) | bit
@@ -107,7 +108,7 @@ def _claim(path: str) -> str:
 
 @lru_cache(maxsize=16_384)  # the same few thousand paths, hundreds of times a change
 def _above(claim: str) -> tuple[str, ...]:
-    """What the claim lies inside of, the project's root included."""
+    """The directories that contain the claim, the project's root included."""
     if not claim:
         return ()
     parts = claim.split("/")

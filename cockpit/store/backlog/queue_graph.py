@@ -1,6 +1,7 @@
-"""The dependencies of the queue as a graph: who waits for whom, and what that unblocks.
+"""The dependencies of the queue as a graph: which tasks wait, and which a task unblocks.
 
-Read as far as it is walked, or whole when most of it will be. Source: seed 004, solution 4.
+Rows are read as the walk reaches them, or all at once when most will be needed. Specified in
+``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 from cockpit.store.backlog.epics_and_stories import SETTLED
 
 MOST_UNBLOCKED: Final = 99
-"""Beyond so many it makes no difference how much a task unblocks, and nobody counts on."""
+"""The highest count of unblocked tasks; the score has no room for more."""
 
 _PREREQUISITES = (
     "SELECT t.task_id, status FROM task_dependencies d JOIN tasks t ON t.task_id=d.depends_on_task_id"
@@ -25,7 +26,10 @@ _DEPENDENTS = (
 
 
 class DependencyGraph:
-    """The tasks as they are in this transaction. Only dependencies that make somebody wait count."""
+    """The tasks and dependencies as of this transaction.
+
+    Only dependencies that make a task wait count; ``relates_to`` does not.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -35,7 +39,7 @@ class DependencyGraph:
         self._whole = False
 
     def read_whole(self) -> None:
-        """Read everything at once: for many tasks that is sooner than one by one."""
+        """Read every task and dependency: for many tasks faster than one by one."""
         if self._whole:
             return
         self._whole = True
@@ -51,20 +55,22 @@ class DependencyGraph:
             self._dependents[other].append(task_id)
 
     def is_settled(self, task_id: str) -> bool:
-        """Whether nothing is left to do of a task that a walk came by."""
+        """Tell whether a task that a walk reached is done or archived."""
         return self._settled[task_id]
 
     def prerequisites(self, task_id: str) -> list[str]:
-        """What the task depends on."""
+        """The tasks that the task depends on."""
         return self._ends(self._prerequisites, _PREREQUISITES, task_id)
 
     def dependents(self, task_id: str) -> list[str]:
-        """What depends on the task."""
+        """The tasks that depend on the task."""
         return self._ends(self._dependents, _DEPENDENTS, task_id)
 
     def count_waiting(self, task_id: str) -> int:
-        """How many open tasks wait for this one, directly or behind others that wait; at most
-        :data:`MOST_UNBLOCKED`."""
+        """Count the open tasks that wait for this one, directly or through others.
+
+        Stops at :data:`MOST_UNBLOCKED`.
+        """
         seen = {task_id}
         level = [task_id]
         while level and len(seen) <= MOST_UNBLOCKED:
@@ -78,10 +84,10 @@ class DependencyGraph:
         return min(len(seen) - 1, MOST_UNBLOCKED)
 
     def select_affected(self, task_ids: Iterable[str]) -> set[str]:
-        """The open tasks whose :meth:`count_waiting` may change when these do.
+        """Find the open tasks whose :meth:`count_waiting` may change with these tasks.
 
-        One further away than :data:`MOST_UNBLOCKED` steps has so many tasks in between that its
-        number stays at the most.
+        A task further away than :data:`MOST_UNBLOCKED` steps has so many in between that its count
+        stays at the maximum.
         """
         seen = set(task_ids)
         level, affected = list(seen), set[str]()
@@ -99,11 +105,11 @@ class DependencyGraph:
         return affected
 
     def all_dependents(self, task_id: str) -> set[str]:
-        """The task and everything that depends on it, through whatever."""
+        """The task and every task that depends on it, directly or through others."""
         return _reached(task_id, self.dependents)
 
     def all_prerequisites(self, task_id: str) -> set[str]:
-        """The task and everything that it depends on, through whatever."""
+        """The task and every task that it depends on, directly or through others."""
         return _reached(task_id, self.prerequisites)
 
     def _ends(self, cache: dict[str, list[str]], sql: str, task_id: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""The part of the queue that a chain works on: an epic, a story, or everything.
+"""The part of the work queue that a chain works on: an epic, a story, or everything.
 
-Its next batch is chosen among its own tasks alone: one outside that nobody is about to begin keeps
-none of them waiting. Source: design of work, "Chains" (``--epic``, ``--story``, ``--all``).
+A chain's next batch is chosen among its own tasks; ready tasks outside its scope do not hold them
+back. Specified in ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ _FIRST = 40
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """``kind`` is ``epic``, ``story`` or ``all``; ``scope_id`` is then ``E-1``, ``S-1`` or empty."""
+    """What a chain works on."""
 
     kind: str = "all"
+    """``epic``, ``story`` or ``all``."""
     scope_id: str = ""
+    """``E-1`` or ``S-1``; empty for ``all``."""
 
 
 def next_batch(
     connection: sqlite3.Connection, scope: Scope, limit: int, held: Collection[str] = ()
 ) -> list[Queued]:
-    """The tasks of the scope to begin now, the best first: all can run at once, beside what runs.
+    """Choose tasks of the scope to start now, the best first.
 
-    ``held`` are tasks that somebody is about to begin: they are not chosen, and nothing that would
-    meet them is.
+    All of them can run together, and with the tasks in progress. ``held`` are tasks that are about
+    to be started elsewhere: neither they nor tasks that conflict with them are chosen.
     """
     marks = ",".join("?" * len(held))
     at_work = connection.execute(
@@ -45,7 +47,7 @@ def next_batch(
         claim_map.add(claims, 1)
     beside = {task_id for task_id, _ in busy}
     chosen: list[str] = []
-    # Mostly the first few will do; reading the others costs more than all the rest.
+    # Usually the first few suffice; reading the others costs more than all the rest.
     for offset, most in ((0, _FIRST), (_FIRST, GROUPED - _FIRST)):
         rows = _ready(connection, scope, most, offset)
         ready = work_queue.parse_claims([row for row in rows if row[0] not in held])
@@ -67,7 +69,7 @@ def next_batch(
 
 
 def count_ready(connection: sqlite3.Connection, scope: Scope) -> int:
-    """How many tasks of the scope could be begun, were there enough hands."""
+    """Count the tasks of the scope that are ready to start."""
     where, values = _where(scope)
     (count,) = connection.execute(
         f"SELECT count(*) FROM work_queue WHERE ready=1{where}",  # noqa: S608 - fixed columns
@@ -77,7 +79,7 @@ def count_ready(connection: sqlite3.Connection, scope: Scope) -> int:
 
 
 def select_blocking(connection: sqlite3.Connection, scope: Scope) -> list[str]:
-    """What runs and keeps tasks of the scope that are ready from being begun."""
+    """Read the ids of running tasks whose claims keep ready tasks of the scope waiting."""
     rows = _ready(connection, scope, GROUPED, 0)
     claim_map = ClaimMap()
     for _, claims in work_queue.parse_claims(rows):
@@ -107,7 +109,7 @@ def _where(scope: Scope) -> tuple[str, tuple[str, ...]]:
 
 
 def _apart(task_id: str, beside: set[str], against: dict[str, set[str]]) -> bool:
-    """Whether the task depends through others on one of ``beside``, or one of these on it."""
+    """Tell whether the task and one in ``beside`` depend on each other through others."""
     return bool(against.get(task_id, set()) & beside) or any(
         task_id in against.get(other, ()) for other in beside
     )

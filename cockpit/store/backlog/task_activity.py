@@ -1,4 +1,7 @@
-"""What happened on a task: activity in words, and failures with their attempt."""
+"""Activity and failures of a task.
+
+Specified in ``docs/reference/backlog.md``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 ACTIVITY_TYPES = ("note", "file_change", "decision", "progress")
-"""What somebody may report; ``summary`` is what :func:`replace_with_summary` leaves."""
+"""Types that users and agents may report; :func:`replace_with_summary` writes ``summary``."""
 FAILURE_TYPES = ("spec", "quality", "implementation")
 
 
@@ -28,19 +31,20 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One row of ``task_failures``; ``attempt`` counts from 1."""
+    """One row of ``task_failures``."""
 
     failure_id: int
     task_id: str
     failure_type: str
     reason: str
     attempt: int
+    """Counts from 1."""
     actor: str
     created_at: str
 
 
 def add(tx: Tx, task_id: str, activity_type: str, description: str, *, by: str) -> Activity:
-    """Note what happened on an existing task; journals ``task.activity``."""
+    """Add a row of activity to an existing task and journal ``task.activity``."""
     row = tx.execute(
         "INSERT INTO task_activity(task_id, activity_type, description, actor, created_at)"
         " VALUES (?,?,?,?,?)"
@@ -63,7 +67,7 @@ def add(tx: Tx, task_id: str, activity_type: str, description: str, *, by: str) 
 def select_for_task(
     connection: sqlite3.Connection, task_id: str, limit: int = 50
 ) -> list[Activity]:
-    """What happened on the task, the newest first."""
+    """Read the task's activity, the newest first."""
     rows = connection.execute(
         "SELECT activity_id, task_id, activity_type, description, actor, created_at"
         " FROM task_activity WHERE task_id=? ORDER BY activity_id DESC LIMIT ?",
@@ -73,9 +77,9 @@ def select_for_task(
 
 
 def replace_with_summary(tx: Tx, task_id: str, summary: str, *, by: str) -> int:
-    """Replace the task's activity by one row of the type ``summary``; returns how many went.
+    """Replace the task's activity by one row of type ``summary``.
 
-    The journal keeps every one of them.
+    Returns how many rows it replaced; the journal keeps each of them.
     """
     gone = tx.execute("DELETE FROM task_activity WHERE task_id=?", (task_id,)).rowcount
     add(tx, task_id, "summary", summary, by=by)
@@ -85,9 +89,9 @@ def replace_with_summary(tx: Tx, task_id: str, summary: str, *, by: str) -> int:
 def record_failure(
     tx: Tx, task_id: str, failure_type: str, reason: str, attempt: int | None = None, *, by: str
 ) -> Failure:
-    """Note that an attempt at the task failed; journals ``task.failed``.
+    """Store that an attempt at the task failed and journal ``task.failed``.
 
-    Without ``attempt`` it is the one after the last.
+    ``attempt`` defaults to the one after the last.
     """
     (last,) = tx.execute(
         "SELECT coalesce(max(attempt), 0) FROM task_failures WHERE task_id=?", (task_id,)
@@ -113,7 +117,7 @@ def record_failure(
 
 
 def select_failures(connection: sqlite3.Connection, task_id: str) -> list[Failure]:
-    """The failures of a task, the newest first."""
+    """Read the failures of a task, the newest first."""
     rows = connection.execute(
         "SELECT failure_id, task_id, failure_type, reason, attempt, actor, created_at"
         " FROM task_failures WHERE task_id=? ORDER BY failure_id DESC",

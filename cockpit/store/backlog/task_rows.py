@@ -1,4 +1,8 @@
-"""How tasks stand, as plain rows: for processes that cannot wait for :mod:`cockpit.store.backlog.tasks`."""
+"""Task rows as plain dictionaries, for hook processes.
+
+An agent waits for a hook call to end, and loading :mod:`cockpit.store.backlog.tasks` would take
+most of that time. Specified in ``docs/reference/hooks.md``.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +30,13 @@ _SELECT = (
 
 
 def load(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | None:
-    """That task's columns by name, ``wip`` read; None where there is none."""
+    """Read a task's columns by name, with ``wip`` decoded; None when there is no such task."""
     row = connection.execute(f"{_SELECT} WHERE task_id=?", (task_id,)).fetchone()
     return None if row is None else _read(row)
 
 
 def select_in_progress(connection: sqlite3.Connection, most: int) -> list[dict[str, Any]]:
-    """The tasks in progress, the oldest first."""
+    """Read the tasks in progress, the oldest first."""
     rows = connection.execute(
         f"{_SELECT} WHERE status='in_progress' ORDER BY number LIMIT ?", (most,)
     )
@@ -40,7 +44,10 @@ def select_in_progress(connection: sqlite3.Connection, most: int) -> list[dict[s
 
 
 def select_ready(connection: sqlite3.Connection, most: int) -> list[tuple[str, str]]:
-    """(id, title) of what can be begun now, as :func:`cockpit.store.backlog.work_queue.next_batch` has it."""
+    """Read (id, title) of the tasks to start next.
+
+    The same tasks as :func:`cockpit.store.backlog.work_queue.next_batch` returns.
+    """
     rows = connection.execute(
         "SELECT q.task_id, t.title FROM work_queue q JOIN tasks t USING(task_id)"
         " WHERE batch_group=1 AND batch_group>0 ORDER BY priority_score DESC, q.number LIMIT ?",

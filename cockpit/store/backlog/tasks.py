@@ -1,6 +1,6 @@
-"""Tasks: what is to be done, how it stands, and what is known of it.
+"""Tasks: the rows of the backlog that workers implement.
 
-Source: seed 004, solutions 2 and 3; design of work.
+Specified in ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -31,17 +31,15 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One row of ``tasks``, with its story's epic and that one's priority (none: ``P2``).
-
-    ``packages`` and ``files`` are what it says it will touch; ``wip`` is the seed's JSON, None until
-    something is known; ``source`` says who or what wrote it.
-    """
+    """One row of ``tasks``, with the epic of its story and that epic's priority."""
 
     task_id: str
     number: int
     story_id: str | None
     epic_id: str | None
+    """The epic of its story; None for a task without a story or a story without an epic."""
     priority: str
+    """The epic's priority, ``P2`` without one."""
     title: str
     description: str
     acceptance_criteria: str
@@ -54,9 +52,13 @@ class Task:
     blocker: str
     needs_rework: bool
     source: str
+    """Who or which import wrote the task."""
     packages: tuple[str, ...]
+    """Packages that the task declares it will touch, as paths."""
     files: tuple[str, ...]
+    """Files that the task declares it will touch."""
     wip: Mapping[str, Any] | None
+    """The work in progress (:mod:`cockpit.store.backlog.wip`); None until some is recorded."""
     wip_updated_at: str | None
     session_id: str
     created_at: str
@@ -89,13 +91,16 @@ PLAIN_FIELDS = (
     "source",
     "session_id",
 )
-"""What is said of a task, apart from where it belongs, its two lists and its times."""
+"""The columns that exports carry as they are: all but ids, lists and times."""
 _KEPT = ("story_id", *PLAIN_FIELDS, "updated_at", "started_at", "done_at")
-"""The columns that :func:`change` writes, with the two lists beside them."""
+"""The columns that :func:`change` writes besides the two lists."""
 
 
 def load(connection: sqlite3.Connection, task_id: str) -> Task:
-    """The task of that id. Raises :class:`~cockpit.core.errors.NotFound`."""
+    """Read the task of that id, written as users type it.
+
+    Raises :class:`~cockpit.core.errors.NotFound`.
+    """
     full_id = read_id(TASK, task_id)
     row = connection.execute(f"{_SELECT} WHERE task_id=?", (full_id,)).fetchone()
     if row is None:
@@ -104,7 +109,7 @@ def load(connection: sqlite3.Connection, task_id: str) -> Task:
 
 
 def load_many(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Task]:
-    """The tasks of these ids, in that order; unknown ones are left out."""
+    """Read the tasks of these ids, in that order; unknown ids are left out."""
     marks = ",".join("?" * len(task_ids))
     rows = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
     by_id = {row[0]: _read(row) for row in rows}
@@ -114,7 +119,11 @@ def load_many(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[T
 def select(
     connection: sqlite3.Connection, *, limit: int = 50, offset: int = 0, **terms: Any
 ) -> list[Task]:
-    """Tasks, the oldest first; archived ones only when asked for. ``terms`` are :func:`count`'s."""
+    """Read tasks, the oldest first.
+
+    ``terms`` are those of :func:`count`. Archived tasks are left out unless ``status`` asks for
+    them.
+    """
     where, values = _where(**terms)
     rows = connection.execute(
         f"{_SELECT}{where} ORDER BY t.number LIMIT ? OFFSET ?", (*values, limit, offset)
@@ -123,8 +132,11 @@ def select(
 
 
 def count(connection: sqlite3.Connection, **terms: Any) -> int:
-    """How many tasks there are of that ``status``, ``priority``, ``story_status``, ``epic_status``,
-    ``story_id`` or ``epic_id``; ``with_wip`` counts those with work in progress alone."""
+    """Count tasks by the terms given.
+
+    Terms are ``status``, ``priority``, ``story_status``, ``epic_status``, ``story_id`` and
+    ``epic_id``; ``with_wip`` counts only tasks with work in progress.
+    """
     where, values = _where(**terms)
     (number,) = connection.execute(f"SELECT count(*){_FROM}{where}", values).fetchone()
     return int(number)
@@ -158,9 +170,10 @@ def _where(
 
 
 def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
-    """Store ``draft`` under the next number (``number`` is for an import that keeps ids).
+    """Store ``draft`` and journal ``task.created``; returns the stored task.
 
-    Its id, times and what belongs to its epic are made here. Journalled as ``task.created``.
+    The id and the times are set here. ``number`` is for an import that keeps ids; otherwise the
+    next free one is used.
     """
     own = number or next_number(tx, TASK)
     now = tx.now()
@@ -180,7 +193,7 @@ def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
 
 
 def change(tx: Tx, task: Task, changes: Mapping[str, Any]) -> Task:
-    """``task`` with these fields changed; the caller journals what that means."""
+    """Write ``task`` with ``changes`` applied; the caller journals what the change means."""
     changed = replace(task, **changes)
     changed = replace(changed, **_masked(changed), updated_at=tx.now())
     columns = (*_KEPT, "packages_json", "files_json")
@@ -192,12 +205,12 @@ def change(tx: Tx, task: Task, changes: Mapping[str, Any]) -> Task:
 
 
 def journal_change(tx: Tx, task: Task, *, by: str, session_id: str = "") -> None:
-    """Journal ``task.changed``: how the task is now."""
+    """Journal ``task.changed`` with the task as it is now."""
     tx.journal(Action.TASK_CHANGED, actor=by, session_id=session_id, detail=detail(task))
 
 
 def detail(task: Task) -> dict[str, Any]:
-    """What the journal says of a task, and what a view of it is drawn from."""
+    """The task as the journal records it and as the screen is drawn from it."""
     return {
         "task_id": task.task_id,
         "story_id": task.story_id,
@@ -215,7 +228,7 @@ def detail(task: Task) -> dict[str, Any]:
 
 
 def new_draft(title: str) -> Task:
-    """A draft of a task for :func:`insert`: what is not said stands at its default."""
+    """Make a task for :func:`insert` with defaults for everything but the title."""
     return Task(
         task_id="",
         number=0,

@@ -1,8 +1,9 @@
-"""Work in progress: what is under way on a task, kept as it changes so that anybody can go on.
+"""Work in progress: what is known about a task while it is being done, for whoever resumes it.
 
-Patches are merged, never written over: objects merge by key, ``files_modified`` is a set,
-``decisions`` and ``errors`` append, scalars replace, null says nothing. Merging twice is merging
-once, and patches for different keys may be grouped in any way. Source: seed 004, solution 2.
+Patches are merged and never overwrite: objects merge by key, ``files_modified`` is a set,
+``decisions`` and ``errors`` append, scalars replace, null changes nothing. Merging a patch twice is
+merging it once, and patches for different keys may be grouped in any way. Specified in
+``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
 
 MOST_DECISIONS = 5_000
-"""The newest that are kept: more than any one task makes, so that none is lost in practice."""
+"""Decisions that are kept, the newest first: more than any one task makes."""
 MOST_ERRORS = 200
-"""The newest that are kept; older ones are history and stand in the journal."""
+"""Errors that are kept, the newest first; the journal has the older ones."""
 MOST_BYTES = 256_000
-"""The longest patch, as JSON."""
+"""The longest patch, in bytes of JSON."""
 SHOWN_FILES = 50
+"""Files that the journal row names."""
 
 _Text = Annotated[str, msgspec.Meta(max_length=8_000)]
 _Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4_096)]
@@ -38,7 +40,7 @@ _Scalar = str | bool | int | float | None
 
 
 class WipInvalid(CockpitError):
-    """A patch that is none; nothing was merged."""
+    """The patch is not valid; nothing was merged."""
 
     code = "usage"
 
@@ -56,26 +58,29 @@ class _Patch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 KEYS = _Patch.__struct_fields__
-"""The keys of work in progress, in the seed's order."""
+"""The keys of work in progress."""
 _LISTS = {"decisions": ("decision", MOST_DECISIONS), "errors": ("message", MOST_ERRORS)}
-"""What appends: the word that an entry must have, and how many are kept."""
+"""The keys that append: the field that an entry must have, and how many entries are kept."""
 
 
 def validate(wip_data: Any) -> dict[str, Any]:
-    """``wip_data`` as a patch: known keys alone, plain words in ``decisions`` and ``errors`` made
-    entries, nulls gone. Raises :class:`WipInvalid`, which names what may stand there."""
+    """Check a patch and bring it into its stored form.
+
+    Plain strings in ``decisions`` and ``errors`` become entries, nulls are dropped. Raises
+    :class:`WipInvalid`, which names the keys that are allowed.
+    """
     if not isinstance(wip_data, Mapping):
         raise WipInvalid(f"Work in progress is a JSON object with the keys {', '.join(KEYS)}.")
     unknown = [str(key) for key in wip_data if key not in KEYS]
     if unknown:
         raise WipInvalid(
             f"Work in progress has no {', '.join(sorted(unknown))}; it has {', '.join(KEYS)}."
-            " What fits nowhere belongs in context."
+            " Put anything else into context."
         )
     try:
         read = msgspec.convert(dict(wip_data), _Patch)
     except msgspec.ValidationError as error:
-        raise WipInvalid(f"That is no work in progress: {error}.") from error
+        raise WipInvalid(f"This patch is not valid: {error}. Nothing was merged.") from error
     patch: dict[str, Any] = {
         name: getattr(read, name) for name in KEYS if getattr(read, name) is not None
     }
@@ -92,19 +97,20 @@ def validate(wip_data: Any) -> dict[str, Any]:
     try:
         size = len(canonical_json(patch).encode())
     except ValueError as error:
-        raise WipInvalid("Numbers in work in progress are finite; JSON has no others.") from error
+        raise WipInvalid(
+            "Numbers in work in progress must be finite: JSON cannot hold others."
+        ) from error
     if size > MOST_BYTES:
         raise WipInvalid(
-            f"This patch is {size:,} bytes long and may be {MOST_BYTES:,}: send what changed, not all."
+            f"This patch has {size:,} bytes; the limit is {MOST_BYTES:,}. Send only the changes."
         )
     return patch
 
 
 def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
-    """``old`` with the patch ``new`` (of :func:`validate`) merged in; neither is changed.
+    """Return ``old`` with the patch ``new`` (of :func:`validate`) merged in; neither is changed.
 
-    An entry of ``decisions`` or ``errors`` that is there already moves to the end: it is the newest
-    again, and stands once.
+    An entry of ``decisions`` or ``errors`` that is there already moves to the end.
     """
     merged = dict(old or {})
     for name, value in new.items():
@@ -126,10 +132,11 @@ def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, An
 def update(
     tx: Tx, task_id: str, wip_data: Mapping[str, Any], *, by: str, session_id: str = ""
 ) -> dict[str, Any]:
-    """Merge ``wip_data`` into the task's work in progress and journal ``wip.updated``; returns all
-    of it. What changes nothing is not journalled. Secrets are masked before anything is stored.
+    """Merge ``wip_data`` into the task's work in progress and journal ``wip.updated``.
 
-    Raises :class:`WipInvalid`, and :class:`~cockpit.core.errors.NotFound` for a task there is not.
+    Returns all of it. A patch that changes nothing is not journalled. Secrets are masked before
+    anything is stored. Raises :class:`WipInvalid`, and :class:`~cockpit.core.errors.NotFound` for
+    an unknown task.
     """
     task_id = read_id(TASK, task_id)
     patch: dict[str, Any] = mask_value(validate(wip_data))
@@ -143,7 +150,7 @@ def update(
     )
     files = after.get("files_modified", [])
     if len(files) != len((before or {}).get("files_modified", [])):
-        # What two tasks both touch cannot be done beside each other.
+        # Two tasks that change the same file cannot run together.
         work_queue.refresh(tx, [task_id])
     tx.journal(
         Action.WIP_UPDATED,
@@ -164,8 +171,10 @@ def update(
 
 
 def keep_newest(wip: Mapping[str, Any], entries: int) -> dict[str, Any]:
-    """``wip`` with only the newest ``entries`` of each list, and how many were left out under
-    ``decisions_left_out`` and ``errors_left_out``: what fits on a page or into a prompt."""
+    """Return ``wip`` with only the newest ``entries`` of each list.
+
+    ``decisions_left_out`` and ``errors_left_out`` count the others. For a page or a prompt.
+    """
     trimmed = dict(wip)
     for name in _LISTS:
         items: Sequence[Any] = trimmed.get(name, ())
@@ -191,7 +200,7 @@ def _entry(name: str, word: str, entry: str | dict[str, Any]) -> dict[str, Any]:
     members = {word: entry} if isinstance(entry, str) else entry
     present = {key: value for key, value in members.items() if value is not None}
     if not isinstance(present.get(word), str):
-        raise WipInvalid(f"Each of {name} needs {word!r}, in words.")
+        raise WipInvalid(f"Each entry of {name} needs a text {word!r}.")
     return present
 
 
@@ -204,8 +213,8 @@ def _path(path: str) -> str:
 def _appended(
     current: Sequence[Mapping[str, Any]], more: Sequence[Mapping[str, Any]], most: int
 ) -> list[Mapping[str, Any]]:
-    # Whatever comes again stands where it came last: then the order is the same however the patches
-    # are grouped.
+    # A repeated entry takes its last place: then the order does not depend on how patches are
+    # grouped.
     newest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for entry in (*current, *more):
         key = tuple(sorted(entry.items()))

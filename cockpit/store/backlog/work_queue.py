@@ -1,9 +1,9 @@
 """The work queue: every open task with its score, its group and what it waits for, always current.
 
-Whatever changes a task calls :func:`refresh` in the same transaction, so that taking the next batch
-is one indexed read and nobody analyses anything. The score is an integer whose digits can be read:
-priority of the epic (P0: 3 … P3: 0), then two digits for how many open tasks wait for this one, then
-seven for its age, the older the higher. It does not move with the clock. Source: seed 004, solution 4.
+Every change of a task calls :func:`refresh` in the same transaction, so that taking the next batch
+is one indexed read. The score is an integer with readable digits: the priority of the epic (P0: 3 …
+P3: 0), then two digits for how many open tasks wait for this one, then seven for its age, higher
+for older tasks. It does not depend on the clock. Specified in ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 RUNNING = ("in_progress", "review")
+"""The statuses in which a task holds its claims against others."""
 GROUPED = 500
-"""Groups are made among so many ready tasks from the top; the others are in group 0 until they rise."""
+"""Ready tasks, from the top, that are grouped; the others stay in group 0 until they rise."""
 
 _PRIORITY_STEP = 1_000_000_000
 _UNBLOCKS_STEP = 10_000_000
@@ -34,15 +35,12 @@ _OVERTAKEN = (
     " FROM tasks t, tasks o WHERE t.task_id=task_dependencies.task_id"
     " AND o.task_id=task_dependencies.depends_on_task_id) * (dependency_type <> 'relates_to')"
 )
-"""In SQL: whether a dependency was finished before what it depends on."""
+"""In SQL: whether a task was finished before the task that it depends on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A row of the queue with its task's title, status and priority.
-
-    ``batch_group`` 1 can be begun now beside whatever runs; 0 is not ready or not grouped yet.
-    """
+    """A row of the queue with its task's title, status and priority."""
 
     task_id: str
     number: int
@@ -50,10 +48,15 @@ class Queued:
     status: str
     priority: str
     priority_score: int
+    """Higher comes first; see the module's description."""
     unblocks: int
+    """How many open tasks wait for this one."""
     batch_group: int
+    """1: can start now beside the tasks in progress; 0: not ready, or not grouped yet."""
     blocked_by: tuple[str, ...]
+    """Ids of the open tasks that it waits for."""
     claims: tuple[str, ...]
+    """Paths that it may change (:mod:`cockpit.store.backlog.path_conflicts`)."""
     ready: bool
 
 
@@ -79,14 +82,14 @@ _SELECT = (
 
 
 def compute_score(priority: str, unblocks: int, number: int) -> int:
-    """The score of a task of that priority and number that ``unblocks`` so many others."""
+    """Compute the score of a task with that priority and number that unblocks so many others."""
     rank = len(PRIORITIES) - 1 - PRIORITIES.index(priority)
     return rank * _PRIORITY_STEP + unblocks * _UNBLOCKS_STEP + (HIGHEST_NUMBER - number)
 
 
 def next_batch(connection: sqlite3.Connection, limit: int = 3) -> list[Queued]:
-    """The tasks to begin now, the best first: all of them can run at once, beside what runs."""
-    # The second term is what tells SQLite that its partial index will do.
+    """Read the tasks to start now, the best first: all can run together and with those in progress."""
+    # The second term lets SQLite use its partial index.
     rows = connection.execute(
         f"{_SELECT} WHERE batch_group=1 AND batch_group>0"
         " ORDER BY priority_score DESC, q.number LIMIT ?",
@@ -96,13 +99,13 @@ def next_batch(connection: sqlite3.Connection, limit: int = 3) -> list[Queued]:
 
 
 def count_ready(connection: sqlite3.Connection) -> int:
-    """How many tasks could be begun, were there enough hands."""
+    """Count the tasks that are ready to start."""
     (count,) = connection.execute("SELECT count(*) FROM work_queue WHERE ready=1").fetchone()
     return int(count)
 
 
 def load_many(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Queued]:
-    """The rows of these tasks, in that order; what is not in the queue is left out."""
+    """Read the rows of these tasks, in that order; tasks outside the queue are left out."""
     marks = ",".join("?" * len(task_ids))
     rows = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
     by_id = {queued.task_id: queued for queued in map(_read, rows)}
@@ -116,7 +119,7 @@ def select(
     limit: int = 50,
     offset: int = 0,
 ) -> list[Queued]:
-    """The queue in its order, ready ones first, with what each place is made of."""
+    """Read the queue in its order, ready tasks first, with everything that the order depends on."""
     where = "" if ready is None else f" WHERE ready={int(ready)}"
     rows = connection.execute(
         f"{_SELECT}{where} ORDER BY ready DESC, priority_score DESC, q.number LIMIT ? OFFSET ?",
@@ -126,17 +129,17 @@ def select(
 
 
 def select_running(connection: sqlite3.Connection) -> list[Queued]:
-    """What is being worked on: it holds its claims against the next batch."""
+    """Read the tasks that are being worked on; they hold their claims against the next batch."""
     return [
         _read(row) for row in connection.execute(f"{_SELECT} WHERE running=1 ORDER BY q.number")
     ]
 
 
 def refresh(tx: Tx, task_ids: Iterable[str]) -> None:
-    """Bring the rows of these tasks, and of all that depend on how they stand, up to date.
+    """Update the rows of these tasks and of every task that depends on their state.
 
-    To be called in the transaction that changed them: their status, story, priority, dependencies
-    (both ends) or claims.
+    Call it in the transaction that changed their status, story, priority, dependencies (for both
+    ends) or claims.
     """
     changed = set(task_ids)
     graph = DependencyGraph(tx.connection)
@@ -151,11 +154,11 @@ def refresh(tx: Tx, task_ids: Iterable[str]) -> None:
     moved = _write_rows(tx, touched, graph)
     _write_groups(tx, graph)
     if moved:
-        _tell(tx)
+        _journal_counts(tx)
 
 
 def rebuild(tx: Tx) -> None:
-    """Make the whole queue anew: after an import, where most of it changed anyway."""
+    """Rebuild the whole queue, as after an import that changed most of it."""
     graph = DependencyGraph(tx.connection)
     graph.read_whole()
     everything = [row[0] for row in tx.execute("SELECT task_id FROM tasks")]
@@ -163,11 +166,11 @@ def rebuild(tx: Tx) -> None:
     _mark_overtaken(tx, everything)
     _write_rows(tx, everything, graph)
     _write_groups(tx, graph)
-    _tell(tx)
+    _journal_counts(tx)
 
 
 def _write_rows(tx: Tx, task_ids: Collection[str], graph: DependencyGraph) -> bool:
-    """Write the rows that differ; whether a task came, went, or became ready or not."""
+    """Write the rows that differ; returns whether a task came, went, or changed readiness."""
     now, moved = tx.now(), False
     for task_id in sorted(task_ids, key=id_number):
         before = tx.execute(
@@ -210,7 +213,7 @@ def _write_rows(tx: Tx, task_ids: Collection[str], graph: DependencyGraph) -> bo
 
 
 def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -> _Row | None:
-    """The row as it has to be; None for a task of which nothing is left to do."""
+    """Compute a task's row; None for a task that is done or archived."""
     row = connection.execute(
         "SELECT t.number, t.status, coalesce(e.priority, 'P2'), coalesce(t.story_id, ''),"
         " coalesce(s.epic_id, ''), packages_json, files_json,"
@@ -240,7 +243,7 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -
 
 
 def _write_groups(tx: Tx, graph: DependencyGraph) -> None:
-    """Group the top of the queue anew; only rows whose group differs are written."""
+    """Group the top of the queue again; only rows whose group differs are written."""
     top = tx.execute(
         "SELECT task_id, claims, batch_group FROM work_queue WHERE ready=1"
         " ORDER BY priority_score DESC, number LIMIT ?",
@@ -263,8 +266,8 @@ def _write_groups(tx: Tx, graph: DependencyGraph) -> None:
 
 
 def parse_claims(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """These pairs of a task's id and its claims as they are stored, with the claims read."""
-    # Parsed at once: that is several times sooner than one by one.
+    """Decode the stored claims of (task id, claims as JSON) pairs."""
+    # One document: several times faster than decoding them one by one.
     claims = json.loads(f"[{','.join(text for _, text in rows)}]")
     return [(task_id, paths) for (task_id, _), paths in zip(rows, claims, strict=True)]
 
@@ -275,10 +278,10 @@ def indirect_dependencies(
     busy: list[tuple[str, list[str]]],
     graph: DependencyGraph | None = None,
 ) -> dict[str, set[str]]:
-    """For a ready task the ready and running ones that it depends on through others.
+    """Map ready tasks to the ready and running ones that they depend on through others.
 
-    What it depends on directly is done: the way leads through a task that was finished before what
-    it depends on was.
+    Direct prerequisites of a ready task are done, so the way leads through a task that was finished
+    before one that it depends on.
     """
     result: dict[str, set[str]] = {}
     relevant = ready | {task_id for task_id, _ in busy}
@@ -294,7 +297,7 @@ def indirect_dependencies(
 
 
 def _mark_overtaken(tx: Tx, task_ids: Collection[str]) -> None:
-    """Keep ``overtaken`` of the dependencies at both ends of these tasks."""
+    """Update ``overtaken`` of the dependencies at both ends of these tasks."""
     for task_id in task_ids:
         tx.execute(
             f"UPDATE task_dependencies SET overtaken={_OVERTAKEN}"  # noqa: S608
@@ -303,7 +306,7 @@ def _mark_overtaken(tx: Tx, task_ids: Collection[str]) -> None:
         )
 
 
-def _tell(tx: Tx) -> None:
+def _journal_counts(tx: Tx) -> None:
     (waiting,) = tx.execute("SELECT count(*) FROM work_queue WHERE ready=0").fetchone()
     tx.journal(
         Action.QUEUE_RECOMPUTED,

@@ -1,7 +1,7 @@
-"""Chains: work on a scope of the backlog, over as many sessions as it takes.
+"""Chains: one ``cockpit work`` run over a scope of the backlog, with as many workers as it takes.
 
-running → draining → completed | stopped | failed | limited, and from any of these but ``completed``
-back to running. Source: design of work, "Chains"; seed 004, solution 7.
+running → draining → completed | stopped | failed | limited; any but ``completed`` can be resumed.
+Specified in ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -34,44 +34,51 @@ _AT_END = {
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """One row of ``chains``. ``batch`` is ``auto`` or a number; ``max_chains`` counts sessions,
-    ``max_cost`` is in US dollars, ``max_wall_s`` in seconds that sessions ran. ``branch`` is what
-    tasks are merged into, from ``base_commit`` on; ``began_at`` when it was begun or last gone on
-    with."""
+    """One row of ``chains``."""
 
     chain_id: str
     number: int
     scope_kind: str
+    """``epic``, ``story`` or ``all``."""
     scope_id: str
     status: str
     reason: str
     stop_now: bool
+    """Whether a draining chain also pauses the tasks in progress."""
     headless: bool
     batch: str
+    """``auto`` or a number of tasks."""
     approve: str
     model: str | None
     runner: str | None
     max_chains: int
+    """The most workers it may start."""
     max_cost: float | None
+    """In US dollars; None: no limit."""
     max_wall_s: float | None
+    """Seconds that its workers may run; None: no limit."""
     base_branch: str
     base_commit: str
     branch: str
+    """The branch into which tasks are merged, from ``base_commit`` on."""
     report_path: str | None
     summary: Mapping[str, Any]
+    """What its report is built from."""
     owner: str | None
+    """The process that supervises it, or None."""
     created_at: str
     updated_at: str
     began_at: str
+    """When it was started or last resumed."""
     ended_at: str | None
 
     @property
     def scope(self) -> str:
-        """In words: ``epic E-1``, ``story S-2`` or ``the backlog``."""
+        """The scope as text: ``epic E-1``, ``story S-2`` or ``the backlog``."""
         return "the backlog" if self.scope_kind == "all" else f"{self.scope_kind} {self.scope_id}"
 
     def body(self) -> dict[str, Any]:
-        """As the journal and commands give it out."""
+        """Return it as the journal and commands print it."""
         return {
             "chain_id": self.chain_id,
             "scope": {"kind": self.scope_kind, "id": self.scope_id},
@@ -96,16 +103,18 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How the tasks in a chain's scope stand, archived ones aside. ``ready`` ones wait for nobody."""
+    """The tasks in a chain's scope by status, without archived ones."""
 
     total: int
     done: int
     blocked: int
     under_way: int
+    """In progress or in review."""
     ready: int
+    """Waiting for no other task."""
 
     def body(self) -> dict[str, int]:
-        """As the journal gives it out."""
+        """Return it as the journal records it."""
         return {
             "total": self.total,
             "done": self.done,
@@ -140,8 +149,11 @@ def create(
     base_commit: str,
     taken: Collection[str] = (),
 ) -> Chain:
-    """A new chain, running and owned by this process. Its branch is ``cockpit/ch-N``, with a number
-    behind it where that name is ``taken``."""
+    """Create a chain that runs and is owned by this process.
+
+    Its branch is ``cockpit/ch-N``, with a number appended when that name is in ``taken``. Limits
+    are those of :class:`Chain`.
+    """
     (highest,) = tx.execute("SELECT max(number) FROM chains").fetchone()
     number, now = (highest or 0) + 1, tx.now()
     chain_id = f"ch-{number}"
@@ -175,34 +187,34 @@ def create(
         ),
     )
     chain = load(tx.connection, chain_id)
-    _told(tx, Action.CHAIN_CREATED, chain, actor="person")
+    _journal(tx, Action.CHAIN_CREATED, chain, actor="person")
     return chain
 
 
 def acquire(tx: Tx, chain_id: str) -> Chain:
-    """This process watches over the chain from now on.
+    """Make this process the supervisor of the chain.
 
-    Raises :class:`Stale` while another one does.
+    Raises :class:`Stale` while another live process supervises it.
     """
     chain = load(tx.connection, chain_id)
     if chain.owner != current_process() and is_watched(chain):
         pid = (chain.owner or "").partition("/")[0]
         raise Stale(
-            f"{chain_id} is run by process {pid} of this machine. Watch it: `cockpit chain watch "
-            f"{chain_id}`; stop it: `cockpit chain stop {chain_id}`."
+            f"Process {pid} of this machine runs {chain_id}. Watch it with `cockpit chain watch "
+            f"{chain_id}`, or stop it with `cockpit chain stop {chain_id}`."
         )
     return _change(tx, chain_id, owner=current_process())
 
 
 def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
-    """Go on with a chain: it runs again. ``limits`` replace its own (``max_chains, max_cost,
-    max_wall_s, approve, model, runner, batch``). Its report says no more how it stands.
+    """Set a chain running again; its report no longer applies.
 
-    Raises :class:`IllegalTransition` for one that is complete.
+    ``limits`` replace the chain's own (``max_chains, max_cost, max_wall_s, approve, model, runner,
+    batch``). Raises :class:`IllegalTransition` for a chain that is complete.
     """
     before = load(tx.connection, chain_id)
     if before.status == "completed":
-        raise IllegalTransition(f"{chain_id} is complete; begin another one with `cockpit work`.")
+        raise IllegalTransition(f"{chain_id} is complete. Start a new chain with `cockpit work`.")
     chain = _change(
         tx,
         chain_id,
@@ -215,19 +227,20 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
         **limits,
     )
     if before.status != "running":
-        _told(tx, Action.CHAIN_RESUMED, chain, actor="person")
+        _journal(tx, Action.CHAIN_RESUMED, chain, actor="person")
     return chain
 
 
 def is_watched(chain: Chain) -> bool:
-    """Whether a process that is there watches over the chain."""
+    """Tell whether a live process supervises the chain."""
     return chain.owner is not None and is_process_alive(chain.owner)
 
 
 def drain(tx: Tx, chain_id: str, *, now: bool = False, by: str = "person") -> Chain:
-    """Let the chain come to rest: nothing new is begun. ``now``: nor is what runs waited for.
+    """Stop the chain after the tasks in progress; with ``now``, pause these too.
 
-    Doing it twice is doing it once. Raises :class:`IllegalTransition` for a chain that has ended.
+    Calling it twice changes nothing more. Raises :class:`IllegalTransition` for a chain that has
+    ended.
     """
     before = load(tx.connection, chain_id)
     if before.status not in OPEN:
@@ -235,37 +248,37 @@ def drain(tx: Tx, chain_id: str, *, now: bool = False, by: str = "person") -> Ch
     if before.status == "draining" and (before.stop_now or not now):
         return before
     chain = _change(tx, chain_id, status="draining", stop_now=int(now or before.stop_now))
-    _told(tx, Action.CHAIN_DRAINING, chain, actor=by, now=bool(chain.stop_now))
+    _journal(tx, Action.CHAIN_DRAINING, chain, actor=by, now=bool(chain.stop_now))
     return chain
 
 
 def end(tx: Tx, chain_id: str, status: str, reason: str) -> Chain:
-    """The chain has ended, in one of :data:`ENDED`; nobody owns it any more.
+    """End the chain in one of :data:`ENDED` and release its owner.
 
-    Raises :class:`IllegalTransition` for one that has ended before.
+    Raises :class:`IllegalTransition` for a chain that has ended before.
     """
     before = load(tx.connection, chain_id)
     if before.status not in OPEN or status not in ENDED:
         raise IllegalTransition(f"{chain_id} is {before.status} and cannot end as {status}.")
     chain = _change(tx, chain_id, status=status, reason=reason, owner=None, ended_at=tx.now())
-    _told(tx, _AT_END[status], chain)
+    _journal(tx, _AT_END[status], chain)
     return chain
 
 
 def record_report(tx: Tx, chain_id: str, path: str) -> Chain:
-    """The chain's report was written to ``path``."""
+    """Record that the chain's report was written to ``path``."""
     chain = _change(tx, chain_id, report_path=path)
     tx.journal(Action.CHAIN_REPORTED, detail={"chain_id": chain_id, "path": path})
     return chain
 
 
 def save_summary(tx: Tx, chain_id: str, summary: Mapping[str, Any]) -> Chain:
-    """Keep ``summary`` in place of what was kept for the report before."""
+    """Store ``summary``, from which the report is built, replacing the previous one."""
     return _change(tx, chain_id, summary_json=canonical_json(mask_value(dict(summary))))
 
 
 def count_progress(connection: sqlite3.Connection, chain: Chain) -> Progress:
-    """How the tasks in the chain's scope stand."""
+    """Count the tasks in the chain's scope by status."""
     where, values = scope_condition(chain)
     row = connection.execute(
         "SELECT count(*), coalesce(sum(t.status='done'),0), coalesce(sum(t.status='blocked'),0),"  # noqa: S608
@@ -278,7 +291,7 @@ def count_progress(connection: sqlite3.Connection, chain: Chain) -> Progress:
 
 
 def scope_condition(chain: Chain) -> tuple[str, tuple[str, ...]]:
-    """The condition on ``tasks t`` that holds in the chain's scope, and its values."""
+    """Return the SQL condition on ``tasks t`` for the chain's scope, and its values."""
     if chain.scope_kind == "story":
         return "t.story_id=?", (chain.scope_id,)
     if chain.scope_kind == "epic":
@@ -287,31 +300,34 @@ def scope_condition(chain: Chain) -> tuple[str, tuple[str, ...]]:
 
 
 def read_id(text: str) -> str:
-    """The id that a person means: ``ch-3``, ``CH3`` and ``3`` are ``ch-3``. Raises :class:`NotFound`."""
+    """Read an id as users type it: ``ch-3``, ``CH3`` and ``3`` are ``ch-3``.
+
+    Raises :class:`NotFound`.
+    """
     match = _ID.fullmatch(text.strip())
     if match is None:
         raise NotFound(
-            f"{text[:40]!r} is no id of a chain: write one like ch-3; `cockpit chain list` names them."
+            f"{text[:40]!r} is not a chain id. Write one like ch-3; `cockpit chain list` lists them."
         )
     return f"ch-{int(match[1])}"
 
 
 def load(connection: sqlite3.Connection, chain_id: str) -> Chain:
-    """The chain of that id. Raises :class:`NotFound`."""
+    """Read the chain of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE chain_id=?", (chain_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no chain {chain_id}; `cockpit chain list` names them.")
+        raise NotFound(f"There is no chain {chain_id}; `cockpit chain list` lists them.")
     return _read(row)
 
 
 def select(connection: sqlite3.Connection, limit: int = 50) -> list[Chain]:
-    """The newest chains first."""
+    """Read the newest chains first."""
     rows = connection.execute(f"{_SELECT} ORDER BY number DESC LIMIT ?", (limit,))
     return [_read(row) for row in rows]
 
 
 def find_unfinished(connection: sqlite3.Connection) -> Chain | None:
-    """The newest chain that is not complete."""
+    """Read the newest chain that is not complete, or None."""
     row = connection.execute(
         f"{_SELECT} WHERE status<>'completed' ORDER BY number DESC LIMIT 1"
     ).fetchone()
@@ -327,7 +343,7 @@ def _change(tx: Tx, chain_id: str, **columns: Any) -> Chain:
     return load(tx.connection, chain_id)
 
 
-def _told(tx: Tx, action: Action, chain: Chain, *, actor: str = "engine", **more: Any) -> None:
+def _journal(tx: Tx, action: Action, chain: Chain, *, actor: str = "engine", **more: Any) -> None:
     tasks = count_progress(tx.connection, chain)
     failed = chain.status in ("failed", "limited")
     tx.journal(

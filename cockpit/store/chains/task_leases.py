@@ -1,7 +1,7 @@
-"""Who does a task now: one lease a task at a time, whatever process asks.
+"""Leases on tasks: one process at a time works on a task.
 
-A lease ends when it is released, when its time is over, or when its process is gone. Source: records
-page of the design (at most one active lease per task); design of work, "Chains".
+A lease ends when it is released, when it expires, or when its process is gone. Specified in
+``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.db.transaction import Tx
 
 LEASE_S = 60.0
-"""How long a lease holds that is not renewed, in seconds."""
+"""Seconds after which a lease expires that is not renewed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskLease:
-    """One row of ``task_leases``. ``owner`` is a session of a chain (``ch-3/s2``), or another name
-    that says who works on the task; ``process`` is where."""
+    """One row of ``task_leases``."""
 
     task_id: str
     owner: str
+    """The name of a worker (``ch-3/s2``), or another name of who works on the task."""
     process: str
+    """The process that holds the lease (:func:`cockpit.core.processes.current_process`)."""
     token: str
     expires_at: str
 
@@ -37,13 +38,13 @@ _SELECT = "SELECT task_id, owner, process, token, expires_at FROM task_leases"
 def acquire(tx: Tx, task_id: str, owner: str) -> str:
     """Take the task for ``owner`` in this process; returns the lease's token.
 
-    Raises :class:`Stale` when another one has it.
+    Raises :class:`Stale` while another owner or process holds it.
     """
     current = find_holder(tx.connection, task_id, tx.now())
     if current is not None and (current.owner, current.process) != (owner, current_process()):
         raise Stale(
-            f"{task_id} is being done by {current.owner} in process {current.process.split('/')[0]} of this "
-            "machine. `cockpit chain list` shows what runs."
+            f"{current.owner} is working on {task_id} in process {current.process.split('/')[0]} of this"
+            " machine. `cockpit chain list` shows running chains."
         )
     token = tx.ids.new("lease")
     tx.execute(
@@ -56,22 +57,22 @@ def acquire(tx: Tx, task_id: str, owner: str) -> str:
 
 
 def renew(tx: Tx, task_id: str, token: str) -> None:
-    """Keep the lease. Raises :class:`Stale` when it was lost."""
+    """Extend the lease. Raises :class:`Stale` when it was lost."""
     updated = tx.execute(
         "UPDATE task_leases SET expires_at=? WHERE task_id=? AND token=?",
         (_expiry(tx), task_id, token),
     )
     if updated.rowcount != 1:
-        raise Stale(f"{task_id} was taken over by another process; this one leaves it.")
+        raise Stale(f"Another process took over {task_id}; this one stops working on it.")
 
 
 def release(tx: Tx, task_id: str, token: str) -> None:
-    """Give the task up; a lease that was lost already is left alone."""
+    """Give up the task; a lease that was lost already is left alone."""
     tx.execute("DELETE FROM task_leases WHERE task_id=? AND token=?", (task_id, token))
 
 
 def release_all(tx: Tx, owner: str) -> tuple[str, ...]:
-    """Give up all that ``owner`` holds; returns the tasks."""
+    """Release every lease of ``owner``; returns the tasks."""
     rows = tx.execute("SELECT task_id FROM task_leases WHERE owner=? ORDER BY task_id", (owner,))
     tasks = tuple(str(task_id) for (task_id,) in rows)
     tx.execute("DELETE FROM task_leases WHERE owner=?", (owner,))
@@ -79,7 +80,7 @@ def release_all(tx: Tx, owner: str) -> tuple[str, ...]:
 
 
 def find_holder(connection: sqlite3.Connection, task_id: str, now: str) -> TaskLease | None:
-    """Who has the task at ``now``; None when nobody does, or a process that is gone did."""
+    """Read the lease on the task that is valid at ``now``; None without one."""
     row = connection.execute(f"{_SELECT} WHERE task_id=?", (task_id,)).fetchone()
     lease = None if row is None else TaskLease(*row)
     alive = lease is not None and lease.expires_at > now and is_process_alive(lease.process)
@@ -87,7 +88,7 @@ def find_holder(connection: sqlite3.Connection, task_id: str, now: str) -> TaskL
 
 
 def select_active(connection: sqlite3.Connection, now: str) -> list[TaskLease]:
-    """Every lease that holds at ``now``, by task."""
+    """Read every lease that is valid at ``now``, by task."""
     leases = [TaskLease(*row) for row in connection.execute(f"{_SELECT} ORDER BY task_id")]
     return [lease for lease in leases if lease.expires_at > now and is_process_alive(lease.process)]
 

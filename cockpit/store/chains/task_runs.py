@@ -1,7 +1,7 @@
-"""The steps in which a task is done, kept so that whoever takes it up goes on where it stood.
+"""The steps in which a task is done, stored so that another worker can resume where one stopped.
 
-implement → test → (fix → test)* → spec_review → quality_review → merge → done, or blocked. Source:
-design of work, "Doing a task".
+implement → test → (fix → test)* → spec_review → quality_review → merge → done, or blocked.
+Specified in ``docs/reference/task-types.md``.
 """
 
 from __future__ import annotations
@@ -19,30 +19,36 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 ENDS = ("done", "blocked")
-"""The steps after which a run has no other."""
+"""The steps that end a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One row of ``task_runs``. ``outcome`` is None while it is under way; ``attempt`` counts the
-    steps of its kind in the run; ``detail`` is what the steps after it need to know."""
+    """One row of ``task_runs``."""
 
     task_id: str
     run: int
+    """Counts the runs of the task, from 1."""
     position: int
+    """The place of the step in its run, from 1."""
     chain_id: str
     ordinal: int
+    """The worker of the chain that takes the step, from 1."""
     step: str
     attempt: int
+    """Counts the steps of this kind in the run, from 1."""
     session_id: str | None
+    """The engine session that takes the step, once it has begun."""
     outcome: str | None
+    """None while the step is in progress."""
     detail: Mapping[str, Any]
+    """What later steps need to know."""
     started_at: str
     ended_at: str | None
 
     @property
     def open(self) -> bool:
-        """It is under way, or was when its process died."""
+        """Whether the step is in progress, or was when its process died."""
         return self.outcome is None
 
 
@@ -53,7 +59,7 @@ _SELECT = (
 
 
 def select_steps(connection: sqlite3.Connection, task_id: str) -> list[Step]:
-    """The steps of the task's newest run, in order; none before the first."""
+    """Read the steps of the task's newest run, in order; none before the first run."""
     rows = connection.execute(
         f"{_SELECT} WHERE task_id=?"  # noqa: S608 - fixed columns
         " AND run=(SELECT max(run) FROM task_runs WHERE task_id=?) ORDER BY position",
@@ -63,7 +69,7 @@ def select_steps(connection: sqlite3.Connection, task_id: str) -> list[Step]:
 
 
 def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Step]:
-    """Every step that was taken in a chain, by task, run and place."""
+    """Read every step that a chain took, by task, run and position."""
     rows = connection.execute(
         f"{_SELECT} WHERE chain_id=? ORDER BY task_id, run, position", (chain_id,)
     )
@@ -73,7 +79,10 @@ def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Step
 def begin(
     tx: Tx, task_id: str, run: int, step: str, *, chain_id: str, ordinal: int, **detail: Any
 ) -> Step:
-    """The next step of a run, under way; the first one begins the run."""
+    """Start the next step of a run and journal it; the first step starts the run.
+
+    ``detail`` is what later steps need to know; secrets in it are masked.
+    """
     (position, attempt) = tx.execute(
         "SELECT coalesce(max(position),0)+1, coalesce(sum(step=?),0)+1 FROM task_runs"
         " WHERE task_id=? AND run=?",
@@ -96,13 +105,13 @@ def begin(
     )
     begun = _at(tx, task_id, run, position)
     if position == 1:
-        _told(tx, Action.TASK_RUN_STARTED, begun)
-    _told(tx, Action.TASK_RUN_STEP, begun)
+        _journal(tx, Action.TASK_RUN_STARTED, begun)
+    _journal(tx, Action.TASK_RUN_STEP, begun)
     return begun
 
 
 def has_merged(connection: sqlite3.Connection, chain_id: str) -> bool:
-    """Whether the chain merged anything into its branch."""
+    """Tell whether the chain merged anything into its branch."""
     return any(
         (step.step, step.outcome) == ("merge", "merged")
         for step in select_for_chain(connection, chain_id)
@@ -110,34 +119,36 @@ def has_merged(connection: sqlite3.Connection, chain_id: str) -> bool:
 
 
 def resume(tx: Tx, step: Step, *, chain_id: str, ordinal: int) -> Step:
-    """The open ``step`` is gone on with here, perhaps by another session of the chain."""
+    """Assign the open ``step`` to this worker of the chain."""
     if (step.chain_id, step.ordinal) == (chain_id, ordinal):
         return step
     return _change(tx, step, chain_id=chain_id, ordinal=ordinal)
 
 
 def attach_session(tx: Tx, step: Step, session_id: str) -> Step:
-    """The engine session that takes this step."""
+    """Record the engine session that takes this step."""
     return _change(tx, step, session_id=session_id)
 
 
 def add_detail(tx: Tx, step: Step, **detail: Any) -> Step:
-    """Keep more about a step that is under way."""
+    """Add to the detail of a step that is in progress."""
     return _change(
         tx, step, detail_json=canonical_json({**step.detail, **mask_value(dict(detail))})
     )
 
 
 def end(tx: Tx, step: Step, outcome: str, **detail: Any) -> Step:
-    """The step came to ``outcome``. One that has ended is not ended again: Raises
-    :class:`IllegalTransition`."""
+    """End the step with ``outcome`` and journal it.
+
+    Raises :class:`IllegalTransition` for a step that has ended already.
+    """
     if not _at(tx, step.task_id, step.run, step.position).open:
-        raise IllegalTransition(f"{step.step} of {step.task_id} ended already.")
+        raise IllegalTransition(f"The step {step.step} of {step.task_id} has ended already.")
     merged = canonical_json({**step.detail, **mask_value(dict(detail))})
     ended = _change(tx, step, outcome=outcome, detail_json=merged, ended_at=tx.now())
-    _told(tx, Action.TASK_RUN_STEP, ended)
+    _journal(tx, Action.TASK_RUN_STEP, ended)
     if ended.step in ENDS:
-        _told(tx, Action.TASK_RUN_ENDED, ended)
+        _journal(tx, Action.TASK_RUN_ENDED, ended)
     return ended
 
 
@@ -150,7 +161,7 @@ def _change(tx: Tx, step: Step, **columns: Any) -> Step:
     return _at(tx, step.task_id, step.run, step.position)
 
 
-def _told(tx: Tx, action: Action, step: Step) -> None:
+def _journal(tx: Tx, action: Action, step: Step) -> None:
     tx.journal(
         action,
         session_id=step.session_id or "",

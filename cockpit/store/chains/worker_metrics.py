@@ -1,6 +1,6 @@
-"""What each session of a chain got done, batch by batch.
+"""What each worker of a chain completed, batch by batch.
 
-Source: seed 004, solution 6 ("Tracking") and phase 4.
+Specified in ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 BatchOutcome = Literal["completed", "interrupted", "failed"]
-"""As the worst of its tasks ended: a blocked one has come to its end; ``failed``: one broke off for a
-reason of ours."""
+"""The worst outcome among the batch's tasks: a blocked task counts as completed; ``failed`` means
+that a task stopped because of an error in cockpit or its environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerMetrics:
-    """One row of ``session_metrics``. ``interrupted`` counts tasks that were put down under way,
-    ``review_failures`` verdicts that were not PASS."""
+    """One row of ``session_metrics``."""
 
     session_id: str
+    """The worker's name, ``ch-3/s2``."""
     chain_id: str
     ordinal: int
     batches_completed: int
@@ -35,8 +35,11 @@ class WorkerMetrics:
     tasks_done: int
     tasks_blocked: int
     review_failures: int
+    """Review verdicts that were not PASS."""
     interrupted: int
+    """Tasks that were paused before they ended."""
     tokens: int
+    """Tokens that its batches used."""
     created_at: str
     updated_at: str
 
@@ -51,7 +54,10 @@ _COLUMNS = (
 def record_batch_start(
     tx: Tx, chain: Chain, ordinal: int, *, batch: int, size: int, task_ids: Sequence[str]
 ) -> None:
-    """Say that the session's ``batch``-th batch (from 1) was begun; ``size`` was the room for it."""
+    """Journal that the worker starts its ``batch``-th batch (from 1).
+
+    ``size`` is the number of tasks that the batch may hold.
+    """
     tx.journal(
         Action.BATCH_STARTED,
         detail={
@@ -80,9 +86,9 @@ def record_batch_end(
     tokens: int = 0,
     next_size: int,
 ) -> None:
-    """Count the batch and journal it, with the session's context pressure as it was last told.
+    """Add the batch to the worker's totals and journal it with the last reported token use.
 
-    ``tokens`` were spent in it alone; ``next_size`` is the room for the next one.
+    ``tokens`` were used in this batch alone; ``next_size`` is the size of the next one.
     """
     now = tx.now()
     tx.execute(
@@ -146,7 +152,7 @@ def _pressure(tx: Tx, chain_id: str, ordinal: int) -> dict[str, int | float]:
 
 
 def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[WorkerMetrics]:
-    """Of each session of the chain that ended a batch, in order."""
+    """Read the metrics of the chain's workers that ended a batch, in order."""
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM session_metrics WHERE chain_id=? ORDER BY ordinal",  # noqa: S608
         (chain_id,),

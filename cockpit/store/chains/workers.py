@@ -1,6 +1,6 @@
-"""The sessions of a chain: one process each, that ends in order or is found dead.
+"""Workers: the processes of a chain, one at a time, that end in order or are found dead.
 
-Source: design of work, "Chains"; seed 004, solution 7.
+Stored in ``chain_sessions``. Specified in ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -18,48 +18,54 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 END_REASONS: Final[Mapping[str, str]] = {
-    "pressure": "handed over: its context was full",
+    "pressure": "handed over: it reached its token limit",
     "quota": "handed over: its batches were done",
-    "empty": "nothing was left to do",
-    "held": "others held what was left",
-    "drained": "came to rest",
-    "limit": "the chain's limit of cost or time was reached",
+    "empty": "no tasks were left",
+    "held": "other workers held the tasks that were left",
+    "drained": "stopped after its tasks",
+    "limit": "the chain reached its limit of cost or time",
     "stopped": "was stopped",
 }
-"""Why a session ended in order, for a person; a reason that is not here is in words already."""
+"""Why a worker ended in order, as text; any other reason is text already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One row of ``chain_sessions``. ``tokens`` against ``token_limit`` and ``dropped_share`` (0 to 1)
-    are its context pressure; ``cost_usd`` is what it spent."""
+    """One row of ``chain_sessions``."""
 
     chain_id: str
     ordinal: int
+    """The worker's place in its chain, from 1."""
     process: str
+    """Its process (:func:`cockpit.core.processes.current_process`)."""
     status: str
+    """``running``, ``clean``, ``stopped`` or ``crashed``."""
     reason: str
     tokens: int
+    """Tokens of its context that are used, against ``token_limit``."""
     token_limit: int
     dropped_share: float
+    """The share of facts that its last packet left out, 0 to 1."""
     cost_usd: float
+    """What it spent, in US dollars."""
     batches: int
     started_at: str
     beat_at: str
+    """Its last heartbeat."""
     ended_at: str | None
 
     @property
     def owner(self) -> str:
-        """As its leases name it: ``ch-3/s2``."""
+        """Its name in leases: ``ch-3/s2``."""
         return worker_name(self.chain_id, self.ordinal)
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """The id of its process."""
         return int(self.process.partition("/")[0])
 
     def body(self) -> dict[str, Any]:
-        """As the journal and commands give it out."""
+        """Return it as the journal and commands print it."""
         return {
             "chain_id": self.chain_id,
             "ordinal": self.ordinal,
@@ -84,20 +90,20 @@ _SELECT = (
 
 
 def worker_name(chain_id: str, ordinal: int) -> str:
-    """The name under which a session holds leases."""
+    """Return the name under which a worker holds leases: ``ch-3/s2``."""
     return f"{chain_id}/s{ordinal}"
 
 
 def start(tx: Tx, chain: Chain, ordinal: int, *, token_limit: int) -> Worker:
-    """This process is the chain's session of that ordinal.
+    """Register this process as the chain's worker of that ordinal and journal it.
 
-    Raises :class:`IllegalTransition` when that session was there before, or another one runs.
+    Raises :class:`IllegalTransition` when the ordinal was used before, or another worker runs.
     """
     others = select_for_chain(tx.connection, chain.chain_id)
     running = [other for other in others if other.status == "running"]
     if running or any(other.ordinal >= ordinal for other in others):
         name = running[0].owner if running else worker_name(chain.chain_id, ordinal)
-        raise IllegalTransition(f"{name} is there already; a chain has one session at a time.")
+        raise IllegalTransition(f"{name} exists already; a chain has one worker at a time.")
     now = tx.now()
     tx.execute(
         "INSERT INTO chain_sessions(chain_id, ordinal, process, token_limit, started_at, beat_at)"
@@ -105,7 +111,7 @@ def start(tx: Tx, chain: Chain, ordinal: int, *, token_limit: int) -> Worker:
         (chain.chain_id, ordinal, current_process(), token_limit, now, now),
     )
     worker = load(tx.connection, chain.chain_id, ordinal)
-    _told(tx, Action.CHAIN_SESSION_STARTED, chain, worker)
+    _journal(tx, Action.CHAIN_SESSION_STARTED, chain, worker)
     return worker
 
 
@@ -119,9 +125,9 @@ def record_heartbeat(
     cost_usd: float,
     batches: int,
 ) -> Worker:
-    """Say that the session lives, and what it spent so far.
+    """Record that the worker lives and what it has spent so far.
 
-    Raises :class:`IllegalTransition` when it was given up for dead meanwhile.
+    Raises :class:`IllegalTransition` when it was declared dead in the meantime.
     """
     changed = tx.execute(
         "UPDATE chain_sessions SET tokens=?, dropped_share=?, cost_usd=?, batches=?, beat_at=?"
@@ -130,14 +136,14 @@ def record_heartbeat(
     )
     if changed.rowcount != 1:
         raise IllegalTransition(
-            f"{worker_name(chain_id, ordinal)} was silent too long and is no session any more; another "
-            "one goes on with what it did."
+            f"{worker_name(chain_id, ordinal)} sent no heartbeat for too long and was declared dead;"
+            " another worker resumes its tasks."
         )
     return load(tx.connection, chain_id, ordinal)
 
 
 def end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
-    """The session ends in order: ``clean`` or ``stopped``. Its leases are free.
+    """End the worker in order, as ``clean`` or ``stopped``, and release its leases.
 
     Raises :class:`IllegalTransition` when it has ended already.
     """
@@ -145,28 +151,28 @@ def end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
 
 
 def record_crash(tx: Tx, chain: Chain, ordinal: int, reason: str) -> Worker:
-    """The session is found dead. Its leases are free; what it did is taken up by the next one."""
+    """Record that the worker died; its leases are released and the next worker resumes its tasks."""
     return _end(tx, chain, ordinal, "crashed", reason, Action.CHAIN_SESSION_CRASHED)
 
 
 def explain_death(worker: Worker) -> str:
-    """Why the session, which did not end, counts as dead; empty while it lives."""
+    """Return why a worker that did not end counts as dead; empty while it lives."""
     gone = worker.status == "running" and not is_process_alive(worker.process)
     return "its process is gone" if gone else ""
 
 
 def load(connection: sqlite3.Connection, chain_id: str, ordinal: int) -> Worker:
-    """The chain's session of that ordinal. Raises :class:`NotFound`."""
+    """Read the chain's worker of that ordinal. Raises :class:`NotFound`."""
     row = connection.execute(
         f"{_SELECT} WHERE chain_id=? AND ordinal=?", (chain_id, ordinal)
     ).fetchone()
     if row is None:
-        raise NotFound(f"There is no session {worker_name(chain_id, ordinal)}.")
+        raise NotFound(f"There is no worker {worker_name(chain_id, ordinal)}.")
     return Worker(*row)
 
 
 def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Worker]:
-    """The chain's sessions in order."""
+    """Read the chain's workers in order."""
     rows = connection.execute(f"{_SELECT} WHERE chain_id=? ORDER BY ordinal", (chain_id,))
     return [Worker(*row) for row in rows]
 
@@ -181,10 +187,10 @@ def _end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str, action: A
         raise IllegalTransition(f"{worker_name(chain.chain_id, ordinal)} has ended already.")
     freed = task_leases.release_all(tx, worker_name(chain.chain_id, ordinal))
     worker = load(tx.connection, chain.chain_id, ordinal)
-    _told(tx, action, chain, worker, freed=list(freed))
+    _journal(tx, action, chain, worker, freed=list(freed))
     return worker
 
 
-def _told(tx: Tx, action: Action, chain: Chain, worker: Worker, **more: Any) -> None:
+def _journal(tx: Tx, action: Action, chain: Chain, worker: Worker, **more: Any) -> None:
     tasks = chains.count_progress(tx.connection, chain)
     tx.journal(action, detail={**worker.body(), "progress": tasks.body(), **more})

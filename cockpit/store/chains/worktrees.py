@@ -1,7 +1,7 @@
-"""Working trees that cockpit made, one for each task under way and one for each chain.
+"""Git worktrees that cockpit created: one for each task in progress and one for each chain.
 
-The row is written before the tree is made and outlives it: what a crash left on the disk is known by
-name. Source: design of work, "Doing a task".
+The row is written before the worktree is created and outlives it, so a crash leaves no directory
+that the store does not know. Specified in ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
-STATUSES = ("active", "merged", "conflict", "kept", "removed")
-"""``active``: worked in; ``merged``: its commits are in the chain's branch; ``conflict``: they could
-not be merged; ``kept``: its task is blocked; ``removed``: tree and branch are gone."""
-
 _ENTERED = {
     "merged": Action.WORKTREE_MERGED,
     "conflict": Action.WORKTREE_CONFLICT,
@@ -31,23 +27,27 @@ _ENTERED = {
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """One row of ``worktrees``. ``task_id`` is None for a chain's own; ``conflicts`` are the files
-    that could not be merged."""
+    """One row of ``worktrees``."""
 
     name: str
     task_id: str | None
+    """None for the worktree of a chain."""
     chain_id: str
     path: str
     branch: str
     base_commit: str
     status: str
+    """``active``: in use; ``merged``: its commits are in the chain's branch; ``conflict``: they
+    could not be merged; ``kept``: its task is blocked; ``removed``: worktree and branch are
+    deleted."""
     merged_commit: str | None
     conflicts: tuple[str, ...]
+    """The files that could not be merged."""
     created_at: str
     updated_at: str
 
     def body(self) -> dict[str, Any]:
-        """As the journal and commands give it out."""
+        """Return it as the journal and commands print it."""
         return {
             "name": self.name,
             "task_id": self.task_id,
@@ -78,9 +78,9 @@ def register(
     base_commit: str,
     unseen: int = 0,
 ) -> Worktree:
-    """Say that a tree is about to be made, in place of an earlier one of that name.
+    """Record a worktree that is about to be created, replacing an earlier one of that name.
 
-    ``unseen`` counts the changes in the person's checkout that it does not hold.
+    ``unseen`` counts changes in the user's checkout that the worktree does not contain.
     """
     now = tx.now()
     tx.execute(
@@ -104,7 +104,7 @@ def set_status(
     merged_commit: str | None = None,
     conflicts: Sequence[str] = (),
 ) -> Worktree:
-    """Put the tree into ``status`` and journal it; one that is in it already is left alone."""
+    """Put the worktree into ``status`` and journal it; without a difference do nothing."""
     before = load(tx.connection, name)
     if before.status == status and before.conflicts == tuple(conflicts):
         return before
@@ -120,21 +120,21 @@ def set_status(
 
 
 def load(connection: sqlite3.Connection, name: str) -> Worktree:
-    """The tree of that name. Raises :class:`NotFound`."""
+    """Read the worktree of that name. Raises :class:`NotFound`."""
     worktree = find(connection, name)
     if worktree is None:
-        raise NotFound(f"There is no worktree {name}; `cockpit worktrees list` names them.")
+        raise NotFound(f"There is no worktree {name}; `cockpit worktrees list` lists them.")
     return worktree
 
 
 def find(connection: sqlite3.Connection, name: str) -> Worktree | None:
-    """As :func:`load`, None where there is none."""
+    """Read the worktree of that name, or None."""
     row = connection.execute(f"{_SELECT} WHERE name=?", (name,)).fetchone()
     return None if row is None else _read(row)
 
 
 def select(connection: sqlite3.Connection, *, removed: bool = False) -> list[Worktree]:
-    """All trees, the oldest first; ``removed`` ones only when asked for."""
+    """Read all worktrees, the oldest first; ``removed`` ones only when asked for."""
     where = "" if removed else " WHERE status <> 'removed'"
     rows = connection.execute(f"{_SELECT}{where} ORDER BY created_at, name")
     return [_read(row) for row in rows]

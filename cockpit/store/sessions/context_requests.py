@@ -1,6 +1,6 @@
-"""Context requests: everything that was asked through the gateway, and what became of it.
+"""Context requests: what the agent asked to read, what was approved, and what reading gave.
 
-Source: RFC-09 (request shape; OODA before fetch; logged).
+Specified in ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from cockpit.store.journal.event_types import Action
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """One row of ``context_requests``. ``items`` are the scope's previews as shown; ``approved``
-    the scope items that may be read, ``outcomes`` what reading them gave."""
+    """One row of ``context_requests``."""
 
     request_id: str
     session_id: str
@@ -32,9 +31,12 @@ class ContextRequest:
     question: str
     escalation: str
     items: tuple[Mapping[str, Any], ...]
+    """Previews of the scope items, as shown."""
     status: str
     approved: tuple[str, ...]
+    """The scope items that may be read."""
     outcomes: tuple[Mapping[str, Any], ...]
+    """What reading the items gave."""
     decided_by: str
 
 
@@ -59,8 +61,11 @@ def create(
     auto: bool = False,
     decided_by: str = "",
 ) -> ContextRequest:
-    """A request: pending with its proposal, or (``auto``) approved by ``decided_by`` as declared
-    deterministic. Idempotent by ``request_id``."""
+    """Store a request and journal it.
+
+    It is pending with its proposal, or (``auto``) approved at once because its items are declared
+    deterministic; then ``decided_by`` names the rule. Idempotent by ``request_id``.
+    """
     row = tx.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
     if row is not None:
         return _read(row)
@@ -109,7 +114,7 @@ def create(
 def apply_decision(
     tx: Tx, request_id: str, status: str, *, approved: Sequence[str], decided_by: str
 ) -> ContextRequest:
-    """Carry the decision of the request's proposal over to the request."""
+    """Apply the decision on the request's proposal to the request."""
     tx.execute(
         "UPDATE context_requests SET status=?, approved_json=?, decided_by=?, decided_at=?"
         " WHERE request_id=? AND status='pending'",
@@ -126,7 +131,7 @@ def record_fetched(
     outcomes: Sequence[Mapping[str, Any]],
     latency_ms: int | None = None,
 ) -> None:
-    """The approved items were read in ``wave_id``."""
+    """Record that the approved items were read in ``wave_id``, and journal it."""
     request = load(tx.connection, request_id)
     safe = mask_value([dict(outcome) for outcome in outcomes])
     tx.execute(
@@ -150,6 +155,7 @@ def record_fetched(
 
 
 def load(connection: sqlite3.Connection, request_id: str) -> ContextRequest:
+    """Read the request of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
     if row is None:
         raise NotFound(f"There is no context request {request_id}.")
@@ -159,7 +165,7 @@ def load(connection: sqlite3.Connection, request_id: str) -> ContextRequest:
 def select_by_status(
     connection: sqlite3.Connection, session_id: str, status: str
 ) -> list[ContextRequest]:
-    """A session's requests of one status, oldest first."""
+    """Read a session's requests of one status, oldest first."""
     rows = connection.execute(
         f"{_SELECT} WHERE session_id=? AND status=? ORDER BY created_at, rowid",
         (session_id, status),

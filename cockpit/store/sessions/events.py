@@ -1,7 +1,7 @@
-"""Durable ingest: ingested → claimable → leased → acked | nacked → … | dead-lettered.
+"""Durable events: ingested → claimable → leased → acked | nacked → … | dead-lettered.
 
-One lease owner at a time; an expired lease is claimable again; a wrong or expired token cannot ack.
-Source: RFC-003 §7.2; records page of the design.
+One lease owner at a time; an expired lease makes the event claimable again; a wrong or expired
+token cannot acknowledge it. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 BACKOFF_S = (1, 5, 30, 120, 600)
-"""How long a nacked event rests before it is claimable again, by attempt."""
+"""Seconds until a nacked event is claimable again, by attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One ingested event. ``lease_token`` is empty unless this caller holds the lease."""
+    """One ingested event."""
 
     event_id: str
     source: str
     event_type: str
     tier: int
+    """Lower tiers are claimed first."""
     payload: Mapping[str, Any]
     attempts: int
     trace_id: str
     lease_token: str = ""
+    """Empty unless the caller holds the lease."""
 
 
 def ingest(
@@ -77,9 +79,10 @@ def ingest(
 
 
 def claim(tx: Tx, *, source: str, owner: str, lease_s: float) -> Event | None:
-    """Lease the first claimable event of ``source`` (lowest tier, then oldest); None if there is none.
+    """Lease the first claimable event of ``source``, or return None.
 
-    An event whose attempts are used up is dead-lettered on the way.
+    The lowest tier comes first, then the oldest event. Events without attempts left are
+    dead-lettered on the way. The lease holds for ``lease_s`` seconds.
     """
     while True:
         now = tx.now()
@@ -110,7 +113,7 @@ def claim(tx: Tx, *, source: str, owner: str, lease_s: float) -> Event | None:
 
 
 def ack(tx: Tx, event_id: str, lease_token: str) -> None:
-    """The event is done with. Raises :class:`Stale` for a wrong or expired lease."""
+    """Mark the event as handled. Raises :class:`Stale` for a wrong or expired lease."""
     event_type, trace_id, _, _ = _held(tx, event_id, lease_token)
     tx.execute(
         "UPDATE events SET acked_at=?, lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL"
@@ -121,7 +124,10 @@ def ack(tx: Tx, event_id: str, lease_token: str) -> None:
 
 
 def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
-    """The event could not be handled: it rests and comes back, or is dead-lettered at the end."""
+    """Return an event that could not be handled; it is claimable again after a pause.
+
+    Without attempts left it is dead-lettered. Raises :class:`Stale` for a wrong or expired lease.
+    """
     event_type, trace_id, attempts, most = _held(tx, event_id, lease_token)
     if attempts >= most:
         _dead_letter(tx, event_id, event_type, trace_id, error)
@@ -136,7 +142,7 @@ def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
 
 
 def count_waiting(connection: sqlite3.Connection, source: str) -> int:
-    """How many events of ``source`` are neither acked nor dead-lettered."""
+    """Count the events of ``source`` that are neither acked nor dead-lettered."""
     (count,) = connection.execute(
         "SELECT count(*) FROM events WHERE source=? AND acked_at IS NULL"
         " AND dead_letter_at IS NULL",
@@ -152,7 +158,7 @@ def _held(tx: Tx, event_id: str, lease_token: str) -> tuple[str, str, int, int]:
         (event_id, lease_token, tx.now()),
     ).fetchone()
     if row is None:
-        raise Stale(f"The lease on event {event_id} has expired or belongs to somebody else.")
+        raise Stale(f"The lease on event {event_id} has expired or belongs to another process.")
     event_type, trace_id, attempts, most = row
     return event_type, trace_id, attempts, most
 

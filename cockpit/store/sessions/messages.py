@@ -1,4 +1,7 @@
-"""Messages: what the person, the agent and cockpit itself said."""
+"""Messages of the user, the agent and cockpit itself.
+
+Specified in ``docs/reference/loop.md``.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,24 @@ from cockpit.store.journal.event_types import Action
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One whole message. ``role`` is person, agent or notice."""
+    """One whole message."""
 
     message_id: str
     session_id: str
     wave_id: str | None
     role: str
+    """``person`` (the user), ``agent`` or ``notice``."""
     text: str
     interrupted: bool
     created_at: str
 
 
 def start(tx: Tx, *, session_id: str, wave_id: str, message_id: str) -> None:
-    """The agent begins to speak; its words follow as deltas. A second start of the same message (a
-    wave re-entered after a crash) drops what the first had streamed."""
+    """Journal that the agent starts a message; its text follows as fragments.
+
+    Starting the same message again (a wave that re-enters after a crash) drops the fragments so
+    far.
+    """
     journal.fold(tx.connection, session_id, message_id)
     tx.journal(
         Action.MESSAGE_STARTED,
@@ -40,10 +47,10 @@ def start(tx: Tx, *, session_id: str, wave_id: str, message_id: str) -> None:
 def append_delta(
     tx: Tx, *, session_id: str, wave_id: str, message_id: str, text: str, number: int
 ) -> None:
-    """A fragment of a message that is still streaming: provisional.
+    """Journal a fragment of a message that is still streaming.
 
-    A secret that comes in pieces is masked when its last piece makes it one: what was stored of it is
-    cut, so that the fragments together never give it.
+    A secret that arrives in pieces is masked as soon as its last piece completes it: the fragments
+    stored before are cut, so that together they never contain it.
     """
     text = _joined(tx, session_id, message_id, mask(text))
     tx.journal(
@@ -56,11 +63,11 @@ def append_delta(
 
 
 _LOOK_BACK = 64
-"""Fragments that a secret may be spread over; they come at most ten times a second."""
+"""Fragments that a secret may be spread over; at most ten arrive in a second."""
 
 
 def _joined(tx: Tx, session_id: str, message_id: str, text: str) -> str:
-    """What to store of a fragment so that the line it goes on with is masked as a whole."""
+    """Return what to store of a fragment so that the line it continues is masked as a whole."""
     before = journal.fragments(tx.connection, session_id, message_id, _LOOK_BACK)
     line = "".join(stored for _, stored in before).rpartition("\n")[2]
     safe = mask(line + text)
@@ -89,7 +96,10 @@ def complete(
     message_id: str = "",
     interrupted: bool = False,
 ) -> str:
-    """Store a whole message and fold its deltas away; returns its id. Idempotent by message id."""
+    """Store a whole message and drop its fragments; returns its id.
+
+    Idempotent by ``message_id``; without one a new id is made.
+    """
     identity = message_id or tx.ids.new("m")
     row = tx.execute("SELECT 1 FROM messages WHERE message_id=?", (identity,)).fetchone()
     if row is not None:
@@ -118,7 +128,7 @@ def complete(
 def select_for_session(
     connection: sqlite3.Connection, session_id: str, limit: int = 10_000, role: str | None = None
 ) -> list[Message]:
-    """A session's messages (those of ``role``), oldest first."""
+    """Read a session's messages (of one ``role``), oldest first."""
     rows = connection.execute(
         "SELECT message_id, session_id, wave_id, role, text, interrupted, created_at FROM messages"
         " WHERE session_id=? AND role=coalesce(?, role) ORDER BY created_at, rowid LIMIT ?",

@@ -1,8 +1,8 @@
-"""The outbox: what was planned, what may run, what ran, and its receipts.
+"""The outbox: actions that were planned, queued and dispatched, with their receipts.
 
 planned → queued → dispatched → confirmed | failed_retryable → dispatched … | failed_terminal |
 uncertain. ``dispatched`` is durable before the effect; the receipt and the final phase are one
-transaction. Source: RFC-003 §6.4, §7.2; design of Act.
+transaction. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from cockpit.store.journal.event_types import Action
 
 @dataclass(frozen=True, slots=True)
 class OutboxAction:
-    """One row of ``outbox_actions``. ``key`` is the idempotency key."""
+    """One row of ``outbox_actions``."""
 
     action_id: str
     wave_id: str
     session_id: str
     proposal_id: str | None
     position: int
+    """Its place in the wave's plan."""
     key: str
+    """The idempotency key."""
     action_type: str
     title: str
     payload: Mapping[str, Any]
@@ -45,7 +47,7 @@ class OutboxAction:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One immutable receipt of an attempt."""
+    """The receipt of one attempt; receipts never change."""
 
     receipt_id: str
     action_id: str
@@ -75,7 +77,7 @@ def plan(
     payload: Mapping[str, Any],
     max_attempts: int = 3,
 ) -> OutboxAction:
-    """Record an intended action in phase ``planned``. Idempotent by ``key``."""
+    """Store an intended action in phase ``planned``. Idempotent by ``key``."""
     row = tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone()
     if row is not None:
         return _read(row)
@@ -105,7 +107,7 @@ def plan(
 def enqueue(
     tx: Tx, action_id: str, *, proposal_id: str | None, payload: Mapping[str, Any]
 ) -> OutboxAction:
-    """An approved action may run now, with exactly the ``payload`` that was shown."""
+    """Queue an approved action with exactly the ``payload`` that was shown."""
     action = _from(tx, action_id, ("planned",))
     tx.execute(
         "UPDATE outbox_actions SET phase='queued', proposal_id=?, payload_json=?, updated_at=?"
@@ -117,7 +119,7 @@ def enqueue(
 
 
 def drop(tx: Tx, action_id: str, reason: str) -> OutboxAction:
-    """A planned action will not run (refused, rejected, discussed, expired)."""
+    """End a planned action that was refused, rejected, discussed or expired."""
     _from(tx, action_id, ("planned",))
     tx.execute(
         "UPDATE outbox_actions SET phase='failed_terminal', last_error=?, updated_at=?"
@@ -128,8 +130,10 @@ def drop(tx: Tx, action_id: str, reason: str) -> OutboxAction:
 
 
 def dispatch(tx: Tx, action_id: str, owner: str) -> OutboxAction | None:
-    """Claim a queued (or due retryable) action: durable before its effect. None if somebody else
-    has it or it is not due."""
+    """Claim a queued (or due retryable) action, durably before its effect.
+
+    Returns None if another process has it or it is not due.
+    """
     changed = tx.execute(
         "UPDATE outbox_actions SET phase='dispatched', attempts=attempts+1, lease_owner=?,"
         " next_retry_at=NULL, updated_at=? WHERE action_id=? AND (phase='queued' OR"
@@ -143,7 +147,7 @@ def dispatch(tx: Tx, action_id: str, owner: str) -> OutboxAction | None:
 
 
 def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) -> OutboxAction:
-    """The effect happened: terminal receipt and phase in one transaction."""
+    """Record that the effect happened: final receipt and phase in one transaction."""
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     receipt = _receipt(tx, action, "success", True, summary, detail)
     _settle(tx, action_id, "confirmed", "")
@@ -161,8 +165,10 @@ def fail(
     retry_in_s: float | None = None,
     error_code: str = "",
 ) -> OutboxAction:
-    """The attempt failed. ``status`` is failure or timeout; with ``retry_in_s`` (and attempts left)
-    it is tried again, else it is final."""
+    """Record that the attempt failed; ``status`` is ``failure`` or ``timeout``.
+
+    With ``retry_in_s`` and attempts left it will be tried again; otherwise the failure is final.
+    """
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     again = retry_in_s is not None and action.attempts < action.max_attempts
     receipt = _receipt(tx, action, status, not again, summary, detail)
@@ -177,19 +183,19 @@ def fail(
 
 
 def mark_uncertain(tx: Tx, action_id: str, message: str) -> OutboxAction:
-    """Nobody can tell whether the effect happened: the person is asked."""
+    """Record that the effect may or may not have happened; the user is asked."""
     _from(tx, action_id, ("dispatched",))
     _settle(tx, action_id, "uncertain", message)
     return _journal(tx, action_id, Action.ACTION_UNCERTAIN, {"message": message}, "error")
 
 
 def record_probe(tx: Tx, action_id: str, result: str) -> OutboxAction:
-    """Journal what a probe found: done, not_done or unknown."""
+    """Journal the result of a probe: ``done``, ``not_done`` or ``unknown``."""
     return _journal(tx, action_id, Action.ACTION_PROBED, {"found": result})
 
 
 def requeue(tx: Tx, action_id: str) -> OutboxAction:
-    """A probe (or the person) says that the effect did not happen: it may run."""
+    """Queue an action again after a probe (or the user) said that its effect did not happen."""
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     _settle(tx, action_id, "queued", "")
     detail = {"proposal_id": action.proposal_id or "", "key": action.key}
@@ -197,6 +203,7 @@ def requeue(tx: Tx, action_id: str) -> OutboxAction:
 
 
 def load(connection: sqlite3.Connection, action_id: str) -> OutboxAction:
+    """Read the action of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE action_id=?", (action_id,)).fetchone()
     if row is None:
         raise NotFound(f"There is no action {action_id}.")
@@ -204,14 +211,16 @@ def load(connection: sqlite3.Connection, action_id: str) -> OutboxAction:
 
 
 def select_for_wave(connection: sqlite3.Connection, wave_id: str) -> list[OutboxAction]:
-    """A wave's actions, in the order in which they were planned."""
+    """Read a wave's actions in the order in which they were planned."""
     rows = connection.execute(f"{_SELECT} WHERE wave_id=? ORDER BY position", (wave_id,))
     return [_read(row) for row in rows]
 
 
 def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[OutboxAction]:
-    """A session's actions, in the order in which they were planned; found by its waves, so that
-    other sessions' payloads are not read."""
+    """Read a session's actions in the order in which they were planned.
+
+    They are found by the session's waves, so that payloads of other sessions are not read.
+    """
     rows = connection.execute(
         f"{_SELECT} WHERE wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)"  # noqa: S608 - fixed columns
         " ORDER BY created_at, position",
@@ -221,7 +230,7 @@ def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[
 
 
 def select_receipts(connection: sqlite3.Connection, action_id: str) -> list[Receipt]:
-    """The receipts of an action, oldest first."""
+    """Read the receipts of an action, oldest first."""
     rows = connection.execute(
         "SELECT receipt_id, action_id, attempt, status, terminal, summary, detail_json"
         " FROM action_receipts WHERE action_id=? ORDER BY rowid",
@@ -237,7 +246,7 @@ def _from(tx: Tx, action_id: str, phases: tuple[str, ...]) -> OutboxAction:
     action = load(tx.connection, action_id)
     if action.phase not in phases:
         raise IllegalTransition(
-            f"Action {action_id} is {action.phase}; this needs it {' or '.join(phases)}."
+            f"Action {action_id} is {action.phase}; it must be {' or '.join(phases)} for this step."
         )
     return action
 

@@ -1,4 +1,7 @@
-"""Plans: what one model call decided, committed before anything runs (RFC-003 §6.3)."""
+"""Plans: what one model call decided, stored before anything runs.
+
+Specified in ``docs/reference/kernel.md``.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,18 @@ from cockpit.store.journal.event_types import Action
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``calls`` are the call's tool calls in order: ``{call_id, name, arguments, key, title,
-    error}`` (``error`` non-empty for a malformed one). ``stop`` is the model's stop reason."""
+    """One row of ``plans``."""
 
     plan_id: str
     wave_id: str
     text: str
     calls: tuple[Mapping[str, Any], ...]
+    """The tool calls in order: ``{call_id, name, arguments, key, title, error}``.
+
+    ``error`` is not empty for a malformed call.
+    """
     stop: str
+    """The model's stop reason."""
 
 
 def commit(
@@ -35,7 +42,7 @@ def commit(
     calls: Sequence[Mapping[str, Any]],
     stop: str,
 ) -> Plan:
-    """Store the wave's plan; a second commit for the same wave returns the first."""
+    """Store the wave's plan and journal it; a second commit for the wave returns the first."""
     plan = find(tx.connection, wave_id)
     if plan is not None:
         return plan
@@ -60,7 +67,7 @@ def commit(
 
 
 def find(connection: sqlite3.Connection, wave_id: str) -> Plan | None:
-    """The plan of a wave, or None before it decided."""
+    """Read the plan of a wave, or None before it decided."""
     row = connection.execute(
         "SELECT plan_id, wave_id, text, calls_json, stop FROM plans WHERE wave_id=?", (wave_id,)
     ).fetchone()

@@ -1,7 +1,7 @@
-"""Proposals: what the agent asks for, decided once by whoever is first.
+"""Proposals: what waits for a decision, decided exactly once.
 
-The decision is a compare-and-set on ``pending`` and names the digest of what was shown. Source:
-RFC-003 §13.4; RFC-09 (both alignment moments); design of Act, approval semantics.
+A decision is a compare-and-set on ``pending`` and names the digest of what was shown. Specified in
+``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -26,25 +26,29 @@ VERDICTS = {
     "discussed": Action.PROPOSAL_DISCUSSED,
     "expired": Action.PROPOSAL_EXPIRED,
 }
+"""The journal event of each verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One row of ``proposals``. ``narrowed`` are the items kept of a context request, or None;
-    ``session_id`` is empty for a profile change that was proposed outside any session."""
+    """One row of ``proposals``."""
 
     proposal_id: str
     kind: str
     session_id: str
+    """Empty for a profile change that was proposed outside any session."""
     wave_id: str
     task_id: str | None
     revises: str | None
+    """The proposal that this one replaces, or None."""
     title: str
     body: Mapping[str, Any]
     shown_digest: str
+    """Digest of ``body``; a decision names it."""
     risk: str
     status: str
     narrowed: tuple[str, ...] | None
+    """The items of a context request that were kept, or None."""
     decided_by: str | None
     decided_at: str | None
     reason: str
@@ -74,7 +78,7 @@ def create(
     deadline_s: float | None = None,
     actor: str = "agent",
 ) -> Proposal:
-    """A pending proposal. Idempotent by ``proposal_id`` (RFC-003 §15.4)."""
+    """Store a pending proposal and journal it. Idempotent by ``proposal_id``."""
     row = tx.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
     if row is not None:
         return _read(row)
@@ -132,22 +136,24 @@ def decide(
     narrowed: Sequence[str] | None = None,
     reason: str = "",
 ) -> Proposal:
-    """Decide a pending proposal, once.
+    """Decide a pending proposal, once, and journal the decision.
 
     ``by`` is the authoritative name of who decides (``person``, ``policy:all``, …). ``narrowed``
-    (approval of a context request only) names the items kept. Raises :class:`AlreadyDecided`,
+    names the items to keep when a context request is approved. Raises :class:`AlreadyDecided`,
     :class:`Stale` (another digest was shown, or the deadline passed) and :class:`NotFound`; then
     nothing changed.
     """
     proposal = load(tx.connection, proposal_id)
     if proposal.status != "pending":
         who = f" by {proposal.decided_by}" if proposal.decided_by else ""
-        raise AlreadyDecided(f"Proposal {proposal_id} was {proposal.status}{who} already.")
+        raise AlreadyDecided(f"Proposal {proposal_id} was already {proposal.status}{who}.")
     if shown_digest is not None and shown_digest != proposal.shown_digest:
-        raise Stale(f"Proposal {proposal_id} is not what was shown; look at it again.")
+        raise Stale(
+            f"Proposal {proposal_id} differs from what was shown. Show it again and decide then."
+        )
     late = proposal.expires_at is not None and proposal.expires_at <= tx.now()
     if late and verdict != "expired":
-        raise Stale(f"The deadline of proposal {proposal_id} has passed; it was not decided.")
+        raise Stale(f"The deadline of proposal {proposal_id} has passed; nothing was decided.")
     items = _narrowed(proposal, verdict, narrowed)
     reason = mask(reason)
     changed = tx.execute(
@@ -163,7 +169,7 @@ def decide(
         ),
     )
     if changed.rowcount != 1:
-        raise AlreadyDecided(f"Proposal {proposal_id} was decided already.")
+        raise AlreadyDecided(f"Proposal {proposal_id} was already decided.")
     words = "words" if verdict == "discussed" else "reason"
     detail: dict[str, Any] = {
         "proposal_id": proposal_id,
@@ -187,7 +193,7 @@ def decide(
 
 
 def set_deadline(tx: Tx, session_id: str, deadline_s: float) -> None:
-    """Give the session's pending proposals that have no deadline one: nobody sits before it now."""
+    """Set a deadline for the session's pending proposals that have none."""
     tx.execute(
         "UPDATE proposals SET expires_at=? WHERE session_id=? AND status='pending'"
         " AND expires_at IS NULL",
@@ -206,17 +212,17 @@ def expire_due(tx: Tx, session_id: str) -> list[Proposal]:
 
 
 def load(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
-    """The proposal of that id. Raises :class:`NotFound`."""
+    """Read the proposal of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
     if row is None:
         raise NotFound(
-            f"There is no proposal {proposal_id}; `cockpit proposals list --all` names them."
+            f"There is no proposal {proposal_id}; `cockpit proposals list --all` lists them."
         )
     return _read(row)
 
 
 def select_pending(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
-    """Pending proposals of every session, oldest first."""
+    """Read the pending proposals of every session, oldest first."""
     rows = connection.execute(
         f"{_SELECT} WHERE status='pending' ORDER BY created_at, rowid LIMIT ?", (limit,)
     )
@@ -224,7 +230,7 @@ def select_pending(connection: sqlite3.Connection, limit: int = 200) -> list[Pro
 
 
 def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
-    """A session's proposals, oldest first."""
+    """Read a session's proposals, oldest first."""
     rows = connection.execute(
         f"{_SELECT} WHERE session_id=? ORDER BY created_at, rowid", (session_id,)
     )
@@ -234,7 +240,7 @@ def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[
 def find_latest_of_kind(
     connection: sqlite3.Connection, session_id: str, kind: str, *, but: str
 ) -> Proposal | None:
-    """The session's newest proposal of ``kind``, the one with the id ``but`` left aside."""
+    """Read the session's newest proposal of ``kind`` other than ``but``, or None."""
     row = connection.execute(
         f"{_SELECT} WHERE session_id=? AND kind=? AND proposal_id<>?"
         " ORDER BY created_at DESC, rowid DESC LIMIT 1",
@@ -244,7 +250,7 @@ def find_latest_of_kind(
 
 
 def select_for_action(connection: sqlite3.Connection, wave_id: str, key: str) -> list[Proposal]:
-    """The proposals that a wave made of one action, by its idempotency key, oldest first."""
+    """Read a wave's proposals for one action (by idempotency key), oldest first."""
     rows = connection.execute(
         f"{_SELECT} WHERE session_id=(SELECT session_id FROM wave_runs WHERE wave_id=?1)"  # noqa: S608 - fixed columns
         " AND wave_id=?1 AND json_extract(body_json, '$.key')=?2 ORDER BY created_at, rowid",
@@ -254,7 +260,7 @@ def select_for_action(connection: sqlite3.Connection, wave_id: str, key: str) ->
 
 
 def select_recent(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:
-    """Proposals of every status, newest first."""
+    """Read proposals of every status, newest first."""
     rows = connection.execute(f"{_SELECT} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
     return [_read(row) for row in rows]
 
@@ -270,11 +276,11 @@ def _narrowed(
     unknown = [item for item in narrowed if item not in offered]
     if unknown:
         raise Stale(
-            f"{unknown[0]!r} is not in proposal {proposal.proposal_id}: narrowing only takes away. "
-            f"It offers: {', '.join(offered)}."
+            f"{unknown[0]!r} is not in proposal {proposal.proposal_id}. Narrowing can only remove items; "
+            f"it offers: {', '.join(offered)}."
         )
     if not narrowed:
-        raise Stale("Nothing is left of the request; reject it or discuss it instead.")
+        raise Stale("No item of the request is left. Reject or discuss it instead.")
     return tuple(item for item in offered if item in set(narrowed))
 
 

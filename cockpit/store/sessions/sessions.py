@@ -1,4 +1,7 @@
-"""Sessions: one run of the engine for one task, owned by one process at a time."""
+"""Sessions: conversations with one agent, each run by one process at a time.
+
+Specified in ``docs/reference/loop.md``.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,15 @@ from cockpit.store.journal.event_types import Action
 
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")
 POLICIES = ("ask", "trusted", "reads", "all")
+"""Which proposals are approved without the user, from none to all."""
 LEASE_S = 60.0
+"""Seconds after which a process's lease on a session expires."""
 EXTERNAL_AGENT = "outside"
-"""The task type of a session whose agent cockpit does not drive: it goes on when that agent calls."""
+"""The task type of a session whose agent is not driven by cockpit but calls it over MCP."""
 RUNNER_PREFIX = "runner:"
-"""How the model of a session begins that an outside runner takes; the runner's name follows."""
+"""Starts the model name of a session that an external agent runs; its runner's name follows."""
 CHANGEABLE = ("policy", "model", "task_type", "title", "target", "limits", "rev", "interactive")
+"""Fields that :func:`change` accepts."""
 
 _ENTERED = {
     "running": Action.SESSION_RUNNING,
@@ -38,21 +44,26 @@ _ENTERED = {
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One row of ``sessions``. ``cost_usd`` is None until a priced call was made."""
+    """One row of ``sessions``."""
 
     session_id: str
     trace_id: str
     task_type: str
     title: str
     words: str
+    """The task in the user's words."""
     target: Mapping[str, Any]
+    """What the task is about: a pull request, a range, paths."""
     model: str
     policy: str
+    """One of :data:`POLICIES`."""
     interactive: bool
     status: str
     root: str
     rev: str | None
+    """The commit that files are read at; None for the files on disk."""
     role: str
+    """The role in a chain, empty outside one."""
     task_id: str | None
     profile_id: str
     limits: Mapping[str, Any]
@@ -61,7 +72,9 @@ class Session:
     output_tokens: int
     cached_tokens: int
     cost_usd: float | None
+    """None until a call with a known price was made."""
     lease_owner: str | None
+    """The process that runs it, or None."""
     created_at: str
     updated_at: str
 
@@ -99,7 +112,10 @@ def create(
     task_id: str | None = None,
     actor: str = "person",
 ) -> Session:
-    """A new session, running and without an owner. ``actor`` is who began it."""
+    """Create a running session without an owner and journal it.
+
+    ``actor`` is who started it. Secrets in title, words, target and limits are masked.
+    """
     session_id, trace_id, now = tx.ids.new("s"), tx.ids.new("t"), tx.now()
     title, words, target = mask(title), mask(words), mask_value(dict(target))
     tx.execute(
@@ -164,9 +180,10 @@ def set_status(
     detail: Mapping[str, Any] | None = None,
     result: Mapping[str, Any] | None = None,
 ) -> Session:
-    """Put the session into ``status``. Entering the status it has already is not journalled again.
+    """Put the session into ``status`` and journal it.
 
-    A session that ended (completed, failed, stopped) may run again: a follow-up continues it.
+    A session that ended may run again, when a follow-up continues it. Entering ``running`` or
+    ``stopped`` twice is journalled once. Raises :class:`IllegalTransition` for an unknown status.
     """
     session = load(tx.connection, session_id)
     if status not in STATUSES:
@@ -191,11 +208,11 @@ def set_status(
 
 
 def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> Session:
-    """Change fields (of :data:`CHANGEABLE`) of an open session."""
+    """Change fields (of :data:`CHANGEABLE`) of a session and journal them."""
     session = load(tx.connection, session_id)
     for name, value in fields.items():
         if name not in CHANGEABLE:
-            raise IllegalTransition(f"{name} of a session cannot be changed.")
+            raise IllegalTransition(f"A session's {name} cannot be changed.")
         column = f"{name}_json" if name in ("target", "limits") else name
         stored = mask_value(dict(value) if name in ("target", "limits") else value)
         tx.execute(
@@ -221,7 +238,7 @@ def add_usage(
     cached_tokens: int,
     cost_usd: float | None,
 ) -> None:
-    """Add one call's usage to the session's totals."""
+    """Add the usage of one model call to the session's totals."""
     tx.execute(
         "UPDATE sessions SET input_tokens=input_tokens+?, output_tokens=output_tokens+?,"
         " cached_tokens=cached_tokens+?, cost_usd=CASE WHEN ? IS NULL THEN cost_usd"
@@ -231,21 +248,23 @@ def add_usage(
 
 
 def load(connection: sqlite3.Connection, session_id: str) -> Session:
-    """The session of that id. Raises :class:`NotFound`."""
+    """Read the session of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE session_id=?", (session_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no session {session_id}; `cockpit -r` lists those there are.")
+        raise NotFound(
+            f"There is no session {session_id}; `cockpit sessions list` lists the sessions."
+        )
     return _read(row)
 
 
 def select_recent(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
-    """The newest sessions first, by their last change."""
+    """Read the sessions that changed last first."""
     rows = connection.execute(f"{_SELECT} ORDER BY updated_at DESC LIMIT ?", (limit,))
     return [_read(row) for row in rows]
 
 
 def find_latest(connection: sqlite3.Connection) -> Session | None:
-    """The session that changed last, of those that cockpit drives itself."""
+    """Read the session that changed last among those that cockpit drives itself."""
     row = connection.execute(
         f"{_SELECT} WHERE task_type<>? AND model NOT LIKE ? ORDER BY updated_at DESC LIMIT 1",
         (EXTERNAL_AGENT, f"{RUNNER_PREFIX}%"),
@@ -256,18 +275,18 @@ def find_latest(connection: sqlite3.Connection) -> Session | None:
 def acquire(tx: Tx, session_id: str) -> str:
     """Take the session for this process; returns the lease token.
 
-    A lease is free when it expired or when its process is gone. Raises :class:`Stale` when another
+    A lease is free when it expired or when its process is gone. Raises :class:`Stale` while another
     live process runs the session.
     """
     row = tx.execute(
         "SELECT lease_owner, lease_expires_at FROM sessions WHERE session_id=?", (session_id,)
     ).fetchone()
     if row is None:
-        raise NotFound(f"There is no session {session_id}.")
+        raise NotFound(f"There is no session {session_id}; `cockpit sessions list` lists them.")
     owner, expires = row
     if owner is not None and expires > tx.now() and is_process_alive(owner):
         raise Stale(
-            f"Session {session_id} is running in process {owner.split('/')[0]} of this machine. "
+            f"Process {owner.split('/')[0]} of this machine runs session {session_id}. "
             "Stop it there, or watch it with `cockpit journal tail --follow`."
         )
     token = tx.ids.new("lease")
@@ -280,17 +299,17 @@ def acquire(tx: Tx, session_id: str) -> str:
 
 
 def renew(tx: Tx, session_id: str, token: str) -> None:
-    """Keep the lease. Raises :class:`Stale` when it was lost."""
+    """Extend the lease. Raises :class:`Stale` when it was lost."""
     changed = tx.execute(
         "UPDATE sessions SET lease_expires_at=? WHERE session_id=? AND lease_token=?",
         (_expiry(tx), session_id, token),
     )
     if changed.rowcount != 1:
-        raise Stale(f"Session {session_id} was taken over by another process; this one stops.")
+        raise Stale(f"Another process took over session {session_id}; this one stops.")
 
 
 def release(tx: Tx, session_id: str, token: str) -> None:
-    """Give the session up; a lease that was lost already is left alone."""
+    """Give up the session; a lease that was lost already is left alone."""
     tx.execute(
         "UPDATE sessions SET lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL"
         " WHERE session_id=? AND lease_token=?",

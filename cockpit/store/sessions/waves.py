@@ -1,8 +1,8 @@
-"""Waves: the state machine of one pass through the loop.
+"""Waves: the state machine of one walk through the loop.
 
 created → observing → orienting → deciding → acting → learning → completed, or failed_retryable |
-failed_terminal. No phase may be skipped; a failed_retryable wave may be re-entered in the phase it
-failed in, never a terminal one. Source: RFC-003 §7.2, §12.2, §15.
+failed_terminal. No phase may be skipped. A failed_retryable wave may re-enter the phase it failed
+in, a terminal one never. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -37,12 +37,16 @@ class Wave:
     wave_id: str
     session_id: str
     ordinal: int
+    """Its place in the session, from 1."""
     phase: str
     trace_id: str
     pinned_now: str
+    """The time that the wave takes as now, so that it can be replayed."""
     packet_id: str
+    """Empty until Orient compiled its packet."""
     profile_version: int | None
     reentry_phase: str | None
+    """The phase to re-enter after a retryable failure."""
     event_id: str | None
 
 
@@ -54,14 +58,14 @@ _SELECT = (
 
 
 def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = None) -> Wave:
-    """The session's next wave, in phase ``created``, with its time pinned.
+    """Create the session's next wave in phase ``created``, with its time pinned.
 
-    Raises :class:`IllegalTransition` while an earlier wave of the session is still open.
+    Raises :class:`IllegalTransition` while an earlier wave of the session is open.
     """
     last = find_latest(tx.connection, session_id)
     if last is not None and last.phase not in ("completed", "failed_terminal"):
         raise IllegalTransition(
-            f"Wave {last.ordinal} of session {session_id} is {last.phase}; finish it before the next."
+            f"Wave {last.ordinal} of session {session_id} is {last.phase}; it must end before the next."
         )
     ordinal = last.ordinal + 1 if last else 1
     wave_id = f"{session_id}-w{ordinal}"
@@ -86,7 +90,10 @@ def advance(
     profile_version: int | None = None,
     latency_ms: int | None = None,
 ) -> Wave:
-    """Enter the next phase. Raises :class:`IllegalTransition` for any other, changing nothing."""
+    """Enter the next phase and journal it.
+
+    Raises :class:`IllegalTransition` for any other phase; then nothing changed.
+    """
     wave = load(tx.connection, wave_id)
     if wave.phase not in PHASES[:-1] or phase != PHASES[PHASES.index(wave.phase) + 1]:
         raise IllegalTransition(
@@ -114,7 +121,7 @@ def fail(tx: Tx, wave_id: str, *, retryable: bool, error_class: str, message: st
     """End the wave as failed; a retryable one remembers the phase to re-enter."""
     wave = load(tx.connection, wave_id)
     if wave.phase in FAILED or wave.phase == "completed":
-        raise IllegalTransition(f"Wave {wave.ordinal} is {wave.phase} already; it cannot fail.")
+        raise IllegalTransition(f"Wave {wave.ordinal} is already {wave.phase}; it cannot fail.")
     phase, message = FAILED[0] if retryable else FAILED[1], mask(message)
     tx.execute(
         "UPDATE wave_runs SET phase=?, reentry_phase=?, error_class=?, error_detail=?, ended_at=?"
@@ -136,12 +143,12 @@ def fail(tx: Tx, wave_id: str, *, retryable: bool, error_class: str, message: st
 
 
 def reenter(tx: Tx, wave_id: str) -> Wave:
-    """Take a failed_retryable wave up again in the phase it failed in."""
+    """Put a failed_retryable wave back into the phase it failed in."""
     wave = load(tx.connection, wave_id)
     if wave.phase != "failed_retryable" or wave.reentry_phase is None:
         raise IllegalTransition(
             f"Wave {wave.ordinal} of session {wave.session_id} is {wave.phase}; only a "
-            "failed_retryable wave is taken up again."
+            "failed_retryable wave can re-enter its phase."
         )
     tx.execute(
         "UPDATE wave_runs SET phase=?, reentry_phase=NULL, ended_at=NULL WHERE wave_id=?",
@@ -153,15 +160,15 @@ def reenter(tx: Tx, wave_id: str) -> Wave:
 
 
 def load(connection: sqlite3.Connection, wave_id: str) -> Wave:
-    """The wave of that id. Raises :class:`NotFound`."""
+    """Read the wave of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE wave_id=?", (wave_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no wave {wave_id}; `cockpit packet show` lists those there are.")
+        raise NotFound(f"There is no wave {wave_id}; `cockpit packet show` lists the waves.")
     return Wave(*row)
 
 
 def find_latest(connection: sqlite3.Connection, session_id: str) -> Wave | None:
-    """The session's newest wave, or None before the first."""
+    """Read the session's newest wave, or None before the first."""
     row = connection.execute(
         f"{_SELECT} WHERE session_id=? ORDER BY ordinal DESC LIMIT 1", (session_id,)
     ).fetchone()
@@ -171,7 +178,7 @@ def find_latest(connection: sqlite3.Connection, session_id: str) -> Wave | None:
 def select_for_session(
     connection: sqlite3.Connection, session_id: str, first: int = 1, last: int | None = None
 ) -> list[Wave]:
-    """The waves of a session from ordinal ``first`` to ``last`` (all), in order."""
+    """Read the waves of a session from ordinal ``first`` to ``last`` (all), in order."""
     rows = connection.execute(
         f"{_SELECT} WHERE session_id=? AND ordinal>=? AND ordinal<=coalesce(?, ordinal)"
         " ORDER BY ordinal",
