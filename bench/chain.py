@@ -147,7 +147,7 @@ async def _session(desk: TaskContext, chain: chains.Chain, ordinal: int) -> Work
     await desk.store.write(lambda tx: workers.start(tx, chain, ordinal, token_limit=TOKENS))
     at = replace(desk, chain_id=chain.chain_id, ordinal=ordinal, chain_branch=chain.branch)
     ended = await run_batches(
-        at, chain, ordinal, quota=WorkerLimits(tokens=TOKENS), say=lambda _: None
+        at, chain, ordinal, limits=WorkerLimits(tokens=TOKENS), say=lambda _: None
     )
     await desk.store.write(lambda tx: workers.end(tx, chain, ordinal, "clean", ended.reason))
     return ended

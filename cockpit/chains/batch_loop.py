@@ -1,7 +1,7 @@
-"""One session of a chain: batch after batch of its scope, until it has to make room or nothing is left.
+"""One worker's loop: claim a batch, run its tasks at the same time, count it, repeat.
 
-What it holds of a task is how it ended, in a line: it does not grow with what was done. Source: seed
-004, solutions 6 and 7; design of work, "Batches" and "Chains".
+The worker keeps one line per task, so it does not grow with the work done. See
+``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cockpit.backlog import service
-from cockpit.chains.batch_size import batch_size, outcome_of
-from cockpit.chains.claim_batch import ClaimedTask, claim_batch
-from cockpit.chains.handover import WorkerLimits, WorkerUsage
-from cockpit.chains.heartbeat import LOOK_S, Heartbeat
-from cockpit.chains.unfinished import has_work, is_being_done, scope_of
-from cockpit.chains.usage import UsageMeter
+from cockpit.chains.batch_size import batch_outcome, read_batch_size
+from cockpit.chains.claim_batch import (
+    ClaimedTask,
+    claim_batch,
+    has_work,
+    is_being_done,
+    scope_of,
+)
+from cockpit.chains.handover import DRAINED, TOKEN_LIMIT, HandoverCheck, UsageMeter, WorkerLimits
+from cockpit.chains.heartbeat import POLL_S, Heartbeat
 from cockpit.core.clock import format_time
 from cockpit.learn.resume_line import one_line
 from cockpit.store.backlog import handoffs, queue_scope
@@ -30,299 +34,285 @@ from cockpit.tasks.model_outage import WAIT_S, Outage
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
-MOST_FAILURES = 2
-"""How often a task may break off for a reason of ours in one session before it is blocked by it."""
+MAX_FAILURES = 2
+"""A task that breaks off this often in one worker, for a reason outside the task, is blocked."""
 
 _BY = "engine"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnd:
-    """How a session ended. ``reason``: ``pressure``, ``quota`` (of batches), ``limit`` (of cost or
-    time), ``drained``, ``empty``, ``held`` (what is ready meets what somebody else has under way), or
-    ``no model: WHY``.
-    ``passed`` names the measure of pressure that passed its limit. ``interrupted`` counts tasks that
-    were put down under way."""
+    """Why a worker ended, and its totals."""
 
     reason: str
+    """``pressure`` (token limit), ``quota`` (number of batches), ``limit`` (the chain's cost or time),
+    ``drained``, ``empty``, ``held`` (ready tasks conflict with tasks of others), or
+    ``no model: REASON``."""
     tokens: int
     dropped_share: float
     batches: int
     tasks_done: int
     tasks_blocked: int
     interrupted: int
+    """Tasks left in progress."""
     cost_usd: float
-    passed: str = ""
+    exceeded: str = ""
+    """The measure behind ``pressure``: ``tokens`` or ``dropped``."""
 
 
 async def run_batches(
-    desk: TaskContext,
+    context: TaskContext,
     chain: Chain,
     ordinal: int,
     *,
-    quota: WorkerLimits,
+    limits: WorkerLimits,
     say: Callable[[str], None],
 ) -> WorkerEnd:
-    """Do tasks of the chain's scope as its session of that ordinal, whose row is there.
+    """Run batches of the chain's scope as its worker ``ordinal``, whose row exists.
 
-    ``say`` is given lines for a person. ``desk.stop`` lets it come to rest; cancelled, it leaves every
-    task where it stands. Raises ``IllegalTransition`` when the session was given up for dead,
+    ``say`` prints a line for the user. Setting ``context.stop`` ends the worker after the current steps;
+    cancelling ends it within them. Raises ``IllegalTransition`` when the worker was declared dead,
     ``BatchInvalid``, and the store's errors.
     """
-    session = _Session(desk, chain, ordinal, quota, say)
+    loop = _BatchLoop(context, chain, ordinal, limits, say)
     try:
         async with asyncio.TaskGroup() as group:
-            watch = group.create_task(session.keeper.watch())
-            reason = await session.batches()
-            watch.cancel()
+            heartbeat = group.create_task(loop.heartbeat.run())
+            reason = await loop.run()
+            heartbeat.cancel()
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
-    return session.ended(reason)
+    return loop.result(reason)
 
 
-class _Session:
-    """What :func:`run_batches` keeps."""
+class _BatchLoop:
+    """The state of :func:`run_batches`."""
 
     def __init__(
         self,
-        desk: TaskContext,
+        context: TaskContext,
         chain: Chain,
         ordinal: int,
-        quota: WorkerLimits,
+        limits: WorkerLimits,
         say: Callable[[str], None],
     ) -> None:
-        self._desk = desk
-        self._store = desk.store
+        self._context = context
+        self._store = context.store
         self._chain = chain
         self._ordinal = ordinal
-        self._quota = quota
         self._say = say
-        self._size = batch_size(chain.batch)
-        self._meter = UsageMeter(desk.store, quota, chain.chain_id, ordinal)
-        self.keeper = Heartbeat(desk.store, chain, ordinal, self._meter, say)
+        self._size = read_batch_size(chain.batch)
+        self._meter = UsageMeter(context.store, limits, chain.chain_id, ordinal)
+        self._handover = HandoverCheck(self._meter, limits, say)
+        self.heartbeat = Heartbeat(context.store, chain, ordinal, self._meter, say)
         self._counts: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._skipped: set[str] = set()
-        self._pressed = False
         self._outage = Outage()
 
-    def ended(self, reason: str) -> WorkerEnd:
-        """The session's sums."""
-        pressure = self._meter.pressure()
+    def result(self, reason: str) -> WorkerEnd:
+        """The worker's totals."""
+        usage = self._meter.usage()
         return WorkerEnd(
             reason,
-            pressure.tokens,
-            pressure.dropped_share,
-            self.keeper.batches,
+            usage.tokens,
+            usage.dropped_share,
+            self.heartbeat.batches,
             self._counts["done"],
             self._counts["blocked"],
             self._counts["interrupted"] + self._counts["failed"],
-            pressure.cost_usd,
-            pressure.passed if reason == "pressure" else "",
+            usage.cost_usd,
+            usage.exceeded if reason == TOKEN_LIMIT else "",
         )
 
-    async def batches(self) -> str:
-        """Batch after batch; returns why there is no other."""
-        told, idle = False, 0
+    async def run(self) -> str:
+        """Run batch after batch; return why no other one starts."""
+        announced, idle_polls = False, 0
         while True:
             now = format_time(self._store.clock.now())
             if not self._store.read_now(
-                lambda found, now=now: has_work(found, self._chain, now, self._skipped)  # type: ignore[misc]  # a default keeps the loop's value
+                lambda connection, now=now: has_work(connection, self._chain, now, self._skipped)  # type: ignore[misc]  # a default keeps the loop's value
             ):
                 return "empty"
-            if reason := self._resting():
+            if reason := self._end_reason():
                 return reason
-            taken = await self._store.write(
+            batch = await self._store.write(
                 lambda tx: claim_batch(
                     tx,
                     self._chain,
                     self._ordinal,
-                    batch=self.keeper.batches + 1,
+                    batch=self.heartbeat.batches + 1,
                     size=self._size.size,
                     skipped=self._skipped,
                 )
             )
-            if taken:
-                self._outage = self._outage.after(await self._do(taken))
-                if self._outage.ends:
-                    return self._outage.ends
+            if batch:
+                self._outage = self._outage.after(await self._run_batch(batch))
+                if self._outage.end_reason:
+                    return self._outage.end_reason
                 if self._outage.batches:
-                    self._say(f"{self._outage.words} It is tried again in {WAIT_S:.0f} s.")
+                    self._say(f"{self._outage.message} The worker tries again in {WAIT_S:.0f} s.")
                     await self._pause(WAIT_S)
-                told, idle = False, 0
+                announced, idle_polls = False, 0
                 continue
-            holders, coming = self._store.read_now(self._holders)
-            if not told and holders:
-                told = True
-                self._say(f"What is ready touches what {' and '.join(holders)} changes.")
-            # Looked at twice: between one look and the other, what holds it may just have ended.
-            idle = 0 if coming else idle + 1
-            if idle == 2:
+            holders, some_running = self._store.read_now(self._conflicting_tasks)
+            if not announced and holders:
+                announced = True
+                self._say(
+                    f"The ready tasks touch files that {' and '.join(holders)} changes; waiting."
+                )
+            # Poll twice: the conflicting task may have ended between the claim and the first poll.
+            idle_polls = 0 if some_running else idle_polls + 1
+            if idle_polls == 2:
                 return "held"
-            await self._pause(LOOK_S)
+            await self._pause(POLL_S)
 
-    async def _do(self, taken: Sequence[ClaimedTask]) -> list[TaskOutcome]:
-        """One batch, from its first step to its last row; how its tasks ended."""
-        self.keeper.batches += 1
+    def _end_reason(self) -> str:
+        """Why no batch starts; empty while one may."""
+        if self._context.stop.is_set():
+            return DRAINED
+        return self._handover.before_batch(self.heartbeat.batches)
+
+    async def _run_batch(self, batch: Sequence[ClaimedTask]) -> list[TaskOutcome]:
+        """Run the tasks of a batch at the same time, and record the batch."""
+        self.heartbeat.batches += 1
         size = self._size.size
-        names = ", ".join(one.task_id for one in taken)
-        self._say(f"Batch {self.keeper.batches}: {names} (room for {size}).")
+        names = ", ".join(claimed.task_id for claimed in batch)
+        self._say(f"Batch {self.heartbeat.batches}: {names} (at most {size} at once).")
         outcomes: list[TaskOutcome] = []
-        for one in taken:
-            self._meter.begin(one.task_id)
+        for claimed in batch:
+            self._meter.start_task(claimed.task_id)
         try:
             async with asyncio.TaskGroup() as group:
-                for one in taken:
-                    if one.resuming:
-                        self._say(one.resuming)
-                    doing = group.create_task(self._one(one.task_id, outcomes))
-                    self.keeper.keep(one, doing)
+                for claimed in batch:
+                    if claimed.resume_message:
+                        self._say(claimed.resume_message)
+                    running = group.create_task(self._run_task(claimed.task_id, outcomes))
+                    self.heartbeat.add(claimed, running)
         except asyncio.CancelledError:
-            over = {one.task_id for one in outcomes}
+            finished = {outcome.task_id for outcome in outcomes}
             outcomes += [
-                TaskOutcome(one.task_id, "interrupted", "stopped", reason="stopped")
-                for one in taken
-                if one.task_id not in over
+                TaskOutcome(claimed.task_id, "interrupted", "stopped", reason="stopped")
+                for claimed in batch
+                if claimed.task_id not in finished
             ]
-            await self._end(taken, outcomes, size)
+            await self._record_batch(batch, outcomes, size)
             raise
-        await self._end(taken, outcomes, size)
+        await self._record_batch(batch, outcomes, size)
         return outcomes
 
-    async def _end(
-        self, taken: Sequence[ClaimedTask], outcomes: Sequence[TaskOutcome], size: int
+    async def _record_batch(
+        self, batch: Sequence[ClaimedTask], outcomes: Sequence[TaskOutcome], size: int
     ) -> None:
-        """Count the batch, and give its tasks back."""
-        self.keeper.let_go()
+        """Record the batch's result and release its leases."""
+        self.heartbeat.clear()
         spent = rejected = 0
-        for one in taken:
-            tokens, verdicts = self._meter.end(one.task_id)
-            spent, rejected = spent + tokens, rejected + verdicts
-        outcome = outcome_of(one.status for one in outcomes)
-        self._size = self._size.after(outcome)
-        blocked = [one for one in outcomes if self._blocks(one)]
+        for claimed in batch:
+            tokens, rejections = self._meter.end_task(claimed.task_id)
+            spent, rejected = spent + tokens, rejected + rejections
+        result = batch_outcome(outcome.status for outcome in outcomes)
+        self._size = self._size.after(result)
+        given_up = [outcome for outcome in outcomes if self._failed_too_often(outcome)]
 
-        def ended(tx: Tx) -> None:
-            for one in blocked:
-                _block(tx, one)
-            for held in taken:
-                task_leases.release(tx, held.task_id, held.token)
-            self.keeper.beat(tx)
+        def record(tx: Tx) -> None:
+            for outcome in given_up:
+                _block(tx, outcome)
+            for claimed in batch:
+                task_leases.release(tx, claimed.task_id, claimed.token)
+            self.heartbeat.beat(tx)
             worker_metrics.record_batch_end(
                 tx,
                 self._chain,
                 self._ordinal,
-                batch=self.keeper.batches,
+                batch=self.heartbeat.batches,
                 size=size,
-                # A task that is blocked is a result: the batch came to its end.
-                outcome="completed" if outcome == "blocked" else outcome,
-                done=_of(outcomes, "done"),
-                blocked=[*_of(outcomes, "blocked"), *(one.task_id for one in blocked)],
+                # A blocked task is a result: the batch is complete.
+                outcome="completed" if result == "blocked" else result,
+                done=_with_status(outcomes, "done"),
+                blocked=[
+                    *_with_status(outcomes, "blocked"),
+                    *(outcome.task_id for outcome in given_up),
+                ],
                 interrupted=[
-                    one.task_id
-                    for one in outcomes
-                    if one.status in ("interrupted", "failed") and one not in blocked
+                    outcome.task_id
+                    for outcome in outcomes
+                    if outcome.status in ("interrupted", "failed") and outcome not in given_up
                 ],
                 review_failures=rejected,
                 tokens=spent,
                 next_size=self._size.size,
             )
 
-        await self._store.write(ended)
-        self._counts.update("blocked" if one in blocked else one.status for one in outcomes)
-
-    async def _one(self, task_id: str, outcomes: list[TaskOutcome]) -> TaskOutcome:
-        """Do one task. Whatever goes wrong with it is its own: the others of its batch go on."""
-        desk = replace(self._desk, pressed=partial(self._rests, task_id))
-        try:
-            ended = await run_task(desk, task_id)
-        except asyncio.CancelledError:
-            current = asyncio.current_task()
-            if task_id not in self.keeper.lost or current is None:
-                raise
-            current.uncancel()
-            ended = TaskOutcome(
-                task_id, "interrupted", "another process took it", reason="elsewhere"
-            )
-        except Exception as error:
-            words = f"{type(error).__name__}: {error}"
-            ended = TaskOutcome(task_id, "failed", words, reason="error")
-        outcomes.append(ended)
-        if ended.reason == "elsewhere":
-            self._skipped.add(task_id)
-        self._tell(ended)
-        return ended
-
-    def _tell(self, ended: TaskOutcome) -> None:
-        words = one_line(ended.summary)
-        told = {
-            "done": f"{ended.task_id} is done: {words}",
-            "blocked": f"{ended.task_id} is blocked: {words}",
-            "interrupted": f"{ended.task_id} rests, {words}",
-            "failed": f"{ended.task_id} broke off and is kept as it is: {words}",
-        }
-        self._say(told[ended.status])
-
-    def _blocks(self, ended: TaskOutcome) -> bool:
-        """Whether the task broke off too often to be taken up again."""
-        if ended.status == "failed":
-            self._failures[ended.task_id] += 1
-        return ended.status == "failed" and self._failures[ended.task_id] >= MOST_FAILURES
-
-    def _rests(self, task_id: str) -> bool:
-        """Asked before each step of a task: whether the session is too full for it."""
-        pressure = self._meter.measure(task_id)
-        return bool(self._full(pressure, pressure.at_once))
-
-    def _resting(self) -> str:
-        """Why no batch is begun; empty while one may be."""
-        if self._desk.stop.is_set():
-            return "drained"
-        pressure = self._meter.pressure()
-        if reason := self._full(pressure, pressure.reason):
-            return reason
-        return (
-            "quota"
-            if self._quota.batches is not None and self.keeper.batches >= self._quota.batches
-            else ""
+        await self._store.write(record)
+        self._counts.update(
+            "blocked" if outcome in given_up else outcome.status for outcome in outcomes
         )
 
-    def _full(self, pressure: WorkerUsage, reason: str) -> str:
-        if reason and not self._pressed:
-            self._pressed = True
-            what = (
-                "Context pressure" if reason == "pressure" else "The chain's limit of cost or time"
+    async def _run_task(self, task_id: str, outcomes: list[TaskOutcome]) -> TaskOutcome:
+        """Run one task. An error ends this task only, not the other tasks of the batch."""
+        context = replace(
+            self._context, must_hand_over=partial(self._handover.before_step, task_id)
+        )
+        try:
+            outcome = await run_task(context, task_id)
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if task_id not in self.heartbeat.lost or current is None:
+                raise
+            current.uncancel()
+            outcome = TaskOutcome(
+                task_id, "interrupted", "another process claimed it", reason="elsewhere"
             )
-            self._say(f"{what}: {pressure.words()}. The session rests after the steps under way.")
-        return reason
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            outcome = TaskOutcome(task_id, "failed", message, reason="error")
+        outcomes.append(outcome)
+        if outcome.reason == "elsewhere":
+            self._skipped.add(task_id)
+        self._report(outcome)
+        return outcome
 
-    def _holders(self, connection: sqlite3.Connection) -> tuple[list[str], bool]:
-        """What keeps the ready tasks waiting, and whether somebody is at it."""
-        found = queue_scope.select_blocking(connection, scope_of(self._chain))
+    def _report(self, outcome: TaskOutcome) -> None:
+        state = {
+            "done": "is done",
+            "blocked": "is blocked",
+            "interrupted": "is paused",
+            "failed": "broke off and keeps its work",
+        }[outcome.status]
+        self._say(f"{outcome.task_id} {state}: {one_line(outcome.summary)}")
+
+    def _failed_too_often(self, outcome: TaskOutcome) -> bool:
+        if outcome.status == "failed":
+            self._failures[outcome.task_id] += 1
+        return outcome.status == "failed" and self._failures[outcome.task_id] >= MAX_FAILURES
+
+    def _conflicting_tasks(self, connection: sqlite3.Connection) -> tuple[list[str], bool]:
+        """The tasks that the ready ones conflict with, and whether any of them is running."""
+        holders = queue_scope.select_blocking(connection, scope_of(self._chain))
         now = format_time(self._store.clock.now())
-        return found, any(is_being_done(connection, self._chain, one, now) for one in found)
+        return holders, any(
+            is_being_done(connection, self._chain, task_id, now) for task_id in holders
+        )
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, no longer than until the session is to stop."""
+        """Wait so long, or until the worker is to stop."""
         waits = [
             asyncio.ensure_future(self._store.clock.sleep(seconds)),
-            asyncio.ensure_future(self._desk.stop.wait()),
+            asyncio.ensure_future(self._context.stop.wait()),
         ]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in waits:
-                one.cancel()
+            for wait in waits:
+                wait.cancel()
 
 
-def _block(tx: Tx, ended: TaskOutcome) -> None:
-    reason = (
-        f"It broke off {MOST_FAILURES} times for a reason that is not the task's: {ended.summary}"
-    )
+def _block(tx: Tx, outcome: TaskOutcome) -> None:
+    reason = f"It broke off {MAX_FAILURES} times for a reason outside the task: {outcome.summary}"
     reason = reason[: handoffs.MOST_SUMMARY]
-    handoffs.set_handoff(tx, ended.task_id, "BLOCKED", reason, by=_BY)
-    service.block(tx, ended.task_id, reason, by=_BY)
+    handoffs.set_handoff(tx, outcome.task_id, "BLOCKED", reason, by=_BY)
+    service.block(tx, outcome.task_id, reason, by=_BY)
 
 
-def _of(outcomes: Sequence[TaskOutcome], status: str) -> list[str]:
-    return [one.task_id for one in outcomes if one.status == status]
+def _with_status(outcomes: Sequence[TaskOutcome], status: str) -> list[str]:
+    return [outcome.task_id for outcome in outcomes if outcome.status == status]

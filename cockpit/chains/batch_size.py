@@ -1,6 +1,6 @@
-"""How many tasks are done at the same time: few at first, more as they succeed.
+"""How many tasks a worker runs at once: two at first, more as batches succeed.
 
-Source: seed 004, solution 6.
+See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Final, Literal
 from cockpit.core.errors import CockpitError
 
 FIRST: Final = 2
-"""With so many an adaptive session begins; it never has fewer."""
+"""The first and smallest size of adaptive batches."""
 MOST: Final = 4
-"""It never has more."""
+"""The largest size of adaptive batches."""
 MOST_FIXED: Final = 16
-"""Of ``-n K``."""
+"""The largest ``-n K``."""
 ADAPTIVE: Final = "auto"
 
 Outcome = Literal["completed", "blocked", "interrupted", "failed"]
-"""How a batch ends: all of its tasks are done; one of them is blocked; one has to be gone on with; one
-broke off for a reason of ours. Each is worse than the one before."""
+"""The result of a batch, from best to worst: all tasks done, one blocked, one left in progress, one broke
+off for a reason outside the task."""
 
 _CHANGES: Final[dict[Outcome, int]] = {
     "completed": 1,
@@ -38,41 +38,41 @@ _OF_TASK: Final[dict[str, Outcome]] = {
 
 
 class BatchInvalid(CockpitError):
-    """No size of a batch."""
+    """The text is not a size of a batch."""
 
     code = "usage"
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSize:
-    """How many tasks the next batch may have. ``adaptive``: it follows how the last one ended."""
+    """How many tasks the next batch may have."""
 
     size: int = FIRST
     adaptive: bool = True
+    """Whether the size follows the results of batches."""
 
     def after(self, outcome: Outcome) -> BatchSize:
-        """The size once a batch came to ``outcome``: one more or one less where it is adaptive."""
+        """Return the size of the batch after one with this ``outcome``."""
         if not self.adaptive:
             return self
         return BatchSize(max(FIRST, min(MOST, self.size + _CHANGES[outcome])))
 
 
-def batch_size(told: str) -> BatchSize:
-    """What ``-n`` says, as a session begins: ``auto`` or a number from 1 on.
+def read_batch_size(text: str) -> BatchSize:
+    """Read the value of ``-n``: ``auto`` or a number from 1.
 
     Raises :class:`BatchInvalid`.
     """
-    if told == ADAPTIVE:
+    if text == ADAPTIVE:
         return BatchSize()
-    if told.isascii() and told.isdigit() and len(told) <= 3 and 1 <= int(told) <= MOST_FIXED:
-        return BatchSize(int(told), adaptive=False)
+    if text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MOST_FIXED:
+        return BatchSize(int(text), adaptive=False)
     raise BatchInvalid(
-        f"A batch has a number of tasks from 1 to {MOST_FIXED}, or '{ADAPTIVE}', not {told[:40]!r}."
+        f"{text[:40]!r} is not a batch size; use a number from 1 to {MOST_FIXED}, or '{ADAPTIVE}'."
     )
 
 
-def outcome_of(statuses: Iterable[str]) -> Outcome:
-    """How a batch ended whose tasks ended as ``done``, ``blocked``, ``interrupted`` or ``failed``: as
-    the worst of them."""
-    worst = tuple(_CHANGES).index
-    return max((_OF_TASK[status] for status in statuses), key=worst, default="completed")
+def batch_outcome(statuses: Iterable[str]) -> Outcome:
+    """Return the worst of the tasks' statuses (``done``, ``blocked``, ``interrupted``, ``failed``)."""
+    severity = tuple(_CHANGES).index
+    return max((_OF_TASK[status] for status in statuses), key=severity, default="completed")

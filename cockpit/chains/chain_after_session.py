@@ -1,7 +1,7 @@
-"""A chain that follows the end of an agent's session: whether, which one, and why it is there.
+"""Starting a chain when an external agent's session ends (``[headless] on_session_end``).
 
-Decided in the transaction that begins it, so that of two sessions that end at once only one is followed.
-Source: seed 004, solution 7 ("Session Exit Hook").
+The decision is made in the transaction that starts the chain, so that of two sessions ending at once
+only one starts it. See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cockpit.chains.chain_lifecycle import (
     limit_reached,
     resume_chain,
 )
-from cockpit.chains.unfinished import has_work, scope_of
+from cockpit.chains.claim_batch import has_work, scope_of
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
@@ -30,40 +30,43 @@ from cockpit.store.journal.event_types import Action
 
 
 class NoChainStarted(CockpitError):
-    """Nothing follows the session; the words say why."""
+    """No chain starts after the session; the message says why."""
 
     code = "not_followed"
 
 
 @dataclass(frozen=True, slots=True)
 class EndedSession:
-    """An agent's session that has ended: row ``seq`` of the journal, the agent's name for it, and its
-    reason."""
+    """An external agent's session that has ended."""
 
     seq: int
+    """The journal row of its end."""
     agent: str
     session: str
+    """The agent's own id of the session."""
     reason: str
 
 
 async def start_after_session(
-    store: Store, place: ProjectPaths, order: ChainOptions, seq: int, *, anew: bool
+    store: Store, place: ProjectPaths, options: ChainOptions, seq: int, *, create: bool
 ) -> Chain:
-    """The chain that follows the session whose end is row ``seq``, owned by this process: the newest
-    unfinished one, else where ``anew`` a new one as ``order`` says.
+    """Start the chain that follows the session whose end is journal row ``seq``, owned by this process.
 
-    Raises :class:`NoChainStarted` where none does, :class:`NotFound` where that row tells of no end, and
-    what :func:`~cockpit.chains.chain_lifecycle.create_chain` raises.
+    That is the newest unfinished chain, else with ``create`` a new one from ``options``. Raises
+    :class:`NoChainStarted`, :class:`NotFound` where that row is no session's end, and the errors of
+    :func:`~cockpit.chains.chain_lifecycle.create_chain`.
     """
-    ended = store.read_now(lambda seen: _ended(seen, seq))
-    found = await store.write(lambda tx: _gone_on_with(tx, ended, anew))
-    if found is not None:
-        return found
-    return await create_chain(store, place, order, within=lambda tx, made: _alone(tx, made, ended))
+    ended = store.read_now(lambda connection: _load_ended_session(connection, seq))
+    resumed = await store.write(lambda tx: _resume_unfinished(tx, ended, create))
+    if resumed is not None:
+        return resumed
+    return await create_chain(
+        store, place, options, within=lambda tx, chain: _check_new_chain(tx, chain, ended)
+    )
 
 
 def session_before(connection: sqlite3.Connection, chain: Chain) -> EndedSession | None:
-    """The session that the chain was begun or gone on with after; None where a person did that."""
+    """Return the session that the chain was started or resumed after; None where the user did that."""
     row = connection.execute(
         "SELECT action, detail_json FROM journal WHERE seq=(SELECT max(seq) FROM journal"
         " WHERE action IN ('chain.created','chain.resumed','chain.followed')"
@@ -72,66 +75,66 @@ def session_before(connection: sqlite3.Connection, chain: Chain) -> EndedSession
     ).fetchone()
     if row is None or row[0] != Action.CHAIN_FOLLOWED:
         return None
-    told = json.loads(row[1])
-    return EndedSession(told["after"], told["agent"], told["agent_session"], told["reason"])
+    detail = json.loads(row[1])
+    return EndedSession(detail["after"], detail["agent"], detail["agent_session"], detail["reason"])
 
 
-def _ended(connection: sqlite3.Connection, seq: int) -> EndedSession:
+def _load_ended_session(connection: sqlite3.Connection, seq: int) -> EndedSession:
     row = connection.execute(
         "SELECT detail_json FROM journal WHERE seq=? AND action=?",
         (seq, str(Action.AGENT_SESSION_ENDED)),
     ).fetchone()
     if row is None:
-        raise NotFound(f"Row {seq} of the journal does not tell that an agent's session ended.")
-    told = json.loads(row[0])
-    return EndedSession(seq, told["agent"], told["agent_session"], told["reason"])
+        raise NotFound(f"Journal row {seq} is not the end of an agent's session.")
+    detail = json.loads(row[0])
+    return EndedSession(seq, detail["agent"], detail["agent_session"], detail["reason"])
 
 
-def _gone_on_with(tx: Tx, ended: EndedSession, anew: bool) -> Chain | None:
-    """The chain that rests and goes on now; None where a new one is to begin."""
-    seen = tx.connection
-    _nobody_works(seen)
-    resting = chains.find_unfinished(seen)
-    if resting is not None:
-        held_back = _held_back(seen, resting)
-        if not held_back and has_work(seen, resting, tx.now()):
-            made = resume_chain(tx, resting.chain_id, {}, sessions=0)
-            _tell(tx, made, ended)
-            return made
-        (newest,) = chains.select(seen, 1)
-        if held_back and (newest == resting or not anew):
-            raise NoChainStarted(f"{resting.chain_id} {held_back}")
-    if not anew:
+def _resume_unfinished(tx: Tx, ended: EndedSession, create: bool) -> Chain | None:
+    """Resume the newest unfinished chain; return None where a new one is to be created."""
+    connection = tx.connection
+    _refuse_while_running(connection)
+    unfinished = chains.find_unfinished(connection)
+    if unfinished is not None:
+        obstacle = _obstacle(connection, unfinished)
+        if not obstacle and has_work(connection, unfinished, tx.now()):
+            resumed = resume_chain(tx, unfinished.chain_id, {}, more_workers=0)
+            _journal_followed(tx, resumed, ended)
+            return resumed
+        (newest,) = chains.select(connection, 1)
+        if obstacle and (newest == unfinished or not create):
+            raise NoChainStarted(f"{unfinished.chain_id} {obstacle}")
+    if not create:
         raise NoChainStarted("no unfinished chain has a task that is ready")
     return None
 
 
-def _alone(tx: Tx, made: Chain, ended: EndedSession) -> None:
-    """The new chain is the only one that runs, and finds something to do; else there is none."""
-    _nobody_works(tx.connection, but=made.chain_id)
-    if not count_ready(tx.connection, scope_of(made)):
+def _check_new_chain(tx: Tx, chain: Chain, ended: EndedSession) -> None:
+    """Refuse a new chain while another one runs, and one without a ready task."""
+    _refuse_while_running(tx.connection, but=chain.chain_id)
+    if not count_ready(tx.connection, scope_of(chain)):
         raise NoChainStarted("no task is ready")
-    _tell(tx, made, ended)
+    _journal_followed(tx, chain, ended)
 
 
-def _nobody_works(connection: sqlite3.Connection, but: str = "") -> None:
-    for one in chains.select(connection):
-        if one.chain_id != but and one.status in chains.OPEN and chains.is_watched(one):
-            raise NoChainStarted(f"{one.chain_id} runs already")
+def _refuse_while_running(connection: sqlite3.Connection, but: str = "") -> None:
+    for chain in chains.select(connection):
+        if chain.chain_id != but and chain.status in chains.OPEN and chains.is_watched(chain):
+            raise NoChainStarted(f"{chain.chain_id} is running already")
 
 
-def _held_back(connection: sqlite3.Connection, chain: Chain) -> str:
-    """Why only a person goes on with the chain; empty where nothing speaks against it."""
+def _obstacle(connection: sqlite3.Connection, chain: Chain) -> str:
+    """Return why only the user may resume the chain; empty where cockpit may."""
     if chain.status in ("stopped", "draining"):
         return "was stopped"
     used = chain_usage(connection, chain)
-    if used.sessions >= chain.max_chains:
-        return f"had all of its {pluralize(chain.max_chains, 'session')}"
+    if used.workers >= chain.max_chains:
+        return f"had all of its {pluralize(chain.max_chains, 'worker')}"
     reached = limit_reached(chain, used)
     return f"has reached {reached}" if reached else ""
 
 
-def _tell(tx: Tx, chain: Chain, ended: EndedSession) -> None:
+def _journal_followed(tx: Tx, chain: Chain, ended: EndedSession) -> None:
     tx.journal(
         Action.CHAIN_FOLLOWED,
         actor="policy:on_session_end",

@@ -1,6 +1,6 @@
-"""A chain's beginning, what it has used up, and what follows when one of its sessions has ended.
+"""A chain's life: creating and resuming it, what it has used, and whether another worker follows.
 
-Source: design of work, "Chains"; seed 004, solution 7.
+See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cockpit.chains.handover import WorkerLimits
-from cockpit.chains.unfinished import scope_of, unfinished_tasks
+from cockpit.chains.claim_batch import scope_of, unfinished_tasks
+from cockpit.chains.handover import CHAIN_LIMIT, HANDOVER_REASONS, WorkerLimits
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
@@ -28,143 +28,152 @@ from cockpit.tasks.git import git, try_git
 from cockpit.tasks.model_outage import NO_MODEL
 from cockpit.tasks.worktree import ensure_chain_worktree, head_commit
 
-MOST_CRASHES = 5
-"""So many sessions that died one after another, without a step between them, fail the chain."""
-_HANDS_OVER = ("pressure", "quota")
+MAX_CRASHES = 5
+"""So many workers that died in a row, without a finished step between them, fail the chain."""
 
 
 class ChainRefused(CockpitError):
-    """A chain cannot begin or go on like this."""
+    """A chain cannot start or resume like this."""
 
     code = "usage"
 
 
 @dataclass(frozen=True, slots=True)
 class ChainOptions:
-    """What a chain is to do: ``scope_kind`` is ``epic``, ``story`` or ``all``; ``batch`` is ``auto`` or
-    a number; ``max_chains`` counts sessions, ``max_cost`` is in US dollars, ``max_wall_s`` in seconds."""
+    """What ``cockpit work`` asks a chain to do."""
 
     scope_kind: str
+    """``epic``, ``story`` or ``all``."""
     scope_id: str = ""
     headless: bool = False
     batch: str = "auto"
+    """``auto`` or the number of tasks at once."""
     approve: str = "ask"
+    """The approval policy of the roles' sessions."""
     model: str | None = None
     runner: str | None = None
     max_chains: int = 10
+    """The largest number of workers."""
     max_cost: float | None = None
+    """Limit in US dollars."""
     max_wall_s: float | None = None
+    """Limit in seconds that workers run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainUsage:
-    """What a chain used up so far: sessions that handed over or ended in order, tokens, US dollars,
-    and seconds that its sessions ran."""
+    """What a chain has used so far."""
 
-    sessions: int
+    workers: int
+    """Workers that ended cleanly or were stopped."""
     tokens: int
     cost_usd: float
     wall_s: float
+    """Seconds that all workers ran, those that died included."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainDecision:
-    """What comes after a session: another one (``status`` is empty), or the chain's end."""
+    """What follows a worker: another one (``status`` is empty), or the chain's end."""
 
     status: str = ""
     reason: str = ""
 
     @property
-    def goes_on(self) -> bool:
-        """Another session follows."""
+    def continues(self) -> bool:
+        """Whether another worker follows."""
         return not self.status
 
 
 async def create_chain(
     store: Store,
     place: ProjectPaths,
-    order: ChainOptions,
+    options: ChainOptions,
     *,
     within: Callable[[Tx, Chain], None] | None = None,
 ) -> Chain:
-    """A new chain with its branch and working tree, owned by this process. ``within`` is called in the
-    transaction that makes it; what that raises leaves no chain.
+    """Create a chain with its branch and worktree, owned by this process.
 
-    Raises :class:`ChainRefused` for a scope without a task, ``NotFound`` for one that there is not,
-    and ``WorktreeTrouble``.
+    ``within`` runs in the creating transaction; an error of it leaves no chain. Raises
+    :class:`ChainRefused` for a scope without tasks, ``NotFound`` for an unknown scope, and
+    ``WorktreeError``.
     """
-    base = await head_commit(place)
-    branch = (await try_git(place.root, "symbolic-ref", "--quiet", "--short", "HEAD")).text.strip()
-    listed = await git(
+    base_commit = await head_commit(place)
+    symbolic = await try_git(place.root, "symbolic-ref", "--quiet", "--short", "HEAD")
+    branch = symbolic.text.strip()
+    branches = await git(
         place.home, "for-each-ref", "--format=%(refname:short)", "refs/heads/cockpit/"
     )
-    taken = frozenset(listed.splitlines())
+    taken = frozenset(branches.splitlines())
 
-    def step(tx: Tx) -> Chain:
-        made = chains.create(
+    def insert(tx: Tx) -> Chain:
+        chain = chains.create(
             tx,
-            scope_kind=order.scope_kind,
-            scope_id=_scope_id(tx.connection, order),
-            headless=order.headless,
-            batch=order.batch,
-            approve=order.approve,
-            model=_lasting(order.model),
-            runner=order.runner,
-            max_chains=order.max_chains,
-            max_cost=order.max_cost,
-            max_wall_s=order.max_wall_s,
+            scope_kind=options.scope_kind,
+            scope_id=_scope_id(tx.connection, options),
+            headless=options.headless,
+            batch=options.batch,
+            approve=options.approve,
+            model=_absolute_model(options.model),
+            runner=options.runner,
+            max_chains=options.max_chains,
+            max_cost=options.max_cost,
+            max_wall_s=options.max_wall_s,
             base_branch=branch,
-            base_commit=base,
+            base_commit=base_commit,
             taken=taken,
         )
-        if not chains.count_progress(tx.connection, made).total:
+        if not chains.count_progress(tx.connection, chain).total:
             raise ChainRefused(
-                f"There is no task in {made.scope}; `cockpit tasks add` or `cockpit plan` makes some."
+                f"There is no task in {chain.scope}. Add some with `cockpit tasks add` or"
+                " `cockpit plan`."
             )
         if within is not None:
-            within(tx, made)
-        return made
+            within(tx, chain)
+        return chain
 
-    made = await store.write(step)
-    await ensure_chain_worktree(store, place, made.branch, chain_id=made.chain_id)
-    return made
+    chain = await store.write(insert)
+    await ensure_chain_worktree(store, place, chain.branch, chain_id=chain.chain_id)
+    return chain
 
 
-def resume_chain(tx: Tx, chain_id: str, replaced: Mapping[str, Any], *, sessions: int) -> Chain:
-    """Let a chain run again, owned by this process. ``replaced`` are changed fields of
-    :class:`ChainOptions`; a chain without workers left is given ``sessions`` more.
+def resume_chain(tx: Tx, chain_id: str, changes: Mapping[str, Any], *, more_workers: int) -> Chain:
+    """Run a chain again that has stopped, owned by this process.
 
-    Raises :class:`ChainRefused` where a limit of cost or time would end it at once, ``Stale`` while
-    another process runs it, ``IllegalTransition`` for a complete one.
+    ``changes`` are new values of fields of :class:`ChainOptions`. A chain that had all of its workers
+    gets ``more_workers``. Raises :class:`ChainRefused` where a limit of cost or time would end it at
+    once, ``Stale`` while another process runs it, and ``IllegalTransition`` for a complete one.
     """
-    known = chains.acquire(tx, chain_id)
-    limits = dict(replaced)
+    chain = chains.acquire(tx, chain_id)
+    limits = dict(changes)
     if "model" in limits:
-        limits["model"] = _lasting(limits["model"])
-    used = chain_usage(tx.connection, known)
-    if "max_chains" not in limits and used.sessions >= known.max_chains:
-        limits["max_chains"] = used.sessions + sessions
-    made = chains.resume(tx, chain_id, **limits)
-    if reached := limit_reached(made, used):
-        raise ChainRefused(f"{chain_id} has reached {reached}. Give it more with the same option.")
-    return made
+        limits["model"] = _absolute_model(limits["model"])
+    used = chain_usage(tx.connection, chain)
+    if "max_chains" not in limits and used.workers >= chain.max_chains:
+        limits["max_chains"] = used.workers + more_workers
+    resumed = chains.resume(tx, chain_id, **limits)
+    if reached := limit_reached(resumed, used):
+        raise ChainRefused(f"{chain_id} has reached {reached}. Raise it with the same option.")
+    return resumed
 
 
 def chain_usage(connection: sqlite3.Connection, chain: Chain) -> ChainUsage:
-    """What the chain used up, of sessions that died as well."""
+    """Return what the chain has used so far, workers that died included."""
     tokens, cost = connection.execute(
         "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
         " FROM sessions WHERE session_id IN (SELECT session_id FROM task_runs"
         " WHERE chain_id=? AND session_id IS NOT NULL)",
         (chain.chain_id,),
     ).fetchone()
-    known = workers.select_for_chain(connection, chain.chain_id)
+    chain_workers = workers.select_for_chain(connection, chain.chain_id)
     wall = sum(
-        (parse_time(one.ended_at or one.beat_at) - parse_time(one.started_at)).total_seconds()
-        for one in known
+        (
+            parse_time(worker.ended_at or worker.beat_at) - parse_time(worker.started_at)
+        ).total_seconds()
+        for worker in chain_workers
     )
     return ChainUsage(
-        sessions=sum(one.status in ("clean", "stopped") for one in known),
+        workers=sum(worker.status in ("clean", "stopped") for worker in chain_workers),
         tokens=int(tokens),
         cost_usd=float(cost),
         wall_s=wall,
@@ -172,7 +181,7 @@ def chain_usage(connection: sqlite3.Connection, chain: Chain) -> ChainUsage:
 
 
 def worker_limits(chain: Chain, used: ChainUsage, *, tokens: int) -> WorkerLimits:
-    """What the next session may use up: ``tokens`` of its own, and what is left of the chain's."""
+    """Return the next worker's limits: its own ``tokens``, and the rest of the chain's cost and time."""
     cost, wall = chain.max_cost, chain.max_wall_s
     return WorkerLimits(
         tokens=tokens,
@@ -182,67 +191,81 @@ def worker_limits(chain: Chain, used: ChainUsage, *, tokens: int) -> WorkerLimit
 
 
 def decide_chain(connection: sqlite3.Connection, chain: Chain, now: str) -> ChainDecision:
-    """What comes at ``now``, when no session of the chain runs."""
-    known = workers.select_for_chain(connection, chain.chain_id)
-    left = len(unfinished_tasks(connection, chain, now)) + count_ready(connection, scope_of(chain))
-    crashes = _crashes(connection, chain, known)
-    return decide_from(chain, known, left, chain_usage(connection, chain), crashes)
+    """Decide what follows at ``now``, when no worker of the chain runs."""
+    chain_workers = workers.select_for_chain(connection, chain.chain_id)
+    tasks_left = len(unfinished_tasks(connection, chain, now))
+    tasks_left += count_ready(connection, scope_of(chain))
+    crashes = _count_crashes(connection, chain, chain_workers)
+    return decide_from(chain, chain_workers, tasks_left, chain_usage(connection, chain), crashes)
 
 
 def decide_from(
     chain: Chain,
-    known: Sequence[Worker],
-    left: int,
+    chain_workers: Sequence[Worker],
+    tasks_left: int,
     used: ChainUsage,
     crashes: int,
 ) -> ChainDecision:
-    """As :func:`decide_chain`, from what is known.
+    """Decide as :func:`decide_chain`, from values alone.
 
-    ``left`` counts the tasks that a session could take up or begin, ``crashes`` the sessions that
-    died last, one after another, without a step between them.
+    ``tasks_left`` counts tasks that a worker could resume or start, ``crashes`` the workers that died
+    last, in a row and without a finished step.
     """
     if chain.status == "draining":
         return ChainDecision("stopped", "stopped at once" if chain.stop_now else "drained")
-    if not left:
+    if not tasks_left:
         return ChainDecision("completed")
-    if crashes >= MOST_CRASHES:
+    if crashes >= MAX_CRASHES:
         return ChainDecision(
-            "failed", f"{crashes} sessions died one after another: {known[-1].reason}"
+            "failed", f"{crashes} workers died in a row: {chain_workers[-1].reason}"
         )
     if reached := limit_reached(chain, used):
         return ChainDecision("limited", f"it has reached {reached}")
-    last = known[-1] if known else None
-    # What its last session found counts no more for a chain that was gone on with since.
-    if last is not None and last.started_at > chain.began_at and last.reason not in _HANDS_OVER:
+    last = chain_workers[-1] if chain_workers else None
+    # The reason of a worker from before the chain was resumed no longer counts.
+    if (
+        last is not None
+        and last.started_at > chain.began_at
+        and last.reason not in HANDOVER_REASONS
+    ):
         match last.status, last.reason:
             case "stopped", _:
                 return ChainDecision("stopped", last.reason)
-            case "clean", "limit":
+            case "clean", reason if reason == CHAIN_LIMIT:
                 return ChainDecision("limited", "it has reached its limit of cost or time")
-            case "clean", why if why.startswith(NO_MODEL):
-                return ChainDecision("failed", why)
+            case "clean", reason if reason.startswith(NO_MODEL):
+                return ChainDecision("failed", reason)
             case "clean", _:
-                return ChainDecision("limited", f"{pluralize(left, 'task')} left that others hold")
-    if used.sessions >= chain.max_chains:
+                return ChainDecision(
+                    "limited", f"{pluralize(tasks_left, 'task')} left that wait for others"
+                )
+    if used.workers >= chain.max_chains:
         return ChainDecision(
-            "limited", f"after {pluralize(used.sessions, 'session')} {pluralize(left, 'task')} left"
+            "limited",
+            f"after {pluralize(used.workers, 'worker')} {pluralize(tasks_left, 'task')} left",
         )
     return ChainDecision()
 
 
-def _crashes(connection: sqlite3.Connection, chain: Chain, known: Sequence[Worker]) -> int:
+def _count_crashes(
+    connection: sqlite3.Connection, chain: Chain, chain_workers: Sequence[Worker]
+) -> int:
     steps = task_runs.select_for_chain(connection, chain.chain_id)
-    worked = {step.ordinal for step in steps if not step.open}
-    counted = 0
-    for one in reversed(known):
-        if one.status != "crashed" or one.ordinal in worked or one.started_at < chain.began_at:
+    finished_a_step = {step.ordinal for step in steps if not step.open}
+    crashes = 0
+    for worker in reversed(chain_workers):
+        if (
+            worker.status != "crashed"
+            or worker.ordinal in finished_a_step
+            or worker.started_at < chain.began_at
+        ):
             break
-        counted += 1
-    return counted
+        crashes += 1
+    return crashes
 
 
 def limit_reached(chain: Chain, used: ChainUsage) -> str:
-    """The limit of cost or time that the chain has come to, in words; empty where there is none."""
+    """Return the limit of cost or time that the chain has reached, as text; empty for none."""
     if chain.max_cost is not None and used.cost_usd >= chain.max_cost:
         return f"its limit of ${chain.max_cost:g} (--max-cost)"
     if chain.max_wall_s is not None and used.wall_s >= chain.max_wall_s:
@@ -250,15 +273,15 @@ def limit_reached(chain: Chain, used: ChainUsage) -> str:
     return ""
 
 
-def _scope_id(connection: sqlite3.Connection, order: ChainOptions) -> str:
-    if order.scope_kind == "epic":
-        return EPICS.load(connection, order.scope_id).epic_id
-    if order.scope_kind == "story":
-        return STORIES.load(connection, order.scope_id).story_id
+def _scope_id(connection: sqlite3.Connection, options: ChainOptions) -> str:
+    if options.scope_kind == "epic":
+        return EPICS.load(connection, options.scope_id).epic_id
+    if options.scope_kind == "story":
+        return STORIES.load(connection, options.scope_id).story_id
     return ""
 
 
-def _lasting(model: str | None) -> str | None:
-    """The model's name as it means the same in any directory."""
+def _absolute_model(model: str | None) -> str | None:
+    """Return the model's name so that it means the same in any directory."""
     kind, _, path = (model or "").partition(":")
     return f"script:{Path(path).absolute()}" if kind == "script" else model

@@ -1,73 +1,246 @@
-"""How full a chain session is: when it should make room for a new one, and why.
+"""The handover: when a worker ends so that the next worker of its chain continues.
 
-Two things are measured: the tokens that its roles spent against the session's limit, and the largest
-share of utility that a packet of theirs had no room for. Source: seed 004, solution 7; design of work,
-"Chains".
+A worker hands over when its roles have spent its token limit, when a packet had no room for too large a
+share of the known facts, or when it has done its number of batches. It then ends cleanly: the work in
+progress is saved, and the next worker resumes it. This module measures a worker and decides. The stored
+reason of the first two is ``pressure``, of the third ``quota``. See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-MOST_DROPPED: Final = 0.5
-"""Beyond this share of what was known, too little of it is seen to decide well."""
+from cockpit.store.chains import task_runs
+from cockpit.store.db.database import Store
+from cockpit.tasks import role_usage
+
+MAX_DROPPED_SHARE: Final = 0.5
+"""A packet that leaves out more than this share of utility shows a role too little to decide well."""
 
 TOKENS, DROPPED = "tokens", "dropped"
+"""The two measures behind the reason :data:`TOKEN_LIMIT`."""
+
+TOKEN_LIMIT: Final = "pressure"  # noqa: S105 - a reason, no secret
+"""Stored reason: the worker reached its token limit, or its packets left out too much."""
+BATCH_LIMIT: Final = "quota"
+"""Stored reason: the worker has done its number of batches."""
+CHAIN_LIMIT: Final = "limit"
+"""Stored reason: the chain reached its limit of cost or time; no worker follows."""
+DRAINED: Final = "drained"
+"""Stored reason: the user asked the chain to stop."""
+
+HANDOVER_REASONS: Final = (TOKEN_LIMIT, BATCH_LIMIT)
+"""Reasons after which the next worker starts."""
+
+END_REASONS: Final[Mapping[str, str]] = {
+    TOKEN_LIMIT: "handed over: it reached its token limit",
+    BATCH_LIMIT: "handed over: its batches were done",
+    "empty": "no tasks were left",
+    "held": "the remaining tasks wait for others",
+    DRAINED: "stopped after the current steps",
+    CHAIN_LIMIT: "the chain reached its limit of cost or time",
+    "stopped": "was stopped",
+}
+"""Text for users by stored reason. Any other stored reason is already a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """What one session may use up; None is no limit.
-
-    ``tokens`` and ``dropped_share`` (0 to 1) are its context pressure, ``batches`` how many it may
-    begin. ``cost_usd`` and ``wall_s`` (seconds) are what is left of the chain's.
-    """
+    """What one worker may use; None means unlimited."""
 
     tokens: int | None = None
-    dropped_share: float | None = MOST_DROPPED
+    """Tokens that its roles may spend."""
+    dropped_share: float | None = MAX_DROPPED_SHARE
+    """Largest share of utility (0 to 1) that a packet may leave out."""
     batches: int | None = None
+    """Batches that it may start."""
     cost_usd: float | None = None
+    """What is left of the chain's cost limit."""
     wall_s: float | None = None
+    """What is left of the chain's time limit, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerUsage:
-    """A session's measures against its quota. ``cost_usd`` and ``wall_s`` count from its beginning."""
+    """What a worker has used, against its limits."""
 
-    quota: WorkerLimits
+    limits: WorkerLimits
     tokens: int = 0
     dropped_share: float = 0.0
+    """Largest share of utility (0 to 1) that one of its packets left out."""
     cost_usd: float = 0.0
     wall_s: float = 0.0
+    """Seconds since the worker started."""
 
     @property
-    def passed(self) -> str:
-        """Which of the two measures of context passed its limit: ``tokens``, ``dropped``, or none."""
-        if self.quota.tokens is not None and self.tokens >= self.quota.tokens:
+    def exceeded(self) -> str:
+        """The measure that passed its limit: ``tokens``, ``dropped``, or empty."""
+        if self.limits.tokens is not None and self.tokens >= self.limits.tokens:
             return TOKENS
-        if self.quota.dropped_share is not None and self.dropped_share > self.quota.dropped_share:
+        if self.limits.dropped_share is not None and self.dropped_share > self.limits.dropped_share:
             return DROPPED
         return ""
 
     @property
-    def reason(self) -> str:
-        """Why the session has to end: ``limit`` (of cost or time), ``pressure``, or nothing yet."""
-        limits = ((self.quota.cost_usd, self.cost_usd), (self.quota.wall_s, self.wall_s))
-        if any(most is not None and used >= most for most, used in limits):
-            return "limit"
-        return "pressure" if self.passed else ""
+    def end_reason(self) -> str:
+        """Why the worker has to end after its batch; empty while it may continue."""
+        chain_limits = (
+            (self.limits.cost_usd, self.cost_usd),
+            (self.limits.wall_s, self.wall_s),
+        )
+        if any(limit is not None and used >= limit for limit, used in chain_limits):
+            return CHAIN_LIMIT
+        return TOKEN_LIMIT if self.exceeded else ""
 
     @property
-    def at_once(self) -> str:
-        """Why not even another step of a task is begun, as :attr:`reason`. What a packet has no room for
-        a new session has no room for either: that waits for the batch's end."""
-        return "" if self.reason == "pressure" and self.passed == DROPPED else self.reason
+    def end_reason_before_step(self) -> str:
+        """Why no further step of a running task may start; empty while one may.
 
-    def words(self) -> str:
-        """``41,200 of 50,000 tokens (82 %), 12 % of what was known left out``."""
-        told = f"{self.tokens:,} tokens"
-        if self.quota.tokens is not None:
-            share = 100 * self.tokens // max(1, self.quota.tokens)
-            told = f"{self.tokens:,} of {self.quota.tokens:,} tokens ({share} %)"
-        return f"{told}, {round(100 * self.dropped_share)} % of what was known left out"
+        Facts without room have no room in the next worker's packets either, so they end the worker only
+        after the batch.
+        """
+        reason = self.end_reason
+        return "" if reason == TOKEN_LIMIT and self.exceeded == DROPPED else reason
+
+    def text(self) -> str:
+        """``41,200 of 50,000 tokens (82 %), 12 % of known facts left out``."""
+        spent = f"{self.tokens:,} tokens"
+        if self.limits.tokens is not None:
+            percent = 100 * self.tokens // max(1, self.limits.tokens)
+            spent = f"{self.tokens:,} of {self.limits.tokens:,} tokens ({percent} %)"
+        return f"{spent}, {round(100 * self.dropped_share)} % of known facts left out"
+
+
+@dataclass(slots=True)
+class _TaskUsage:
+    """What a task used before this worker claimed it, and since."""
+
+    tokens_before: int
+    cost_before: float
+    rejected_before: int
+    tokens: int = 0
+    cost_usd: float = 0.0
+    measured_session: str = ""
+
+
+class UsageMeter:
+    """Measures one worker from the sessions of its roles while they run.
+
+    Of a finished task it keeps only the sums.
+    """
+
+    def __init__(self, store: Store, limits: WorkerLimits, chain_id: str, ordinal: int) -> None:
+        self._store = store
+        self._limits = limits
+        self._worker = (chain_id, ordinal)
+        self._started = store.clock.monotonic()
+        self._running: dict[str, _TaskUsage] = {}
+        self._tokens = 0
+        self._cost = 0.0
+        self._dropped = 0.0
+
+    def start_task(self, task_id: str) -> None:
+        """Count the task's usage from now on."""
+
+        def read(connection: sqlite3.Connection) -> _TaskUsage:
+            tokens, cost = role_usage.task_usage(connection, task_id)
+            return _TaskUsage(tokens, cost, _count_rejections(connection, task_id))
+
+        self._running[task_id] = self._store.read_now(read)
+
+    def measure_task(self, task_id: str) -> WorkerUsage:
+        """Read the task's usage again and return the worker's."""
+        usage = self._running[task_id]
+
+        def read_dropped(connection: sqlite3.Connection) -> float:
+            tokens, cost = role_usage.task_usage(connection, task_id)
+            usage.tokens, usage.cost_usd = tokens - usage.tokens_before, cost - usage.cost_before
+            ended_sessions = [
+                step.session_id
+                for step in task_runs.select_steps(connection, task_id)
+                if step.session_id
+                and not step.open
+                and (step.chain_id, step.ordinal) == self._worker
+            ]
+            if not ended_sessions or ended_sessions[-1] == usage.measured_session:
+                return 0.0
+            # A session that has ended keeps its last packet: read it once.
+            usage.measured_session = ended_sessions[-1]
+            return role_usage.dropped_share(connection, ended_sessions[-1:])
+
+        self._dropped = max(self._dropped, self._store.read_now(read_dropped))
+        return self.usage()
+
+    def measure(self) -> WorkerUsage:
+        """Read the usage of every running task again and return the worker's."""
+        for task_id in self._running:
+            self.measure_task(task_id)
+        return self.usage()
+
+    def end_task(self, task_id: str) -> tuple[int, int]:
+        """Stop counting the task.
+
+        Returns the tokens that it used in this worker, and the reviews of it that did not pass.
+        """
+        self.measure_task(task_id)
+        usage = self._running.pop(task_id)
+        self._tokens += usage.tokens
+        self._cost += usage.cost_usd
+        rejected = self._store.read_now(lambda connection: _count_rejections(connection, task_id))
+        return usage.tokens, rejected - usage.rejected_before
+
+    def usage(self) -> WorkerUsage:
+        """The worker's usage as it was last read."""
+        running = self._running.values()
+        return WorkerUsage(
+            self._limits,
+            tokens=self._tokens + sum(usage.tokens for usage in running),
+            dropped_share=self._dropped,
+            cost_usd=self._cost + sum(usage.cost_usd for usage in running),
+            wall_s=self._store.clock.monotonic() - self._started,
+        )
+
+
+class HandoverCheck:
+    """Decides when a worker ends because of its limits, and says so once.
+
+    ``say`` prints a line for the user.
+    """
+
+    def __init__(self, meter: UsageMeter, limits: WorkerLimits, say: Callable[[str], None]) -> None:
+        self._meter = meter
+        self._limits = limits
+        self._say = say
+        self._announced = False
+
+    def before_step(self, task_id: str) -> bool:
+        """Whether the worker has to end before the next step of a running task."""
+        usage = self._meter.measure_task(task_id)
+        return bool(self._announce(usage, usage.end_reason_before_step))
+
+    def before_batch(self, batches: int) -> str:
+        """Why no batch may start after ``batches`` of them; empty while one may."""
+        usage = self._meter.usage()
+        if reason := self._announce(usage, usage.end_reason):
+            return reason
+        limit = self._limits.batches
+        return BATCH_LIMIT if limit is not None and batches >= limit else ""
+
+    def _announce(self, usage: WorkerUsage, reason: str) -> str:
+        if reason and not self._announced:
+            self._announced = True
+            limit = "Token limit" if reason == TOKEN_LIMIT else "The chain's limit of cost or time"
+            self._say(f"{limit} reached: {usage.text()}. The worker ends after the current steps.")
+        return reason
+
+
+def _count_rejections(connection: sqlite3.Connection, task_id: str) -> int:
+    (count,) = connection.execute(
+        "SELECT count(*) FROM task_runs WHERE task_id=? AND step LIKE '%_review'"
+        " AND outcome IN ('FAIL','BLOCKED')",
+        (task_id,),
+    ).fetchone()
+    return int(count)

@@ -1,15 +1,17 @@
-"""Looking after a session while its tasks are done: it says that it lives, keeps their leases, and tells
-what waits for a person. Source: design of work, "Chains" and "Report".
+"""A worker's heartbeat: it renews the worker's row and leases, and prints which proposals wait.
+
+See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from cockpit.chains.claim_batch import ClaimedTask
-from cockpit.chains.pending_approvals import pending_approvals
-from cockpit.chains.usage import UsageMeter
+from cockpit.chains.handover import UsageMeter
 from cockpit.core.errors import Stale
 from cockpit.learn.resume_line import one_line
 from cockpit.store.chains import task_leases, workers
@@ -18,15 +20,14 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.task_context import TaskOutcome
 
-LOOK_S = 1.0
-"""How often a session looks what waits for a person or for others, in seconds."""
+POLL_S = 1.0
+"""Seconds between two looks at waiting proposals and conflicting tasks."""
 BEAT_S = 10.0
-"""How often it says that it lives, at least, and keeps its leases."""
+"""The longest time in seconds between two renewals of the worker's row and leases."""
 
 
 class Heartbeat:
-    """What a session has in hand. ``batches`` counts those begun; ``lost`` are tasks whose lease
-    another process took: they are cancelled."""
+    """Keeps a worker and its leases alive while its tasks run."""
 
     def __init__(
         self,
@@ -37,7 +38,9 @@ class Heartbeat:
         say: Callable[[str], None],
     ) -> None:
         self.batches = 0
+        """Batches that the worker started."""
         self.lost: set[str] = set()
+        """Tasks whose lease another process took; their runs are cancelled."""
         self._store = store
         self._chain = chain
         self._ordinal = ordinal
@@ -46,54 +49,75 @@ class Heartbeat:
         self._running: dict[str, tuple[ClaimedTask, asyncio.Task[TaskOutcome]]] = {}
         self._waiting: frozenset[str] = frozenset()
 
-    def keep(self, taken: ClaimedTask, doing: asyncio.Task[TaskOutcome]) -> None:
-        """The task is being done by ``doing``."""
-        self._running[taken.task_id] = (taken, doing)
+    def add(self, claimed: ClaimedTask, running: asyncio.Task[TaskOutcome]) -> None:
+        """Renew the task's lease while ``running`` does it."""
+        self._running[claimed.task_id] = (claimed, running)
 
-    def let_go(self) -> None:
-        """Nothing is being done any more."""
+    def clear(self) -> None:
+        """Stop renewing leases; no task runs any more."""
         self._running = {}
 
-    async def watch(self) -> None:
-        """Look after the session until it is cancelled.
-
-        Raises ``IllegalTransition`` when it was given up for dead.
-        """
+    async def run(self) -> None:
+        """Beat until cancelled. Raises ``IllegalTransition`` when the worker was declared dead."""
         clock = self._store.clock
-        beat_at, told = clock.monotonic(), self._meter.pressure().tokens
+        beat_at, tokens_before = clock.monotonic(), self._meter.usage().tokens
         while True:
-            await clock.sleep(LOOK_S)
-            self._look()
-            tokens = self._meter.look().tokens
-            if clock.monotonic() - beat_at >= BEAT_S or tokens != told:
-                beat_at, told = clock.monotonic(), tokens
+            await clock.sleep(POLL_S)
+            self._announce_approvals()
+            tokens = self._meter.measure().tokens
+            if clock.monotonic() - beat_at >= BEAT_S or tokens != tokens_before:
+                beat_at, tokens_before = clock.monotonic(), tokens
                 await self._store.write(self.beat)
 
     def beat(self, tx: Tx) -> None:
-        """Say that the session lives and what it spent, and keep its leases."""
-        pressure = self._meter.pressure()
+        """Write the worker's usage and renew its leases."""
+        usage = self._meter.usage()
         workers.record_heartbeat(
             tx,
             self._chain.chain_id,
             self._ordinal,
-            tokens=pressure.tokens,
-            dropped_share=pressure.dropped_share,
-            cost_usd=pressure.cost_usd,
+            tokens=usage.tokens,
+            dropped_share=usage.dropped_share,
+            cost_usd=usage.cost_usd,
             batches=self.batches,
         )
-        # A copy: the loop goes on meanwhile.
-        for task_id, (taken, doing) in tuple(self._running.items()):
+        # A copy: the event loop changes the dictionary meanwhile.
+        for task_id, (claimed, running) in tuple(self._running.items()):
             try:
-                task_leases.renew(tx, task_id, taken.token)
+                task_leases.renew(tx, task_id, claimed.token)
             except Stale:
-                # This is the store's thread: what is cancelled lives on the loop's.
+                # This is the store's thread; the asyncio task belongs to the event loop's.
                 self.lost.add(task_id)
-                doing.get_loop().call_soon_threadsafe(doing.cancel)
+                running.get_loop().call_soon_threadsafe(running.cancel)
 
-    def _look(self) -> None:
-        under_way = tuple(self._running)
-        found = self._store.read_now(lambda seen: pending_approvals(seen, under_way))
-        for one in found:
-            if one.proposal_id not in self._waiting:
-                self._say(f"{one.task_id} waits for you: {one_line(one.title)}")
-        self._waiting = frozenset(one.proposal_id for one in found)
+    def _announce_approvals(self) -> None:
+        running = tuple(self._running)
+        approvals = self._store.read_now(lambda connection: pending_approvals(connection, running))
+        for approval in approvals:
+            if approval.proposal_id not in self._waiting:
+                self._say(f"{approval.task_id} waits for you: {one_line(approval.title)}")
+        self._waiting = frozenset(approval.proposal_id for approval in approvals)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingApproval:
+    """A pending proposal, and the task whose step waits for it."""
+
+    proposal_id: str
+    task_id: str
+    title: str
+
+
+def pending_approvals(
+    connection: sqlite3.Connection, task_ids: Sequence[str]
+) -> tuple[PendingApproval, ...]:
+    """Return the pending proposals of these tasks' current steps, oldest first."""
+    marks = ",".join("?" * len(task_ids))
+    rows = connection.execute(
+        "SELECT p.proposal_id, r.task_id, p.title FROM proposals p"  # noqa: S608 - marks
+        " JOIN task_runs r ON r.session_id=p.session_id"
+        f" WHERE p.status='pending' AND r.outcome IS NULL AND r.task_id IN ({marks})"
+        " ORDER BY p.created_at, p.proposal_id",
+        tuple(task_ids),
+    )
+    return tuple(PendingApproval(*row) for row in rows)

@@ -1,6 +1,6 @@
-"""Calling a person who looks elsewhere: the terminal's bell and note, and the desktop's.
+"""Notifications that a chain ended or waits: the terminal's bell and note, and the desktop's.
 
-Source: seed 004, solution 7 (``notify``).
+See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from cockpit.loop.intake.review_template import visible
 
 _PROGRAM = "notify-send"
 _DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY")
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What a person is called for: a ``title`` and one line of ``words``, as they came."""
+    """A notification: a title and one line of text, neither masked nor escaped yet."""
 
     title: str
-    words: str
+    text: str
     urgent: bool = False
 
 
 def terminal_sequence(notice: Notice) -> str:
-    """What rings a terminal's bell and shows a note (OSC 9), harmless to one that knows no notes.
+    """Return the escape sequence that rings a terminal's bell and shows a note (OSC 9).
 
-    Nothing in the notice can end the sequence or begin another.
+    Terminals without notes ignore it. The notice's text cannot end the sequence or start another.
     """
-    return f"\x1b]9;{_plain(notice.title)}: {_plain(notice.words)}\x07\x07"
+    return f"\x1b]9;{_clean(notice.title)}: {_clean(notice.text)}\x07\x07"
 
 
 def desktop_command(notice: Notice) -> tuple[str, ...]:
-    """The argument list that shows it on the desktop."""
+    """Return the argument list that shows the notice on the desktop."""
     urgency = "critical" if notice.urgent else "normal"
-    # Its body may hold markup, which a task's title must not.
-    body = _plain(notice.words).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    words = ("--app-name=cockpit", f"--urgency={urgency}")
-    return (_PROGRAM, *words, "--", _plain(notice.title), body)
+    # notify-send reads markup in the body; a task's title must stay text.
+    body = _clean(notice.text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    options = ("--app-name=cockpit", f"--urgency={urgency}")
+    return (_PROGRAM, *options, "--", _clean(notice.title), body)
 
 
 async def notify(
@@ -54,10 +54,10 @@ async def notify(
     environment: Mapping[str, str],
     cwd: Path,
 ) -> bool:
-    """Call the person as ``setting`` (``[headless] notify``) says; whether anybody could be called.
+    """Notify the user as ``setting`` (``[headless] notify``) says; return whether a channel worked.
 
-    ``terminal`` writes to the person's terminal as it is (None: there is none). A desktop that does
-    not answer is nobody's failure.
+    ``terminal`` writes raw text to the user's terminal; None means there is no terminal. A desktop that
+    does not answer is not an error.
     """
     if setting == "none":
         return False
@@ -68,11 +68,11 @@ async def notify(
         return terminal is not None
     argv = (program, *desktop_command(notice)[1:])
     try:
-        ended = await run_program(argv, cwd=cwd, timeout_s=_PATIENCE_S, env=dict(environment))
+        ended = await run_program(argv, cwd=cwd, timeout_s=_TIMEOUT_S, env=dict(environment))
     except ProgramMissing:
         return terminal is not None
     return ended.ok or terminal is not None
 
 
-def _plain(text: str) -> str:
+def _clean(text: str) -> str:
     return one_line(visible(mask(text)))

@@ -1,8 +1,7 @@
-"""Watching over a chain: one process for each of its sessions, one after another, until it has ended.
+"""The supervisor of a chain: it starts one worker process after another until the chain ends.
 
-A session that dies is found, its leases are freed, and the next one takes up what it left. Whoever
-watches may die as well: the session goes on, and the next watcher finds it. Source: design of work,
-"Chains"; seed 004, solution 7.
+It finds workers that died and frees their leases; the next worker resumes their tasks. A supervisor may
+die as well: its worker continues, and the next supervisor finds it. See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -26,119 +25,143 @@ from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
-LOOK_S = 0.1
-"""How often a watcher looks how its session stands, in seconds."""
+POLL_S = 0.1
+"""Seconds between two looks at the worker."""
 SILENT_S = 300.0
-"""How long a session may be silent before it counts as dead although its process is there."""
+"""A worker without a heartbeat for so many seconds is dead, even if its process runs."""
 STOP_PATIENCE_S = 20.0
-"""How long a session that is to stop now may take for that, in seconds."""
-MOST_UNBORN = 3
-"""So many processes one after another that never became a session fail the chain."""
+"""Seconds that a worker may take to stop at once before it is killed."""
+MAX_FAILED_STARTS = 3
+"""So many processes in a row that never became a worker fail the chain."""
 COMMAND = (sys.executable, "-P", "-m", "cockpit", "work")
-"""What begins a session, with its chain and its ordinal behind it. ``-P``: it begins in the project,
-whose files are none of its modules."""
-_LAST_WORDS = 300
+"""The command of a worker, before its chain and ordinal. ``-P``: it starts in the project, whose files
+must not be imported."""
+_LOG_TAIL = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """What a watcher needs: ``environment`` is the whole one of a session's process.
-
-    ``before_end`` is given the chain as it is about to end: one whose watcher dies there has not ended,
-    and is gone on with to the same end.
-    """
+    """What the supervisor of a chain needs."""
 
     store: Store
     place: ProjectPaths
     environment: Mapping[str, str]
+    """The whole environment of a worker process."""
     command: tuple[str, ...] = COMMAND
     before_end: Callable[[Chain], Awaitable[object]] | None = None
+    """Receives the chain as it is about to end. If the supervisor dies there, the chain has not ended,
+    and the next supervisor ends it the same way."""
 
 
 def log_path(place: ProjectPaths, chain_id: str, ordinal: int) -> Path:
-    """Where the words of that session's process are kept."""
+    """Return the file that holds the worker's output."""
     return place.state / "chains" / f"{chain_id}-s{ordinal}.log"
 
 
-async def supervise(watch: Supervision, chain_id: str) -> Chain:
-    """See the chain through to its end, session after session; returns it as it then is.
+async def supervise(supervision: Supervision, chain_id: str) -> Chain:
+    """Run worker after worker until the chain ends; return the ended chain.
 
-    Cancelled, the session that runs goes on alone. Raises the store's errors, and when the chain has
-    ended those of ``before_end``.
+    When cancelled, the running worker continues alone. Raises the store's errors, and after the chain's
+    end those of ``before_end``.
     """
-    unborn = 0
+    store = supervision.store
+    failed_starts = 0
     while True:
-        running = await watch.store.write(lambda tx: _running(tx, chain_id))
+        running = await store.write(lambda tx: _running_worker(tx, chain_id))
         if running is not None:
-            await _see_out(watch, chain_id, running.ordinal, running.pid, _ends(running.process))
+            await _await_worker(
+                supervision, chain_id, running.ordinal, running.pid, _process_ended(running.process)
+            )
             continue
-        ordinal = _next(watch.store, chain_id)
-        coming = _coming(watch, chain_id, ordinal, unborn)
-        if not coming.goes_on:
-            return await _ended(watch, chain_id, coming)
-        child = _spawn(watch, chain_id, ordinal)
-        await _see_out(watch, chain_id, ordinal, child.pid, _child_ends(child))
-        unborn = unborn + 1 if _next(watch.store, chain_id) == ordinal else 0
+        ordinal = _next_ordinal(store, chain_id)
+        decision = _decide(supervision, chain_id, ordinal, failed_starts)
+        if not decision.continues:
+            return await _end_chain(supervision, chain_id, decision)
+        child = _start_worker(supervision, chain_id, ordinal)
+        await _await_worker(supervision, chain_id, ordinal, child.pid, _child_ended(child))
+        failed_starts = failed_starts + 1 if _next_ordinal(store, chain_id) == ordinal else 0
 
 
 def mark_dead_workers(tx: Tx, chain_id: str) -> tuple[Worker, ...]:
-    """Give up the sessions of the chain that are dead; returns them. What they held is free."""
+    """Mark the chain's workers whose process is gone as crashed, free their leases, and return them."""
     chain = chains.load(tx.connection, chain_id)
     return tuple(
-        workers.record_crash(tx, chain, one.ordinal, why)
-        for one in workers.select_for_chain(tx.connection, chain_id)
-        if (why := workers.explain_death(one))
+        workers.record_crash(tx, chain, worker.ordinal, reason)
+        for worker in workers.select_for_chain(tx.connection, chain_id)
+        if (reason := workers.explain_death(worker))
     )
 
 
-def _running(tx: Tx, chain_id: str) -> Worker | None:
+def request_stop(tx: Tx, chain_id: str, *, now: bool) -> Chain:
+    """Ask the chain to stop after the current steps, or with ``now`` at once.
+
+    A chain without a living process ends here. Raises ``IllegalTransition`` for a chain that has ended,
+    and ``NotFound``.
+    """
+    chain = chains.drain(tx, chain_id, now=now)
     mark_dead_workers(tx, chain_id)
-    known = workers.select_for_chain(tx.connection, chain_id)
-    return next((one for one in known if one.status == "running"), None)
+    running = any(
+        worker.status == "running" for worker in workers.select_for_chain(tx.connection, chain_id)
+    )
+    if chains.is_watched(chain) or running:
+        return chain
+    return chains.end(tx, chain_id, "stopped", "no worker was running")
 
 
-def _coming(watch: Supervision, chain_id: str, ordinal: int, unborn: int) -> ChainDecision:
-    now = format_time(watch.store.clock.now())
-    coming = watch.store.read_now(lambda seen: decide_chain(seen, chains.load(seen, chain_id), now))
-    if coming.goes_on and unborn >= MOST_UNBORN:
-        told = _last_words(log_path(watch.place, chain_id, ordinal))
-        return ChainDecision("failed", f"its sessions could not begin: {told}")
-    return coming
+def _running_worker(tx: Tx, chain_id: str) -> Worker | None:
+    mark_dead_workers(tx, chain_id)
+    chain_workers = workers.select_for_chain(tx.connection, chain_id)
+    return next((worker for worker in chain_workers if worker.status == "running"), None)
 
 
-async def _ended(watch: Supervision, chain_id: str, coming: ChainDecision) -> Chain:
-    store, lost = watch.store, None
-    if watch.before_end is not None:
-        known = store.read_now(lambda found: chains.load(found, chain_id))
-        at = format_time(store.clock.now())
+def _decide(
+    supervision: Supervision, chain_id: str, ordinal: int, failed_starts: int
+) -> ChainDecision:
+    now = format_time(supervision.store.clock.now())
+    decision = supervision.store.read_now(
+        lambda connection: decide_chain(connection, chains.load(connection, chain_id), now)
+    )
+    if decision.continues and failed_starts >= MAX_FAILED_STARTS:
+        output = _log_tail(log_path(supervision.place, chain_id, ordinal))
+        return ChainDecision("failed", f"its workers could not start: {output}")
+    return decision
+
+
+async def _end_chain(supervision: Supervision, chain_id: str, decision: ChainDecision) -> Chain:
+    store, report_error = supervision.store, None
+    if supervision.before_end is not None:
+        chain = store.read_now(lambda connection: chains.load(connection, chain_id))
+        ended_at = format_time(store.clock.now())
         try:
-            await watch.before_end(
-                replace(known, status=coming.status, reason=coming.reason, ended_at=at)
+            await supervision.before_end(
+                replace(chain, status=decision.status, reason=decision.reason, ended_at=ended_at)
             )
         except CockpitError as error:
-            lost = error
-    made = await store.write(lambda tx: chains.end(tx, chain_id, coming.status, coming.reason))
-    if lost is not None:
-        raise lost
-    return made
+            report_error = error
+    ended = await store.write(lambda tx: chains.end(tx, chain_id, decision.status, decision.reason))
+    if report_error is not None:
+        raise report_error
+    return ended
 
 
-def _next(store: Store, chain_id: str) -> int:
-    known = store.read_now(lambda found: workers.select_for_chain(found, chain_id))
-    return known[-1].ordinal + 1 if known else 1
+def _next_ordinal(store: Store, chain_id: str) -> int:
+    chain_workers = store.read_now(
+        lambda connection: workers.select_for_chain(connection, chain_id)
+    )
+    return chain_workers[-1].ordinal + 1 if chain_workers else 1
 
 
-def _spawn(watch: Supervision, chain_id: str, ordinal: int) -> subprocess.Popen[bytes]:
-    """Begin that session in a process group of its own: the terminal's Ctrl+C is its watcher's."""
-    path = log_path(watch.place, chain_id, ordinal)
-    argv = (*watch.command, "--chain", chain_id, "--session", str(ordinal))
+def _start_worker(supervision: Supervision, chain_id: str, ordinal: int) -> subprocess.Popen[bytes]:
+    """Start the worker in its own process group: the terminal's Ctrl+C reaches only the supervisor."""
+    path = log_path(supervision.place, chain_id, ordinal)
+    argv = (*supervision.command, "--chain", chain_id, "--session", str(ordinal))
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with path.open("ab") as log:
             return subprocess.Popen(
                 argv,
-                cwd=watch.place.root,
-                env=dict(watch.environment),
+                cwd=supervision.place.root,
+                env=dict(supervision.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -146,52 +169,56 @@ def _spawn(watch: Supervision, chain_id: str, ordinal: int) -> subprocess.Popen[
             )
     except OSError as error:
         raise StoreUnwritable(
-            f"The next session of {chain_id} could not be begun ({error.strerror or error}). When that "
-            "is mended: `cockpit work --continue`."
+            f"cockpit could not start the next worker of {chain_id}: {error.strerror or error}."
+            " Fix that, then run `cockpit work --continue`."
         ) from error
 
 
-def _ends(process: str) -> Callable[[], bool]:
-    """Whether a process that another one began is gone by now."""
+def _process_ended(process: str) -> Callable[[], bool]:
+    """Return a check whether a process that another supervisor started has ended."""
     return lambda: not is_process_alive(process)
 
 
-def _child_ends(child: subprocess.Popen[bytes]) -> Callable[[], bool]:
+def _child_ended(child: subprocess.Popen[bytes]) -> Callable[[], bool]:
     return lambda: child.poll() is not None
 
 
-async def _see_out(
-    watch: Supervision, chain_id: str, ordinal: int, pid: int, gone: Callable[[], bool]
+async def _await_worker(
+    supervision: Supervision, chain_id: str, ordinal: int, pid: int, ended: Callable[[], bool]
 ) -> None:
-    """Wait until that session's process is gone. One that does not stop when it must, or is silent for
-    too long, is killed with all that it began."""
-    store = watch.store
-    patience: float | None = None
-    # Not by the clock on the wall: a machine that slept has silenced nobody.
-    heard, heard_at = "", store.clock.monotonic()
-    while not gone():
-        now, beat = store.clock.monotonic(), _beat(store, chain_id, ordinal)
-        if beat != heard:
-            heard, heard_at = beat, now
-        if patience is None and store.read_now(lambda seen: chains.load(seen, chain_id)).stop_now:
-            patience = now + STOP_PATIENCE_S
-        silent = now - heard_at > SILENT_S
-        if silent or (patience is not None and now > patience):
+    """Wait for the worker's process to end.
+
+    Kills the process group of a worker that does not stop in time, or whose heartbeat stopped.
+    """
+    store = supervision.store
+    kill_at: float | None = None
+    # The monotonic clock: after the machine slept, no worker has been silent for hours.
+    last_beat, beat_seen_at = "", store.clock.monotonic()
+    while not ended():
+        now, beat = store.clock.monotonic(), _last_beat(store, chain_id, ordinal)
+        if beat != last_beat:
+            last_beat, beat_seen_at = beat, now
+        chain = store.read_now(lambda connection: chains.load(connection, chain_id))
+        if kill_at is None and chain.stop_now:
+            kill_at = now + STOP_PATIENCE_S
+        silent = now - beat_seen_at > SILENT_S
+        if silent or (kill_at is not None and now > kill_at):
             _kill_group(pid)
-        if silent and heard:
-            await store.write(lambda tx: _given_up(tx, chain_id, ordinal))
-        await store.clock.sleep(LOOK_S)
+        if silent and last_beat:
+            await store.write(lambda tx: _mark_silent(tx, chain_id, ordinal))
+        await store.clock.sleep(POLL_S)
 
 
-def _beat(store: Store, chain_id: str, ordinal: int) -> str:
-    """When the session was last heard of; empty before it began."""
-    known = store.read_now(lambda found: workers.select_for_chain(found, chain_id))
-    return next((one.beat_at for one in known if one.ordinal == ordinal), "")
+def _last_beat(store: Store, chain_id: str, ordinal: int) -> str:
+    """Return the time of the worker's last heartbeat; empty before it started."""
+    chain_workers = store.read_now(
+        lambda connection: workers.select_for_chain(connection, chain_id)
+    )
+    return next((worker.beat_at for worker in chain_workers if worker.ordinal == ordinal), "")
 
 
-def _given_up(tx: Tx, chain_id: str, ordinal: int) -> None:
-    known = workers.load(tx.connection, chain_id, ordinal)
-    if known.status == "running":
+def _mark_silent(tx: Tx, chain_id: str, ordinal: int) -> None:
+    if workers.load(tx.connection, chain_id, ordinal).status == "running":
         chain = chains.load(tx.connection, chain_id)
         workers.record_crash(tx, chain, ordinal, f"it was silent for {SILENT_S:.0f} s")
 
@@ -200,12 +227,12 @@ def _kill_group(pid: int) -> None:
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return  # it went by itself
+        return  # it has ended meanwhile
 
 
-def _last_words(path: Path) -> str:
+def _log_tail(path: Path) -> str:
     try:
-        said = path.read_text(encoding="utf-8", errors="replace").strip()
+        output = path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
-        return "they said nothing"
-    return said[-_LAST_WORDS:] or "they said nothing"
+        return "they wrote no output"
+    return output[-_LOG_TAIL:] or "they wrote no output"

@@ -1,6 +1,6 @@
-"""One session of a chain, in the process that is its own: it begins, heeds a stop, and ends in order.
+"""A worker in its own process: it starts, runs its batches, obeys a stop, and ends cleanly.
 
-Source: design of work, "Chains"; seed 004, solution 7.
+See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.task_context import TaskContext
 
-HEED_S = 0.5
-"""How often a session looks whether it is to stop, in seconds."""
+STOP_POLL_S = 0.5
+"""Seconds between two looks whether the worker has to stop."""
 
 
 async def run_worker(
@@ -36,45 +36,45 @@ async def run_worker(
     *,
     say: Callable[[str], None],
 ) -> Worker:
-    """Be the chain's session ``ordinal`` until it ends; returns its row.
+    """Run as the chain's worker ``ordinal`` until it ends; return its row.
 
-    A chain that drains lets it finish its steps and end; one that stops now has it put down what it
-    does. Raises what broke it off, after that was kept as the reason of its crash.
+    When the chain drains, the worker finishes its steps and ends; when the chain stops now, it leaves
+    its tasks in progress. Any error is stored as the reason of the worker's crash and raised.
     """
-    chain = store.read_now(lambda found: chains.load(found, chain_id))
+    chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     if chain.status not in chains.OPEN:
-        raise ChainRefused(f"{chain_id} is {chain.status}; `cockpit chain resume` goes on with it.")
+        raise ChainRefused(f"{chain_id} is {chain.status}. Resume it with `cockpit chain resume`.")
     await store.write(
         lambda tx: workers.start(tx, chain, ordinal, token_limit=work.session_token_limit)
     )
-    desk = _desk(store, place, settings, work, chain, ordinal)
-    used = store.read_now(lambda found: chain_usage(found, chain))
-    quota = worker_limits(chain, used, tokens=work.session_token_limit)
-    working = asyncio.ensure_future(run_batches(desk, chain, ordinal, quota=quota, say=say))
-    heeding = asyncio.create_task(_heed(store, desk, chain_id, working))
+    context = _task_context(store, place, settings, work, chain, ordinal)
+    used = store.read_now(lambda connection: chain_usage(connection, chain))
+    limits = worker_limits(chain, used, tokens=work.session_token_limit)
+    batches = asyncio.ensure_future(run_batches(context, chain, ordinal, limits=limits, say=say))
+    stop_watch = asyncio.create_task(_watch_for_stop(store, context, chain_id, batches))
     try:
-        ended = await _outcome(working)
+        end = await _wait_for(batches)
     except (Exception, asyncio.CancelledError) as error:
         reason = f"it broke off: {error or type(error).__name__}"[:500]
-        await store.write(lambda tx: _broke(tx, chain, ordinal, reason))
+        await store.write(lambda tx: _record_crash(tx, chain, ordinal, reason))
         raise
     finally:
-        heeding.cancel()
-    status, reason = ("stopped", "stopped") if ended is None else ("clean", ended.reason)
-    return await store.write(lambda tx: _over(tx, chain, ordinal, status, reason))
+        stop_watch.cancel()
+    status, reason = ("stopped", "stopped") if end is None else ("clean", end.reason)
+    return await store.write(lambda tx: _record_end(tx, chain, ordinal, status, reason))
 
 
-def _over(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
-    """The session has ended; so has a chain that comes to rest and that nobody watches over."""
-    ended = workers.end(tx, chain, ordinal, status, reason)
-    known = chains.load(tx.connection, chain.chain_id)
-    if known.status == "draining" and not chains.is_watched(known):
-        coming = decide_chain(tx.connection, known, tx.now())
-        chains.end(tx, chain.chain_id, coming.status, coming.reason)
-    return ended
+def _record_end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
+    """End the worker, and a draining chain that has no supervisor."""
+    worker = workers.end(tx, chain, ordinal, status, reason)
+    chain_now = chains.load(tx.connection, chain.chain_id)
+    if chain_now.status == "draining" and not chains.is_watched(chain_now):
+        decision = decide_chain(tx.connection, chain_now, tx.now())
+        chains.end(tx, chain.chain_id, decision.status, decision.reason)
+    return worker
 
 
-def _desk(
+def _task_context(
     store: Store,
     place: ProjectPaths,
     settings: RuntimeSettings,
@@ -97,27 +97,27 @@ def _desk(
     )
 
 
-async def _outcome(working: asyncio.Future[WorkerEnd]) -> WorkerEnd | None:
-    """What came of it; None when it was stopped within its steps."""
-    await asyncio.wait([working])
-    return None if working.cancelled() else working.result()
+async def _wait_for(batches: asyncio.Future[WorkerEnd]) -> WorkerEnd | None:
+    """Return the result of the batches; None when they were stopped within their steps."""
+    await asyncio.wait([batches])
+    return None if batches.cancelled() else batches.result()
 
 
-async def _heed(
-    store: Store, desk: TaskContext, chain_id: str, working: asyncio.Future[WorkerEnd]
+async def _watch_for_stop(
+    store: Store, context: TaskContext, chain_id: str, batches: asyncio.Future[WorkerEnd]
 ) -> None:
     while True:
-        found = store.read_now(lambda seen: chains.load(seen, chain_id))
-        if found.status != "running":
-            desk.stop.set()
-        if found.stop_now:
-            working.cancel()
+        chain = store.read_now(lambda connection: chains.load(connection, chain_id))
+        if chain.status != "running":
+            context.stop.set()
+        if chain.stop_now:
+            batches.cancel()
             return
-        await store.clock.sleep(HEED_S)
+        await store.clock.sleep(STOP_POLL_S)
 
 
-def _broke(tx: Tx, chain: Chain, ordinal: int, reason: str) -> None:
+def _record_crash(tx: Tx, chain: Chain, ordinal: int, reason: str) -> None:
     try:
         workers.record_crash(tx, chain, ordinal, reason)
     except IllegalTransition:
-        return  # whoever watches over the chain was sooner to give it up
+        return  # the supervisor has declared it dead already

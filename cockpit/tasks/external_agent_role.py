@@ -1,7 +1,7 @@
-"""A role's part of a task taken by an agent from outside: what it is told, and what it may not leave.
+"""A role's step run by an external agent: its prompt, and what it may not leave behind.
 
-A reviewer's agent has tools of its own, whatever its role says: what it changed is put back. Source:
-design of work, "The runner of a session is configurable".
+An external reviewer has its own tools, whatever its role allows, so its changes are undone. See
+``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
@@ -24,134 +24,142 @@ from cockpit.store.sessions.sessions import Session
 from cockpit.tasks.git import WorktreeError, commit_of, discard_changes, git, try_git
 from cockpit.tasks.task_context import EMBEDDED, TaskContext
 
-_WRITES = frozenset(("write_file", "edit_file", "run", "git_commit"))
-_SHOWN = 20
+_WRITING_TOOLS = frozenset(("write_file", "edit_file", "run", "git_commit"))
+_MAX_FILES = 20
 
-_HOW = """## How You Are Run Here
+_INSTRUCTIONS = """## How You Are Run Here
 
-cockpit runs you as a program of your own, in {worktree}. You have your own tools and none of those that the
+cockpit runs you as a program of your own in {worktree}. You have your own tools and none of those that the
 text above names: read and change files, run commands, and commit as you always do.
 
-- Where it says to call `finish`, end with a last message instead: {last}
-- Stay in this folder and on the branch `{branch}`. Do not push, and leave other branches alone.
+- Where the text says to call `finish`, end with a last message instead: {last}
+- Stay in this folder and on the branch `{branch}`. Do not push, and do not touch other branches.
 - cockpit keeps the status of {task}, runs its tests and merges it. Do not change its status yourself.
-- Nobody reads along: ask nothing. What you cannot decide is a reason to end as blocked.{reads}{files}{again}
+- No user follows this run: ask no questions. If you cannot decide, end as blocked.{reads}{files}{again}
 """
 _DONE = (
     "its first line is `STATUS: done` or `STATUS: blocked`, alone, and below it what you would have "
-    "said in the summary."
+    "written as the summary."
 )
 _VERDICT = "its first line is your verdict, alone, and below it the findings."
-_AGAIN = "\n- An earlier run of yours was cut off: look first at what stands in the tree already."
-_READS = "\n- You only read: whatever you change is put back."
+_AGAIN = "\n- An earlier run of yours was cut off: first look at the changes in the worktree."
+_READS = "\n- You only read: cockpit undoes every change that you make."
 
 
 class RunnerCrashed(CockpitError):
-    """An outside agent ended without a finish; its part is taken again."""
+    """An external agent ended without a final message; its step runs again."""
 
     code = "runner_crashed"
 
 
 def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
-    """The runner of that name; None is the engine.
+    """Return the runner of that name; None is the built-in agent.
 
-    Raises :class:`~cockpit.agents.agent_command.RunnerMissing` for one that nobody configured.
+    Raises :class:`~cockpit.agents.agent_command.RunnerMissing` for a name that is not configured.
     """
     if name is None or name == EMBEDDED:
         return None
-    found = settings.runners.get(name)
-    if found is None:
-        there = ", ".join([EMBEDDED, *settings.runners])
+    runner = settings.runners.get(name)
+    if runner is None:
+        available = ", ".join([EMBEDDED, *settings.runners])
         raise RunnerMissing(
-            f"There is no runner {name!r} here; there are: {there}. Your own configuration names"
-            f" others: [runner.{name}] command = [...]."
+            f"There is no runner {name!r}; available: {available}. Add one to your configuration:"
+            f" [runner.{name}] command = [...]."
         )
-    return found
+    return runner
 
 
 def began_session(session: Session, runner: RunnerSettings | None) -> bool:
-    """Whether ``runner`` (None: the engine) is who began the session, and can go on with it."""
+    """Whether ``runner`` (None: the built-in agent) started the session and can resume it."""
     if runner is None:
         return session.model != OFFLINE and not session.model.startswith(sessions.RUNNER_PREFIX)
     return session.model == f"{sessions.RUNNER_PREFIX}{runner.name}"
 
 
 async def run_role_with_agent(
-    desk: TaskContext, tree: Worktree, given: Assignment, session_id: str, runner: RunnerSettings
+    context: TaskContext,
+    worktree: Worktree,
+    assignment: Assignment,
+    session_id: str,
+    runner: RunnerSettings,
 ) -> None:
-    """Have the agent take the session; it is completed then.
+    """Run the role's session with an external agent until the session is completed.
 
-    Raises :class:`RunnerCrashed`, ``RunnerMissing`` when its program cannot be started, ``Stale``,
-    ``WorktreeTrouble`` when the agent left the branch, and what
-    :func:`~cockpit.agents.run_agent.run_agent` raises.
+    Raises :class:`RunnerCrashed`, ``RunnerMissing`` when the agent's program cannot be started,
+    ``Stale``, ``WorktreeError`` when the agent left its branch, and the errors of
+    :func:`~cockpit.agents.run_agent.run_agent`.
     """
-    root, role = Path(tree.path), given.role
-    writes = bool(_WRITES & set(role.tools))
+    root, role = Path(worktree.path), assignment.role
+    writes = bool(_WRITING_TOOLS & set(role.tools))
     before = await commit_of(root, "HEAD")
-    again = desk.store.read_now(lambda found: count_runs(found, session_id)) > 0
+    again = context.store.read_now(lambda connection: count_runs(connection, session_id)) > 0
     try:
         outcome = await run_agent(
-            desk.store,
-            desk.place,
+            context.store,
+            context.place,
             runner,
             session_id=session_id,
-            prompt=role_prompt(given, tree, writes=writes, again=again),
+            prompt=role_prompt(assignment, worktree, writes=writes, again=again),
             worktree=root,
-            task_id=given.task.task_id,
-            environment=desk.settings.environment,
-            policy=desk.approve,
+            task_id=assignment.task.task_id,
+            environment=context.settings.environment,
+            policy=context.approve,
             scopes=AGENT_SCOPES if writes else frozenset({READ, WORK_READ}),
             max_tokens=role.max_tokens,
         )
     except Stale:
-        raise  # the tree is another process's now
+        raise  # another process owns the worktree now
     except ProgramMissing as error:
         raise RunnerMissing(
             f"{error}. Install it, or correct [runner.{runner.name}] command in your configuration."
         ) from error
     except BaseException:
-        await _undo(tree, root, None if writes else before)
+        await _undo_changes(worktree, root, None if writes else before)
         raise
-    await _undo(tree, root, None if writes else before)
+    await _undo_changes(worktree, root, None if writes else before)
     if "hooks" in placeholders_in(runner):
-        await wait_for_hook_events(desk.store, given.task.task_id)
-    await _on_its_branch(tree, root)
+        await wait_for_hook_events(context.store, assignment.task.task_id)
+    await _check_branch(worktree, root)
     if outcome.status in ("crashed", "stopped"):
         raise RunnerCrashed(outcome.reason)
 
 
-def role_prompt(given: Assignment, tree: Worktree, *, writes: bool, again: bool) -> str:
-    """What the agent is told: the role's words, then how it is run; ``again``: not for the first time."""
-    role: Role = given.role
-    named = [item.removeprefix("file:") for item in given.scope][:_SHOWN]
-    how = _HOW.format(
-        worktree=tree.path,
-        branch=tree.branch,
-        task=given.task.task_id,
+def role_prompt(assignment: Assignment, worktree: Worktree, *, writes: bool, again: bool) -> str:
+    """Return the agent's prompt: the role's text, then how it is run.
+
+    ``again``: an earlier run of the same session was cut off.
+    """
+    role: Role = assignment.role
+    files = [item.removeprefix("file:") for item in assignment.scope][:_MAX_FILES]
+    instructions = _INSTRUCTIONS.format(
+        worktree=worktree.path,
+        branch=worktree.branch,
+        task=assignment.task.task_id,
         last=_VERDICT if role.gives_verdict else _DONE,
         reads="" if writes else _READS,
         again=_AGAIN if again and writes else "",
-        files=f"\n- Begin with: {', '.join(named)}." if named else "",
+        files=f"\n- Start with: {', '.join(files)}." if files else "",
     )
-    return f"{given.text}\n\n{how}"
+    return f"{assignment.text}\n\n{instructions}"
 
 
-async def _undo(tree: Worktree, root: Path, before: str | None) -> None:
-    """Put the tree back to where a role that only reads found it; None for one that writes."""
+async def _undo_changes(worktree: Worktree, root: Path, before: str | None) -> None:
+    """Reset the worktree to the commit ``before`` a role that only reads; None keeps the changes."""
     if before is None:
         return
-    if await _branch(root) == tree.branch and await commit_of(root, "HEAD") != before:
+    if await _branch(root) == worktree.branch and await commit_of(root, "HEAD") != before:
         await git(root, "reset", "--quiet", "--hard", before)
     await discard_changes(root)
 
 
-async def _on_its_branch(tree: Worktree, root: Path) -> None:
-    now = await _branch(root)
-    if now != tree.branch:
-        where = f"on {now}" if now else "on no branch"
+async def _check_branch(worktree: Worktree, root: Path) -> None:
+    branch = await _branch(root)
+    if branch != worktree.branch:
+        position = f"on {branch}" if branch else "on no branch"
         raise WorktreeError(
-            f"The agent left the branch {tree.branch}: {tree.path} is {where} now. Its work is kept;"
-            f" bring what you want of it to {tree.branch}, switch back to it, and unblock the task."
+            f"The agent left the branch {worktree.branch}: {worktree.path} is {position} now. Its work"
+            f" is kept. Bring what you want of it to {worktree.branch}, switch back to that branch, and"
+            " unblock the task."
         )
 
 

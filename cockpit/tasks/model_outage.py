@@ -1,6 +1,7 @@
-"""When the model cannot be had: no task is to blame for it, so none is blocked, and the session ends.
+"""What happens when the model cannot be reached: no task is blocked for it, and the worker ends.
 
-What the provider refuses for one prompt alone is that task's trouble, and counts as such.
+An error that a provider returns for one prompt alone counts as that task's error instead. See
+``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -16,50 +17,51 @@ from cockpit.loop.intake.roles import RoleInvalid
 from cockpit.tasks.task_context import TaskOutcome
 
 NO_MODEL: Final = "no model"
-"""How the reason of such an outcome, and of the session's end, begins."""
+"""How the reason of such an outcome, and of the worker's end, starts."""
 NOT_OFFLINE: Final = (
-    "The offline rules do no task; it needs a model. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name "
-    "another with --model, or an agent with --runner."
+    "The offline rules cannot do tasks; they need a model. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or"
+    " choose a model with --model or an external agent with --runner."
 )
-"""What is said where there is no model but the rules."""
+"""The message where only the offline rules are configured."""
 WAIT_S: Final = 30.0
-"""How long a session waits before it tries again, in seconds: calls were retried before that."""
-MOST: Final = 2
-"""So many batches one after another that all lacked their model end the session."""
+"""Seconds before a worker tries again; the calls themselves were retried before that."""
+MAX_BATCHES: Final = 2
+"""So many batches in a row without a model end the worker."""
 
-_FILES = (RunnerMissing, RoleInvalid)
-"""What the person's settings or files lack."""
-_PASSING = ("network", "rate_limit")
-_FOR_GOOD = ("auth", "config", "not_found")
+_CONFIGURATION_ERRORS = (RunnerMissing, RoleInvalid)
+_TEMPORARY = ("network", "rate_limit")
+_PERMANENT = ("auth", "config", "not_found")
 
 
 def outage_reason(error: Exception) -> str:
-    """The reason of the outcome when ``error`` says that no call can succeed now; empty otherwise."""
-    if isinstance(error, ModelError) and error.code in (*_PASSING, *_FOR_GOOD):
+    """Return the outcome's reason when ``error`` means that no call can succeed now; else empty."""
+    if isinstance(error, ModelError) and error.code in (*_TEMPORARY, *_PERMANENT):
         return f"{NO_MODEL}: {error.code}"
-    return f"{NO_MODEL}: {error.code}" if isinstance(error, _FILES) else ""
+    return f"{NO_MODEL}: {error.code}" if isinstance(error, _CONFIGURATION_ERRORS) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """``batches`` that lacked their model by now, one after another, and the last one's ``words``;
-    ``passing``: it may be there again soon."""
+    """How long the model has been missing."""
 
     batches: int = 0
-    words: str = ""
-    passing: bool = True
+    """Batches in a row without a model."""
+    message: str = ""
+    """The last error."""
+    temporary: bool = True
+    """Whether the model may be back soon."""
 
     def after(self, outcomes: Sequence[TaskOutcome]) -> Outage:
-        """The outage once a batch ended so: over when one of its tasks had its model."""
-        lacked = [one for one in outcomes if one.reason.startswith(NO_MODEL)]
-        if not lacked or len(lacked) < len(outcomes):
+        """Return the outage after a batch; it is over once a task had its model."""
+        without_model = [outcome for outcome in outcomes if outcome.reason.startswith(NO_MODEL)]
+        if not without_model or len(without_model) < len(outcomes):
             return Outage()
-        code = lacked[0].reason.removeprefix(f"{NO_MODEL}: ")
-        return Outage(self.batches + 1, one_line(lacked[0].summary), code in _PASSING)
+        code = without_model[0].reason.removeprefix(f"{NO_MODEL}: ")
+        return Outage(self.batches + 1, one_line(without_model[0].summary), code in _TEMPORARY)
 
     @property
-    def ends(self) -> str:
-        """Why the session ends; empty while it may go on."""
-        if self.batches and (not self.passing or self.batches >= MOST):
-            return f"{NO_MODEL}: {self.words.rstrip('.')}"
+    def end_reason(self) -> str:
+        """Why the worker ends; empty while it may continue."""
+        if self.batches and (not self.temporary or self.batches >= MAX_BATCHES):
+            return f"{NO_MODEL}: {self.message.rstrip('.')}"
         return ""

@@ -1,8 +1,8 @@
-"""One role's part of a task: what it is told, its session, and what its last words were.
+"""One role's step of a task: its prompt, its session, and the result.
 
-Each is an ordinary session of the engine in the task's own tree, so that its proposals, packets and
-budget are those of any other; or an agent from outside takes it (:mod:`cockpit.tasks.external_agent_role`).
-
+The built-in agent runs the role as an ordinary session in the task's worktree, so that its proposals,
+packets and budget are like those of any session. An external agent can run it instead
+(:mod:`cockpit.tasks.external_agent_role`). See ``docs/reference/roles.md``.
 """
 
 from __future__ import annotations
@@ -34,163 +34,170 @@ from cockpit.tasks.model_outage import NOT_OFFLINE
 from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.test_protection import named_files
 
-DIFF_BYTES = 50 * 1024
-"""What of a change stands in a role's words; the rest can be asked for."""
-MOST_FILES = 20
+MAX_DIFF_BYTES = 50 * 1024
+"""Bytes of the change in a role's prompt; the role can ask for the rest."""
+MAX_FILES = 20
 
-ROLE_OF = {
+ROLE_OF_STEP = {
     "implement": "implementer",
     "fix": "fixer",
     "spec_review": "spec_reviewer",
     "quality_review": "quality_reviewer",
 }
-"""Who takes which step."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleResult:
-    """How a role's session ended: ``done``, ``blocked`` or ``limit``, and its last words."""
+    """How a role's session ended."""
 
     status: str
+    """``done``, ``blocked`` or ``limit`` (its waves were used up)."""
     summary: str
+    """Its last message."""
 
 
 class TaskRuntime:
-    """The engine over one task's tree, opened when a role or the tests first need it."""
+    """The runtime in one task's worktree, opened when a role or the tests first need it."""
 
-    def __init__(self, desk: TaskContext) -> None:
-        self._desk = desk
-        self._open = AsyncExitStack()
+    def __init__(self, context: TaskContext) -> None:
+        self._context = context
+        self._stack = AsyncExitStack()
         self._runtime: Runtime | None = None
 
-    async def runtime(self, tree: Worktree) -> Runtime:
-        """The runtime whose root is the task's tree, over the project's one store."""
+    async def open(self, worktree: Worktree) -> Runtime:
+        """Return the runtime whose root is the worktree; it uses the project's store."""
         if self._runtime is None:
-            place = ProjectPaths(root=Path(tree.path), home=self._desk.place.home, git=True)
-            opened = runtime_over(self._desk.store, place, self._desk.settings)
-            self._runtime = await self._open.enter_async_context(opened)
+            place = ProjectPaths(root=Path(worktree.path), home=self._context.place.home, git=True)
+            runtime = runtime_over(self._context.store, place, self._context.settings)
+            self._runtime = await self._stack.enter_async_context(runtime)
         return self._runtime
 
     async def close(self) -> None:
-        """End what was opened."""
-        await self._open.aclose()
+        """Close the runtime, if it was opened."""
+        await self._stack.aclose()
 
 
 async def run_role(
-    desk: TaskContext,
-    stage: TaskRuntime,
-    tree: Worktree,
+    context: TaskContext,
+    task_runtime: TaskRuntime,
+    worktree: Worktree,
     task: Task,
     step: Step,
     steps: Sequence[Step],
 ) -> RoleResult:
-    """See the role of ``step`` through: begin its session, or go on with the one that it has.
+    """Run the role of ``step`` to its end, in a new session or the step's unfinished one.
 
-    Raises ``ModelError``, ``Stale`` when another process runs it, and other ``CockpitError``.
+    Raises ``ModelError``, ``Stale`` when another process runs the session, and other ``CockpitError``.
     """
-    runtime = await stage.runtime(tree)
-    session = None if step.session_id is None else _session(desk, step.session_id)
+    runtime = await task_runtime.open(worktree)
+    session = None if step.session_id is None else _load_session(context, step.session_id)
     if session is None or session.status != "completed":
-        runner = find_runner(desk.settings, desk.runner)
+        runner = find_runner(context.settings, context.runner)
         if session is not None and not began_session(session, runner):
-            await _leave(desk, session)
+            await _stop_other_runner(context, session)
             session = None
         if session is None:
-            if runner is None and runtime.engine.model(desk.model).name == OFFLINE:
+            if runner is None and runtime.engine.model(context.model).name == OFFLINE:
                 raise ModelError("config", NOT_OFFLINE)
-            made = await assign(
+            session_id = await assign(
                 runtime.engine,
-                await _assignment(desk, runtime, tree, task, step, steps),
-                model=desk.model,
-                policy=desk.approve,
-                beside=lambda tx, made: task_runs.attach_session(tx, step, made),
+                await _assignment(context, runtime, worktree, task, step, steps),
+                model=context.model,
+                policy=context.approve,
+                beside=lambda tx, session_id: task_runs.attach_session(tx, step, session_id),
                 runner="" if runner is None else runner.name,
             )
-            session = _session(desk, made)
+            session = _load_session(context, session_id)
         elif steps:
-            await _hold(desk, session, steps[-1].chain_id)
+            await _apply_policy(context, session, steps[-1].chain_id)
         if runner is None:
             session = await runtime.run(session.session_id, interactive=False)
         else:
-            given = await _assignment(desk, runtime, tree, task, step, steps)
-            await run_role_with_agent(desk, tree, given, session.session_id, runner)
-            session = _session(desk, session.session_id)
+            assignment = await _assignment(context, runtime, worktree, task, step, steps)
+            await run_role_with_agent(context, worktree, assignment, session.session_id, runner)
+            session = _load_session(context, session.session_id)
     result = session.result
     status = str(result.get("status", "")) if session.status == "completed" else "blocked"
     return RoleResult(status or "blocked", str(result.get("summary", "")).strip())
 
 
-async def _hold(desk: TaskContext, session: Session, chain_id: str) -> None:
-    """Hold a session that ``chain_id`` began to the policy of the desk that goes on with it. Within
-    one chain a person may have narrowed it on the screen, and so it stays."""
-    narrower = WIDTH[desk.approve] < WIDTH[session.policy]
-    if narrower or (chain_id != desk.chain_id and session.policy != desk.approve):
-        await desk.store.write(
-            lambda tx: sessions.change(tx, session.session_id, actor="engine", policy=desk.approve)
+async def _apply_policy(context: TaskContext, session: Session, chain_id: str) -> None:
+    """Apply the policy of the resuming worker to a session that ``chain_id`` started.
+
+    Within one chain the user may have narrowed the session's policy, which then stays.
+    """
+    narrower = WIDTH[context.approve] < WIDTH[session.policy]
+    if narrower or (chain_id != context.chain_id and session.policy != context.approve):
+        await context.store.write(
+            lambda tx: sessions.change(
+                tx, session.session_id, actor="engine", policy=context.approve
+            )
         )
 
 
-async def _leave(desk: TaskContext, session: Session) -> None:
-    """A person had another runner go on with the part: it begins a session of its own."""
-    why = {"reason": "another runner goes on with it"}
-    await desk.store.write(
-        lambda tx: sessions.set_status(tx, session.session_id, "stopped", detail=why)
+async def _stop_other_runner(context: TaskContext, session: Session) -> None:
+    """Stop the session of another runner; the new runner starts one of its own."""
+    detail = {"reason": "another runner continues the step"}
+    await context.store.write(
+        lambda tx: sessions.set_status(tx, session.session_id, "stopped", detail=detail)
     )
 
 
-def _session(desk: TaskContext, session_id: str) -> Session:
-    return desk.store.read_now(lambda found: sessions.load(found, session_id))
+def _load_session(context: TaskContext, session_id: str) -> Session:
+    return context.store.read_now(lambda connection: sessions.load(connection, session_id))
 
 
 async def _assignment(
-    desk: TaskContext,
+    context: TaskContext,
     runtime: Runtime,
-    tree: Worktree,
+    worktree: Worktree,
     task: Task,
     step: Step,
     steps: Sequence[Step],
 ) -> Assignment:
-    role = runtime.engine.role(ROLE_OF[step.step])
+    role = runtime.engine.role(ROLE_OF_STEP[step.step])
     if role is None:
-        raise WorktreeError(f"There is no role {ROLE_OF[step.step]}.")
-    root = Path(tree.path)
-    wants = {"changed_files", "named_files"} & set(
+        raise WorktreeError(
+            f"There is no role {ROLE_OF_STEP[step.step]}; restore its file (docs/roles.md)."
+        )
+    root = Path(worktree.path)
+    needs_changes = {"changed_files", "named_files"} & set(
         role.context
     ) or "{changed_files}" in role.template
-    changed = await changed_files(root, tree.base_commit) if wants else ()
-    failure = _last(steps, "test", "output") or _last(steps, "test", "summary")
-    kind = runtime.engine.types.get(task.task_type) or runtime.engine.types["implement"]
+    changed = await changed_files(root, worktree.base_commit) if needs_changes else ()
+    failure = _last_detail(steps, "test", "output") or _last_detail(steps, "test", "summary")
+    task_type = runtime.engine.types.get(task.task_type) or runtime.engine.types["implement"]
     values = {
         "task": task.task_id,
         "title": visible(task.title),
         "type": task.task_type,
-        "description": task.description.strip() or "(The title says it all.)",
-        "acceptance": task.acceptance_criteria.strip() or "(Nothing beside what was asked.)",
+        "description": task.description.strip() or "(No description beyond the title.)",
+        "acceptance": task.acceptance_criteria.strip() or "(No further criteria.)",
         "notes": _notes(task),
-        "dod": "\n".join(f"{at}. {point}" for at, point in enumerate(kind.dod, 1)),
+        "dod": "\n".join(f"{number}. {point}" for number, point in enumerate(task_type.dod, 1)),
         "wip": canonical_json(wip.keep_newest(task.wip or {}, 20)),
-        "base": tree.base_commit[:10],
-        "branch": tree.branch,
+        "base": worktree.base_commit[:10],
+        "branch": worktree.branch,
         "changed_files": "\n".join(changed),
-        "diff": await _diff(root, tree.base_commit) if "{diff}" in role.template else "",
+        "diff": await _diff(root, worktree.base_commit) if "{diff}" in role.template else "",
         "failure": _fenced(failure),
-        "tests": _last(steps, "test", "summary") or "No tests were run.",
+        "tests": _last_detail(steps, "test", "summary") or "No tests were run.",
         "findings": _findings(steps),
         "attempt": str(step.attempt),
     }
-    wanted: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for source in role.context:
-        found: Sequence[str] = changed
+        source_paths: Sequence[str] = changed
         if source == "task_files":
-            found = task.files
+            source_paths = task.files
         elif source == "named_files":
-            found = named_files(failure, root, changed)
-        wanted |= dict.fromkeys(found)
-    scope = [f"file:{path}" for path in wanted if _there(runtime, path)]
-    return Assignment(role, task, role.words(values), tuple(scope[:MOST_FILES]), tree.branch)
+            source_paths = named_files(failure, root, changed)
+        paths |= dict.fromkeys(source_paths)
+    scope = [f"file:{path}" for path in paths if _is_file(runtime, path)]
+    return Assignment(role, task, role.words(values), tuple(scope[:MAX_FILES]), worktree.branch)
 
 
-def _there(runtime: Runtime, path: str) -> bool:
+def _is_file(runtime: Runtime, path: str) -> bool:
     try:
         return runtime.engine.ground.confined.inside(path).is_file()
     except PathRefused:
@@ -202,25 +209,28 @@ def _notes(task: Task) -> str:
         [f"### Context\n\n{task.context_summary.strip()}"] if task.context_summary.strip() else []
     )
     if task.handoff_notes.strip():
-        parts.append(f"### Notes Handed Over\n\n{task.handoff_notes.strip()}")
+        parts.append(f"### Handoff Notes\n\n{task.handoff_notes.strip()}")
     if task.wip:
-        told = canonical_json(wip.keep_newest(task.wip, 20))
-        parts.append(f"### Work in Progress\n\nGo on from where it was left: {told}")
+        progress = canonical_json(wip.keep_newest(task.wip, 20))
+        parts.append(f"### Work in Progress\n\nResume where it was left: {progress}")
     return "\n\n".join(parts)
 
 
 def _findings(steps: Sequence[Step]) -> str:
-    """What a reviewer sent the task back for."""
+    """Return the findings of the last review that did not pass."""
     for step in reversed(steps):
         if step.step.endswith("_review") and step.outcome == "FAIL":
-            which = step.step.replace("_", " ")
-            return f"### To Be Done Again\n\nThe {which} found:\n\n{step.detail.get('summary', '')}"
+            review = step.step.replace("_", " ")
+            return f"### Rework\n\nThe {review} found:\n\n{step.detail.get('summary', '')}"
     return ""
 
 
-def _last(steps: Sequence[Step], step: str, name: str) -> str:
-    found = [str(one.detail.get(name, "")) for one in steps if one.step == step and not one.open]
-    return found[-1] if found else ""
+def _last_detail(steps: Sequence[Step], name: str, key: str) -> str:
+    """Return a detail of the last ended step of that name; empty for none."""
+    values = [
+        str(step.detail.get(key, "")) for step in steps if step.step == name and not step.open
+    ]
+    return values[-1] if values else ""
 
 
 def _fenced(text: str) -> str:
@@ -234,12 +244,12 @@ async def _diff(root: Path, base: str) -> str:
     ended = await try_git(root, "diff", base, "HEAD")
     data = ended.stdout
     if not data.strip():
-        return "(Nothing was changed.)"
-    if len(data) > DIFF_BYTES:
-        whole = data[:DIFF_BYTES].rpartition(b"\n")[0]
-        text = whole.decode("utf-8", "replace")
+        return "(No change.)"
+    if len(data) > MAX_DIFF_BYTES:
+        whole_lines = data[:MAX_DIFF_BYTES].rpartition(b"\n")[0]
+        text = whole_lines.decode("utf-8", "replace")
         return (
-            f"{_fenced(text)}\n\nThe change is longer than {DIFF_BYTES // 1024} KiB and was cut here. Ask "
-            f"for the rest: diff:{base[:10]}..HEAD, or single files."
+            f"{_fenced(text)}\n\nThe change is longer than {MAX_DIFF_BYTES // 1024} KiB and was cut"
+            f" here. Ask for the rest as diff:{base[:10]}..HEAD, or ask for single files."
         )
     return _fenced(data.decode("utf-8", "replace"))

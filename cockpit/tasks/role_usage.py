@@ -1,6 +1,6 @@
-"""What the roles of a task spent, and how much of what they knew had no room.
+"""What the roles of a task have used: tokens, cost, and the share of facts without room.
 
-Source: design of work, "Chains" (context pressure: tokens, share of utility dropped).
+See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cockpit.store.context.packets import packet_from_body
 
 
 def task_usage(connection: sqlite3.Connection, task_id: str) -> tuple[int, float]:
-    """Tokens and US dollars of all sessions that took steps of the task."""
+    """Return the tokens and US dollars of all sessions that took steps of the task."""
     (tokens, cost) = connection.execute(
         "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
         " FROM sessions WHERE session_id IN"
@@ -24,9 +24,9 @@ def task_usage(connection: sqlite3.Connection, task_id: str) -> tuple[int, float
 
 
 def dropped_share(connection: sqlite3.Connection, session_ids: Sequence[str]) -> float:
-    """The largest share of utility (0 to 1) that the newest packet of any of these left out.
+    """Return the largest share of utility (0 to 1) that the newest packet of a session left out.
 
-    A fact that was shortened counts by the part of its tokens that is there.
+    A shortened fact counts by the part of its tokens that is in the packet.
     """
     return max((_share(connection, session_id) for session_id in session_ids), default=0.0)
 
@@ -39,16 +39,17 @@ def _share(connection: sqlite3.Connection, session_id: str) -> float:
     ).fetchone()
     if row is None:
         return 0.0
-    kept = {
+    packet_tokens = {
         entry.fact_id: entry.tokens for _, entry in packet_from_body(json.loads(row[0])).rendered()
     }
-    known = connection.execute(
+    facts = connection.execute(
         "SELECT fact_id, utility, tokens_full FROM session_facts WHERE session_id=? AND ordinal<=?"
         " AND (superseded_at IS NULL OR superseded_at>?)",
         (session_id, row[1], row[1]),
     ).fetchall()
-    total = sum(utility for _, utility, _ in known)
-    held = sum(
-        utility * min(1.0, kept.get(fact_id, 0) / max(1, full)) for fact_id, utility, full in known
+    total = sum(utility for _, utility, _ in facts)
+    included = sum(
+        utility * min(1.0, packet_tokens.get(fact_id, 0) / max(1, tokens_full))
+        for fact_id, utility, tokens_full in facts
     )
-    return round(1.0 - held / total, 6) if total else 0.0
+    return round(1.0 - included / total, 6) if total else 0.0

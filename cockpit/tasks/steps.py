@@ -1,6 +1,7 @@
-"""Which step of a task comes next, from those that were taken. Pure: a crash changes nothing of it.
+"""Which step of a task comes next, decided from the steps taken so far.
 
-Source: design of work, "Doing a task".
+The decision depends on stored steps alone, so a crash does not change it. See
+``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -11,27 +12,29 @@ from dataclasses import dataclass
 from cockpit.store.backlog.handoffs import MOST_DETAILS
 from cockpit.store.chains.task_runs import Step
 
-MOST_TOLD = 4_000
-"""How much of what a role said a reason holds, in characters; the details have all of it."""
+MAX_REASON = 4_000
+"""Characters of a role's summary in a reason; the handoff's details keep all of it."""
 
 REWORKS = 1
-"""How often a task goes back to its implementer for what a reviewer found."""
+"""How often a task returns to its implementer after a failed review."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The step to take. ``reason`` says why, for a task that is blocked; ``handoff`` how it then
-    stands: ``FAIL`` for work that is not good enough, ``BLOCKED`` for work that cannot go on."""
+    """The step to take."""
 
     step: str
     reason: str = ""
+    """Why the task is blocked."""
     handoff: str = "BLOCKED"
+    """The handoff's status: ``FAIL`` where the work did not pass, ``BLOCKED`` where it cannot continue,
+    ``PASS`` for a done task."""
 
 
-def next_step(steps: Sequence[Step], *, mends: bool, most_fixes: int) -> NextStep:
-    """What follows ``steps`` of one run; an open last one is taken up again.
+def next_step(steps: Sequence[Step], *, auto_fix: bool, max_fixes: int) -> NextStep:
+    """Return the step that follows ``steps`` of one run; an open last step is resumed.
 
-    ``mends``: failing tests are given to a fixer, at most ``most_fixes`` times after each
+    With ``auto_fix`` a fixer works on failing tests, at most ``max_fixes`` times after each
     implementation.
     """
     if not steps:
@@ -39,14 +42,14 @@ def next_step(steps: Sequence[Step], *, mends: bool, most_fixes: int) -> NextSte
     last = steps[-1]
     if last.open:
         return NextStep(last.step)
-    told = str(last.detail.get("summary", ""))[:MOST_TOLD]
+    summary = str(last.detail.get("summary", ""))[:MAX_REASON]
     match last.step, last.outcome:
         case "implement", "done":
             return NextStep("test")
         case "test", "passed" | "none":
             return NextStep("spec_review")
         case "test", "failed":
-            return _mend(steps, told, mends, most_fixes)
+            return _after_failed_tests(steps, summary, auto_fix, max_fixes)
         case "fix", "done":
             return NextStep("test")
         case "spec_review", "PASS":
@@ -56,46 +59,48 @@ def next_step(steps: Sequence[Step], *, mends: bool, most_fixes: int) -> NextSte
         case (("spec_review" | "quality_review"), "FAIL"):
             if sum(step.step == "implement" for step in steps) <= REWORKS:
                 return NextStep("implement")
-            which = last.step.replace("_", " ")
-            return NextStep("blocked", f"The {which} failed again after rework: {told}", "FAIL")
+            review = last.step.replace("_", " ")
+            return NextStep("blocked", f"The {review} failed again after rework: {summary}", "FAIL")
         case "merge", "merged" | "nothing":
             return NextStep("done", handoff="PASS")
         case "fix", "blocked":
-            return NextStep("blocked", f"The fixer could not go on: {told}", "FAIL")
+            return NextStep("blocked", f"The fixer could not continue: {summary}", "FAIL")
         case _:
-            return NextStep("blocked", told or f"{last.step} ended as {last.outcome}.")
+            return NextStep("blocked", summary or f"{last.step} ended as {last.outcome}.")
 
 
-def _mend(steps: Sequence[Step], told: str, mends: bool, most_fixes: int) -> NextStep:
-    done = 0
+def _after_failed_tests(
+    steps: Sequence[Step], summary: str, auto_fix: bool, max_fixes: int
+) -> NextStep:
+    fixes = 0
     for step in reversed(steps):
         if step.step == "implement":
             break
-        done += step.step == "fix"
-    if not mends:
-        return NextStep("blocked", f"The tests fail: {told}", "FAIL")
-    if done >= most_fixes:
-        tries = f"{done} {'try' if done == 1 else 'tries'} of the fixer"
-        return NextStep("blocked", f"The tests still fail after {tries}: {told}", "FAIL")
+        fixes += step.step == "fix"
+    if not auto_fix:
+        return NextStep("blocked", f"The tests fail: {summary}", "FAIL")
+    if fixes >= max_fixes:
+        tries = f"{fixes} {'try' if fixes == 1 else 'tries'} of the fixer"
+        return NextStep("blocked", f"The tests still fail after {tries}: {summary}", "FAIL")
     return NextStep("fix")
 
 
 def summary_of(steps: Sequence[Step], title: str) -> str:
-    """What the implementer said last, and how the tests ended."""
-    said = [str(step.detail.get("summary", "")) for step in steps if step.step == "implement"]
+    """Return the implementer's last summary and the result of the tests, or ``title``."""
+    summaries = [str(step.detail.get("summary", "")) for step in steps if step.step == "implement"]
     tests = [str(step.detail.get("summary", "")) for step in steps if step.step == "test"]
     fixes = sum(step.step == "fix" for step in steps)
-    words = next((words for words in reversed(said) if words), title)[:3_000]
-    mended = f" The fixer mended it in {fixes} {'try' if fixes == 1 else 'tries'}." if fixes else ""
-    return f"{words}\n{tests[-1]}{mended}" if tests else words
+    text = next((summary for summary in reversed(summaries) if summary), title)[:3_000]
+    tries = f" The fixer needed {fixes} {'try' if fixes == 1 else 'tries'}." if fixes else ""
+    return f"{text}\n{tests[-1]}{tries}" if tests else text
 
 
 def details_of(steps: Sequence[Step]) -> str:
-    """Every step with what was said of it: for whoever asks why."""
+    """Return every step with its summary and output, for the handoff's details."""
     parts = []
     for step in steps:
-        told = "\n".join(
+        text = "\n".join(
             str(step.detail[name]) for name in ("summary", "output") if step.detail.get(name)
         )
-        parts.append(f"## {step.step} {step.attempt}: {step.outcome}\n\n{told}".rstrip())
+        parts.append(f"## {step.step} {step.attempt}: {step.outcome}\n\n{text}".rstrip())
     return "\n\n".join(parts)[:MOST_DETAILS]

@@ -1,4 +1,4 @@
-"""What doing a task needs: where it happens, how it is decided, and what came of it."""
+"""What running a task needs, and its outcome. See ``docs/reference/backlog.md``."""
 
 from __future__ import annotations
 
@@ -15,53 +15,57 @@ from cockpit.store.db.database import Store
 __all__ = ["EMBEDDED", "TaskContext", "TaskOutcome", "WorkSettings"]
 
 EMBEDDED = "embedded"
-"""The runner that is cockpit's own engine."""
+"""The runner that is the built-in agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """One chain session's place of work. ``place`` is the person's checkout; ``chain_branch`` what
-    tasks begin from and are merged into; ``approve`` the approval policy of the roles' sessions;
-    ``runner`` who runs them (None: :data:`EMBEDDED`).
-
-    ``stop``: the step that is under way is finished, and no other begun; ``pressed`` is asked before
-    each whether it is to be as if that were set. ``before_decay`` sees the handoffs of what a task
-    completes while they are whole.
-    """
+    """Where and how a worker runs its tasks."""
 
     store: Store
     place: ProjectPaths
+    """The user's checkout."""
     settings: RuntimeSettings
     chain_id: str
+    """Empty for a task that runs without a chain."""
     ordinal: int
+    """The worker's number within its chain."""
     chain_branch: str
+    """The branch that tasks start from and are merged into."""
     approve: str
+    """The approval policy of the roles' sessions."""
     model: str | None = None
     runner: str | None = None
+    """Who runs the roles: an external agent by its configured name; None is the built-in agent."""
     work: WorkSettings = field(default_factory=WorkSettings)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    pressed: Callable[[], bool] | None = None
+    """When set, running steps finish and no further step starts."""
+    must_hand_over: Callable[[], bool] | None = None
+    """Called before each step; True stops the task there as ``stop`` does."""
     before_decay: BeforeDecay | None = None
+    """Sees the handoffs of completed stories and epics before they decay."""
 
-    def rests(self) -> bool:
-        """Whether no further step is begun."""
-        return self.stop.is_set() or (self.pressed is not None and self.pressed())
+    def should_stop(self) -> bool:
+        """Whether no further step may start."""
+        return self.stop.is_set() or (self.must_hand_over is not None and self.must_hand_over())
 
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """How a task stands after :func:`~cockpit.tasks.run_task.run_task`.
-
-    ``status`` is ``done``, ``blocked`` or ``interrupted`` (it is taken up again where it stands);
-    ``summary`` is its handoff's. ``tokens`` and ``cost_usd`` were spent in this call;
-    ``dropped_share`` (0 to 1) is the largest share of utility that a packet of it had to leave out.
-    """
+    """The result of one call of :func:`~cockpit.tasks.run_task.run_task`."""
 
     task_id: str
     status: str
+    """``done``, ``blocked``, ``interrupted`` (it resumes at its current step), or ``failed`` (it broke
+    off for a reason outside the task)."""
     summary: str
+    """The handoff's summary."""
     tokens: int = 0
+    """Tokens spent in this call."""
     dropped_share: float = 0.0
+    """The largest share of utility (0 to 1) that one of its packets left out."""
     cost_usd: float = 0.0
+    """US dollars spent in this call."""
     merged_commit: str | None = None
     reason: str = ""
+    """Why it is not done, as a short code or text."""

@@ -1,6 +1,6 @@
-"""What a fixer starts from, and what it may not leave changed.
+"""The files that a fixer starts from, and the tests that it may not change.
 
-Source: seed 004, solution 8; design of work, "Doing a task".
+See ``docs/reference/roles.md``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from cockpit.act.protected_tests import is_test
 from cockpit.tasks.git import changed_files, reset_index_flags, restore_files, uncommitted_files
 
-MOST_NAMED = 12
-"""The files that a fixer is given."""
+MAX_FILES = 12
+"""Files that a fixer starts from."""
 
 _PATH = re.compile(
     r"(?<![\w./-])((?:\.{0,2}/)?(?:[\w.@+-]+/)*[\w.@+-]+\.[A-Za-z][A-Za-z0-9]{0,7})\b"
@@ -21,22 +21,22 @@ _PATH = re.compile(
 
 
 def named_files(failure: str, root: Path, changed: Iterable[str]) -> tuple[str, ...]:
-    """The project's files that ``failure`` names, in its order, then those ``changed`` so far."""
-    found: dict[str, None] = {}
+    """Return the project's files that the output ``failure`` names, in order, then those ``changed``."""
+    files: dict[str, None] = {}
     for match in _PATH.finditer(failure):
         path = match[1].removeprefix(f"{root}/").removeprefix("./")
         if not path.startswith(("/", "..")) and (root / path).is_file():
-            found[path] = None
+            files[path] = None
     for path in changed:
         if (root / path).is_file():
-            found[path] = None
-    return tuple(found)[:MOST_NAMED]
+            files[path] = None
+    return tuple(files)[:MAX_FILES]
 
 
 async def restore_tests(root: Path, before: str) -> tuple[str, ...]:
-    """Put back the tests that differ from the commit ``before``, committed or not; returns them.
+    """Restore the tests that differ from the commit ``before``, committed or not; return their paths.
 
-    A call that names a test was refused already; this finds what a command did.
+    Tool calls that name a test were refused already; this finds what a command changed.
     """
     await reset_index_flags(root)
     restored: set[str] = set()
@@ -46,5 +46,5 @@ async def restore_tests(root: Path, before: str) -> tuple[str, ...]:
         if not protected:
             return tuple(sorted(restored))
         await restore_files(root, before, protected)
-        # Again: what a changed .gitignore hid shows now.
+        # Look again: restoring a .gitignore shows files that it had hidden.
         restored.update(protected)

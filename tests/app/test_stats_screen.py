@@ -48,12 +48,12 @@ async def test_keys_choose_the_time(still, days):
     app = CockpitApp(still)
     async with app.run_test(size=WIDE) as pilot:
         screen = await opened(pilot)
-        assert shown(screen)["Sessions per chain"] == "2.5"
+        assert shown(screen)["Workers per chain"] == "2.5"
         await pilot.press("right", "right", "right", "right")
-        await until(pilot, lambda: shown(screen)["Tasks per session"] == "7.5")
+        await until(pilot, lambda: shown(screen)["Tasks per worker"] == "7.5")
         assert screen.head()[1][0][0] == "the last day"
         await pilot.press("left")
-        await until(pilot, lambda: shown(screen)["Tasks per session"] == "4.0")
+        await until(pilot, lambda: shown(screen)["Tasks per worker"] == "4.0")
 
 
 async def test_before_and_after_a_date(still, days):

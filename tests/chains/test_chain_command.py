@@ -178,7 +178,7 @@ def test_ctrl_c_lets_it_come_to_rest_and_it_goes_on(tmp_path: Path) -> None:
     running.send_signal(signal.SIGINT)
     code, told = world.end(running)
     assert code == 130
-    assert "It drains" in told
+    assert "Draining" in told
     assert "ch-1 is stopped: drained" in told
     assert "cockpit chain resume ch-1" in told
     (first,) = world.sessions()
@@ -200,7 +200,7 @@ def test_a_second_stop_does_not_wait_and_loses_nothing(tmp_path: Path) -> None:
     assert "stops now" in world.project.run("chain", "stop", "ch-1").stdout
     code, told = world.end(running)
     assert code == 130
-    assert "It stops now" in told
+    assert "Stopping now" in told
     (first,) = world.sessions()
     assert (first.status, first.reason) == ("stopped", "stopped")
     assert "stopped already" in world.project.run("chain", "stop", expect=1).stderr

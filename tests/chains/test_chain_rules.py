@@ -14,7 +14,7 @@ import pytest
 from tasks.taskrun_world import World
 
 from cockpit.backlog import service
-from cockpit.chains.chain_lifecycle import MOST_CRASHES, ChainUsage, decide_from
+from cockpit.chains.chain_lifecycle import MAX_CRASHES, ChainUsage, decide_from
 from cockpit.chains.supervisor import mark_dead_workers
 from cockpit.core.clock import FixedClock, RandomIds, format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
@@ -240,15 +240,15 @@ def test_measures_add_up_over_batches(world: World) -> None:
         ([session(1, "clean", "quota")], 3, ChainUsage(1, 9, 0, 0), 0, "", ""),
         ([session(1, "clean", "pressure")], 0, ChainUsage(1, 9, 0, 0), 0, "completed", ""),
         ([session(1, "clean", "empty")], 1, ChainUsage(1, 9, 0, 0), 0, "limited", "1 task left that"),
-        ([session(1, "clean", "held")], 2, ChainUsage(1, 9, 0, 0), 0, "limited", "others hold"),
+        ([session(1, "clean", "held")], 2, ChainUsage(1, 9, 0, 0), 0, "limited", "wait for others"),
         ([session(1, "clean", "limit")], 2, ChainUsage(1, 9, 0, 0), 0, "limited", "cost or time"),
-        ([session(1, "clean", "pressure")], 2, ChainUsage(3, 9, 0, 0), 0, "limited", "after 3 sessions"),
+        ([session(1, "clean", "pressure")], 2, ChainUsage(3, 9, 0, 0), 0, "limited", "after 3 workers"),
         ([session(1, "clean", "pressure")], 2, ChainUsage(1, 9, 2.0, 0), 0, "limited", "of $2"),
         ([session(1, "clean", "pressure")], 2, ChainUsage(1, 9, 0, 60), 0, "limited", "60 seconds"),
         ([session(1, "stopped", "stopped")], 2, ChainUsage(1, 9, 0, 0), 0, "stopped", "stopped"),
         ([session(1, "crashed", "gone")], 2, NOTHING, 1, "", ""),
-        ([session(1, "crashed", "gone")], 2, NOTHING, MOST_CRASHES, "failed", "died one after"),
-        ([session(1, "crashed", "gone")], 0, NOTHING, MOST_CRASHES, "completed", ""),
+        ([session(1, "crashed", "gone")], 2, NOTHING, MAX_CRASHES, "failed", "died one after"),
+        ([session(1, "crashed", "gone")], 0, NOTHING, MAX_CRASHES, "completed", ""),
         # What ended before the chain was gone on with says nothing of now.
         ([session(1, "clean", "empty", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
         ([session(1, "stopped", "stopped", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),

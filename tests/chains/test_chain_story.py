@@ -30,7 +30,7 @@ def told(story: ProgressLines, action: Action, session_id: str = "", **detail: A
         (1, "2026-01-01T12:00:00.000000Z", "", session_id, "", "", "", None, "engine", str(action),
          "ok", None, "", canonical_json(detail), "0" * 64)
     )  # fmt: skip
-    return story.tell(row)
+    return story.line_for(row)
 
 
 def test_only_what_belongs_to_the_chain_is_told() -> None:
@@ -57,7 +57,7 @@ def test_a_person_is_called_once_for_each_proposal() -> None:
         told(story, Action.SESSION_CREATED, session_id, task_id=task_id, role="spec_reviewer")
         told(story, Action.PROPOSAL_CREATED, session_id, **proposed)
     found = told(story, Action.SESSION_WAITING, "s-1", **waits)
-    assert found.calls
+    assert found.needs_user
     assert found.line == (
         "  ⏸ T-1 spec reviewer waits for you, create a.py: cockpit proposals show p-1"
     )
@@ -87,8 +87,8 @@ async def test_whoever_watches_later_knows_who_is_at_work(world: World) -> None:
     roles = world.store.read_now(lambda found: running_roles(found, chain.chain_id))
     assert list(roles.values()) == ["T-1 implementer"]
     story = ProgressLines(chain.chain_id, roles)
-    found = [story.tell(row) for row in world.store.read_now(journal.rows)]
-    (called,) = [one for one in found if one is not None and one.calls]
+    found = [story.line_for(row) for row in world.store.read_now(journal.rows)]
+    (called,) = [one for one in found if one is not None and one.needs_user]
     assert "T-1 implementer waits for you, create b.py" in called.line
     doing.cancel()
     while not doing.done():

@@ -21,7 +21,7 @@ from cockpit.chains.chain_lifecycle import (
     resume_chain,
     worker_limits,
 )
-from cockpit.chains.supervisor import MOST_UNBORN, Supervision, log_path, supervise
+from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, log_path, supervise
 from cockpit.core.clock import FixedClock, RandomIds
 from cockpit.core.processes import is_process_alive
 from cockpit.store.chains import chains, workers
@@ -80,7 +80,7 @@ async def test_processes_that_never_become_sessions_fail_the_chain(world: World)
     ended = await supervise(watch, "ch-1")
     assert ended.status == "failed"
     assert "could not begin: " in ended.reason
-    assert ended.reason.count("no such thing") == MOST_UNBORN
+    assert ended.reason.count("no such thing") == MAX_FAILED_STARTS
     assert log_path(world.place, "ch-1", 1).exists()
 
 

@@ -44,7 +44,7 @@ def test_a_reason_can_stand_in_the_backlog_however_much_was_said() -> None:
     for name, outcome in (("implement", "done"), ("test", "none"), ("spec_review", "FAIL")) * 2:
         steps.append(taken(steps, name, outcome))
     steps[-1] = replace(steps[-1], detail={"summary": "x" * 200_000})
-    coming = next_step(steps, mends=True, most_fixes=3)
+    coming = next_step(steps, auto_fix=True, max_fixes=3)
     assert coming.step == "blocked"
     assert validation.text("The notes", coming.reason).startswith("The spec review failed again")
 
@@ -55,7 +55,7 @@ def test_every_run_ends_done_only_through_every_gate(
 ) -> None:
     steps: list[Step] = []
     while True:
-        coming = next_step(steps, mends=mends, most_fixes=most)
+        coming = next_step(steps, auto_fix=mends, max_fixes=most)
         assert len(steps) < 60
         if coming.step in ("done", "blocked"):
             break
@@ -74,7 +74,7 @@ def test_every_run_ends_done_only_through_every_gate(
 
 @given(st.sampled_from(sorted(OUTCOMES)))
 def test_a_step_that_is_open_is_taken_up_again(name: str) -> None:
-    assert next_step([taken([], name, None)], mends=True, most_fixes=3).step == name
+    assert next_step([taken([], name, None)], auto_fix=True, max_fixes=3).step == name
 
 
 def test_the_fixer_gets_its_tries_again_after_rework() -> None:
@@ -84,5 +84,5 @@ def test_the_fixer_gets_its_tries_again_after_rework() -> None:
         *(("spec_review", "FAIL"), ("implement", "done"), ("test", "failed")),
     ):
         steps.append(taken(steps, name, outcome))
-    assert next_step(steps, mends=True, most_fixes=1).step == "fix"
-    assert next_step(steps, mends=False, most_fixes=1).step == "blocked"
+    assert next_step(steps, auto_fix=True, max_fixes=1).step == "fix"
+    assert next_step(steps, auto_fix=False, max_fixes=1).step == "blocked"

@@ -17,13 +17,13 @@ PROSE = st.text(st.characters(blacklist_categories=("Cs",)), max_size=200).filte
 @given(st.sampled_from(STATUSES), PROSE)
 def test_the_first_line_alone_is_the_verdict(status: str, rest: str) -> None:
     read = parse_verdict(f"VERDICT: {status}\n{rest}")
-    assert (read.status, read.read) == (status, True)
+    assert (read.status, read.readable) == (status, True)
 
 
 @given(PROSE)
 def test_without_one_it_is_a_fail(text: str) -> None:
     read = parse_verdict(text)
-    assert (read.status, read.read) == ("FAIL", False)
+    assert (read.status, read.readable) == ("FAIL", False)
 
 
 @given(PROSE.filter(lambda text: text.strip() != ""))

@@ -220,7 +220,7 @@ class ChainActs(TaskActs):
         chain_id = chain.chain_id
 
         def step(tx: Tx) -> None:
-            from cockpit.chains.stop_request import request_stop
+            from cockpit.chains.supervisor import request_stop
 
             request_stop(tx, chain_id, now=now)
 

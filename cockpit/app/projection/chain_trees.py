@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from cockpit.app.projection import kanban
 from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
 from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Run
+from cockpit.chains.handover import END_REASONS
 from cockpit.core.text import pluralize
-from cockpit.store.chains.workers import END_REASONS
 from widgets.text.numerals import money, tokens
 from widgets.work.card_views import TaskLineView, Tone
 from widgets.work.chain_views import (

@@ -145,7 +145,7 @@ def _view(row: MeasureRow, change: MeasureComparison | None = None) -> MeasureVi
         row.name,
         row.shown,
         row.aim,
-        row.told,
+        row.detail,
         row.series,
         row.span,
         words,

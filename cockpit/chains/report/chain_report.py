@@ -1,6 +1,6 @@
-"""The report of a chain: what it needs is kept before anything decays, and written when it ends.
+"""The report of a chain: collected from the store, and written when the chain ends.
 
-Source: seed 004, solution 7 ("Chain Reporting").
+Handoffs that decay before that are copied into the chain's row first. See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 
 from cockpit.backlog.completion import BeforeDecay, Boundaries
 from cockpit.chains.report.report_markdown import (
+    BLOCKED,
+    DONE,
+    IN_PROGRESS,
     ChainReport,
     TaskReport,
     WorkerReport,
@@ -29,34 +32,35 @@ from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
-MOST_SUMMARY = 600
+MAX_SUMMARY = 600
 """Characters of a handoff's summary that are kept for the report."""
-MOST_DECISIONS = 50
-"""Of a task, the newest."""
+MAX_DECISIONS = 50
+"""Decisions of one task in the report; the newest are kept."""
 
 _FAILURES = ("failed", "limited")
 _DIRECTORY = "reports"
 
 
 def collect_before_decay(chain_id: str) -> BeforeDecay:
-    """What keeps, in the chain's row, the handoffs of a story or an epic that its tasks completed:
-    called in the transaction in which they decay, before they do."""
+    """Return a callback that copies the chain's handoffs into its row before they decay.
+
+    It runs in the transaction in which a story or an epic completes and its handoffs decay.
+    """
 
     def collect(tx: Tx, reached: Boundaries) -> None:
-        found = tx.execute(
+        rows = tx.execute(
             "SELECT h.task_id, h.summary FROM task_handoffs h JOIN tasks t USING(task_id)"
             " LEFT JOIN stories s USING(story_id)"
             " WHERE h.status='PASS' AND (t.story_id=? OR (? AND s.epic_id=?))"
             " AND EXISTS (SELECT 1 FROM task_runs r WHERE r.task_id=h.task_id AND r.chain_id=?)",
             (reached.story_id, reached.epic_completed, reached.epic_id, chain_id),
         ).fetchall()
-        if not found:
+        if not rows:
             return
-        kept = dict(chains.load(tx.connection, chain_id).summary)
-        told = {task_id: summary[:MOST_SUMMARY] for task_id, summary in found}
-        chains.save_summary(
-            tx, chain_id, {**kept, "handoffs": {**kept.get("handoffs", {}), **told}}
-        )
+        collected = dict(chains.load(tx.connection, chain_id).summary)
+        summaries = {task_id: summary[:MAX_SUMMARY] for task_id, summary in rows}
+        merged = {**collected.get("handoffs", {}), **summaries}
+        chains.save_summary(tx, chain_id, {**collected, "handoffs": merged})
 
     return collect
 
@@ -64,24 +68,24 @@ def collect_before_decay(chain_id: str) -> BeforeDecay:
 def wants_report(connection: sqlite3.Connection, chain: Chain, setting: str) -> bool:
     """Whether ``setting`` (``[headless] report``) asks for a report of the chain as it ended.
 
-    ``on_failure``: it failed or met a limit, or one of its tasks is blocked.
+    ``on_failure``: the chain failed or reached a limit, or one of its tasks is blocked.
     """
     if setting == "on_complete":
         return chain.status == "completed"
     if setting == "on_failure":
         return chain.status in _FAILURES or any(
-            task.status == "blocked" for task in _touched(connection, chain)
+            task.status == "blocked" for task in _reported_tasks(connection, chain)
         )
     return setting == "always"
 
 
 async def write_report(store: Store, place: ProjectPaths, chain: Chain) -> Path:
-    """Write the report of the chain, which stands or ends as ``chain`` says; returns where. Journals
-    ``chain.reported``.
+    """Write the report of the chain as ``chain`` describes it; return its path.
 
-    Raises ``StoreUnwritable`` where it cannot be written, or would be outside of the project.
+    Journals ``chain.reported``. Raises ``StoreUnwritable`` where the file cannot be written, or would be
+    outside the project.
     """
-    text = await store.read(lambda found: render_report(collect_report(found, chain)))
+    text = await store.read(lambda connection: render_report(collect_report(connection, chain)))
     path = place.folder / _DIRECTORY / f"chain-{chain.number}-report.md"
     _write(path, text)
     relative = path.relative_to(place.home).as_posix()
@@ -93,114 +97,124 @@ async def write_report_if_set(
     store: Store, place: ProjectPaths, setting: str, chain: Chain
 ) -> None:
     """Write the report of the chain, which ends as ``chain`` says, where ``setting`` asks for it."""
-    if await store.read(lambda found: wants_report(found, chain, setting)):
+    if await store.read(lambda connection: wants_report(connection, chain, setting)):
         await write_report(store, place, chain)
 
 
 def collect_report(connection: sqlite3.Connection, chain: Chain) -> ChainReport:
-    """What the report of the chain says, from what is stored."""
-    kept: Mapping[str, str] = chains.load(connection, chain.chain_id).summary.get("handoffs", {})
-    told = [_task(connection, task, kept) for task in _touched(connection, chain)]
-    sessions = workers.select_for_chain(connection, chain.chain_id)
-    done = {one.ordinal: one for one in worker_metrics.select_for_chain(connection, chain.chain_id)}
+    """Read from the store what the report of the chain contains."""
+    summaries: Mapping[str, str] = chains.load(connection, chain.chain_id).summary.get(
+        "handoffs", {}
+    )
+    task_reports = [
+        _task_report(connection, task, summaries) for task in _reported_tasks(connection, chain)
+    ]
+    metrics_by_ordinal = {
+        metrics.ordinal: metrics
+        for metrics in worker_metrics.select_for_chain(connection, chain.chain_id)
+    }
     tokens, cost = connection.execute(
         "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
         " FROM sessions WHERE session_id IN (SELECT session_id FROM task_runs"
         " WHERE chain_id=? AND session_id IS NOT NULL)",
         (chain.chain_id,),
     ).fetchone()
-    accounts = []
-    for one in sessions:
-        metrics = done.get(one.ordinal)
-        accounts.append(
+    worker_reports = []
+    for worker in workers.select_for_chain(connection, chain.chain_id):
+        metrics = metrics_by_ordinal.get(worker.ordinal)
+        worker_reports.append(
             WorkerReport(
-                one,
+                worker,
                 tasks_done=metrics.tasks_done if metrics else 0,
                 interrupted=metrics.interrupted if metrics else 0,
-                wall_s=_ran(one),
+                wall_s=_seconds(worker),
             )
         )
     return ChainReport(
         chain=chain,
         progress=chains.count_progress(connection, chain),
-        tasks=tuple(told),
-        sessions=tuple(accounts),
+        tasks=tuple(task_reports),
+        workers=tuple(worker_reports),
         tokens=int(tokens),
         cost_usd=float(cost),
-        wall_s=sum(one.wall_s for one in accounts),
+        wall_s=sum(report.wall_s for report in worker_reports),
         merged=task_runs.has_merged(connection, chain.chain_id),
     )
 
 
-def _touched(connection: sqlite3.Connection, chain: Chain) -> list[Task]:
-    """The tasks that the chain did anything for, and those of its scope that were blocked before."""
+def _reported_tasks(connection: sqlite3.Connection, chain: Chain) -> list[Task]:
+    """Return the tasks that the chain worked on, and blocked ones of its scope."""
     where, values = chains.scope_condition(chain)
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT t.task_id FROM tasks t WHERE EXISTS"  # noqa: S608 - conditions of ours
         " (SELECT 1 FROM task_runs r WHERE r.task_id=t.task_id AND r.chain_id=?)"
         f" OR (t.status='blocked' AND {where}) ORDER BY t.number",
         (chain.chain_id, *values),
     )
-    return tasks.load_many(connection, [task_id for (task_id,) in found])
+    return tasks.load_many(connection, [task_id for (task_id,) in rows])
 
 
-def _task(connection: sqlite3.Connection, task: Task, kept: Mapping[str, str]) -> TaskReport:
-    tree = worktrees.find(connection, task.task_id)
-    known = task.wip or {}
-    summary, details, failed = kept.get(task.task_id, ""), "", False
+def _task_report(
+    connection: sqlite3.Connection, task: Task, summaries: Mapping[str, str]
+) -> TaskReport:
+    worktree = worktrees.find(connection, task.task_id)
+    progress = task.wip or {}
+    summary, details, failed = summaries.get(task.task_id, ""), "", False
     if task.status != "done" or not summary:
-        given = handoffs.find(connection, task.task_id)
-        if given is not None:
-            summary, failed = given.summary, given.status == "FAIL"
-            details = given.full_details or ""
-    standing = {"done": "done", "blocked": "failed" if failed else "blocked"}
+        handoff = handoffs.find(connection, task.task_id)
+        if handoff is not None:
+            summary, failed = handoff.summary, handoff.status == "FAIL"
+            details = handoff.full_details or ""
     if task.status == "blocked":
         summary = task.blocker or summary
     elif task.status != "done":
-        summary = f"rests at: {known.get('phase') or task.status.replace('_', ' ')}"
-    merged = task.status == "done" and tree is not None
+        summary = f"paused at: {progress.get('phase') or task.status.replace('_', ' ')}"
+    merged = task.status == "done" and worktree is not None
+    has_branch = worktree is not None and not merged and worktree.status != "removed"
     return TaskReport(
         task_id=task.task_id,
         title=task.title,
-        standing=standing.get(task.status, "under way"),
+        status={"done": DONE, "blocked": BLOCKED}.get(task.status, IN_PROGRESS),
         summary=summary,
-        decisions=tuple(_decision(one) for one in known.get("decisions", ())[-MOST_DECISIONS:]),
-        details=details if failed else "",
-        next_step="" if task.status == "blocked" else str(known.get("next_step", "")),
-        commit=(tree.merged_commit or "") if merged and tree else "",
-        branch=tree.branch if tree and not merged and tree.status != "removed" else "",
-        path=tree.path if tree and not merged and tree.status != "removed" else "",
+        decisions=tuple(
+            _decision_text(entry) for entry in progress.get("decisions", ())[-MAX_DECISIONS:]
+        ),
+        details=details if failed and task.status == "blocked" else "",
+        next_step="" if task.status == "blocked" else str(progress.get("next_step", "")),
+        commit=(worktree.merged_commit or "") if merged and worktree else "",
+        branch=worktree.branch if has_branch and worktree else "",
+        path=worktree.path if has_branch and worktree else "",
     )
 
 
-def _decision(entry: Mapping[str, Any]) -> str:
+def _decision_text(entry: Mapping[str, Any]) -> str:
     reason = str(entry.get("reason", ""))
     return f"{entry.get('decision', '')}" + (f" ({reason})" if reason else "")
 
 
-def _ran(session: Worker) -> float:
-    ended = parse_time(session.ended_at or session.beat_at)
-    return (ended - parse_time(session.started_at)).total_seconds()
+def _seconds(worker: Worker) -> float:
+    ended = parse_time(worker.ended_at or worker.beat_at)
+    return (ended - parse_time(worker.started_at)).total_seconds()
 
 
 def _write(path: Path, text: str) -> None:
-    """Put the whole text there at once, inside the project."""
+    """Write the whole text in one step, inside the project."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         for folder in (path.parent.parent, path.parent, partial):
             if folder.is_symlink():
                 raise StoreUnwritable(
-                    f"{folder} is a link to somewhere else; a report is kept inside the project. "
-                    "Remove the link and write it again: `cockpit chain report`."
+                    f"{folder} is a symbolic link; reports must stay inside the project. Remove the"
+                    " link, then write the report again with `cockpit chain report`."
                 )
         ignore = path.with_name(".gitignore")
         if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")  # the person's checkout stays as it was
+            ignore.write_text("*\n", encoding="utf-8")  # reports must not show up in git status
         partial.write_text(text, encoding="utf-8")
-        os.replace(partial, path)  # noqa: PTH105 - in one step, whatever was there
+        os.replace(partial, path)  # noqa: PTH105 - replaces an older report in one step
     except OSError as error:
         raise StoreUnwritable(
-            f"The report cannot be written to {path}: {error.strerror or error}. When that is mended: "
-            "`cockpit chain report`."
+            f"cockpit cannot write the report to {path}: {error.strerror or error}. Fix that, then"
+            " write the report again with `cockpit chain report`."
         ) from error

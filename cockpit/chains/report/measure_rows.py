@@ -1,6 +1,6 @@
-"""The measures as a person reads them: a name, a number, what to aim at, and how it went.
+"""The measures of chains as rows: a name, a number, an aim, and the single values.
 
-Source: seed 004, phase 4 and "Success Metrics".
+See ``docs/reference/measures.md``.
 """
 
 from __future__ import annotations
@@ -18,27 +18,31 @@ _Unit = Literal["share", "number", "mean"]
 
 @dataclass(frozen=True, slots=True)
 class MeasureRow:
-    """``value`` is None where nothing was measured; ``up`` tells whether more is better, None that
-    neither is. ``series`` are the single sessions, chains or days, oldest first, of which ``each`` says
-    what one is."""
+    """One measure."""
 
     name: str
     value: float | None
+    """None where nothing was measured."""
     unit: _Unit
     aim: str = ""
-    up: bool | None = None
+    """The value to aim at, as text."""
+    more_is_better: bool | None = None
+    """None where neither direction is better."""
     series: tuple[float, ...] = ()
-    each: str = "session"
-    told: str = ""
+    """The single values, oldest first."""
+    each: str = "worker"
+    """What one value of the series belongs to: a worker, a chain or a day."""
+    detail: str = ""
+    """What the number is made of."""
 
     @property
     def shown(self) -> str:
-        """The number as it is written: ``94%``, ``6.5``, ``3``."""
+        """The number as text: ``94%``, ``6.5``, ``3``."""
         return format_measure(self.value, self.unit)
 
     @property
     def span(self) -> str:
-        """What the series is made of, and from where to where it goes; empty without one."""
+        """The range and length of the series as text; empty without one."""
         if not self.series:
             return ""
         unit: _Unit = "share" if self.unit == "share" else "number"
@@ -48,7 +52,7 @@ class MeasureRow:
 
 
 def format_measure(value: float | None, unit: _Unit) -> str:
-    """A number of that unit; a dash for none."""
+    """Return the number with its unit; a dash for None."""
     if value is None:
         return NOTHING
     if unit == "share":
@@ -56,89 +60,93 @@ def format_measure(value: float | None, unit: _Unit) -> str:
     return f"{value:.1f}" if unit == "mean" else f"{value:,.0f}"
 
 
-def measure_rows(found: Measures) -> tuple[MeasureRow, ...]:
-    """Every measure, in the order of the seed."""
-    batches, reviews = found.batches, found.reviews
+def measure_rows(measures: Measures) -> tuple[MeasureRow, ...]:
+    """Return every measure as a row."""
+    batches, reviews = measures.batches, measures.reviews
     return (
         MeasureRow(
-            "Context used per session",
-            found.context_mean,
+            "Token limit used per worker",
+            measures.context_mean,
             "share",
             "below 100%",
             None,
-            found.context,
-            told=f"of its limit, {pluralize(found.sessions, 'session')}"
-            + (f", at most {format_measure(max(found.context), 'share')}" if found.context else ""),
+            measures.context,
+            detail=f"of its limit, {pluralize(measures.workers, 'worker')}"
+            + (
+                f", at most {format_measure(max(measures.context), 'share')}"
+                if measures.context
+                else ""
+            ),
         ),
         MeasureRow(
             "Utility left out of a packet",
-            max(found.dropped, default=None),
+            max(measures.dropped, default=None),
             "share",
             "",
             False,
-            found.dropped,
-            told="at most, in a session",
+            measures.dropped,
+            detail="at most, in one worker",
         ),
         MeasureRow(
             "Batches completed",
-            found.batch_completion,
+            measures.batch_completion,
             "share",
             "95% or more",
             True,
-            found.batch_shares,
-            told=f"{batches.get('completed', 0)} of {sum(batches.values())}",
+            measures.batch_shares,
+            detail=f"{batches.get('completed', 0)} of {sum(batches.values())}",
         ),
         MeasureRow(
-            "Sessions per chain",
-            found.chain_mean,
+            "Workers per chain",
+            measures.chain_mean,
             "mean",
             "",
             None,
-            tuple(map(float, found.chains)),
+            tuple(map(float, measures.chains)),
             each="chain",
-            told=f"{pluralize(len(found.chains), 'chain')}, at most {max(found.chains, default=0)}",
+            detail=f"{pluralize(len(measures.chains), 'chain')}, at most {max(measures.chains, default=0)}",
         ),
         MeasureRow(
-            "Tasks per session",
-            found.tasks_mean,
+            "Tasks per worker",
+            measures.tasks_mean,
             "mean",
             "8 or more",
             True,
-            tuple(map(float, found.tasks)),
-            told=f"{found.tasks_done} done, {found.tasks_blocked} blocked",
+            tuple(map(float, measures.tasks)),
+            detail=f"{measures.tasks_done} done, {measures.tasks_blocked} blocked",
         ),
         MeasureRow(
             "Reviews failed",
-            found.review_failure,
+            measures.review_failure,
             "share",
             "",
             False,
-            found.review_days,
+            measures.review_days,
             each="day",
-            told=f"{reviews.get('failed', 0)} of {sum(reviews.values())}",
+            detail=f"{reviews.get('failed', 0)} of {sum(reviews.values())}",
         ),
         MeasureRow(
-            "Sessions interrupted mid-task",
-            found.interruption,
+            "Workers interrupted mid-task",
+            measures.interruption,
             "share",
             "rare",
             False,
-            told=f"{found.interrupted} of {found.sessions}; {found.crashed} died",
+            detail=f"{measures.interrupted} of {measures.workers}; {measures.crashed} died",
         ),
         MeasureRow(
             "Restarts by hand",
-            float(found.restarts),
+            float(measures.restarts),
             "number",
             "none",
             False,
-            told="chains that a person went on with",
+            detail="chains that a user resumed",
         ),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureComparison:
-    """One measure before and after a date. ``change`` is written in its unit (shares in points)."""
+    """One measure before and after a date; ``change`` has its unit, shares have percentage points."""
 
     name: str
     before: str
@@ -148,7 +156,7 @@ class MeasureComparison:
 
 
 def compare_measures(before: Measures, after: Measures) -> tuple[MeasureComparison, ...]:
-    """The measures of two times side by side."""
+    """Return the measures of two periods side by side."""
     pairs: Sequence[tuple[MeasureRow, MeasureRow]] = list(
         zip(measure_rows(before), measure_rows(after), strict=True)
     )
@@ -160,8 +168,10 @@ def compare_measures(before: Measures, after: Measures) -> tuple[MeasureComparis
 def _change(old: MeasureRow, new: MeasureRow) -> tuple[str, bool | None]:
     if old.value is None or new.value is None:
         return NOTHING, None
-    by = new.value - old.value
-    words = f"{100 * by:+.0f} points" if new.unit == "share" else f"{by:+.1f}"
+    difference = new.value - old.value
+    text = f"{100 * difference:+.0f} points" if new.unit == "share" else f"{difference:+.1f}"
     if new.unit == "number":
-        words = f"{by:+,.0f}"
-    return words, None if new.up is None or not by else (by > 0) == new.up
+        text = f"{difference:+,.0f}"
+    return text, None if new.more_is_better is None or not difference else (
+        difference > 0
+    ) == new.more_is_better

@@ -1,7 +1,7 @@
-"""The measures of chains: what a session could hold, got done, and had to leave.
+"""The measures of chains: tokens, tasks and interruptions of workers, batches and reviews.
 
-Folded from the journal alone, so that they can be had for any time, and compared before and after any
-date. Source: seed 004, phase 4 and "Success Metrics"; design of work, "Measures".
+They are computed from the journal alone, so any period can be measured and compared with another. See
+``docs/reference/measures.md``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from cockpit.store.journal.event_types import Action
 
 OPEN = "9999"
-"""As ``before``: up to now."""
+"""As ``before``: no end."""
 
 _ACTIONS = (
     Action.CHAIN_CREATED,
@@ -30,8 +30,8 @@ _REVIEWS = ("spec_review", "quality_review")
 
 
 @dataclass(slots=True)
-class _Session:
-    """What is known of one session of a chain that ended."""
+class _Worker:
+    """The sums of one worker."""
 
     tokens: int = 0
     limit: int = 0
@@ -39,25 +39,28 @@ class _Session:
     done: int = 0
     batches: int = 0
     completed: int = 0
-    put_down: bool = False
+    left_tasks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What was measured from ``since`` on and before ``before`` (moments as they are stored).
+    """The measures from ``since`` up to ``before`` (stored timestamps).
 
-    The tuples have one number a session, or a chain, in the order in which they ended, or began. A
-    share is 0 to 1, and None where there was nothing to measure. ``context`` is the tokens of a session
-    against its limit, ``dropped`` the largest share of utility that one of its packets left out.
+    Tuples have one number a worker in the order of their ends, or one a chain in the order of their
+    starts. A share is 0 to 1, and None where there was nothing to measure.
     """
 
     since: str
     before: str
     context: tuple[float, ...] = ()
+    """Each worker's tokens against its limit."""
     tokens: tuple[int, ...] = ()
     dropped: tuple[float, ...] = ()
+    """The largest share of utility that one of the worker's packets left out."""
     tasks: tuple[int, ...] = ()
+    """Tasks that each worker completed."""
     chains: tuple[int, ...] = ()
+    """Workers of each chain."""
     batches: Mapping[str, int] = field(
         default_factory=lambda: {"completed": 0, "interrupted": 0, "failed": 0}
     )
@@ -71,46 +74,46 @@ class Measures:
     tasks_blocked: int = 0
 
     @property
-    def sessions(self) -> int:
-        """Sessions of chains that ended."""
+    def workers(self) -> int:
+        """Number of workers that ended."""
         return len(self.tokens)
 
     @property
     def context_mean(self) -> float | None:
-        """The mean share of its limit that a session used."""
+        """Mean share of its token limit that a worker used."""
         return _mean(self.context)
 
     @property
     def batch_completion(self) -> float | None:
-        """The share of batches of which every task came to its end."""
+        """Share of batches whose tasks were all done or blocked."""
         return _share(self.batches.get("completed", 0), sum(self.batches.values()))
 
     @property
     def review_failure(self) -> float | None:
-        """The share of reviews that did not pass."""
+        """Share of reviews that did not pass."""
         return _share(self.reviews.get("failed", 0), sum(self.reviews.values()))
 
     @property
     def tasks_mean(self) -> float | None:
-        """Tasks done in a session."""
+        """Mean number of tasks that a worker completed."""
         return _mean(self.tasks)
 
     @property
     def chain_mean(self) -> float | None:
-        """Sessions of a chain."""
+        """Mean number of workers of a chain."""
         return _mean(self.chains)
 
     @property
     def interruption(self) -> float | None:
-        """The share of sessions that ended with a task under way."""
-        return _share(self.interrupted, self.sessions)
+        """Share of workers that ended with a task in progress."""
+        return _share(self.interrupted, self.workers)
 
     def body(self) -> dict[str, Any]:
-        """As ``cockpit stats --json`` prints it."""
+        """Return the JSON object that ``cockpit stats --json`` prints."""
         return {
             "since": self.since or None,
             "before": None if self.before == OPEN else self.before,
-            "sessions": self.sessions,
+            "sessions": self.workers,
             "context": {
                 "mean": self.context_mean,
                 "highest": max(self.context, default=None),
@@ -139,10 +142,10 @@ class Measures:
 
 
 def measure_chains(connection: sqlite3.Connection, since: str = "", before: str = OPEN) -> Measures:
-    """The measures of what happened from ``since`` on and before ``before``.
+    """Measure the period from ``since`` up to ``before``.
 
-    A session counts where it ended, a chain where it began, with all of its sessions; of a session that
-    began earlier, what it did before counts as well.
+    A worker belongs to the period in which it ended, with everything that it did before; a chain to the
+    one in which it started, with all of its workers.
     """
     marks = ",".join("?" * len(_ACTIONS))
     rows = connection.execute(
@@ -153,12 +156,12 @@ def measure_chains(connection: sqlite3.Connection, since: str = "", before: str 
 
 
 def newest_row(connection: sqlite3.Connection) -> int:
-    """The number of the newest row that a measure is made of; 0 without any."""
-    found = 0
+    """Return the seq of the newest row that a measure is made of; 0 without any."""
+    newest = 0
     for action in _ACTIONS:
         row = connection.execute("SELECT max(seq) FROM journal WHERE action=?", (str(action),))
-        found = max(found, row.fetchone()[0] or 0)
-    return found
+        newest = max(newest, row.fetchone()[0] or 0)
+    return newest
 
 
 def _folded(
@@ -171,16 +174,16 @@ def _folded(
     return Measures(
         since,
         before,
-        context=tuple(each.tokens / each.limit for each in ended if each.limit),
-        tokens=tuple(each.tokens for each in ended),
-        dropped=tuple(each.dropped for each in ended),
-        tasks=tuple(each.done for each in ended),
-        chains=tuple(count for chain, count in fold.lengths.items() if chain in fold.begun),
+        context=tuple(worker.tokens / worker.limit for worker in ended if worker.limit),
+        tokens=tuple(worker.tokens for worker in ended),
+        dropped=tuple(worker.dropped for worker in ended),
+        tasks=tuple(worker.done for worker in ended),
+        chains=tuple(count for chain, count in fold.lengths.items() if chain in fold.started),
         batches=fold.batches,
-        batch_shares=tuple(each.completed / each.batches for each in ended if each.batches),
+        batch_shares=tuple(worker.completed / worker.batches for worker in ended if worker.batches),
         reviews=fold.reviews,
-        review_days=tuple(sum(each) / len(each) for each in fold.days.values()),
-        interrupted=sum(each.put_down for each in ended),
+        review_days=tuple(sum(day) / len(day) for day in fold.days.values()),
+        interrupted=sum(worker.left_tasks for worker in ended),
         crashed=fold.crashed,
         restarts=fold.restarts,
         tasks_done=fold.done,
@@ -190,12 +193,12 @@ def _folded(
 
 @dataclass(slots=True)
 class _Fold:
-    """The rows so far."""
+    """The sums over the rows so far."""
 
-    sessions: dict[tuple[str, int], _Session] = field(default_factory=dict)
-    ended: list[_Session] = field(default_factory=list)
+    workers: dict[tuple[str, int], _Worker] = field(default_factory=dict)
+    ended: list[_Worker] = field(default_factory=list)
     lengths: dict[str, int] = field(default_factory=dict)
-    begun: set[str] = field(default_factory=set)
+    started: set[str] = field(default_factory=set)
     batches: dict[str, int] = field(
         default_factory=lambda: {"completed": 0, "interrupted": 0, "failed": 0}
     )
@@ -210,7 +213,7 @@ class _Fold:
         chain = str(detail.get("chain_id", ""))
         if action == Action.CHAIN_CREATED:
             self.lengths[chain] = 0
-            self.begun |= {chain} if inside else set()
+            self.started |= {chain} if inside else set()
         elif action == Action.CHAIN_RESUMED:
             self.restarts += inside
         elif action == Action.CHAIN_SESSION_STARTED:
@@ -220,18 +223,18 @@ class _Fold:
                 self._review(at, detail)
         else:
             key = (chain, int(detail["ordinal"]))
-            session = self.sessions.setdefault(key, _Session())
+            worker = self.workers.setdefault(key, _Worker())
             if action == Action.BATCH_COMPLETED:
-                self._batch(session, detail, inside)
+                self._batch(worker, detail, inside)
             else:
-                self._end(session, detail, inside, crashed=action == Action.CHAIN_SESSION_CRASHED)
+                self._end(worker, detail, inside, crashed=action == Action.CHAIN_SESSION_CRASHED)
 
-    def _batch(self, session: _Session, detail: Mapping[str, Any], inside: bool) -> None:
+    def _batch(self, worker: _Worker, detail: Mapping[str, Any], inside: bool) -> None:
         outcome = str(detail["outcome"])
-        session.batches += 1
-        session.completed += outcome == "completed"
-        session.done += len(detail["done"])
-        session.put_down |= bool(detail["interrupted"])
+        worker.batches += 1
+        worker.completed += outcome == "completed"
+        worker.done += len(detail["done"])
+        worker.left_tasks |= bool(detail["interrupted"])
         if inside:
             self.batches[outcome] = self.batches.get(outcome, 0) + 1
             self.done += len(detail["done"])
@@ -244,14 +247,14 @@ class _Fold:
             self.days.setdefault(at[:10], []).append(int(failed))
 
     def _end(
-        self, session: _Session, detail: Mapping[str, Any], inside: bool, *, crashed: bool
+        self, worker: _Worker, detail: Mapping[str, Any], inside: bool, *, crashed: bool
     ) -> None:
-        session.tokens = int(detail["tokens"])
-        session.limit = int(detail["token_limit"])
-        session.dropped = float(detail["dropped_share"])
-        session.put_down |= crashed and bool(detail.get("freed"))
+        worker.tokens = int(detail["tokens"])
+        worker.limit = int(detail["token_limit"])
+        worker.dropped = float(detail["dropped_share"])
+        worker.left_tasks |= crashed and bool(detail.get("freed"))
         if inside:
-            self.ended.append(session)
+            self.ended.append(worker)
             self.crashed += crashed
 
 

@@ -1,5 +1,7 @@
-"""A chain's report as Markdown: the same bytes for the same account, and nothing in it that steers a
-terminal or a reader. Pure. Source: seed 004, solution 7 ("Chain Reporting").
+"""A chain's report as Markdown.
+
+The same report always gives the same bytes. Text of models and users is masked and escaped, so it can
+control neither a terminal nor a Markdown reader. See ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations
@@ -8,119 +10,132 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from cockpit.chains.handover import END_REASONS
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.review_template import visible
 from cockpit.store.chains.chains import Chain, Progress
-from cockpit.store.chains.workers import END_REASONS, Worker
+from cockpit.store.chains.workers import Worker
 
-MOST_DETAILS = 8_000
-"""Characters of a failed task's details that stand in the report; all of them are kept."""
+MAX_DETAILS = 8_000
+"""Characters of a blocked task's details in the report; the store keeps all of them."""
+
+DONE: Final = "done"
+BLOCKED: Final = "blocked"
+IN_PROGRESS: Final = "in progress"
+"""The status of a task in a report."""
 
 _MARKUP = re.compile(r"([\\`*\[\]<>|&!#~])")
-_DONE, _FAILED, _BLOCKED = "done", "failed", "blocked"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """How one task ended in a chain. ``standing``: ``done``, ``failed`` (its work is not good enough),
-    ``blocked`` (it cannot go on) or ``under way``. ``summary`` is its handoff's or its blocker;
-    ``details`` all that is known of a failure; ``decisions`` those of its work in progress; ``branch``
-    and ``path`` are where its work is kept, empty once it is merged."""
+    """One task of a chain."""
 
     task_id: str
     title: str
-    standing: str
+    status: str
+    """``done``, ``blocked`` or ``in progress``."""
     summary: str
+    """The handoff's summary, or why the task is blocked."""
     decisions: tuple[str, ...] = ()
     details: str = ""
+    """The handoff's details, of a task whose work did not pass."""
     next_step: str = ""
     commit: str = ""
+    """The merge commit of a done task."""
     branch: str = ""
+    """The branch that holds work that is not merged."""
     path: str = ""
+    """The worktree of that branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """A session of the chain, the tasks done and put down in it, and how long it ran (seconds)."""
+    """One worker of a chain."""
 
-    session: Worker
+    worker: Worker
     tasks_done: int
     interrupted: int
+    """Tasks that it left in progress."""
     wall_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """Everything that a report says. ``tokens``, ``cost_usd`` and ``wall_s`` (seconds that sessions
-    ran) are the whole chain's; ``merged`` tells whether its branch holds any work."""
+    """Everything that a report contains."""
 
     chain: Chain
     progress: Progress
     tasks: tuple[TaskReport, ...]
-    sessions: tuple[WorkerReport, ...]
+    workers: tuple[WorkerReport, ...]
     tokens: int
     cost_usd: float
     wall_s: float
+    """Seconds that all workers ran."""
     merged: bool
+    """Whether work was merged into the chain's branch."""
 
-    def of(self, standing: str) -> list[TaskReport]:
-        """The tasks that stand so."""
-        return [one for one in self.tasks if one.standing == standing]
+    def with_status(self, status: str) -> list[TaskReport]:
+        """Return the tasks of that status."""
+        return [task for task in self.tasks if task.status == status]
 
 
-def render_report(account: ChainReport) -> str:
-    """The report's text."""
+def render_report(report: ChainReport) -> str:
+    """Return the report as Markdown."""
     parts = [
-        _head(account),
-        _section("Tasks completed", [_completed(one) for one in account.of(_DONE)]),
-        _section("Tasks failed", [_kept(one) for one in account.of(_FAILED)], "\n\n"),
-        _section("Tasks blocked", [_kept(one) for one in account.of(_BLOCKED)], "\n\n"),
-        _section("Under way", [_under_way(one) for one in account.of("under way")]),
-        _section("Decisions made", _decisions(account)),
-        _section("Next steps", _next_steps(account)),
-        _section("Sessions", [_sessions(account.sessions)] if account.sessions else []),
+        _head(report),
+        _section("Tasks completed", [_completed(task) for task in report.with_status(DONE)]),
+        _section("Tasks blocked", [_blocked(task) for task in report.with_status(BLOCKED)], "\n\n"),
+        _section(
+            "Tasks in progress", [_in_progress(task) for task in report.with_status(IN_PROGRESS)]
+        ),
+        _section("Decisions made", _decisions(report)),
+        _section("Next steps", _next_steps(report)),
+        _section("Workers", [_worker_table(report.workers)] if report.workers else []),
     ]
     return mask("\n\n".join(part for part in parts if part)) + "\n"
 
 
 def plain(text: str, most: int = 400) -> str:
-    """Words on one line, at most ``most`` characters, in which Markdown finds nothing to do."""
-    shown = _seen(" ".join(text.split()))
+    """Return ``text`` on one line of at most ``most`` characters, with Markdown's signs escaped."""
+    shown = _printable(" ".join(text.split()))
     shown = shown if len(shown) <= most else f"{shown[: most - 1]}…"
     return _MARKUP.sub(r"\\\1", shown)
 
 
-def _head(account: ChainReport) -> str:
-    chain, left = account.chain, account.progress
-    decided = sum(len(one.decisions) for one in account.tasks)
-    batches = sum(one.session.batches for one in account.sessions)
+def _head(report: ChainReport) -> str:
+    chain, progress = report.chain, report.progress
+    decisions = sum(len(task.decisions) for task in report.tasks)
+    batches = sum(entry.worker.batches for entry in report.workers)
     ended = f"{chain.status}: {plain(chain.reason)}" if chain.reason else chain.status
-    begun = f"{_code(chain.base_branch)} at {_code(chain.base_commit[:10])}"
+    start = f"{_code(chain.base_branch)} at {_code(chain.base_commit[:10])}"
     if not chain.base_branch:
-        begun = _code(chain.base_commit[:10])
+        start = _code(chain.base_commit[:10])
+    waiting = progress.total - progress.done - progress.blocked
+    waiting -= progress.under_way + progress.ready
     lines = [
-        "# Session Chain Report",
+        "# Chain Report",
         "",
-        f"Chain {chain.chain_id}, {chain.scope}, begun from {begun}: {ended}.",
+        f"Chain {chain.chain_id}, {chain.scope}, started from {start}: {ended}.",
         "",
-        f"- Tasks completed: {len(account.of(_DONE))}",
-        f"- Tasks failed: {len(account.of(_FAILED))}" + _preserved(account),
-        f"- Tasks blocked: {len(account.of(_BLOCKED))}",
-        f"- Tasks under way: {len(account.of('under way'))}",
-        f"- Tasks left: {left.ready} ready, "
-        f"{left.total - left.done - left.blocked - left.under_way - left.ready} waiting for others",
-        f"- Decisions made: {decided}",
-        f"- Sessions: {len(account.sessions)}, batches: {batches}",
-        f"- Tokens: {account.tokens:,}, cost: ${account.cost_usd:.2f}",
-        f"- Time: {_span(account.wall_s)} in sessions; begun {_moment(chain.created_at)}, "
-        f"ended {_moment(chain.ended_at)}",
+        f"- Tasks completed: {len(report.with_status(DONE))}",
+        f"- Tasks blocked: {len(report.with_status(BLOCKED))}{_details_note(report)}",
+        f"- Tasks in progress: {len(report.with_status(IN_PROGRESS))}",
+        f"- Tasks left: {progress.ready} ready, {waiting} waiting for other tasks",
+        f"- Decisions made: {decisions}",
+        f"- Workers: {len(report.workers)}, batches: {batches}",
+        f"- Tokens: {report.tokens:,}, cost: ${report.cost_usd:.2f}",
+        f"- Time: {_duration(report.wall_s)} in workers; started {_time(chain.created_at)}, "
+        f"ended {_time(chain.ended_at)}",
     ]
     return "\n".join(lines)
 
 
-def _preserved(account: ChainReport) -> str:
-    return " (details preserved, not compacted)" if account.of(_FAILED) else ""
+def _details_note(report: ChainReport) -> str:
+    detailed = sum(bool(task.details) for task in report.tasks)
+    return f" ({detailed} with details, which are kept)" if detailed else ""
 
 
 def _completed(task: TaskReport) -> str:
@@ -128,66 +143,66 @@ def _completed(task: TaskReport) -> str:
     return f"- **{task.task_id}** {plain(task.title)}{commit}: {plain(task.summary)}"
 
 
-def _under_way(task: TaskReport) -> str:
+def _in_progress(task: TaskReport) -> str:
     return f"- **{task.task_id}** {plain(task.title)}: {plain(task.summary)}"
 
 
-def _kept(task: TaskReport) -> str:
+def _blocked(task: TaskReport) -> str:
     parts = [f"### {task.task_id} {plain(task.title)}", plain(task.summary, 2_000)]
     if task.details:
         parts.append(_fenced(task.details))
-        if len(task.details) > MOST_DETAILS:
-            parts.append(f"All of it: `cockpit handoff show {task.task_id} --details`")
+        if len(task.details) > MAX_DETAILS:
+            parts.append(f"All details: `cockpit handoff show {task.task_id} --details`")
     if task.branch:
-        where = f" in {_code(task.path)}" if task.path else ""
-        parts.append(f"Its work is kept on {_code(task.branch)}{where}.")
+        path = f" in {_code(task.path)}" if task.path else ""
+        parts.append(f"Its work is kept on {_code(task.branch)}{path}.")
     return "\n\n".join(parts)
 
 
-def _decisions(account: ChainReport) -> list[str]:
+def _decisions(report: ChainReport) -> list[str]:
     return [
         f"- {task.task_id}: {plain(decision)}"
-        for task in account.tasks
+        for task in report.tasks
         for decision in task.decisions
     ]
 
 
-def _next_steps(account: ChainReport) -> list[str]:
-    chain, steps = account.chain, []
-    if account.merged:
-        steps.append(f"- Take what is done: `git merge {chain.branch}`")
-    for task in (*account.of(_FAILED), *account.of(_BLOCKED)):
+def _next_steps(report: ChainReport) -> list[str]:
+    chain, steps = report.chain, []
+    if report.merged:
+        steps.append(f"- Merge the completed tasks: `git merge {chain.branch}`")
+    for task in report.with_status(BLOCKED):
         step = plain(task.next_step or task.summary, 200)
         steps.append(f"- {task.task_id}: {step} Then `cockpit tasks unblock {task.task_id}`.")
     steps += [
-        f"- {task.task_id}: {plain(task.next_step or 'go on with it', 200)}"
-        for task in account.of("under way")
+        f"- {task.task_id}: {plain(task.next_step or 'resume it', 200)}"
+        for task in report.with_status(IN_PROGRESS)
     ]
-    left = account.progress
-    if left.ready or account.of("under way"):
-        steps.append(f"- Go on with what is left: `cockpit work --continue` ({left.ready} ready)")
+    progress = report.progress
+    if progress.ready or report.with_status(IN_PROGRESS):
+        steps.append(f"- Resume the chain: `cockpit work --continue` ({progress.ready} ready)")
     return steps
 
 
-def _sessions(sessions: Sequence[WorkerReport]) -> str:
+def _worker_table(entries: Sequence[WorkerReport]) -> str:
     lines = [
-        "| session | ended | batches | tasks done | interrupted | tokens | left out | cost | time |",
+        "| worker | ended | batches | tasks done | interrupted | tokens | left out | cost | time |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for one in sessions:
-        known = one.session
-        reason = END_REASONS.get(known.reason, plain(known.reason, 120))
-        why = f"{known.status}, {reason}" if reason else known.status
+    for entry in entries:
+        worker = entry.worker
+        reason = END_REASONS.get(worker.reason, plain(worker.reason, 120))
+        ended = f"{worker.status}, {reason}" if reason else worker.status
         cells = (
-            f"s{known.ordinal}",
-            why,
-            f"{known.batches}",
-            f"{one.tasks_done}",
-            f"{one.interrupted}",
-            f"{known.tokens:,} of {known.token_limit:,}",
-            f"{round(100 * known.dropped_share)} %",
-            f"${known.cost_usd:.2f}",
-            _span(one.wall_s),
+            f"s{worker.ordinal}",
+            ended,
+            f"{worker.batches}",
+            f"{entry.tasks_done}",
+            f"{entry.interrupted}",
+            f"{worker.tokens:,} of {worker.token_limit:,}",
+            f"{round(100 * worker.dropped_share)} %",
+            f"${worker.cost_usd:.2f}",
+            _duration(entry.wall_s),
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -198,32 +213,32 @@ def _section(title: str, entries: Sequence[str], between: str = "\n") -> str:
 
 
 def _fenced(text: str) -> str:
-    # Left whole lines: what a cut tore is not what was said.
-    shown = _seen(text.strip())
-    if len(shown) > MOST_DETAILS:
-        shown = shown[:MOST_DETAILS].rpartition("\n")[0] or shown[:MOST_DETAILS]
+    # Cut at a line's end: half a line may say the opposite of the whole one.
+    shown = _printable(text.strip())
+    if len(shown) > MAX_DETAILS:
+        shown = shown[:MAX_DETAILS].rpartition("\n")[0] or shown[:MAX_DETAILS]
     runs = [len(run) for run in re.findall(r"`+", shown)]
     fence = "`" * max(3, *(run + 1 for run in runs), 3)
     return f"{fence}text\n{shown}\n{fence}"
 
 
 def _code(text: str) -> str:
-    return f"`{_seen(' '.join(text.split())).replace('`', chr(39))}`"
+    return f"`{_printable(' '.join(text.split())).replace('`', chr(39))}`"
 
 
-def _seen(text: str) -> str:
-    """``text`` with controls spelled out and what nobody can see left out."""
+def _printable(text: str) -> str:
+    """Return ``text`` with control characters spelled out and invisible characters removed."""
     shown = visible(mask(text))
     if shown.isascii():
         return shown
     return "".join(letter for letter in shown if unicodedata.category(letter) != "Cf")
 
 
-def _span(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
-def _moment(stored: str | None) -> str:
+def _time(stored: str | None) -> str:
     return f"{stored[:10]} {stored[11:16]} UTC" if stored else "not yet"

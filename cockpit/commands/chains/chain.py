@@ -218,7 +218,7 @@ def _cells(document: dict[str, Any]) -> tuple[str, ...]:
 
 def _request_stop(tx: Tx, chain_id: str, now: bool) -> Chain:
     """Ask the chain to stop; a second request stops it at once."""
-    from cockpit.chains.stop_request import request_stop
+    from cockpit.chains.supervisor import request_stop
 
     again = chains.load(tx.connection, chain_id).status == "draining"
     return request_stop(tx, chain_id, now=now or again)

@@ -7,6 +7,7 @@ from typing import Any
 
 from cockpit.chains.chain_after_session import session_before
 from cockpit.chains.chain_lifecycle import chain_usage
+from cockpit.chains.handover import END_REASONS
 from cockpit.core.text import pluralize
 from cockpit.store.chains import chains, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
@@ -55,7 +56,7 @@ def chain_text(connection: sqlite3.Connection, chain: Chain) -> str:
         f" {chain.base_commit[:10]}",
         f"  options    -n {chain.batch} --approve {chain.approve}"
         f" --model {chain.model or 'the configured one'}",
-        f"  workers    {usage.sessions} of {chain.max_chains}",
+        f"  workers    {usage.workers} of {chain.max_chains}",
         f"  used       {usage.tokens:,} tokens, ${usage.cost_usd:.2f}{_limit(chain.max_cost, '$')},"
         f" {usage.wall_s:.0f} s{_limit(chain.max_wall_s, '')}",
     ]
@@ -75,7 +76,7 @@ def chain_text(connection: sqlite3.Connection, chain: Chain) -> str:
 def _worker_line(worker: Worker) -> str:
     sign = {"running": "▶", "clean": "✔", "crashed": "✘", "stopped": "■"}[worker.status]
     cause_of_death = workers.explain_death(worker)
-    reason = workers.END_REASONS.get(worker.reason, worker.reason)
+    reason = END_REASONS.get(worker.reason, worker.reason)
     status = f"{worker.status}, {reason}" if reason else worker.status
     if cause_of_death:
         status = f"dead: {cause_of_death}"

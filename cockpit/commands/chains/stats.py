@@ -66,9 +66,9 @@ def _measured(since: str, before: str) -> Measures:
 def _show(found: Measures) -> None:
     from cockpit.chains.report.measure_rows import measure_rows
 
-    rows = [(row.name, row.shown, row.aim or "", row.told) for row in measure_rows(found)]
+    rows = [(row.name, row.shown, row.aim or "", row.detail) for row in measure_rows(found)]
     show(format_table(("MEASURE", "NOW", "AIM", ""), rows))
-    if not found.sessions:
+    if not found.workers:
         say("No session of a chain has ended in that time; `cockpit work --all` starts one.")
 
 
@@ -87,7 +87,7 @@ def _compare(since: str, before: str, after: str, as_json: bool) -> None:
     ]
     heads = ("MEASURE", f"BEFORE {before[:10]}", f"FROM {after[:10]}", "CHANGE", "")
     show(format_table(heads, rows))
-    say(f"{pluralize(old.sessions, 'session')} of chains ended before, {new.sessions:,} after.")
+    say(f"{pluralize(old.workers, 'worker')} ended before, {new.workers:,} after.")
 
 
 def _moment(option: str, written: str) -> str:

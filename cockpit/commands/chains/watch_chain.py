@@ -89,7 +89,7 @@ async def resume_and_watch(
     if stored.status != "completed":
         # Without its worktree, as while the user has its branch checked out, every task would block.
         await ensure_chain_worktree(store, place, stored.branch, chain_id=named)
-    chain = await store.write(lambda tx: resume_chain(tx, named, replaced, sessions=more))
+    chain = await store.write(lambda tx: resume_chain(tx, named, replaced, more_workers=more))
     return await supervise_and_print(store, place, settings, chain, after, as_json)
 
 
@@ -123,7 +123,7 @@ async def _follow_session(
     from cockpit.chains.chain_after_session import start_after_session
 
     last = await store.read(journal.last_seq)
-    chain = await start_after_session(store, place, order, seq, anew=start_new)
+    chain = await start_after_session(store, place, order, seq, create=start_new)
     return await supervise_and_print(store, place, settings, chain, last, as_json=False)
 
 
@@ -264,12 +264,12 @@ class ChainPrinter:
             if row.seq <= self._seq:
                 continue
             self._seq = row.seq
-            line = self._story.tell(row)
+            line = self._story.line_for(row)
             if line is None:
                 continue
             if not self._quiet:
                 show(line.line)
             elif is_terminal(sys.stderr):
                 say(line.line)
-            if line.calls:
+            if line.needs_user:
                 await self.notify(f"{self._chain_id} waits for you", line.line.strip(), urgent=True)

@@ -174,11 +174,11 @@ _REPLACEABLE: Mapping[str, str] = {
 
 
 def _order(settings: Settings, options: Mapping[str, Any]) -> ChainOptions:
-    from cockpit.chains.batch_size import ADAPTIVE, batch_size
+    from cockpit.chains.batch_size import ADAPTIVE, read_batch_size
     from cockpit.chains.chain_lifecycle import ChainOptions
 
     batch = options["batch"] or ADAPTIVE
-    batch_size(batch)  # refuses what is neither `auto` nor a number
+    read_batch_size(batch)  # refuses what is neither `auto` nor a number
     kind = "epic" if options["epic"] else "story" if options["story"] else "all"
     return ChainOptions(
         scope_kind=kind,

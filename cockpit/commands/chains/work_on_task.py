@@ -37,7 +37,7 @@ def work_on_task(
     Returns the exit code. Ctrl+C stops after the step in progress, a second one at once; the same
     command resumes the task either way. Specified in ``docs/reference/roles.md``.
     """
-    from cockpit.tasks.pause import SetAside
+    from cockpit.tasks.finish_task import SetAside
 
     place = require_repository()
     settings = load_project_settings(place, {"[approval] policy": approve, "[model] name": model})

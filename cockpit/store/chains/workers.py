@@ -6,9 +6,8 @@ Stored in ``chain_sessions``. Specified in ``docs/reference/chains.md``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.processes import current_process, is_process_alive
@@ -16,17 +15,6 @@ from cockpit.store.chains import chains, task_leases
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
-
-END_REASONS: Final[Mapping[str, str]] = {
-    "pressure": "handed over: it reached its token limit",
-    "quota": "handed over: its batches were done",
-    "empty": "no tasks were left",
-    "held": "other workers held the tasks that were left",
-    "drained": "stopped after its tasks",
-    "limit": "the chain reached its limit of cost or time",
-    "stopped": "was stopped",
-}
-"""Why a worker ended in order, as text; any other reason is text already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,18 +92,18 @@ class ChainWorld:
         ordinal: int = 1,
         *,
         scenario: str = ALL_PASS,
-        quota: WorkerLimits | None = None,
+        limits: WorkerLimits | None = None,
         desk: TaskContext | None = None,
     ) -> WorkerEnd:
         """One session from its row's beginning to its end."""
         store = self.store
-        limit = (quota.tokens if quota else None) or 1_000_000
+        limit = (limits.tokens if limits else None) or 1_000_000
         store.write_now(lambda tx: workers.start(tx, chain, ordinal, token_limit=limit))
         ended = await run_batches(
             desk or self.desk(chain, ordinal, scenario),
             chain,
             ordinal,
-            quota=quota or WorkerLimits(),
+            limits=limits or WorkerLimits(),
             say=self.hear,
         )
         store.write_now(lambda tx: workers.end(tx, chain, ordinal, "clean", ended.reason))

@@ -1,4 +1,4 @@
-"""Sizes of batches against the seed's table, and the measures of a session against its quota."""
+"""Sizes of batches against the seed's table, and the measures of a session against its limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.chains.batch_size import BatchInvalid, BatchSize, Outcome, batch_size, outcome_of
+from cockpit.chains.batch_size import (
+    BatchInvalid,
+    BatchSize,
+    Outcome,
+    batch_outcome,
+    read_batch_size,
+)
 from cockpit.chains.handover import WorkerLimits, WorkerUsage
 
 OUTCOMES = st.sampled_from(["completed", "blocked", "interrupted", "failed"])
@@ -28,7 +34,7 @@ def by_the_seeds_table(outcomes: list[Outcome]) -> list[int]:
 
 @given(st.lists(OUTCOMES, max_size=40))
 def test_an_adaptive_size_follows_the_table(outcomes: list[Outcome]) -> None:
-    size, seen = batch_size("auto"), []
+    size, seen = read_batch_size("auto"), []
     for outcome in outcomes:
         seen.append(size.size)
         size = size.after(outcome)
@@ -37,7 +43,7 @@ def test_an_adaptive_size_follows_the_table(outcomes: list[Outcome]) -> None:
 
 @given(st.integers(1, 16), st.lists(OUTCOMES))
 def test_a_fixed_size_stays(count: int, outcomes: list[Outcome]) -> None:
-    size = batch_size(str(count))
+    size = read_batch_size(str(count))
     for outcome in outcomes:
         size = size.after(outcome)
     assert size == BatchSize(count, adaptive=False)
@@ -46,12 +52,12 @@ def test_a_fixed_size_stays(count: int, outcomes: list[Outcome]) -> None:
 @pytest.mark.parametrize("told", ["0", "17", "-1", "", "two", "1.5", "²", "+3", "99999999999"])
 def test_what_is_no_size_is_refused(told: str) -> None:
     with pytest.raises(BatchInvalid, match="from 1 to 16"):
-        batch_size(told)
+        read_batch_size(told)
 
 
 @given(st.lists(STATUSES, min_size=1, max_size=8))
 def test_a_batch_ends_as_the_worst_of_its_tasks(statuses: list[str]) -> None:
-    ended = outcome_of(statuses)
+    ended = batch_outcome(statuses)
     if "failed" in statuses:
         assert ended == "failed"
     elif "interrupted" in statuses:
@@ -63,7 +69,7 @@ def test_a_batch_ends_as_the_worst_of_its_tasks(statuses: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pressure", "reason", "passed"),
+    ("usage", "reason", "exceeded"),
     [
         (WorkerUsage(WorkerLimits()), "", ""),
         (WorkerUsage(WorkerLimits(tokens=100), tokens=99), "", ""),
@@ -82,12 +88,12 @@ def test_a_batch_ends_as_the_worst_of_its_tasks(statuses: list[str]) -> None:
         ),
     ],
 )
-def test_which_measure_passed_its_limit(pressure: WorkerUsage, reason: str, passed: str) -> None:
-    assert (pressure.reason, pressure.passed) == (reason, passed)
+def test_which_measure_exceeds_its_limit(usage: WorkerUsage, reason: str, exceeded: str) -> None:
+    assert (usage.end_reason, usage.exceeded) == (reason, exceeded)
 
 
 @pytest.mark.parametrize(
-    ("pressure", "at_once"),
+    ("usage", "before_step"),
     [
         (WorkerUsage(WorkerLimits(dropped_share=0.5), dropped_share=0.9), ""),
         (
@@ -97,14 +103,16 @@ def test_which_measure_passed_its_limit(pressure: WorkerUsage, reason: str, pass
         (WorkerUsage(WorkerLimits(cost_usd=1.0), dropped_share=0.9, cost_usd=2.0), "limit"),
     ],
 )
-def test_what_was_left_out_waits_for_the_batchs_end(pressure: WorkerUsage, at_once: str) -> None:
-    assert pressure.at_once == at_once
+def test_left_out_facts_end_a_worker_only_after_the_batch(
+    usage: WorkerUsage, before_step: str
+) -> None:
+    assert usage.end_reason_before_step == before_step
 
 
-def test_pressure_in_words() -> None:
-    quota = WorkerLimits(tokens=50_000)
+def test_usage_as_text() -> None:
+    limits = WorkerLimits(tokens=50_000)
     assert (
-        WorkerUsage(quota, tokens=41_200, dropped_share=0.124).words()
-        == "41,200 of 50,000 tokens (82 %), 12 % of what was known left out"
+        WorkerUsage(limits, tokens=41_200, dropped_share=0.124).text()
+        == "41,200 of 50,000 tokens (82 %), 12 % of known facts left out"
     )
-    assert WorkerUsage(WorkerLimits(), tokens=7).words().startswith("7 tokens, 0 %")
+    assert WorkerUsage(WorkerLimits(), tokens=7).text().startswith("7 tokens, 0 %")

@@ -88,11 +88,11 @@ async def test_pressure_ends_a_session_after_a_step_and_the_next_one_goes_on_the
 ) -> None:
     (task_id,) = chained.tasks(1)
     chain = chained.chain()
-    ended = await chained.session(chain, 1, quota=WorkerLimits(tokens=1))
-    assert (ended.reason, ended.passed, ended.interrupted) == ("pressure", "tokens", 1)
+    ended = await chained.session(chain, 1, limits=WorkerLimits(tokens=1))
+    assert (ended.reason, ended.exceeded, ended.interrupted) == ("pressure", "tokens", 1)
     assert ended.tokens > 0
     assert chained.statuses() == {task_id: "in_progress"}
-    assert any(line.startswith("Context pressure: ") for line in chained.said)
+    assert any(line.startswith("Token limit reached: ") for line in chained.said)
     assert chained.leases() == []
 
     chained.said.clear()
@@ -124,7 +124,7 @@ async def test_pressure_ends_a_session_after_a_step_and_the_next_one_goes_on_the
 async def test_every_session_under_pressure_takes_a_step(chained: ChainWorld) -> None:
     (task_id,) = chained.tasks(1)
     chain = chained.chain()
-    ended = [await chained.session(chain, at, quota=WorkerLimits(tokens=1)) for at in range(1, 5)]
+    ended = [await chained.session(chain, at, limits=WorkerLimits(tokens=1)) for at in range(1, 5)]
     assert [one.reason for one in ended] == ["pressure", "pressure", "pressure", "empty"]
     assert chained.statuses() == {task_id: "done"}
 
@@ -141,8 +141,8 @@ async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
     chain = chained.chain()
     settings = RuntimeSettings(user_dir=chained.world.folder / "config", token_budget=9_000)
     desk = chained.desk(chain, 1, ALL_PASS, settings=settings)
-    ended = await chained.session(chain, desk=desk, quota=WorkerLimits(dropped_share=0.02))
-    assert (ended.reason, ended.passed) == ("pressure", "dropped")
+    ended = await chained.session(chain, desk=desk, limits=WorkerLimits(dropped_share=0.02))
+    assert (ended.reason, ended.exceeded) == ("pressure", "dropped")
     assert 0.02 < ended.dropped_share < 1.0
     assert chained.statuses() == {first: "done", second: "todo"}
 
@@ -150,18 +150,18 @@ async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
 async def test_a_new_session_begins_with_the_first_size_again(chained: ChainWorld) -> None:
     chained.tasks(6)
     chain = chained.chain()
-    ended = await chained.session(chain, 1, quota=WorkerLimits(batches=1))
+    ended = await chained.session(chain, 1, limits=WorkerLimits(batches=1))
     assert (ended.reason, ended.tasks_done) == ("quota", 2)
-    await chained.session(chain, 2, quota=WorkerLimits(batches=1))
+    await chained.session(chain, 2, limits=WorkerLimits(batches=1))
     assert [(row["size"], row["next_size"]) for row in chained.batches()] == [(2, 3), (2, 3)]
 
 
-@pytest.mark.parametrize("quota", [WorkerLimits(cost_usd=0.0), WorkerLimits(wall_s=0.0)])
+@pytest.mark.parametrize("limits", [WorkerLimits(cost_usd=0.0), WorkerLimits(wall_s=0.0)])
 async def test_what_the_chain_has_used_up_lets_nothing_begin(
-    chained: ChainWorld, quota: WorkerLimits
+    chained: ChainWorld, limits: WorkerLimits
 ) -> None:
     (task_id,) = chained.tasks(1)
-    ended = await chained.session(chained.chain(), quota=quota)
+    ended = await chained.session(chained.chain(), limits=limits)
     assert (ended.reason, ended.batches) == ("limit", 0)
     assert chained.statuses() == {task_id: "todo"}
 
@@ -206,7 +206,7 @@ async def test_what_a_person_has_in_progress_is_left_to_them(chained: ChainWorld
     (meets,) = chained.tasks(1)
     ended = await chained.session(chained.chain())
     assert (ended.reason, ended.batches) == ("held", 0)
-    assert chained.said == [f"What is ready touches what {mine} changes."]
+    assert chained.said == [f"The ready tasks touch files that {mine} changes; waiting."]
     assert chained.statuses() == {mine: "in_progress", meets: "todo"}
 
 

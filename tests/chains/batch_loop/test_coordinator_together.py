@@ -62,7 +62,7 @@ async def test_what_meets_another_chains_task_waits_for_it(hurried: ChainWorld) 
     hurried.on_line("What is ready touches", finished)
     ended = await hurried.session(hurried.chain())
     assert (ended.reason, ended.tasks_done) == ("empty", 1)
-    assert hurried.said[0] == f"What is ready touches what {theirs} changes."
+    assert hurried.said[0] == f"The ready tasks touch files that {theirs} changes; waiting."
     assert hurried.statuses() == {theirs: "done", ours: "done"}
 
 
@@ -113,7 +113,7 @@ async def test_a_session_that_was_given_up_for_dead_stops(hurried: ChainWorld) -
     # The next one takes the task up where it stood.
     hurried.on_line(f"{task_id} waits for you", lambda: approve(store))
     desk = hurried.desk(chain, 2, ALL_PASS + ASKS, approve="trusted")
-    ended = await hurried.session(chain, 2, desk=desk, quota=WorkerLimits(batches=1))
+    ended = await hurried.session(chain, 2, desk=desk, limits=WorkerLimits(batches=1))
     assert any(line.startswith(f"Resuming {task_id} from: implementing") for line in hurried.said)
     assert ended.batches == 1
 

@@ -30,7 +30,7 @@ def look(store: Store, since: str = "", before: str = "9999") -> Measures:
 
 def test_all_of_it(store: Store) -> None:
     found = look(store)
-    assert found.sessions == 5
+    assert found.workers == 5
     assert found.context == (1.1, 0.4, 0.6, 0.7, 0.9)
     assert found.context_mean == pytest.approx(0.74)
     assert max(found.dropped) == 0.25
@@ -48,7 +48,7 @@ def test_all_of_it(store: Store) -> None:
 
 def test_a_time_holds_what_ended_in_it(store: Store) -> None:
     before, after = look(store, before=SECOND), look(store, since=SECOND)
-    assert (before.sessions, after.sessions) == (3, 2)
+    assert (before.workers, after.workers) == (3, 2)
     assert (before.chains, after.chains) == ((3,), (2,))
     assert (before.batch_completion, after.batch_completion) == (0.5, 1.0)
     assert (before.tasks_mean, after.tasks_mean) == (pytest.approx(5 / 3), 7.5)
@@ -61,20 +61,20 @@ def test_a_time_holds_what_ended_in_it(store: Store) -> None:
 
 def test_nothing_measured_is_no_number(store: Store) -> None:
     found = look(store, since="2027")
-    assert found.sessions == 0
+    assert found.workers == 0
     assert [row.shown for row in measure_rows(found)] == ["–"] * 7 + ["0"]
     assert found.body()["batches"]["completion"] is None
 
 
 def test_rows_say_what_they_are_made_of(store: Store) -> None:
     rows = {row.name: row for row in measure_rows(look(store))}
-    context = rows["Context used per session"]
+    context = rows["Token limit used per worker"]
     assert (context.shown, context.span) == ("74%", "40% to 110% · 5 sessions")
-    assert context.told == "of its limit, 5 sessions, at most 110%"
-    assert rows["Batches completed"].told == "6 of 8"
-    assert rows["Sessions per chain"].span == "2 to 3 · 2 chains"
+    assert context.detail == "of its limit, 5 workers, at most 110%"
+    assert rows["Batches completed"].detail == "6 of 8"
+    assert rows["Workers per chain"].span == "2 to 3 · 2 chains"
     assert rows["Reviews failed"].span == "0% to 67% · 3 days"
-    assert rows["Sessions interrupted mid-task"].told == "2 of 5; 1 died"
+    assert rows["Workers interrupted mid-task"].detail == "2 of 5; 1 died"
 
 
 def test_before_and_after_a_date(store: Store) -> None:
@@ -83,10 +83,10 @@ def test_before_and_after_a_date(store: Store) -> None:
         for each in compare_measures(look(store, before=SECOND), look(store, since=SECOND))
     }
     assert found["Batches completed"] == ("50%", "100%", "+50 points", True)
-    assert found["Tasks per session"] == ("1.7", "7.5", "+5.8", True)
+    assert found["Tasks per worker"] == ("1.7", "7.5", "+5.8", True)
     assert found["Reviews failed"] == ("67%", "25%", "-42 points", True)
     assert found["Restarts by hand"] == ("1", "0", "-1", True)
-    assert found["Context used per session"][3] is None
+    assert found["Token limit used per worker"][3] is None
     back = compare_measures(look(store, since=SECOND), look(store, before=SECOND))
     assert {each.better for each in back} == {False, None}
     none = compare_measures(look(store, since="2027"), look(store))
