@@ -417,13 +417,13 @@ import asyncio, os, sys
 from pathlib import Path
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
-from cockpit.core.project_paths import find_place
-from cockpit.agents.run_agent import run_outside
+from cockpit.core.project_paths import locate_project
+from cockpit.agents.run_agent import run_agent
 
 root, session, *command = sys.argv[1:]
-place = find_place(Path(root))
+place = locate_project(Path(root))
 with Store.open(place.database) as store:
-    asyncio.run(run_outside(store, place, RunnerSettings("small", tuple(command)),
+    asyncio.run(run_agent(store, place, RunnerSettings("small", tuple(command)),
         session_id=session, prompt="", worktree=place.root, task_id=None, environment=os.environ))
 """
 

@@ -73,7 +73,7 @@ def test_it_is_decided_once(project: Project, run: Any) -> None:
     waiting = front(project)["proposal_id"]
     project.run("proposals", "reject", waiting, "--reason", "not now")
     done = project.run("proposals", "approve", waiting, expect=3)
-    assert "was rejected by person already" in done.stderr
+    assert "was already rejected by person" in done.stderr
     assert project.json("proposals", "show", waiting, "--json")["reason"] == "not now"
 
 

@@ -22,8 +22,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
 IDENTITY = """
-from cockpit.store.context.facts import fact_id
-print(fact_id("file", "file:a.py", "é\\n\\ud800", {"b": 1, "a": [1, {"y": None, "x": "z"}]}))
+from cockpit.store.context.facts import compute_fact_id
+print(compute_fact_id("file", "file:a.py", "é\\n\\ud800", {"b": 1, "a": [1, {"y": None, "x": "z"}]}))
 """
 
 

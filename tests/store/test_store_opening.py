@@ -74,7 +74,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path, end: str, there: bool)
 
 def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "cockpit.db")
-    with pytest.raises(StoreUnwritable, match="no plain file"):
+    with pytest.raises(StoreUnwritable, match="not a regular file"):
         opened(tmp_path)
 
 

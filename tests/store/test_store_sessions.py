@@ -19,10 +19,11 @@ from cockpit.store.sessions.sessions import LEASE_S
 OWNER = """
 import sys
 from pathlib import Path
+from cockpit.core.processes import current_process
 from cockpit.store.sessions import sessions
 from cockpit.store.db.database import Store
 with Store.open(Path(sys.argv[1])) as store:
-    print(store.write_now(lambda tx: sessions.own(tx, sys.argv[2])), flush=True)
+    print(store.write_now(lambda tx: sessions.acquire(tx, sys.argv[2])), flush=True)
     print(current_process(), flush=True)
     sys.stdin.readline()
 """
@@ -35,7 +36,7 @@ def test_a_live_process_keeps_its_session_and_a_dead_one_loses_it(tmp_path: Path
         assert other.stdout is not None
         token = other.stdout.readline().strip()
         assert is_process_alive(other.stdout.readline().strip())
-        with pytest.raises(Stale, match=f"running in process {other.pid}"):
+        with pytest.raises(Stale, match=f"Process {other.pid} of this machine runs session"):
             store.write_now(lambda tx: sessions.acquire(tx, session_id))
         other.kill()
         other.communicate()

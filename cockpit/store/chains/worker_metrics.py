@@ -15,8 +15,10 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 BatchOutcome = Literal["completed", "interrupted", "failed"]
-"""The worst outcome among the batch's tasks: a blocked task counts as completed; ``failed`` means
-that a task stopped because of an error in cockpit or its environment."""
+"""The worst outcome among the batch's tasks.
+
+A blocked task counts as completed; ``failed`` means that an error outside the task stopped it.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,11 @@ class Worktree:
     branch: str
     base_commit: str
     status: str
-    """``active``: in use; ``merged``: its commits are in the chain's branch; ``conflict``: they
-    could not be merged; ``kept``: its task is blocked; ``removed``: worktree and branch are
-    deleted."""
+    """``active``, ``merged``, ``conflict``, ``kept`` or ``removed``.
+
+    ``merged``: its commits are in the chain's branch; ``conflict``: they could not be merged;
+    ``kept``: its task is blocked; ``removed``: worktree and branch are deleted.
+    """
     merged_commit: str | None
     conflicts: tuple[str, ...]
     """The files that could not be merged."""

@@ -22,11 +22,12 @@ PLACE_BITS = 32
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """``n`` facts. The lists have ``n`` strings; the texts are ``n`` integers with commas between.
+    """``n`` facts as columns: lists of ``n`` strings, and texts of ``n`` comma-separated integers.
 
-    ``place`` is ``ordinal << PLACE_BITS | position``; ``flags`` is the band's index in ``BANDS``
-    shifted by ``BAND_SHIFT``, with ``FLAG_PINNED`` and ``FLAG_SUPERSEDED``. Token counts are of the
-    full, outline (0: none) and reference level. ``cluster`` is equal for near-duplicates (0: none).
+    ``place`` is ``ordinal << PLACE_BITS | position``. ``flags`` is the band's index in ``BANDS``
+    shifted by ``BAND_SHIFT``, with ``FLAG_PINNED`` and ``FLAG_SUPERSEDED``. ``full``, ``outline``
+    (0: none) and ``reference`` are token counts. ``cluster`` is equal for near-duplicates (0:
+    none).
     """
 
     fact_ids: list[str]

@@ -1,9 +1,9 @@
 """Observed facts: content stored once, linked to every session that saw it.
 
-A fact's id is derived from its content and provenance alone (:func:`compute_fact_id`), so that the same
+A fact's id is derived from its content and provenance alone (:func:`compute_fact_id`), so the same
 lines of the same content have the same id in every session, process and directory. What belongs to
-a session (when it was seen, in which order, pinned or superseded) stands in ``session_facts``.
-Source: RFC-003 §8.4, §10.1; records page of the design.
+a session (when it was seen, in which order, whether it is pinned or superseded) is in
+``session_facts``. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
 
 LEVELS = ("full", "outline", "reference")
+"""Detail levels of a fact, the longest first."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 UTILITY_MAX = 1_000_000
-"""Utility and quality are fixed-point integers, 0 to this."""
+"""Utility and quality are fixed-point integers from 0 to this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One detail level of a fact: its text and that text's tokens."""
+    """One detail level of a fact: its text and the number of its tokens."""
 
     text: str
     tokens: int
@@ -42,32 +43,34 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that was observed, ready to be stored.
-
-    ``source_ref`` is the scope item that yields it again (``file:src/a.py:10-40``). ``band`` is one
-    of the six. ``provenance`` holds JSON values only (path, rev, lines, content sha256, …) and nothing
-    of the moment or the machine. ``outline`` is None where a source has none; ``reference`` is one
-    line. ``dedupe_key`` names what a newer fact supersedes (same key, other content). ``utility`` and
-    ``quality`` are integers, 0 to :data:`UTILITY_MAX`. ``sketch`` tells near-duplicates
-    (:mod:`.clusters`; 0: not to be compared).
-    """
+    """Something that was observed, ready to be stored."""
 
     source_type: str
     source_ref: str
+    """The scope item that yields the fact again (``file:src/a.py:10-40``)."""
     band: str
+    """One of the six bands."""
     full: Level
     reference: Level
+    """One line that refers to the fact."""
     outline: Level | None = None
+    """None for sources without an outline."""
     provenance: Mapping[str, Any] | None = None
+    """Path, rev, lines, content sha256 and such: JSON values that depend on neither time nor
+    machine."""
     dedupe_key: str = ""
+    """What a newer fact supersedes: same key, other content."""
     utility: int = 500_000
+    """0 to :data:`UTILITY_MAX`."""
     quality: int = UTILITY_MAX
+    """0 to :data:`UTILITY_MAX`."""
     pinned: bool = False
     sketch: int = 0
+    """Compared for near-duplicates (:mod:`cockpit.store.context.near_duplicates`); 0: not compared."""
     fact_id: str = field(init=False)
 
     def __post_init__(self) -> None:
-        # Here, and not where it is stored: the writer is one thread, and holds the lock.
+        # Computed here, because the writer is one thread and holds the lock.
         identity = compute_fact_id(
             self.source_type, self.source_ref, self.full.text, self.provenance or {}
         )
@@ -80,7 +83,7 @@ def compute_fact_id(
     """``f-`` and 24 hex characters of the digest over source, reference, content and provenance."""
     body = [source_type, source_ref, text_digest(text), dict(provenance)]
     try:
-        # The bytes of canonical_json, at a fifth of its time: 50,000 facts pass here.
+        # The same bytes as canonical_json in a fifth of the time: 50,000 facts pass here.
         canonical = _encode(body)
     except UnicodeEncodeError:
         canonical = canonical_json(body).encode("utf-8", "surrogatepass")
@@ -89,46 +92,48 @@ def compute_fact_id(
 
 @dataclass(frozen=True, slots=True)
 class ObservingWave:
-    """The wave that looks, at its pinned time. ``whole`` are the facts that stood in full in the packet
-    from which it was asked; what is found again and is not one of them is lifted (None: nothing is)."""
+    """The wave that observes, at its pinned time."""
 
     session_id: str
     wave_id: str
     ordinal: int
     pinned_now: str
     whole: frozenset[str] | None = None
+    """The facts that the last packet held in full; None: unknown.
+
+    A fact that is read again and is not among them is linked again as a fresh one.
+    """
 
 
 PlacedFact = tuple[int, str, Fact]
-"""A fact, its place in the wave that looks, and the name of what it was looked for."""
+"""A fact with its position in the wave and the name of what it was read for."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFact:
-    """A stored fact as one session sees it (one row of ``session_facts`` joined with its fact).
-
-    ``ordinal`` is the wave that first saw it, ``position`` its place in that wave, ``level_tokens``
-    the tokens at full, outline and reference (outline 0: none). Facts of one ``cluster`` (not 0) are
-    near-duplicates.
-    """
+    """A stored fact as one session sees it: a row of ``session_facts`` joined with its fact."""
 
     fact_id: str
     source_type: str
     source_ref: str
     band: str
     ordinal: int
+    """The wave that first saw it."""
     position: int
+    """Its place in that wave."""
     pinned: bool
     superseded: bool
     utility: int
     level_tokens: tuple[int, int, int]
+    """Tokens at full, outline (0: none) and reference level."""
     dedupe_key: str
     cluster: int = 0
+    """Equal for near-duplicates; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactText:
-    """The words of one fact, all levels."""
+    """The texts of one fact at all levels."""
 
     fact_id: str
     source_type: str
@@ -151,14 +156,14 @@ def record(
 ) -> int:
     """Store facts and link them to the session; returns how many were new to the session.
 
-    Content is stored once for all sessions. A fact that the session already has (and that is not
-    superseded) is left as it is. ``job`` names what they came from; what observation jobs find is
-    stored by :mod:`.ingest`. Texts are masked by who makes the facts: a fact's id is that of its
-    masked words.
+    Content is stored once for all sessions. A fact that the session already has and that is not
+    superseded stays as it is. ``job`` names what the facts were read for. Facts of observation jobs
+    are stored by :mod:`cockpit.store.context.ingest_facts` instead. Callers mask secrets, because a
+    fact's id covers its masked text.
 
-    One call is one look. What shares a ``dedupe_key`` in it are parts of one thing (the two patches
-    of a file that became a link) and all live. Together they supersede, from this wave on, whatever
-    an earlier look left under their key and this one did not find again.
+    One call is one look. Facts that share a ``dedupe_key`` in it are parts of one thing (the two
+    patches of a file that became a link) and all stay. Together they supersede, from this wave on,
+    the facts that an earlier look left under their key and this one did not read again.
     """
     if not facts:
         return 0
@@ -181,11 +186,12 @@ def record(
 def link(tx: Tx, wave: ObservingWave, places: Mapping[str, PlacedFact]) -> int:
     """Store the content of facts, by id, and link them; returns how many were new to the session.
 
-    One that the session has live stays as it is. Raises ``UnicodeEncodeError``, before anything is
-    linked, where a text has no UTF-8: link what :func:`replace_surrogates_in` gives then.
+    Facts that the session has already stay as they are. Raises ``UnicodeEncodeError``, before
+    anything is linked, for text that is not Unicode: then link the results of
+    :func:`replace_surrogates_in`.
     """
     session_id, ordinal, wave_id, now = wave.session_id, wave.ordinal, wave.wave_id, wave.pinned_now
-    # Rows are made as they are written: 50,000 at once are more memory than a processor's cache.
+    # Rows are made while they are written: 50,000 at once would not fit into the processor's cache.
     tx.connection.executemany(
         "INSERT INTO observed_facts VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(fact_id) DO NOTHING",
         (_content_row(identity, fact, wave_id, now) for identity, (_, _, fact) in places.items()),
@@ -221,18 +227,18 @@ def link(tx: Tx, wave: ObservingWave, places: Mapping[str, PlacedFact]) -> int:
 
 
 _CHUNK = 500
-"""Question marks in one statement."""
+"""Placeholders in one statement."""
 
 
 def chunks(values: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """(question marks, values), a few hundred at a time: for ``IN (…)``."""
+    """Yield (placeholders, values), a few hundred at a time, for ``IN (…)``."""
     for start in range(0, len(values), _CHUNK):
         chunk = values[start : start + _CHUNK]
         yield ",".join("?" * len(chunk)), chunk
 
 
 def replace_surrogates_in(fact: Fact) -> Fact:
-    """The fact with every lone surrogate replaced; its id is that of the cleaned words."""
+    """Return the fact with every lone surrogate replaced; its id is that of the new text."""
     return replace(
         fact,
         source_type=replace_surrogates(fact.source_type),
@@ -252,7 +258,7 @@ def _supersede(tx: Tx, session_id: str, ordinal: int, places: Mapping[str, Place
         gone.extend(
             (ordinal, session_id, seen, place)
             for seen, place, identity in tx.execute(
-                "SELECT ordinal, position, fact_id FROM session_facts WHERE session_id=?"  # noqa: S608 - only question marks
+                "SELECT ordinal, position, fact_id FROM session_facts WHERE session_id=?"  # noqa: S608 - only placeholders
                 f" AND dedupe_key<>'' AND superseded_at IS NULL AND dedupe_key IN ({marks})",
                 (session_id, *chunk),
             )
@@ -265,8 +271,8 @@ def _supersede(tx: Tx, session_id: str, ordinal: int, places: Mapping[str, Place
 
 
 def _content_row(identity: str, fact: Fact, wave_id: str, pinned_now: str) -> tuple[Any, ...]:
-    """A row of ``observed_facts``. Raises ``UnicodeEncodeError`` for text that has no UTF-8."""
-    words = {"full": fact.full.text, "reference": fact.reference.text}
+    """Make a row of ``observed_facts``. Raises ``UnicodeEncodeError`` for text that is not Unicode."""
+    levels = {"full": fact.full.text, "reference": fact.reference.text}
     outline = fact.outline.text if fact.outline else None
     row = (
         identity,
@@ -274,7 +280,7 @@ def _content_row(identity: str, fact: Fact, wave_id: str, pinned_now: str) -> tu
         fact.source_type,
         fact.source_ref,
         _encode(dict(fact.provenance or {})).decode(),
-        _encode({**words, "outline": outline, "quality": fact.quality}).decode(),
+        _encode({**levels, "outline": outline, "quality": fact.quality}).decode(),
         fact.dedupe_key or None,
         fact.utility,
         fact.full.tokens,
@@ -297,7 +303,7 @@ LINKED_COLUMNS = (
 def select_linked(
     connection: sqlite3.Connection, session_id: str, ordinal: int
 ) -> list[SessionFact]:
-    """Every fact that the session has at wave ``ordinal``, in order of (ordinal, position).
+    """Read every fact that the session has at wave ``ordinal``, by (ordinal, position).
 
     Later facts, pins and supersessions do not show: the answer for a past wave never changes.
     """
@@ -319,11 +325,11 @@ def _linked(row: tuple[Any, ...]) -> SessionFact:
 
 
 def load_texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, FactText]:
-    """The words of facts by id; ids that are not stored are left out."""
+    """Read the texts of facts by id; ids that are not stored are left out."""
     by_id: dict[str, FactText] = {}
     for marks, chunk in chunks(identities):
         for identity, source_type, source_ref, provenance, normalized in connection.execute(
-            "SELECT fact_id, source_type, source_ref, provenance_json, normalized_json"  # noqa: S608 - only question marks
+            "SELECT fact_id, source_type, source_ref, provenance_json, normalized_json"  # noqa: S608 - only placeholders
             f" FROM observed_facts WHERE fact_id IN ({marks})",
             tuple(chunk),
         ):
@@ -343,11 +349,11 @@ def load_texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dic
 def load_provenances(
     connection: sqlite3.Connection, source_type: str, identities: Sequence[str]
 ) -> dict[str, Mapping[str, Any]]:
-    """Where facts come from, by id: those of ``identities`` that are of ``source_type``."""
+    """Read the provenance of the facts of ``source_type`` among ``identities``, by id."""
     by_id: dict[str, Mapping[str, Any]] = {}
     for marks, chunk in chunks(identities):
         for identity, provenance in connection.execute(
-            "SELECT fact_id, provenance_json FROM observed_facts"  # noqa: S608 - only question marks
+            "SELECT fact_id, provenance_json FROM observed_facts"  # noqa: S608 - only placeholders
             f" WHERE source_type=? AND fact_id IN ({marks})",
             (source_type, *chunk),
         ):

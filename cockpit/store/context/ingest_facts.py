@@ -1,9 +1,10 @@
-"""What observation jobs found: stored in batches as they end, in an order that they do not decide.
+"""Facts of observation jobs, stored in batches as jobs end.
 
-A fact's place follows from its job's place in the plan, never from when the job ended, so that a
-packet is the same whatever was slow and wherever a crash fell. A fact that two jobs find stands where
-the first of them has it; one that the session has already is marked as seen again. What newer content
-replaces is settled once, when all jobs of the wave have ended. Source: RFC-003 §10.1, §17.
+A fact's place follows from its job's place in the plan, never from when the job ended, so a packet
+does not depend on which source was slow or when a crash happened. A fact that two jobs read keeps
+the place of the first; one that the session has already is marked as seen again. Newer content
+supersedes older once, when all jobs of the wave have ended. Specified in
+``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -26,20 +27,25 @@ from cockpit.store.context.regranted_facts import relink, restore_links
 from cockpit.store.db.transaction import Tx
 
 JOB_PLACES = 1 << 16
-"""Places of a wave that one job has; those before the first job's are for what is not fetched."""
+"""Places that one job has in a wave; those before the first job's are for facts without a job."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What one job found: ``place`` is the job's in the plan, ``job`` what it is for."""
+    """The facts that one job read."""
 
     place: int
+    """The job's place in the plan, from 1."""
     job: str
+    """What the job reads for."""
     facts: Sequence[Fact]
 
 
 def ingest(tx: Tx, wave: ObservingWave, batch: Sequence[JobFacts]) -> None:
-    """Store and link a batch. What a job before it found already stays or comes to stand there."""
+    """Store and link a batch of facts.
+
+    A fact that two jobs read gets the place of the earlier job.
+    """
     places: dict[str, PlacedFact] = {}
     for result in sorted(batch, key=attrgetter("place")):
         first, job = result.place * JOB_PLACES, result.job
@@ -58,13 +64,13 @@ def ingest(tx: Tx, wave: ObservingWave, batch: Sequence[JobFacts]) -> None:
         )
         return
     if new < len(places):
-        _see_again(tx, wave, places)
+        _mark_seen(tx, wave, places)
 
 
 def limit_facts(tx: Tx, wave: ObservingWave, most: int) -> dict[int, int]:
-    """Keep the first ``most`` facts of the wave's jobs, by their places.
+    """Keep the first ``most`` facts of the wave's jobs, by place.
 
-    Returns how many were left out, by their job's place.
+    Returns how many were left out, by the place of their job.
     """
     place = (wave.session_id, wave.ordinal)
     over = tx.execute(
@@ -88,10 +94,10 @@ def limit_facts(tx: Tx, wave: ObservingWave, most: int) -> dict[int, int]:
 
 
 def finish_wave(tx: Tx, wave: ObservingWave) -> None:
-    """All jobs have ended: newer content supersedes older, near-duplicates are told.
+    """Supersede older content and assign clusters, after all jobs have ended.
 
-    Under a key that this wave looked at, what an earlier wave left and this one did not find again is
-    superseded from this wave on: changed and vanished parts go, unchanged ones stay.
+    Under a key that this wave read, facts of earlier waves that it did not read again are
+    superseded from this wave on: changed and deleted parts go, unchanged ones stay.
     """
     tx.execute(
         "UPDATE session_facts SET superseded_at=:ordinal WHERE session_id=:session"
@@ -104,15 +110,17 @@ def finish_wave(tx: Tx, wave: ObservingWave) -> None:
     near_duplicates.assign_clusters(tx, wave.session_id, wave.ordinal)
 
 
-def _see_again(tx: Tx, wave: ObservingWave, places: dict[str, PlacedFact]) -> None:
-    """Mark what an earlier wave saw, and lift what was granted again; what a later job of this wave
-    had comes to the earlier place."""
+def _mark_seen(tx: Tx, wave: ObservingWave, places: dict[str, PlacedFact]) -> None:
+    """Mark facts of earlier waves as seen and link re-granted ones again.
+
+    Facts that a later job of this wave stored move to the earlier place.
+    """
     again: list[tuple[int, str, int, int]] = []
     moved: list[tuple[int, str, str, int, int]] = []
-    lifted: dict[str, PlacedFact] = {}
+    regranted: dict[str, PlacedFact] = {}
     for marks, chunk in chunks(list(places)):
         for identity, ordinal, position in tx.execute(
-            "SELECT fact_id, ordinal, position FROM session_facts WHERE session_id=?"  # noqa: S608 - only question marks
+            "SELECT fact_id, ordinal, position FROM session_facts WHERE session_id=?"  # noqa: S608 - only placeholders
             f" AND superseded_at IS NULL AND fact_id IN ({marks})",
             (wave.session_id, *chunk),
         ):
@@ -123,7 +131,7 @@ def _see_again(tx: Tx, wave: ObservingWave, places: dict[str, PlacedFact]) -> No
             elif wave.whole is None or identity in wave.whole:
                 again.append((wave.ordinal, wave.session_id, ordinal, position))
             else:
-                lifted[identity] = places[identity]
+                regranted[identity] = places[identity]
     tx.connection.executemany(
         "UPDATE session_facts SET seen_at=? WHERE session_id=? AND ordinal=? AND position=?", again
     )
@@ -131,5 +139,5 @@ def _see_again(tx: Tx, wave: ObservingWave, places: dict[str, PlacedFact]) -> No
         "UPDATE session_facts SET position=?, job=? WHERE session_id=? AND ordinal=? AND position=?",
         moved,
     )
-    if lifted:
-        relink(tx, wave, lifted)
+    if regranted:
+        relink(tx, wave, regranted)

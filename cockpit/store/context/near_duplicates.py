@@ -1,9 +1,9 @@
-"""Near-duplicates among a session's facts, told by their sketches.
+"""Near-duplicates among a session's facts, found by comparing sketches.
 
 A sketch is sixteen digits of four bits, packed into a signed 64-bit number (0: none). Two facts are
-near-duplicates when thirteen digits or more agree, which is about nine lines of ten in common. A fact
-joins the first such fact before it, which stays what it was: what a past wave knew never changes.
-Source: RFC-003 §10.1 step 4, §10.2 (novelty).
+near-duplicates when thirteen digits or more agree, which is about nine lines of ten in common. A
+fact joins the cluster of the first near-duplicate before it; that one never changes, because what a
+past wave knew never changes. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CROWD = 8
 
 
 def are_near_duplicates(sketch: int, other: int) -> bool:
-    """Whether two sketches are of near-duplicates."""
+    """Tell whether two sketches belong to near-duplicates."""
     differ = (sketch ^ other) & _WHOLE
     differ |= differ >> 1
     differ |= differ >> 2
@@ -30,11 +30,11 @@ def are_near_duplicates(sketch: int, other: int) -> bool:
 
 
 def find_first_duplicates(earlier: Iterable[int], new: Sequence[int]) -> list[int]:
-    """For each of the ``new`` sketches, in order, the sketch of the first near-duplicate before it,
-    among ``earlier`` and new ones; 0 where it is the first.
+    """Find, for each of the ``new`` sketches, the first near-duplicate before it.
 
-    Three digits may differ, so one of four groups of four digits agrees whole: looking these up finds
-    every pair (as far as a group is not shared by more than a few unlike texts).
+    Searches ``earlier`` and the new ones before it; 0 where there is none. Three digits may differ,
+    so one of four groups of four digits agrees completely: looking these up finds every pair,
+    except in groups that more than a few unlike texts share.
     """
     tables: tuple[dict[int, list[int]], ...] = ({}, {}, {}, {})
     firsts: set[int] = set()
@@ -59,7 +59,7 @@ def find_first_duplicates(earlier: Iterable[int], new: Sequence[int]) -> list[in
 
 
 def assign_clusters(tx: Tx, session_id: str, ordinal: int) -> None:
-    """Tell the clusters of the facts that are new in a wave, in the order of their places."""
+    """Assign clusters to the facts that are new in a wave, in the order of their places."""
     new = tx.execute(
         "SELECT position, sketch FROM session_facts WHERE session_id=? AND ordinal=?"
         " AND sketch<>0 ORDER BY position",

@@ -1,6 +1,6 @@
-"""Observation jobs: planned durably, settled with their facts, so that a crash repeats only the rest.
+"""Observation jobs: planned durably and ended together with their facts.
 
-Source: RFC-003 §10.1, §14.1 (``observation_jobs_total``, ``observation_job_latency_ms``), §15.
+After a crash only the jobs that had not ended run again. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -18,43 +18,47 @@ from cockpit.store.db.transaction import Tx
 
 PLANNED, REFUSED = "planned", "refused"
 FACT_CAP = "fact_cap"
-"""The reason of facts past the wave's cap."""
+"""The reason given for facts beyond the wave's limit."""
 
 
 _MANY = 2_000
+"""A batch with more facts than this is cut to the wave's limit at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """One row of ``observation_jobs``.
-
-    ``position`` is its place in the wave's plan, from 1. ``job`` names what it is for (a request's id,
-    ``refresh``), ``asked`` the approved item, ``item`` what is read for it (one file of a glob). A
-    refused row stands for ``jobs`` jobs of one reason. ``over`` counts facts past the wave's cap.
-    """
+    """One row of ``observation_jobs``."""
 
     position: int
+    """Its place in the wave's plan, from 1."""
     job: str
+    """What it reads for: a request's id, or ``refresh``."""
     source_type: str
     approved_item: str
+    """The scope item that was approved."""
     item: str
+    """The item that this job reads: one file of a glob."""
     status: str = PLANNED
     reason: str = ""
     jobs: int = 1
+    """Jobs that the row stands for; a refused row stands for all that have one reason."""
     facts: int = 0
     tokens: int = 0
     over: int = 0
+    """Facts beyond the wave's limit."""
     latency_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """How a job ended: ``status`` is done, failed or timed_out, ``reason`` says why not done."""
+    """How a job ended."""
 
     row: JobRow
     status: str
+    """``done``, ``failed`` or ``timed_out``."""
     facts: Sequence[Fact] = ()
     reason: str = ""
+    """Why it is not ``done``."""
     latency_ms: int = 0
 
 
@@ -65,7 +69,7 @@ _SELECT = f"SELECT {_COLUMNS} FROM observation_jobs WHERE wave_id=?"  # noqa: S6
 
 
 def plan(tx: Tx, wave_id: str, rows: Sequence[JobRow]) -> list[JobRow]:
-    """Write a plan, counted on from the wave's jobs so far; returns all that have not ended."""
+    """Store jobs, numbered on from the wave's jobs so far; returns all that have not ended."""
     (last,) = tx.execute(
         "SELECT coalesce(max(position), 0) FROM observation_jobs WHERE wave_id=?", (wave_id,)
     ).fetchone()
@@ -95,18 +99,18 @@ def plan(tx: Tx, wave_id: str, rows: Sequence[JobRow]) -> list[JobRow]:
 
 
 def select_for_wave(connection: sqlite3.Connection, wave_id: str) -> list[JobRow]:
-    """All rows of a wave's plan, in order."""
+    """Read all jobs of a wave, in order."""
     return [JobRow(*row) for row in connection.execute(f"{_SELECT} ORDER BY position", (wave_id,))]
 
 
 def select_open(connection: sqlite3.Connection, wave_id: str) -> list[JobRow]:
-    """The jobs that have not ended yet, in order: after a crash, those to run again."""
+    """Read the jobs that have not ended, in order: after a crash, those to run again."""
     rows = connection.execute(f"{_SELECT} AND status='planned' ORDER BY position", (wave_id,))
     return [JobRow(*row) for row in rows]
 
 
 def select_names(connection: sqlite3.Connection, wave_id: str) -> frozenset[str]:
-    """What the wave has planned jobs for already."""
+    """Read what the wave has planned jobs for."""
     rows = connection.execute(
         "SELECT DISTINCT job FROM observation_jobs WHERE wave_id=?", (wave_id,)
     )
@@ -114,9 +118,9 @@ def select_names(connection: sqlite3.Connection, wave_id: str) -> frozenset[str]
 
 
 def record_results(tx: Tx, wave: ObservingWave, results: Sequence[JobResult], *, most: int) -> None:
-    """Settle a batch of jobs and store what they found, at once. A job ends once.
+    """End a batch of jobs and store their facts. A job ends once.
 
-    ``most`` is the cap of the wave's facts: a batch that brings many is cut to it right away.
+    ``most`` is the wave's limit of facts: a large batch is cut to it at once.
     """
     tx.connection.executemany(
         "UPDATE observation_jobs SET status=?, reason=?, facts=?, tokens=?, latency_ms=?"
@@ -148,8 +152,11 @@ def record_results(tx: Tx, wave: ObservingWave, results: Sequence[JobResult], *,
 
 
 def finish_wave(tx: Tx, wave: ObservingWave, *, most: int) -> None:
-    """All jobs of the wave have ended: of what they found, the first ``most`` facts in the order of the
-    plan are kept, newer content supersedes older, and near-duplicates are told."""
+    """Finish after all jobs of the wave have ended.
+
+    The first ``most`` facts in the order of the plan are kept, newer content supersedes older, and
+    near-duplicates are clustered.
+    """
     _cap(tx, wave, most)
     ingest_facts.finish_wave(tx, wave)
 
@@ -167,10 +174,10 @@ def _cap(tx: Tx, wave: ObservingWave, most: int) -> None:
 def summarize_items(
     connection: sqlite3.Connection, wave: ObservingWave, job: str, words: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """What came of each item that was approved for ``job``: the items of ``context.fetched``.
+    """Summarize what reading each approved item of ``job`` gave: the items of ``context.fetched``.
 
-    Of an item's ``facts`` so many are ``new``: the session had the others already, in full in the
-    packet. ``words`` puts the reasons of refusals into words for a model.
+    ``new`` counts the facts that the session did not have in full already. ``words`` maps reasons
+    of refusals to text for a model.
     """
     new: dict[int, int] = dict(
         connection.execute(
@@ -208,9 +215,9 @@ def summarize_items(
 
 
 def summarize_wave(connection: sqlite3.Connection, wave_id: str) -> dict[str, Any]:
-    """A wave's jobs in numbers: the detail of ``observation.jobs``.
+    """Count a wave's jobs: the detail of ``observation.jobs``.
 
-    Milliseconds are of jobs that ran; a percentile is one of them (the nearest rank).
+    Latencies are in milliseconds, of jobs that ran; a percentile is one of them (nearest rank).
     """
     counted: dict[str, int] = {"done": 0, "failed": 0, "timed_out": 0}
     refused: dict[str, int] = {}

@@ -1,8 +1,8 @@
 """Orientation packets: what one wave knows, compiled, immutable, named by its digest.
 
 The record that Orient makes and Decide renders, its JSON body and its rows. A body names facts and
-holds none of their words; neither session nor moment nor machine is in it, so that the same facts
-give the same digest anywhere. Source: RFC-003 §8.5, §13.1–13.2, §14.3, §15.
+contains none of their text; neither session nor time nor machine is in it, so the same facts give
+the same digest anywhere. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RENDER_ORDER = (
     "exploration",
     "reserve",
 )
-"""Bands as a model reads them: those that change least come first, for providers' prompt caches."""
+"""Bands as a model reads them: stable ones come first, for providers' prompt caches."""
 
 REASONS = ("budget", "band_ceiling", "source_cap", "duplicate", "superseded", "low_utility")
 """Why a fact can be missing from a packet."""
@@ -42,18 +42,19 @@ class PacketExists(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One fact as the packet holds it. ``ordinal`` is the wave that first saw it."""
+    """One fact in a packet."""
 
     fact_id: str
     level: str
     tokens: int
     pinned: bool
     ordinal: int
+    """The wave that first saw the fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class PacketBand:
-    """One band: its room and its use in tokens, its facts in order of time, its drops."""
+    """One band: its limits and use in tokens, its facts in order of time, its drops."""
 
     name: str
     min_tokens: int
@@ -66,24 +67,22 @@ class PacketBand:
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A compiled packet (RFC-003 §10.2).
-
-    ``profile_digest`` covers what the profile's version said. ``drops`` counts the facts that are
-    not in it by reason. ``quality_ppm`` is its value in millionths of the best that facts cut at any
-    point could reach under the same budget.
-    """
+    """A compiled packet."""
 
     algorithm: str
     ordinal: int
     profile_id: str
     profile_version: int
     profile_digest: str
+    """Covers the content of the profile's version."""
     ranking: str
     token_budget: int
     token_used: int
     bands: tuple[PacketBand, ...]
     drops: tuple[tuple[str, int], ...]
+    """Counts the facts that are not in the packet, by reason."""
     quality_ppm: int
+    """Its value in millionths of the best that cutting facts anywhere could reach in the budget."""
 
     @property
     def facts(self) -> int:
@@ -101,16 +100,16 @@ class Packet:
         return text_digest(canonical_json(self.body()))
 
     def rendered(self) -> Iterator[tuple[str, Entry]]:
-        """(band, entry) in the order in which a model reads them."""
+        """Yield (band, entry) in the order in which a model reads them."""
         bands = {band.name: band for band in self.bands}
         for name in RENDER_ORDER:
             for entry in bands[name].entries:
                 yield name, entry
 
     def body(self) -> dict[str, Any]:
-        """The packet as a JSON value; :func:`packet_from_body` is the way back.
+        """Return the packet as a JSON value; :func:`packet_from_body` reverses it.
 
-        An entry is ``[fact_id, level, tokens, pinned, ordinal]``, the level 0 full, 1 outline, 2
+        An entry is ``[fact_id, level, tokens, pinned, ordinal]``, with level 0 full, 1 outline, 2
         reference.
         """
         return {
@@ -147,7 +146,7 @@ class Packet:
 
 
 def packet_from_body(body: Mapping[str, Any]) -> Packet:
-    """The packet that a body says. Raises :class:`StoreError` where it is not one."""
+    """Make a packet from its body. Raises :class:`StoreError` for any other value."""
     try:
         profile_id, profile_version, profile_digest = body["profile"]
         return Packet(
@@ -183,11 +182,12 @@ def packet_from_body(body: Mapping[str, Any]) -> Packet:
 
 @dataclass(frozen=True, slots=True)
 class StoredPacket:
-    """A packet's row. ``digest`` is the one that was written, whatever the body says today."""
+    """A packet's row."""
 
     packet_id: str
     wave_id: str
     digest: str
+    """As it was written, whatever the body says today."""
     created_at: str
     body_json: str
 
@@ -197,7 +197,7 @@ class StoredPacket:
 
 
 def make_packet_id(digest: str, wave_id: str) -> str:
-    """``k-``, 16 characters of the digest, and the wave: the same wave and facts name the same."""
+    """``k-``, 16 characters of the digest, and the wave."""
     return f"k-{digest[:16]}-{wave_id}"
 
 
@@ -213,8 +213,8 @@ def insert(
 ) -> str:
     """Store a wave's packet and journal ``orientation.packet.compiled``; returns its id.
 
-    ``pinned_now`` is the wave's pinned moment. A wave has one packet (RFC-003 §13.2): the same one
-    again changes nothing, another raises :class:`PacketExists`.
+    ``pinned_now`` is the wave's pinned time. A wave has one packet: storing it again changes
+    nothing, another raises :class:`PacketExists`.
     """
     body = canonical_json(packet.body())
     digest = text_digest(body)
@@ -227,7 +227,7 @@ def insert(
             return identity
         raise PacketExists(
             f"Wave {wave_id} has packet {row[0]}; {identity} cannot replace it. A packet is final:"
-            f" go on with the one that is stored."
+            " continue with the stored one."
         )
     tx.execute(
         "INSERT INTO orientation_packets(packet_id, wave_id, profile_id, profile_version,"
@@ -286,21 +286,21 @@ _SELECT = (
 
 
 def find(connection: sqlite3.Connection, wave_id: str) -> StoredPacket | None:
-    """A wave's packet, or None while it has none."""
+    """Read a wave's packet, or None while it has none."""
     row = connection.execute(f"{_SELECT} WHERE wave_id=?", (wave_id,)).fetchone()
     return None if row is None else StoredPacket(*row)
 
 
 def load(connection: sqlite3.Connection, wave_id: str) -> StoredPacket:
-    """A wave's packet. Raises :class:`~cockpit.core.errors.NotFound`."""
+    """Read a wave's packet. Raises :class:`~cockpit.core.errors.NotFound`."""
     stored = find(connection, wave_id)
     if stored is None:
-        raise NotFound(f"Wave {wave_id} has no packet: it did not come as far as Orient.")
+        raise NotFound(f"Wave {wave_id} has no packet: it did not reach Orient.")
     return stored
 
 
 def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[StoredPacket]:
-    """The packets of a session in order of its waves."""
+    """Read the packets of a session in the order of its waves."""
     rows = connection.execute(
         f"{_SELECT} JOIN wave_runs USING (wave_id) WHERE session_id=? ORDER BY ordinal",
         (session_id,),
@@ -309,7 +309,7 @@ def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[
 
 
 def select_wave_ids(connection: sqlite3.Connection) -> list[str]:
-    """The ids of every wave that has a packet, in order of its session and its place there."""
+    """Read the ids of every wave that has a packet, by session and place."""
     rows = connection.execute(
         "SELECT wave_id FROM orientation_packets JOIN wave_runs USING (wave_id)"
         " JOIN sessions s USING (session_id) ORDER BY s.created_at, session_id, ordinal"

@@ -1,7 +1,7 @@
-"""Pins by hand: a person keeps a fact in every packet from the next wave on, or lets it go again.
+"""Pins set by the user: a fact stays in every packet from the next wave on, or is released.
 
-A packet that is compiled already never changes: a pin holds from the session's next wave, and what a
-past wave knew as pinned stays so. Source: design of the screen (the band meter's facts).
+A compiled packet never changes, so a pin applies from the session's next wave, and a past wave
+keeps the pins that it had. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 
 KEPT_BAND = "identity"
-"""What the person and the project state for good is not let go from a list of facts."""
+"""Facts of this band state what the user and the project always want; they stay pinned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A fact's pin after a change: whether it holds from wave ``ordinal`` on."""
+    """A fact's pin after a change."""
 
     fact_id: str
     source_ref: str
     ordinal: int
+    """The wave from which on the change applies."""
     pinned: bool
 
 
@@ -38,12 +39,12 @@ class _Link:
 
     @property
     def pinned(self) -> bool:
-        """Pinned from the next wave on, as things stand."""
+        """Whether the fact is pinned from the next wave on."""
         return self.since is not None and self.until is None
 
 
 def select_pinned(connection: sqlite3.Connection, session_id: str) -> frozenset[str]:
-    """The facts that will be pinned in the session's next wave."""
+    """Read the ids of facts that will be pinned in the session's next wave."""
     rows = connection.execute(
         "SELECT fact_id FROM session_facts WHERE session_id=? AND superseded_at IS NULL"
         " AND pinned_from IS NOT NULL AND pinned_until IS NULL",
@@ -53,9 +54,9 @@ def select_pinned(connection: sqlite3.Connection, session_id: str) -> frozenset[
 
 
 def find_fact_id(connection: sqlite3.Connection, session_id: str, name: str) -> str:
-    """The id of the one fact that a person means by its id or by its source reference.
+    """Find a fact by its id or by its source reference.
 
-    Raises :class:`NotFound` where none is called so now, or more than one.
+    Raises :class:`NotFound` when no current fact matches, or more than one.
     """
     rows = connection.execute(
         "SELECT fact_id FROM session_facts WHERE session_id=:session AND superseded_at IS NULL"
@@ -64,21 +65,21 @@ def find_fact_id(connection: sqlite3.Connection, session_id: str, name: str) -> 
     ).fetchall()
     ids = [str(fact_id) for (fact_id,) in rows]
     if not ids or (len(ids) > 1 and name not in ids):
-        several = f"more than one fact {name}: name one of {', '.join(ids)}"
-        nobody = f"no fact {name} now; `cockpit packet explain` lists those there are"
-        raise NotFound(f"Session {session_id} has {several if ids else nobody}.")
+        several = f"more than one fact {name}; pass one of these ids: {', '.join(ids)}"
+        missing = f"no fact {name} now; `cockpit packet explain` lists its facts"
+        raise NotFound(f"Session {session_id} has {several if ids else missing}.")
     return ids[0]
 
 
 def pin(tx: Tx, session_id: str, fact_id: str) -> Pin:
-    """Keep a fact in every packet from the next wave on; one that is pinned stays as it is.
+    """Keep a fact in every packet from the next wave on; a pinned fact stays as it is.
 
-    Raises :class:`NotFound` for a fact that the session does not have, or not any more.
+    Raises :class:`NotFound` for a fact that the session does not have now.
     """
     link, following = _link(tx, session_id, fact_id), _following(tx, session_id)
     if not link.pinned:
         if link.since is not None and link.until is not None and link.until < following:
-            # One link tells one span of pinned waves: the past span is kept, another link begins.
+            # One link records one span of pinned waves: keep the past span and begin another link.
             _link_again(tx, session_id, link, following)
         else:
             since = following if link.since is None else link.since
@@ -88,14 +89,14 @@ def pin(tx: Tx, session_id: str, fact_id: str) -> Pin:
 
 
 def unpin(tx: Tx, session_id: str, fact_id: str) -> Pin:
-    """Let a fact be chosen or dropped by its worth again, from the next wave on.
+    """Let a fact compete by its utility again, from the next wave on.
 
     Raises :class:`NotFound`, and :class:`IllegalTransition` for a fact of the identity band.
     """
     link, following = _link(tx, session_id, fact_id), _following(tx, session_id)
     if link.pinned and link.band == KEPT_BAND:
         raise IllegalTransition(
-            f"{link.source_ref} states what holds always and stays pinned; change the file that it"
+            f"{link.source_ref} belongs to the {KEPT_BAND} band and stays pinned. Change the file that it"
             " comes from instead."
         )
     if link.pinned:
@@ -113,8 +114,8 @@ def _link(tx: Tx, session_id: str, fact_id: str) -> _Link:
     ).fetchone()
     if row is None:
         raise NotFound(
-            f"Session {session_id} has no fact {fact_id} now: it was never seen there, or a newer"
-            " one stands in its place."
+            f"Session {session_id} has no fact {fact_id} now. It never saw the fact, or a newer one"
+            " replaced it."
         )
     return _Link(*row)
 

@@ -1,9 +1,8 @@
-"""Profile changes that were proposed, and the adaptations that run.
+"""Profile changes that were proposed, and the temporary ones that run.
 
-A change is decided once; an approved one becomes a version that holds for a number of waves, one at
-a time for each profile. What is safe is judged above (:mod:`cockpit.orient.profile_changes.guard`): here is
-only what
-is kept. Source: RFC-003 §8.6, §10.3, §13.3, §13.4, §15.4.
+A change is decided once. An approved one becomes a version of the profile, permanently or for a
+number of waves; at most one temporary change runs for each profile. Whether a change is safe is
+decided in :mod:`cockpit.orient.profile_changes.guard`. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -17,39 +16,45 @@ from cockpit.store.db.transaction import Tx
 
 ChangeStatus = Literal["pending", "approved", "rejected", "expired"]
 EndReason = Literal["reverted", "promoted", "rolled_back"]
+"""How a temporary change ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeProposal:
-    """One row of ``profile_change_proposals``. ``payload`` is the canonical JSON of the change;
-    ``effective_waves`` 0 means for good. ``applied_version`` is set once it was approved."""
+    """One row of ``profile_change_proposals``."""
 
     proposal_id: str
     requested_by: str
     profile_id: str
     base_version: int
     effective_waves: int
+    """How many waves it lasts; 0: permanently."""
     payload: str
+    """The canonical JSON of the change."""
     status: ChangeStatus
     rejection_code: str | None
     rejection_reason: str | None
     approved_by: str | None
     applied_version: int | None
+    """The profile's version that it became, once approved."""
     created_at: str
     decided_at: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class TemporaryChange:
-    """A version that holds for ``horizon_waves`` waves, of which ``waves_begun`` have begun."""
+    """A version of a profile that lasts for a number of waves: one row of ``adaptations``."""
 
     profile_id: str
     version: int
     base_version: int
     proposal_id: str
     horizon_waves: int
+    """How many waves it lasts."""
     waves_begun: int
+    """Waves that have begun under it."""
     ended: EndReason | None
+    """None while it runs."""
     started_at: str
     ended_at: str | None
 
@@ -59,12 +64,12 @@ class TemporaryChange:
         return max(0, self.horizon_waves - self.waves_begun)
 
 
-_CHANGE = (
+_SELECT_CHANGE = (
     "SELECT proposal_id, requested_by, base_profile_id, base_profile_version, effective_waves,"
     " proposal_json, status, rejection_code, rejection_reason, approved_by, applied_version,"
     " created_at, decided_at FROM profile_change_proposals"
 )
-_ADAPTATION = (
+_SELECT_TEMPORARY = (
     "SELECT profile_id, version, base_version, proposal_id, horizon_waves, waves_begun, ended,"
     " started_at, ended_at FROM adaptations"
 )
@@ -80,7 +85,7 @@ def propose(
     effective_waves: int,
     payload: str,
 ) -> ChangeProposal:
-    """A pending change. Idempotent by ``proposal_id``: the row that is there is the answer."""
+    """Store a pending change. Idempotent by ``proposal_id``: an existing row is returned."""
     tx.execute(
         "INSERT INTO profile_change_proposals(proposal_id, requested_by, base_profile_id,"
         " base_profile_version, effective_waves, proposal_json, status, created_at)"
@@ -108,9 +113,9 @@ def decide(
     reason: str = "",
     applied_version: int | None = None,
 ) -> ChangeProposal:
-    """End a pending change: a compare-and-set on ``pending``.
+    """Decide a pending change, by compare-and-set on ``pending``.
 
-    ``by`` is the approving namespace, ``code`` and ``reason`` say why it was rejected. Raises
+    ``by`` is the principal who approves; ``code`` and ``reason`` say why it was rejected. Raises
     :class:`AlreadyDecided`, :class:`NotFound`.
     """
     changed = tx.execute(
@@ -128,35 +133,39 @@ def decide(
     )
     proposal = load(tx.connection, proposal_id)
     if changed.rowcount != 1:
-        raise AlreadyDecided(f"The profile change {proposal_id} is {proposal.status} already.")
+        raise AlreadyDecided(f"The profile change {proposal_id} is already {proposal.status}.")
     return proposal
 
 
 def find(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal | None:
-    """The change of that id, or None."""
-    row = connection.execute(f"{_CHANGE} WHERE proposal_id=?", (proposal_id,)).fetchone()
+    """Read the change of that id, or None."""
+    row = connection.execute(f"{_SELECT_CHANGE} WHERE proposal_id=?", (proposal_id,)).fetchone()
     return ChangeProposal(*row) if row else None
 
 
 def load(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal:
-    """The change of that id. Raises :class:`NotFound`."""
+    """Read the change of that id. Raises :class:`NotFound`."""
     proposal = find(connection, proposal_id)
     if proposal is None:
         raise NotFound(
-            f"There is no profile change {proposal_id}; `cockpit profile changes` names them."
+            f"There is no profile change {proposal_id}; `cockpit profile changes` lists them."
         )
     return proposal
 
 
 def select_changes(connection: sqlite3.Connection, limit: int = 200) -> list[ChangeProposal]:
-    """Changes of every status, newest first."""
-    rows = connection.execute(f"{_CHANGE} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
+    """Read changes of every status, newest first."""
+    rows = connection.execute(
+        f"{_SELECT_CHANGE} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,)
+    )
     return [ChangeProposal(*row) for row in rows]
 
 
 def select_unapplied(connection: sqlite3.Connection, now: str) -> list[tuple[str, str]]:
-    """(id, status of its proposal) of pending changes whose proposal was decided elsewhere, or is
-    pending past its deadline at ``now`` (then ``expired``); oldest first."""
+    """Read (id, status of its proposal) of pending changes that were decided elsewhere.
+
+    A proposal that is pending past its deadline at ``now`` counts as ``expired``. Oldest first.
+    """
     rows = connection.execute(
         "SELECT c.proposal_id, CASE p.status WHEN 'pending' THEN 'expired' ELSE p.status END"
         " FROM profile_change_proposals c JOIN proposals p USING(proposal_id)"
@@ -168,9 +177,9 @@ def select_unapplied(connection: sqlite3.Connection, now: str) -> list[tuple[str
 
 
 def start(tx: Tx, proposal: ChangeProposal, version: int) -> TemporaryChange:
-    """The adaptation of an approved change, stored as ``version``.
+    """Store that an approved change runs as ``version``.
 
-    A second one for a profile fails on the index that allows one.
+    The database refuses a second one for the profile.
     """
     tx.execute(
         "INSERT INTO adaptations(profile_id, version, base_version, proposal_id, horizon_waves,"
@@ -188,15 +197,15 @@ def start(tx: Tx, proposal: ChangeProposal, version: int) -> TemporaryChange:
 
 
 def find_running(connection: sqlite3.Connection, profile_id: str) -> TemporaryChange | None:
-    """The adaptation of a profile that has not ended, or None."""
+    """Read the temporary change that runs for a profile, or None."""
     row = connection.execute(
-        f"{_ADAPTATION} WHERE profile_id=? AND ended IS NULL", (profile_id,)
+        f"{_SELECT_TEMPORARY} WHERE profile_id=? AND ended IS NULL", (profile_id,)
     ).fetchone()
     return TemporaryChange(*row) if row else None
 
 
 def running_body(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] | None:
-    """The adaptation that runs for a profile as a JSON value, or None."""
+    """Return the temporary change that runs for a profile as a JSON value, or None."""
     change = find_running(connection, profile_id)
     if change is None:
         return None
@@ -212,18 +221,18 @@ def running_body(connection: sqlite3.Connection, profile_id: str) -> dict[str, A
 def load_for_version(
     connection: sqlite3.Connection, profile_id: str, version: int
 ) -> TemporaryChange:
-    """The adaptation that ``version`` is. Raises :class:`NotFound`."""
+    """Read the temporary change that ``version`` is. Raises :class:`NotFound`."""
     row = connection.execute(
-        f"{_ADAPTATION} WHERE profile_id=? AND version=?", (profile_id, version)
+        f"{_SELECT_TEMPORARY} WHERE profile_id=? AND version=?", (profile_id, version)
     ).fetchone()
     if row is None:
-        raise NotFound(f"Version {version} of profile {profile_id!r} is no adaptation.")
+        raise NotFound(f"Version {version} of profile {profile_id!r} is not a temporary change.")
     return TemporaryChange(*row)
 
 
-def count_wave(tx: Tx, adaptation: TemporaryChange) -> TemporaryChange:
-    """One more wave begins under it."""
-    key = (adaptation.profile_id, adaptation.version)
+def count_wave(tx: Tx, change: TemporaryChange) -> TemporaryChange:
+    """Record that one more wave begins under it."""
+    key = (change.profile_id, change.version)
     tx.execute(
         "UPDATE adaptations SET waves_begun=waves_begun+1"
         " WHERE profile_id=? AND version=? AND ended IS NULL",
@@ -232,9 +241,9 @@ def count_wave(tx: Tx, adaptation: TemporaryChange) -> TemporaryChange:
     return load_for_version(tx.connection, *key)
 
 
-def end(tx: Tx, adaptation: TemporaryChange, how: EndReason) -> TemporaryChange:
-    """End a running adaptation. Raises :class:`AlreadyDecided` when it has ended."""
-    key = (adaptation.profile_id, adaptation.version)
+def end(tx: Tx, change: TemporaryChange, how: EndReason) -> TemporaryChange:
+    """End a temporary change. Raises :class:`AlreadyDecided` when it has ended."""
+    key = (change.profile_id, change.version)
     changed = tx.execute(
         "UPDATE adaptations SET ended=?, ended_at=?"
         " WHERE profile_id=? AND version=? AND ended IS NULL",
@@ -242,7 +251,9 @@ def end(tx: Tx, adaptation: TemporaryChange, how: EndReason) -> TemporaryChange:
     )
     ended = load_for_version(tx.connection, *key)
     if changed.rowcount != 1:
-        raise AlreadyDecided(f"The adaptation {key[0]} version {key[1]} is {ended.ended} already.")
+        raise AlreadyDecided(
+            f"The temporary change {key[0]} version {key[1]} has already ended: {ended.ended}."
+        )
     return ended
 
 
@@ -255,7 +266,7 @@ def link_base(tx: Tx, profile_id: str, version: int, base_version: int) -> None:
 
 
 def detail(proposal: ChangeProposal) -> dict[str, Any]:
-    """What every journal row about a change says of it."""
+    """Return what every journal row about a change contains."""
     return {
         "proposal_id": proposal.proposal_id,
         "profile_id": proposal.profile_id,

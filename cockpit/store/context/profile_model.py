@@ -1,8 +1,8 @@
-"""What a profile says: how the token budget is split, and what weighs how much.
+"""Profiles: how the token budget is split between bands, and how much each source weighs.
 
-The records, what makes one sound, and the one that comes with the program; :mod:`.profiles` keeps
-their versions. Weights are fixed-point thousandths (1000 is 1.0), so that no float enters a
-comparison. Source: RFC-003 §8.1–8.3, §9.
+The records, their validation, and the profile that ships with the program;
+:mod:`cockpit.store.context.profiles` stores their versions. Weights are fixed-point thousandths
+(1000 is 1.0), so that comparisons use no floats. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
 
 BANDS = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")
-"""The six bands of RFC-003 §9.2, in the order in which screens and packets list them."""
+"""The six bands, in the order in which screens and packets list them."""
 
 Ranking = Literal["utility", "density"]
 WEIGHT_ONE = 1000
 PRIORITY_MAX = 4 * WEIGHT_ONE
 BUDGET_MAX = 10_000_000
 SHIPPED = "cockpit"
-"""``updated_by`` of a version that came with the program; a newer program may follow it up."""
+"""``updated_by`` of a version that shipped with the program; a newer program may replace it."""
 
 
 class ProfileInvalid(CockpitError):
-    """A profile that must not be used. The message names the numbers that do not fit."""
+    """The profile cannot be used; the message names the numbers that do not fit."""
 
     code = "profile_invalid"
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Room for one kind of context, in tokens: reserved floor, target, ceiling."""
+    """Limits of one kind of context, in tokens: reserved floor, target, ceiling."""
 
     name: str
     min_tokens: int
@@ -47,44 +47,43 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Which facts of its source type a rule is about; what is left out does not restrict.
-
-    ``min_utility`` is 0 to 1,000,000; ``max_age_waves`` counts from the wave that first saw the fact.
-    """
+    """Which facts of its source type a rule applies to; defaults do not restrict."""
 
     band: str = ""
     ref_prefix: str = ""
     min_utility: int = 0
+    """0 to 1,000,000."""
     max_age_waves: int | None = None
+    """Counts from the wave that first saw the fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One attention rule. Weights are thousandths.
-
-    ``priority_weight`` (0–4000) multiplies a fact's utility, ``risk_weight`` (0–1000) adds to it what
-    missing the fact would cost, ``novelty_weight`` (0–1000) is how far an older near-duplicate falls,
-    ``recency_half_life`` the waves after which a fact counts half (0: it does not age).
-    """
+    """One attention rule. Weights are thousandths."""
 
     rule_id: str
     source_type: str
     predicate: Predicate
     priority_weight: int
+    """0 to 4000; multiplies a fact's utility."""
     novelty_weight: int
+    """0 to 1000; how far an older near-duplicate falls."""
     risk_weight: int
+    """0 to 1000; adds what missing the fact would cost."""
     recency_half_life: int
+    """Waves after which a fact counts half; 0: it does not age."""
     enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One version of a profile. ``horizon_waves`` 0 means that it has no end."""
+    """One version of a profile."""
 
     profile_id: str
     version: int
     total_token_budget: int
     horizon_waves: int
+    """How many waves it lasts; 0: permanently."""
     status: Literal["active", "candidate", "retired"]
     ranking: Ranking
     bands: tuple[Band, ...]
@@ -93,7 +92,7 @@ class Profile:
     updated_at: str = ""
 
     def digest_body(self) -> dict[str, Any]:
-        """What decides a packet, as a JSON value: no who, no when, no status."""
+        """Return what determines a packet as a JSON value: no author, time or status."""
         return {
             "total_token_budget": self.total_token_budget,
             "ranking": self.ranking,
@@ -118,7 +117,7 @@ class Profile:
 
     @property
     def digest(self) -> str:
-        """sha256 of :meth:`digest_body`: two profiles with it equal compile alike."""
+        """sha256 of :meth:`digest_body`: profiles with equal digests compile alike."""
         return _digest(self)
 
 
@@ -128,10 +127,10 @@ def _digest(profile: Profile) -> str:
 
 
 def check(profile: Profile) -> Profile:
-    """The profile itself if it is sound, else :class:`ProfileInvalid` naming what is not.
+    """Return the profile if it is valid, else raise :class:`ProfileInvalid`.
 
-    RFC-003 §9.3: all six bands, floor ≤ target ≤ ceiling, the floors together within the budget;
-    weights within their ranges; no two rules of one id.
+    All six bands once and in order, floor ≤ target ≤ ceiling, floors together within the budget,
+    weights within their ranges, rule ids unique.
     """
     name = f"Profile {profile.profile_id!r} version {profile.version}"
     total = profile.total_token_budget
@@ -161,7 +160,7 @@ def check(profile: Profile) -> Profile:
     seen: set[str] = set()
     for rule in profile.rules:
         if rule.rule_id in seen:
-            raise ProfileInvalid(f"{name}: rule {rule.rule_id!r} is there twice.")
+            raise ProfileInvalid(f"{name}: rule {rule.rule_id!r} appears twice.")
         seen.add(rule.rule_id)
         if rule.predicate.band not in ("", *BANDS):
             raise ProfileInvalid(
@@ -181,7 +180,7 @@ def check(profile: Profile) -> Profile:
 
 
 def scale(profile: Profile, total_budget: int) -> Profile:
-    """The same profile with its bands scaled to another budget, in whole tokens rounded down.
+    """Return the profile with its bands scaled to another budget, in whole tokens.
 
     Rounding down keeps floor ≤ target ≤ ceiling, and the floors within the budget.
     """
@@ -199,7 +198,7 @@ def scale(profile: Profile, total_budget: int) -> Profile:
 
 
 def predicate_body(predicate: Predicate) -> dict[str, Any]:
-    """A predicate as a JSON value; what does not restrict is left out."""
+    """Return a predicate as a JSON value; fields that do not restrict are left out."""
     return {
         field.name: value
         for field in fields(Predicate)
@@ -208,11 +207,14 @@ def predicate_body(predicate: Predicate) -> dict[str, Any]:
 
 
 def parse_predicate(value: Any) -> Predicate:
-    """The inverse of :func:`predicate_body`; a key that is none raises ``msgspec.ValidationError``."""
+    """Reverse :func:`predicate_body`.
+
+    Raises ``msgspec.ValidationError`` for an unknown key.
+    """
     names = {field.name for field in fields(Predicate)}
     if isinstance(value, dict) and (unknown := sorted(map(str, value.keys() - names))):
         raise msgspec.ValidationError(
-            f"a predicate has no {', '.join(unknown)} (but {', '.join(sorted(names))})"
+            f"a predicate has no {', '.join(unknown)} (it has {', '.join(sorted(names))})"
         )
     return msgspec.convert(value, Predicate)
 
@@ -246,9 +248,9 @@ class _ProfileFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def parse(text: str, profile_id: str) -> Profile:
-    """A profile from the words of a TOML file, as version 1.
+    """Parse the text of a TOML file into version 1 of a profile.
 
-    Raises :class:`ProfileInvalid` with the place of what is wrong.
+    Raises :class:`ProfileInvalid`, which names the place of the error.
     """
     try:
         file = msgspec.convert(tomllib.loads(text), _ProfileFile)
@@ -291,11 +293,11 @@ def parse(text: str, profile_id: str) -> Profile:
 
 @lru_cache(maxsize=1)
 def load_shipped() -> Profile:
-    """The default profile that comes with the program (RFC-003 §9.2's numbers)."""
+    """Load the default profile that ships with the program."""
     file = resources.files("cockpit") / "data" / "profiles" / "default.toml"
     return parse(file.read_text("utf-8"), "default")
 
 
 def to_thousandths(weight: float) -> int:
-    """A weight as a fixed-point integer: the inverse of dividing by :data:`WEIGHT_ONE`."""
+    """Convert a weight to thousandths: reverses dividing by :data:`WEIGHT_ONE`."""
     return round(weight * WEIGHT_ONE)

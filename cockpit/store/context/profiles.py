@@ -1,8 +1,8 @@
-"""The versions of every profile, in their tables.
+"""Stored versions of every profile.
 
-A profile is immutable: a change is a new version of the same ``profile_id``, and a wave pins the
-version that it is compiled with. Weights are REAL in the tables, as RFC-003 §8.3 has them, and
-thousandths in memory. Source: RFC-003 §8.1–8.3, §13.3, §16.
+A version is immutable: a change becomes a new version of the same ``profile_id``, and a wave pins
+the version that it is compiled with. Weights are REAL in the tables and thousandths in memory.
+Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cockpit.store.journal.event_types import Action
 
 
 def initial_profile(total_budget: int) -> Profile:
-    """The shipped profile for a budget: what a first session there would get."""
+    """Return the shipped profile scaled to a budget, which a first session there gets."""
     profile = load_shipped()
     if total_budget == profile.total_token_budget:
         return profile
@@ -44,11 +44,11 @@ def initial_profile(total_budget: int) -> Profile:
 
 
 def ensure_default(tx: Tx, total_budget: int) -> Profile:
-    """The current default profile for a budget; made from the shipped one where there is none.
+    """Return the current default profile for a budget, creating it where there is none.
 
     Each budget has its own profile id (``default``, ``default-60000``), so that processes with
-    different settings do not turn out each other's version. A shipped version that nobody changed is
-    followed up when the program brings another.
+    different settings do not replace each other's version. A shipped version that was not changed
+    is replaced when the program ships a newer one.
     """
     profile = initial_profile(total_budget)
     newest = _newest(tx.connection, profile.profile_id)
@@ -70,7 +70,7 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
     if profile.version != expected:
         raise ProfileInvalid(
             f"Profile {profile.profile_id!r}: the next version is {expected}, not"
-            f" {profile.version}. Somebody changed it meanwhile; start from the current version."
+            f" {profile.version}. It changed in the meantime; start from the current version."
         )
     rules = tuple(sorted(profile.rules, key=lambda rule: rule.rule_id))
     stored = replace(profile, rules=rules, updated_at=tx.now())
@@ -129,7 +129,7 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
 
 
 def load_current(connection: sqlite3.Connection, profile_id: str) -> Profile:
-    """The active version. Raises :class:`~cockpit.core.errors.NotFound`."""
+    """Read the active version. Raises :class:`~cockpit.core.errors.NotFound`."""
     row = connection.execute(
         "SELECT version FROM orientation_profiles WHERE profile_id=? AND status='active'",
         (profile_id,),
@@ -140,7 +140,7 @@ def load_current(connection: sqlite3.Connection, profile_id: str) -> Profile:
 
 
 def load(connection: sqlite3.Connection, profile_id: str, version: int) -> Profile:
-    """One version, whatever its status. Raises :class:`~cockpit.core.errors.NotFound`."""
+    """Read one version, whatever its status. Raises :class:`~cockpit.core.errors.NotFound`."""
     row = connection.execute(
         "SELECT total_token_budget, horizon_waves, status, ranking, updated_by, updated_at"
         " FROM orientation_profiles WHERE profile_id=? AND version=?",
@@ -170,7 +170,7 @@ def _profile(
     rooms: tuple[tuple[str, int, int, int], ...],
     rules: tuple[tuple[str, str, str, float, float, float, int, int], ...],
 ) -> Profile:
-    """The checked profile of these rows; the same object for the same rows."""
+    """Make the checked profile of these rows; the same rows give the same object."""
     budget, horizon, status, ranking, updated_by, updated_at = row
     bands = {name: Band(name, *room) for name, *room in rooms}
     return check(
@@ -207,7 +207,7 @@ def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
 
 
 def select_versions(connection: sqlite3.Connection, profile_id: str) -> tuple[Profile, ...]:
-    """Every version, oldest first; empty where the profile is unknown."""
+    """Read every version, oldest first; empty for an unknown profile."""
     rows = connection.execute(
         "SELECT version FROM orientation_profiles WHERE profile_id=? ORDER BY version",
         (profile_id,),

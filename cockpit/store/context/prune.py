@@ -1,9 +1,9 @@
-"""Pruning: facts and packets of sessions that ended long ago, archived before they are deleted.
+"""Pruning: archive and delete facts and packets of sessions that ended long ago.
 
-The archive is a compressed file of JSON lines, whole and on disk before the first row goes. The journal
-is left as it is and stays verifiable; the record of a pruned wave keeps its packet's id and digest there.
-What a session needs that may still go on is never touched: a fact goes only when no session has it any
-more. Source: RFC-003 §17.5; records page of the design.
+The archive is a compressed file of JSON lines, complete and on disk before the first row is
+deleted. The journal stays as it is and can be verified; it keeps each pruned packet's id and
+digest. A session that can still be resumed loses nothing: a fact is deleted only when no session
+has it any more. Specified in ``docs/reference/journal.md``.
 """
 
 from __future__ import annotations
@@ -26,23 +26,25 @@ from cockpit.store.journal.event_types import Action
 
 ENDED = ("completed", "failed", "stopped")
 TABLES = ("orientation_packets", "session_facts", "observed_facts")
-"""What is archived and deleted, in the order in which it goes."""
+"""The tables that are archived and deleted, in the order of deletion."""
 
 BATCH = 10_000
-"""Facts that go in one transaction."""
+"""Facts that are deleted in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """What went: sessions by id, rows by table. ``archive`` is None when there was nothing to do."""
+    """What was deleted: sessions by id, rows by table."""
 
     sessions: tuple[str, ...]
     packets: int
     links: int
     facts: int
     archive: Path | None
+    """None when there was nothing to do."""
 
     def body(self) -> dict[str, Any]:
+        """Return it as the journal and commands print it."""
         return {
             "sessions": list(self.sessions),
             "packets": self.packets,
@@ -53,9 +55,10 @@ class PruneResult:
 
 
 def select_prunable(connection: sqlite3.Connection, before: str) -> list[str]:
-    """Sessions that ended, did not change since ``before`` (a stamp) and still have facts.
+    """Read the sessions that ended, did not change since ``before`` and still have facts.
 
-    One whose last wave is open (it was stopped, or failed and may be tried again) has not ended.
+    ``before`` is a time as the store has it. A session whose last wave is open (it was stopped, or
+    failed and may be tried again) has not ended.
     """
     rows = connection.execute(
         "SELECT session_id FROM sessions WHERE status IN (?,?,?) AND updated_at<?"
@@ -73,8 +76,8 @@ def select_prunable(connection: sqlite3.Connection, before: str) -> list[str]:
 def prune(store: Store, before: str, *, dry_run: bool = False) -> PruneResult:
     """Archive and delete what sessions that ended before ``before`` leave behind.
 
-    A crash at any point loses nothing: either the archive is not whole yet and nothing was deleted,
-    or running it again deletes the rest. Raises :class:`StoreUnwritable` when the archive cannot be
+    A crash at any point loses nothing: either the archive is incomplete and nothing was deleted, or
+    running it again deletes the rest. Raises :class:`StoreUnwritable` when the archive cannot be
     written; then nothing was deleted.
     """
     sessions = store.read_now(lambda connection: select_prunable(connection, before))
@@ -82,13 +85,13 @@ def prune(store: Store, before: str, *, dry_run: bool = False) -> PruneResult:
     if dry_run or not sessions:
         return PruneResult(tuple(sessions), *counts, archive=None)
     archive, archived_facts = store.read_now(
-        lambda connection: _archived(connection, store, sessions)
+        lambda connection: _write_archive(connection, store, sessions)
     )
-    pruned = store.write_now(lambda tx: _forget(tx, sessions, before))
+    pruned = store.write_now(lambda tx: _delete_sessions(tx, sessions, before))
     facts = 0
     for start in range(0, len(archived_facts), BATCH):
         facts += store.write_now(
-            partial(_forget_facts, archived=archived_facts[start : start + BATCH])
+            partial(_delete_facts, archived=archived_facts[start : start + BATCH])
         )
     done = PruneResult(pruned, counts[0], counts[1], facts, archive)
     store.write_now(lambda tx: tx.journal(Action.STORE_PRUNED, actor="person", detail=done.body()))
@@ -96,16 +99,16 @@ def prune(store: Store, before: str, *, dry_run: bool = False) -> PruneResult:
 
 
 def restore(store: Store, archive: Path) -> int:
-    """Put an archive's rows back where they are missing; returns how many were."""
+    """Put an archive's rows back where they are missing; returns how many were missing."""
     try:
         with gzip.open(archive, "rt", encoding="utf-8") as file:
             rows = [json.loads(line) for line in file]
     except (OSError, ValueError, EOFError) as error:
-        raise StoreError(f"{archive} is no archive of cockpit's, or not whole: {error}.") from error
+        raise StoreError(f"{archive} is not a complete archive of cockpit: {error}.") from error
 
     def step(tx: Tx) -> int:
         back = 0
-        # Facts first: links refer to them.
+        # Facts first, because links refer to them.
         for table in reversed(TABLES):
             for row in (row for row in rows if row["table"] == table):
                 back += _put_back(tx, table, row["row"])
@@ -118,7 +121,10 @@ def restore(store: Store, archive: Path) -> int:
 
 
 def was_pruned(connection: sqlite3.Connection, session_id: str) -> bool:
-    """Whether the session has waves but no facts left: it cannot go on before they are restored."""
+    """Tell whether the session has waves but no facts left.
+
+    It cannot be resumed before its facts are restored.
+    """
     (facts, waves) = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM session_facts WHERE session_id=:s),"
         " EXISTS (SELECT 1 FROM wave_runs WHERE session_id=:s AND phase='completed')",
@@ -130,7 +136,9 @@ def was_pruned(connection: sqlite3.Connection, session_id: str) -> bool:
 def _put_back(tx: Tx, table: str, row: dict[str, Any]) -> int:
     table_columns = [str(column[1]) for column in tx.execute(f"PRAGMA table_info({table})")]
     if set(row) - set(table_columns):
-        raise StoreError(f"The archive's {table} has columns that this cockpit does not know.")
+        raise StoreError(
+            f"The archive's {table} has columns that this version of cockpit does not know."
+        )
     columns, marks = ", ".join(row), ",".join("?" * len(row))
     done = tx.execute(
         f"INSERT INTO {table}({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING",  # noqa: S608 - our tables, columns checked above
@@ -152,11 +160,11 @@ def _counts(connection: sqlite3.Connection, sessions: Sequence[str]) -> tuple[in
             "SELECT count(*) FROM session_facts WHERE session_id=?", (session_id,)
         ).fetchone()
         links += int(some)
-    return packets, links, len(_only_theirs(connection, sessions))
+    return packets, links, len(_exclusive_facts(connection, sessions))
 
 
-def _only_theirs(connection: sqlite3.Connection, sessions: Sequence[str]) -> list[str]:
-    """Facts that no other session has, and those that no session has any more."""
+def _exclusive_facts(connection: sqlite3.Connection, sessions: Sequence[str]) -> list[str]:
+    """Read the facts that none but these sessions have."""
     inside = set(sessions)
     outside = {
         fact_id
@@ -169,14 +177,14 @@ def _only_theirs(connection: sqlite3.Connection, sessions: Sequence[str]) -> lis
     return [fact_id for (fact_id,) in rows if fact_id not in outside]
 
 
-def _archived(
+def _write_archive(
     connection: sqlite3.Connection, store: Store, sessions: Sequence[str]
 ) -> tuple[Path, list[str]]:
-    """Write the archive whole: a private file under a name of its own, synced with its folder.
+    """Write the complete archive: a private file, synced together with its folder.
 
-    Returns it with the facts that are in it: only those may go.
+    Returns it with the facts that it contains: only those may be deleted.
     """
-    fact_ids = _only_theirs(connection, sessions)
+    fact_ids = _exclusive_facts(connection, sessions)
     folder = store.path.parent / "archive"
     moment = store.clock.now().strftime("%Y%m%dT%H%M%S%f")
     target = folder / f"prune-{moment}.jsonl.gz"
@@ -228,8 +236,11 @@ def _table(
         yield table, dict(zip(names, row, strict=True))
 
 
-def _forget(tx: Tx, sessions: Sequence[str], before: str) -> tuple[str, ...]:
-    """Delete packets and links of the sessions that are still due: one may have gone on meanwhile."""
+def _delete_sessions(tx: Tx, sessions: Sequence[str], before: str) -> tuple[str, ...]:
+    """Delete packets and links of those sessions that are still prunable.
+
+    One may have been resumed in the meantime.
+    """
     still = set(select_prunable(tx.connection, before))
     pruned = tuple(session_id for session_id in sessions if session_id in still)
     tx.execute("INSERT INTO pruning VALUES (1)")
@@ -244,9 +255,9 @@ def _forget(tx: Tx, sessions: Sequence[str], before: str) -> tuple[str, ...]:
     return pruned
 
 
-def _forget_facts(tx: Tx, archived: Sequence[str]) -> int:
+def _delete_facts(tx: Tx, archived: Sequence[str]) -> int:
     """Delete archived facts that no session has now."""
-    # One look at the links for the whole batch: they have no index by fact, which every ingest would pay.
+    # One scan of the links for the whole batch: an index by fact would slow down every ingest.
     linked = {fact_id for (fact_id,) in tx.execute("SELECT DISTINCT fact_id FROM session_facts")}
     free = [fact_id for fact_id in archived if fact_id not in linked]
     tx.connection.executemany("DELETE FROM observed_facts WHERE fact_id=?", [(f,) for f in free])

@@ -1,9 +1,9 @@
-"""Facts that were granted again: what a packet had left out or shortened, and was asked for anew.
+"""Re-granted facts: a packet had dropped or shortened them, and the agent asked again.
 
-To look again at what the session has already finds the same fact, which would be left out again. So
-it is linked anew, as fresh as what this wave found first and at the highest utility, and held in full
-in the packet of this wave as far as there is room; from the next wave on it competes like any other.
-What past waves knew stays as it was. Source: RFC-003 §8.7 (missed signals); design of Orient.
+Reading again finds the same fact, which would be dropped again. So it is linked again: as fresh as
+what this wave read first, at the highest utility, and held in full in this wave's packet as far as
+there is room. From the next wave on it competes like any other. What past waves knew does not
+change. Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from cockpit.store.db.transaction import Tx
 
 
 def relink(tx: Tx, wave: ObservingWave, places: Mapping[str, PlacedFact]) -> None:
-    """Link facts anew, by id, that the session has from an earlier wave. ``seen_at`` marks them."""
+    """Link facts again, by id, that the session has from an earlier wave; ``seen_at`` marks them."""
     pins: list[tuple[int | None, int | None, str, int, int]] = []
     for marks, chunk in chunks(list(places)):
         live = "session_id=? AND superseded_at IS NULL AND fact_id IN"
         for identity, since, until in tx.execute(
-            f"SELECT fact_id, pinned_from, pinned_until FROM session_facts WHERE {live} ({marks})",  # noqa: S608 - only question marks
+            f"SELECT fact_id, pinned_from, pinned_until FROM session_facts WHERE {live} ({marks})",  # noqa: S608 - only placeholders
             (wave.session_id, *chunk),
         ):
             pins.append((since, until, wave.session_id, wave.ordinal, places[identity][0]))
         tx.execute(
-            f"UPDATE session_facts SET superseded_at=? WHERE {live} ({marks})",  # noqa: S608 - only question marks
+            f"UPDATE session_facts SET superseded_at=? WHERE {live} ({marks})",  # noqa: S608 - only placeholders
             (wave.ordinal, wave.session_id, *chunk),
         )
     link(
@@ -46,8 +46,10 @@ def relink(tx: Tx, wave: ObservingWave, places: Mapping[str, PlacedFact]) -> Non
 
 
 def restore_links(tx: Tx, wave: ObservingWave, first: int) -> None:
-    """Before what stands from the place ``first`` on is unlinked: what was lifted there is again as
-    an earlier wave left it, and seen."""
+    """Undo :func:`relink` for facts from place ``first`` on, before their links are deleted.
+
+    Each is again as an earlier wave left it, and marked as seen.
+    """
     rows = tx.execute(
         "SELECT fact_id FROM session_facts WHERE session_id=? AND ordinal=? AND position>=?"
         " AND seen_at=ordinal",
@@ -66,10 +68,11 @@ def restore_links(tx: Tx, wave: ObservingWave, first: int) -> None:
 
 
 def pin_for_wave(tx: Tx, wave: ObservingWave, pinned_profile: Callable[[], Profile]) -> int:
-    """Pin what was granted again for this one wave, in the order of its places, each that fits into
-    its band's ceiling and beside the floors of the other bands; returns how many.
+    """Pin re-granted facts for this one wave; returns how many.
 
-    Call it when all that the wave pins is stored. The profile is read where it is needed.
+    In the order of their places, each is pinned that fits into its band's ceiling and beside the
+    floors of the other bands. Call it when everything that the wave pins is stored.
+    ``pinned_profile`` reads the profile and is called only when needed.
     """
     lifted = tx.execute(
         "SELECT position, band, tokens_full FROM session_facts WHERE session_id=? AND ordinal=?"

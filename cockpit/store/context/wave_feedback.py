@@ -1,7 +1,7 @@
 """Feedback: how good a wave's decision was, as far as is known by now.
 
-Rows are appended: when a later outcome changes the picture, a new row of the same wave says so, and
-the newest counts. Source: RFC-003 §8.7, §6.5; design of Learn.
+Rows are appended: a later outcome adds a new row for the same wave, and the newest one counts.
+Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -23,48 +23,47 @@ VERDICTS = ("good", "bad")
 
 @dataclass(frozen=True, slots=True)
 class MissedFact:
-    """A fact that the agent had to ask for although the session had it.
-
-    ``item`` is what was asked, ``held`` how the packet had the fact: ``dropped``, or the lower level
-    it was shortened to. ``tokens`` is the whole fact's.
-    """
+    """A fact that the agent had to ask for although the session had it."""
 
     item: str
+    """What the agent asked for."""
     fact_id: str
     source_type: str
     source_ref: str
     band: str
     held: str
+    """How the packet had it: ``dropped``, or the lower level that it was shortened to."""
     tokens: int
+    """Tokens of the whole fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorVerdict:
-    """A person's own verdict on a wave: ``good`` or ``bad``, with their words."""
+    """The user's own verdict on a wave."""
 
     verdict: str
+    """``good`` or ``bad``."""
     words: str
     by: str
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What is known of a wave's decision.
-
-    ``score`` is 0 to 1, or None where nothing can be told. ``measures`` are its parts by name, each 0
-    to 1. ``regrets`` says why the decision turned out wrong; empty when it did not.
-    """
+    """What is known of a wave's decision."""
 
     score: float | None
+    """0 to 1; None while nothing is known."""
     measures: Mapping[str, float]
+    """The parts of the score by name, each 0 to 1."""
     missed: tuple[MissedFact, ...] = ()
     regrets: tuple[str, ...] = ()
+    """Why the decision turned out wrong; empty when it did not."""
     operator: OperatorVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """One row of ``orientation_feedback``, with the wave that it is about."""
+    """One row of ``orientation_feedback``, with its wave."""
 
     feedback_id: str
     session_id: str
@@ -87,9 +86,9 @@ _NEWEST = " f.rowid=(SELECT max(g.rowid) FROM orientation_feedback g WHERE g.wav
 
 
 def append(tx: Tx, wave_id: str, assessment: Assessment, *, actor: str = "engine") -> Feedback:
-    """Store what is known of a wave now, and journal ``feedback.recorded``.
+    """Store what is known of a wave now and journal ``feedback.recorded``.
 
-    Raises :class:`NotFound` for a wave that has no packet: it oriented on nothing that could be judged.
+    Raises :class:`NotFound` for a wave without a packet.
     """
     row = tx.execute(
         "SELECT session_id, ordinal, orientation_packet_id, profile_id, orientation_profile_version,"
@@ -99,8 +98,8 @@ def append(tx: Tx, wave_id: str, assessment: Assessment, *, actor: str = "engine
     ).fetchone()
     if row is None or row[2] is None:
         raise NotFound(
-            f"Wave {wave_id} has no packet: it did not come as far as Orient, and there is nothing"
-            " to judge yet."
+            f"Wave {wave_id} has no packet: it did not reach Orient, so there is nothing"
+            " to assess yet."
         )
     session_id, ordinal, packet_id, profile_id, version, trace_id, before = row
     previous = find_latest(tx.connection, wave_id) if assessment.regrets else None
@@ -138,7 +137,7 @@ def append(tx: Tx, wave_id: str, assessment: Assessment, *, actor: str = "engine
             "decision_quality_score": assessment.score,
             "measures": dict(assessment.measures),
             "missed_signals": missed,
-            # Once for a decision, however often it is judged: what counts regrets adds this up.
+            # True once for a decision, however often it is assessed: counters of regrets add this up.
             "regret": bool(assessment.regrets) and not (previous and previous.assessment.regrets),
             "regrets": list(assessment.regrets),
             "operator": operator,
@@ -150,7 +149,7 @@ def append(tx: Tx, wave_id: str, assessment: Assessment, *, actor: str = "engine
 
 
 def find_latest(connection: sqlite3.Connection, wave_id: str) -> Feedback | None:
-    """What counts for a wave: its newest row, or None while there is none."""
+    """Read the newest row of a wave, which is the one that counts, or None."""
     by_wave = find_latest_by_wave(connection, [wave_id])
     return by_wave.get(wave_id)
 
@@ -158,7 +157,7 @@ def find_latest(connection: sqlite3.Connection, wave_id: str) -> Feedback | None
 def find_latest_by_wave(
     connection: sqlite3.Connection, wave_ids: Sequence[str]
 ) -> dict[str, Feedback]:
-    """The newest row of each of these waves, by wave."""
+    """Read the newest row of each of these waves, by wave."""
     marks = ",".join("?" * len(wave_ids))
     rows = connection.execute(
         f"{_SELECT} WHERE f.wave_id IN ({marks}) AND{_NEWEST}",
@@ -168,7 +167,7 @@ def find_latest_by_wave(
 
 
 def select_history(connection: sqlite3.Connection, wave_id: str) -> list[Feedback]:
-    """Every row of a wave, oldest first: how the picture changed."""
+    """Read every row of a wave, oldest first."""
     rows = connection.execute(f"{_SELECT} WHERE f.wave_id=? ORDER BY f.rowid", (wave_id,))
     return [_read(row) for row in rows]
 
@@ -176,7 +175,7 @@ def select_history(connection: sqlite3.Connection, wave_id: str) -> list[Feedbac
 def select_for_version(
     connection: sqlite3.Connection, profile_id: str, version: int, limit: int = 1000
 ) -> list[Feedback]:
-    """The newest row of each wave that ran under a profile's version, newest wave first."""
+    """Read the newest row of each wave under a profile's version, newest wave first."""
     rows = connection.execute(
         f"{_SELECT} WHERE profile_id=? AND orientation_profile_version=? AND{_NEWEST}"
         " ORDER BY w.created_at DESC, w.rowid DESC LIMIT ?",
@@ -188,7 +187,7 @@ def select_for_version(
 def select_recent(
     connection: sqlite3.Connection, session_id: str | None = None, limit: int = 50
 ) -> list[Feedback]:
-    """The newest row of each wave (of a session), newest wave first."""
+    """Read the newest row of each wave (of a session), newest wave first."""
     where, values = ("", ()) if session_id is None else (" session_id=? AND", (session_id,))
     rows = connection.execute(
         f"{_SELECT} WHERE{where}{_NEWEST} ORDER BY w.created_at DESC, w.rowid DESC LIMIT ?",
@@ -198,7 +197,7 @@ def select_recent(
 
 
 def feedback_body(feedback: Feedback) -> dict[str, Any]:
-    """The row as a JSON value, as commands and interfaces give it out."""
+    """Return the row as a JSON value, as commands and interfaces print it."""
     assessment = feedback.assessment
     return {
         "feedback_id": feedback.feedback_id,

@@ -1,4 +1,7 @@
-"""Opening the file: pragmas, modes, and SQLite's errors turned into ours."""
+"""Opening the database file: pragmas, modes, and SQLite's errors translated into cockpit's.
+
+Specified in ``docs/reference/journal.md``.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pathlib import Path
 from cockpit.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreUnwritable
 
 BUSY_TIMEOUT_MS = 10_000
+"""Milliseconds that a connection waits for another process's lock."""
 _WAL_ATTEMPTS = 50
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
@@ -23,7 +27,7 @@ _UNWRITABLE = {
     sqlite3.SQLITE_AUTH,
 }
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_DOOMING = _BUSY | _FULL | _UNWRITABLE | _CORRUPT
+_FATAL = _BUSY | _FULL | _UNWRITABLE | _CORRUPT
 
 
 def connect(
@@ -34,11 +38,12 @@ def connect(
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     factory: type[sqlite3.Connection] = sqlite3.Connection,
 ) -> sqlite3.Connection:
-    """A connection in autocommit mode with our pragmas; transactions are begun explicitly.
+    """Open a connection in autocommit mode with cockpit's pragmas.
 
-    ``durable`` False is for streamed text alone: ``synchronous=NORMAL``. ``factory`` is the class of
-    the connection. Raises the typed errors of :mod:`cockpit.core.errors`; a file that is a link, or
-    has one beside it where SQLite would write, is refused.
+    Transactions are begun explicitly. ``durable`` False is for streamed text only:
+    ``synchronous=NORMAL``. ``factory`` is the class of the connection. Raises the errors of
+    :mod:`cockpit.core.errors`. Refuses a file that is a link, or one with a link in place of
+    SQLite's own files next to it.
     """
     with translate_errors(path):
         _check(path)
@@ -59,7 +64,7 @@ def connect(
             if not read_only:
                 _into_wal(connection)
             connection.execute("PRAGMA foreign_keys=ON")
-            # So that what REPLACE removes meets the triggers that keep it.
+            # So that triggers which protect rows also fire for rows that REPLACE removes.
             connection.execute("PRAGMA recursive_triggers=ON")
             connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             connection.execute("PRAGMA temp_store=MEMORY")
@@ -71,7 +76,7 @@ def connect(
 
 
 def _into_wal(connection: sqlite3.Connection) -> None:
-    """Set WAL, also while other processes do it to the same fresh file."""
+    """Switch to WAL, even while other processes switch the same new file."""
     for _ in range(_WAL_ATTEMPTS):
         try:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -79,7 +84,7 @@ def _into_wal(connection: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _BUSY:
                 raise
-        # SQLite does not wait for the lock that the change takes; for a transaction's it does.
+        # SQLite does not wait for the lock of this switch, but it does for a transaction's.
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
     connection.execute("PRAGMA journal_mode=WAL")
@@ -92,7 +97,7 @@ def _check(path: Path) -> None:
         except FileNotFoundError:
             continue
         if not stat.S_ISREG(mode):
-            kind = "a link" if stat.S_ISLNK(mode) else "no plain file"
+            kind = "a link" if stat.S_ISLNK(mode) else "not a regular file"
             raise StoreUnwritable(
                 f"{place} is {kind}; cockpit keeps its state in files of its own, inside the project."
                 " Move it away and start again."
@@ -100,9 +105,9 @@ def _check(path: Path) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """The file, made where it is missing, and what SQLite wrote beside it: for the owner only."""
+    """Create the file if it is missing, and restrict it and SQLite's files to the owner."""
     try:
-        # Never opened where it exists: closing it would drop this process's locks on it.
+        # An existing file is not opened: closing it would drop this process's locks on it.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         for place in _files(path):
@@ -124,7 +129,7 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's and the system's errors into typed ones that tell a person what to do."""
+    """Translate SQLite's and the system's errors into those of :mod:`cockpit.core.errors`."""
     try:
         yield
     except (sqlite3.Error, UnicodeEncodeError) as error:
@@ -139,19 +144,21 @@ def translate_errors(path: Path) -> Iterator[None]:
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Whether an error says that the file, the disk or the lock is at fault and not the statement:
-    then nothing of the transaction can be kept."""
-    return _code(error) in _DOOMING
+    """Tell whether the file, the disk or the lock caused an error, rather than the statement.
+
+    Then nothing of the transaction can be kept.
+    """
+    return _code(error) in _FATAL
 
 
 def as_store_error(path: Path, error: BaseException) -> BaseException:
-    """The error for a person behind one of SQLite's; any other error is given back as it is."""
+    """Return cockpit's error for one of SQLite's; any other error is returned as it is."""
     if isinstance(error, UnicodeEncodeError):
         translated: StoreError = StoreError(
-            f"{path}: this text is not Unicode and is not stored: {error}."
+            f"{path}: this text is not Unicode and was not stored: {error}."
         )
     elif isinstance(error, sqlite3.Error):
-        store_error = _about(path, error)
+        store_error = _classify(path, error)
         if store_error is None:
             return error
         translated = store_error
@@ -161,34 +168,34 @@ def as_store_error(path: Path, error: BaseException) -> BaseException:
     return translated
 
 
-def _about(path: Path, error: sqlite3.Error) -> StoreError | None:
-    words, code = str(error), _code(error)
+def _classify(path: Path, error: sqlite3.Error) -> StoreError | None:
+    message, code = str(error), _code(error)
     if code in _BUSY:
         return StoreBusy(
-            f"{path} is locked by another process, and stayed so. Nothing was changed; try again, "
-            "and close a program that keeps the file open."
+            f"Another process kept {path} locked. Nothing was changed; try again, and close programs "
+            "that keep the file open."
         )
     if code in _FULL:
         return StoreUnwritable(
-            f"{path} could not be written: {words}. Nothing of this step was stored; "
-            "free some disk space and try again."
+            f"{path} could not be written: {message}. Nothing of this step was stored. "
+            "Free some disk space and try again."
         )
     if code in _UNWRITABLE:
         return StoreUnwritable(
-            f"{path} cannot be opened for writing: {words}. Check the permissions of the file and "
+            f"{path} cannot be opened for writing: {message}. Check the permissions of the file and "
             "of its folder."
         )
     if code in _CORRUPT:
         return StoreCorrupt(
-            f"{path} is damaged or not a cockpit database ({words}). Move it away and start again, or "
-            "put back a copy from the backups beside it."
+            f"{path} is damaged or not a cockpit database ({message}). Move it away and start again, or "
+            "restore a copy from the backups folder next to it."
         )
     if isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError)):
         return None
-    return StoreError(f"{path}: {words}")
+    return StoreError(f"{path}: {message}")
 
 
 def _code(error: BaseException) -> int | None:
-    """SQLite's primary result code, where the error has one."""
+    """Return SQLite's primary result code, if the error has one."""
     code = getattr(error, "sqlite_errorcode", None)
     return code & 0xFF if isinstance(code, int) else None

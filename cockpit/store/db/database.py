@@ -1,8 +1,8 @@
-"""The store: one writer thread with group commit, readers beside it, typed errors.
+"""The store: one writer thread with group commit, concurrent readers, typed errors.
 
-A write is a plain function over a :class:`Tx`; it runs inside ``BEGIN IMMEDIATE``, together with the
-journal rows it appends (:mod:`cockpit.store.db.writer`). Secrets are masked and lone surrogates replaced
-on the way in.
+A write is a plain function over a :class:`Tx`; it runs inside ``BEGIN IMMEDIATE``, together with
+the journal rows that it appends (:mod:`cockpit.store.db.writer`). Secrets are masked and lone
+surrogates replaced before they are stored.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ T = TypeVar("T")
 class Store:
     """The open database of one project.
 
-    Open with :meth:`open`, close with :meth:`close` (or use it as a context manager). ``write`` and
-    ``read`` are for the event loop, ``write_now`` for code without one; ``read_now`` for that, and for
-    a few indexed rows on the event loop, which are read sooner than another thread is reached.
+    Open it with :meth:`open` and close it with :meth:`close`, or use it as a context manager.
+    ``write`` and ``read`` are for the event loop; ``write_now`` and ``read_now`` block.
+    ``read_now`` also suits a few indexed rows on the event loop, because switching threads takes
+    longer than reading them.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Store:
         def begin(connection: sqlite3.Connection) -> Tx:
             return Tx(connection, clock, ids, journal.Tail(connection))
 
-        def own() -> sqlite3.Connection:
+        def connect_writer() -> sqlite3.Connection:
             return connect(path, busy_timeout_ms=busy_timeout_ms, factory=factory)
 
         def record(connection: sqlite3.Connection, names: tuple[str, ...]) -> None:
@@ -64,14 +65,14 @@ class Store:
             tx.tail.settle()
 
         with translate_errors(path):
-            connection = own()
+            connection = connect_writer()
             try:
                 migrate(connection, path, clock, record=record)
             except BaseException:
                 connection.close()
                 raise
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="cockpit-read")
-        self._writer = Writer(path, connection, own, begin)
+        self._writer = Writer(path, connection, connect_writer, begin)
 
     @property
     def commits(self) -> int:
@@ -88,10 +89,10 @@ class Store:
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         factory: type[sqlite3.Connection] = sqlite3.Connection,
     ) -> Store:
-        """Open (making and migrating it as needed) the database at ``path``.
+        """Open the database at ``path``, creating and migrating it as needed.
 
-        A write waits ``busy_timeout_ms`` for other processes. ``factory`` is the class of the writer's
-        connection: the seam through which a statement can be made to fail. Raises the typed errors of
+        A write waits ``busy_timeout_ms`` milliseconds for other processes. ``factory`` is the class
+        of the writer's connection, so that tests can make a statement fail. Raises the errors of
         :mod:`cockpit.core.errors`.
         """
         return cls(
@@ -103,18 +104,19 @@ class Store:
         )
 
     async def write(self, step: Callable[[Tx], T]) -> T:
-        """Run ``step`` in a durable transaction; returns what it returned, after the commit.
+        """Run ``step`` in a durable transaction; returns its result after the commit.
 
-        Cancelling a caller drops a write that has not begun; one that has commits or fails whole.
+        Cancelling the caller drops a write that has not begun; one that has begun commits or fails
+        as a whole.
         """
         return await asyncio.wrap_future(self._writer.submit(step))
 
     def write_now(self, step: Callable[[Tx], T]) -> T:
-        """As :meth:`write`, blocking."""
+        """Run ``step`` as :meth:`write` does, blocking."""
         return self._writer.wait(step)
 
     async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a read on a reader's thread, in one snapshot."""
+        """Run ``look`` on a reader's thread, in one snapshot."""
         try:
             reading = self._readers.submit(self.read_now, look)
         except RuntimeError as error:
@@ -122,7 +124,7 @@ class Store:
         return await asyncio.wrap_future(reading)
 
     def read_now(self, look: Callable[[sqlite3.Connection], T]) -> T:
-        """As :meth:`read`, on the caller's own thread."""
+        """Run ``look`` as :meth:`read` does, on the caller's thread."""
         with translate_errors(self.path):
             connection = self._reader()
             try:
@@ -132,17 +134,17 @@ class Store:
                 finally:
                     connection.execute("ROLLBACK")
             finally:
-                self._give_back(connection)
+                self._return_reader(connection)
 
     def on_commit(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` (on the writer's thread) after every commit; returns how to stop.
+        """Call ``listener`` on the writer's thread after every commit; call the result to stop.
 
-        What it raises is logged and harms nobody.
+        Exceptions of the listener are logged and ignored.
         """
         return self._writer.listen(listener)
 
     def close(self) -> None:
-        """Finish what was handed over, then close every connection."""
+        """Finish the writes that were submitted, then close every connection."""
         self._writer.finish()
         self._readers.shutdown(wait=True)
         with self._lock:
@@ -150,7 +152,7 @@ class Store:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-        # Last: only a connection that may write folds the log into the file when it goes.
+        # Last: only a connection that may write merges the log into the file when it closes.
         self._writer.disconnect()
 
     def __enter__(self) -> Store:
@@ -167,7 +169,7 @@ class Store:
                 return self._idle.pop()
         return connect(self.path, read_only=True)
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
+    def _return_reader(self, connection: sqlite3.Connection) -> None:
         with self._lock:
             if not self._closed:
                 self._idle.append(connection)

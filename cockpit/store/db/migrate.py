@@ -1,4 +1,7 @@
-"""Migrations: numbered SQL files, each applied in one transaction and recorded by checksum."""
+"""Migrations: numbered SQL files, each applied in one transaction and recorded by checksum.
+
+Specified in ``docs/reference/journal.md``.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,24 @@ from cockpit.core.clock import Clock, format_time
 from cockpit.core.errors import StoreCorrupt, StoreTooNew, StoreUnwritable
 
 KEPT_BACKUPS = 3
+"""Backups that are kept, the newest ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file: ``name`` is ``0001_spine``, ``checksum`` the sha256 of its text."""
+    """One file."""
 
     name: str
+    """As ``0001_spine``."""
     sql: str
     checksum: str
+    """sha256 of the file's text."""
 
 
 @cache
 def load_migrations() -> tuple[Migration, ...]:
-    """The migrations of this version, in order."""
-    # By path: importlib.resources costs a start more than all the rest of opening a store.
+    """Load the migrations of this version, in order."""
+    # By path: importlib.resources takes longer than all the rest of opening a store.
     files = sorted(Path(__file__).with_name("migrations").glob("*.sql"))
     texts = [(file.stem, file.read_text("utf-8")) for file in files]
     return tuple(Migration(name, sql, text_digest(sql)) for name, sql in texts)
@@ -41,11 +47,11 @@ def migrate(
     *,
     record: Callable[[sqlite3.Connection, tuple[str, ...]], None] | None = None,
 ) -> tuple[str, ...]:
-    """Bring the file up to this version; returns the names applied (none: it was current).
+    """Bring the file up to this version; returns the names of the migrations applied.
 
-    A copy of a file that has content is kept beside it first. ``record`` is called with the names in
-    the same transaction. Raises :class:`StoreTooNew` for a file
-    of a newer cockpit and :class:`StoreCorrupt` when a recorded migration differs from ours.
+    A file with content is copied to ``backups`` first. ``record`` is called with the names in the
+    same transaction. Raises :class:`StoreTooNew` for a file of a newer cockpit and
+    :class:`StoreCorrupt` when a recorded migration differs from this version's.
     """
     shipped = load_migrations() if migrations is None else migrations
     if not _missing(connection, shipped):
@@ -54,7 +60,7 @@ def migrate(
         _backup(connection, path, clock)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have migrated while we waited for the lock: look again inside.
+        # Another process may have migrated while this one waited for the lock: check again.
         todo = _missing(connection, shipped)
         connection.execute(
             "CREATE TABLE IF NOT EXISTS migrations("
@@ -84,14 +90,14 @@ def _applied(connection: sqlite3.Connection) -> dict[str, str]:
     if "migrations" not in names:
         if names:
             raise StoreCorrupt(
-                "The database has tables but no record of migrations: it is not cockpit's. "
+                "The database has tables but no record of migrations; it was not created by cockpit. "
                 "Move it away and start again."
             )
         return {}
     columns = {name for (_, name, *_) in connection.execute("PRAGMA table_info(migrations)")}
     if not {"name", "checksum"} <= columns:
         raise StoreCorrupt(
-            "The database's record of migrations is another program's: it is not cockpit's. "
+            "Another program wrote the database's record of migrations; it was not created by cockpit. "
             "Move it away and start again."
         )
     return dict(connection.execute("SELECT name, checksum FROM migrations").fetchall())
@@ -112,7 +118,7 @@ def _missing(
         if applied.get(migration.name, migration.checksum) != migration.checksum:
             raise StoreCorrupt(
                 f"Migration {migration.name} is recorded with another checksum than this cockpit's. "
-                "The database comes from a changed build; put back a backup or use that build."
+                "A modified build of cockpit wrote it; restore a backup or use that build."
             )
     return tuple(migration for migration in shipped if migration.name not in applied)
 
@@ -127,7 +133,7 @@ def _backup(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
         )
     folder.chmod(0o700)
     name = format_time(clock.now()).replace(":", "").replace(".", "-")
-    # A name of its own until it is whole: half a copy is not a backup.
+    # Under another name until it is complete: half a copy is not a backup.
     partial, target = folder / f"{path.stem}-{name}.partial", folder / f"{path.stem}-{name}.db"
     partial.unlink(missing_ok=True)
     partial.touch(mode=0o600, exist_ok=False)

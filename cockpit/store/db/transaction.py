@@ -1,4 +1,4 @@
-"""One write transaction: its statements, its clock and ids, and the journal rows it appends."""
+"""One write transaction: its statements, its clock and ids, and the journal rows that it appends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cockpit.store.journal.trace_ids import Trace
 
 @dataclass(frozen=True, slots=True)
 class Tx:
-    """One write transaction: the connection, the clock and the ids, and the journal's tail."""
+    """One write transaction: the connection, the clock, the ids, and the end of the journal."""
 
     connection: sqlite3.Connection
     clock: Clock
@@ -27,18 +27,18 @@ class Tx:
     tail: journal.Tail
 
     def now(self) -> str:
-        """This moment, as it is stored."""
+        """Return this moment as it is stored."""
         return format_time(self.clock.now())
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
-        """Run a statement. Lone surrogates (from names and words that are not UTF-8) become U+FFFD."""
+        """Run a statement. Lone surrogates (from names that are not UTF-8) become U+FFFD."""
         try:
             return self.connection.execute(sql, values)
         except UnicodeEncodeError:
             # Raised while binding, before anything ran.
             if isinstance(values, Mapping):
-                return self.connection.execute(sql, {k: _sound(v) for k, v in values.items()})
-            return self.connection.execute(sql, [_sound(value) for value in values])
+                return self.connection.execute(sql, {k: _storable(v) for k, v in values.items()})
+            return self.connection.execute(sql, [_storable(value) for value in values])
 
     def journal(
         self,
@@ -56,10 +56,9 @@ class Tx:
         error_code: str = "",
         detail: Mapping[str, Any] | None = None,
     ) -> int:
-        """Append the row of an event in this transaction and return its seq; secrets are masked.
+        """Append a row to the journal in this transaction; returns its seq.
 
-        ``event`` is the detail's record, whose type is the event type. The trace, packet and profile are
-        those of the wave where they are not given.
+        Secrets in ``detail`` are masked. Trace, packet and profile default to those of the wave.
         """
         if isinstance(event, Detail):
             action, detail = ACTIONS[type(event)], detail_body(event)
@@ -93,5 +92,5 @@ class Tx:
         )
 
 
-def _sound(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     return replace_surrogates(value) if isinstance(value, str) else value

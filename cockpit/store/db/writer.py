@@ -1,8 +1,8 @@
-"""The writer's thread: writes that wait at the same moment share one transaction and one fsync.
+"""The writer's thread: writes that wait at the same time share one transaction and one fsync.
 
-Each has its own savepoint, so that one failing takes nothing from the others; only an error that
-dooms the transaction itself (the disk, the lock, a damaged file) fails them all. Whatever happens,
-every future is resolved and the thread goes on.
+Each has its own savepoint, so that a failing write does not affect the others. Only an error that
+is fatal to the transaction (the disk, the lock, a damaged file) fails all of them. In any case
+every future is resolved and the thread continues.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from cockpit.store.db.transaction import Tx
 
 T = TypeVar("T")
 GROUP_LIMIT = 64
-"""At most this many waiting writes share one transaction."""
+"""The most waiting writes that share one transaction."""
 
 _log = logging.getLogger(__name__)
-# Without a handler Python would write to stderr, which is the person's screen.
+# Without a handler Python would write to stderr, where the screen is drawn.
 _log.addHandler(logging.NullHandler())
 
 
 class Writer:
-    """Runs writes over ``connection``, which it owns from now on.
+    """Runs writes on ``connection``, which it owns from then on.
 
-    ``connect`` opens another one after a rollback that failed; ``begin`` makes the transaction that
-    the steps are given. ``commits`` counts commits, one fsync each.
+    ``connect`` opens another connection after a rollback that failed; ``begin`` makes the
+    transaction that steps receive. ``commits`` counts commits, one fsync each.
     """
 
     def __init__(
@@ -56,23 +56,23 @@ class Writer:
         self._thread.start()
 
     def submit(self, step: Callable[[Tx], T]) -> Future[T]:
-        """Hand a write over. Raises :class:`StoreError` once the store is closed."""
+        """Queue a write. Raises :class:`StoreError` once the store is closed."""
         write = _Write(step, Future())
         with self._lock:
-            # Under the lock: nothing is put behind the sign that ends the thread.
+            # Under the lock, so that nothing is queued behind the marker that ends the thread.
             if self._closed:
                 raise StoreError("The store is closed; open it again.")
             self._queue.put(write)
         return write.future
 
     def wait(self, step: Callable[[Tx], T]) -> T:
-        """:meth:`submit`, and wait for the commit."""
+        """Queue a write and wait for its commit."""
         if threading.current_thread() is self._thread:
             raise StoreError("A write cannot wait for another write; do both in one step.")
         return self.submit(step).result()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` on the writer's thread after every commit; returns how to stop."""
+        """Call ``listener`` on the writer's thread after every commit; call the result to stop."""
         with self._lock:
             self._listeners.append(listener)
 
@@ -84,7 +84,7 @@ class Writer:
         return stop
 
     def finish(self) -> None:
-        """Do what was handed over, take nothing more, and end the thread."""
+        """Run the writes that were queued, accept no more, and end the thread."""
         if threading.current_thread() is self._thread:
             raise StoreError("A write or a listener cannot close the store.")
         with self._lock:
@@ -109,7 +109,7 @@ class Writer:
             self._commit([w for w in group if w.future.set_running_or_notify_cancel()])
 
     def _waiting(self) -> tuple[list[_Write], bool]:
-        """The next writes, at least one, or none at the end; and whether this is the end."""
+        """Return the next writes (none at the end) and whether this is the end."""
         group: list[_Write] = []
         following = self._queue.get()
         while following is not None:
@@ -135,7 +135,7 @@ class Writer:
                 write.future.set_result(write.value)
             else:
                 write.refuse(as_store_error(self._path, write.error))
-        self._tell()
+        self._notify()
 
     def _transact(self, group: list[_Write]) -> None:
         if self._connection is None:
@@ -151,18 +151,18 @@ class Writer:
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as error:
-            # Nobody can tell what state it is in. Closing it ends its transaction.
+            # The state of the connection is unknown. Closing it ends its transaction.
             _log.warning("%s: a rollback failed (%s); connecting again", self._path, error)
             self.disconnect()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._lock:
             listeners = tuple(self._listeners)
         for listener in listeners:
             try:
                 listener()
             except Exception:
-                # What is stored is stored: a listener's trouble is not the writers'.
+                # The commit stands: an error of a listener does not concern the writers.
                 _log.exception("%s: a listener failed after a commit", self._path)
 
 
@@ -178,19 +178,19 @@ class _Write:
         self.error: BaseException | None = None
 
     def attempt(self, tx: Tx) -> None:
-        """Run the step in its savepoint. Raises only what dooms the whole transaction."""
-        tx.connection.execute("SAVEPOINT one")
+        """Run the step in its savepoint. Raises only errors that are fatal to the transaction."""
+        tx.connection.execute("SAVEPOINT write")
         try:
             self.value = self.step(tx)
             tx.tail.settle()
         except BaseException as error:
-            # SQLite itself rolls a transaction back after some errors: then it is gone for all.
+            # After some errors SQLite itself rolls back the transaction, for all writes in it.
             if is_fatal(error) or not tx.connection.in_transaction:
                 raise
             self.error = error
-            tx.connection.execute("ROLLBACK TO one")
+            tx.connection.execute("ROLLBACK TO write")
             tx.tail.forget()
-        tx.connection.execute("RELEASE one")
+        tx.connection.execute("RELEASE write")
 
     def refuse(self, error: BaseException) -> None:
         self.future.set_exception(error)

@@ -1,7 +1,8 @@
-"""What agents' hooks have told and nobody has absorbed yet (``hook_pending``).
+"""Events that agents' hooks reported and that are not ingested yet (``hook_pending``).
 
-Written by a process of which an agent waits for the end: nothing is imported here but SQLite itself,
-and times come from the event, not from a clock. Events without the kind of a task are kept as well.
+Hook processes use this module while an agent waits for them, so it imports nothing but SQLite, and
+times come from the event rather than from a clock. Events that concern no task are stored as well.
+Specified in ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LEASE_MS = 15_000
-"""How long nobody else absorbs, unless the lease is taken again."""
+"""Milliseconds that one process ingests alone, unless it renews its lease."""
 _LONGEST_LEASE_MS = 60_000
 ATTEMPTS = 3
-"""An event that could not be absorbed so often is left where it is, for a person to look at."""
+"""Failed attempts after which an event stays in the table for the user to inspect."""
 
 
 class HookEvent:
-    """One event as it is kept. ``body`` is JSON in ASCII, its secrets masked; ``task_id`` is None
-    until it is known which task the session works on. ``at`` is as everywhere in the store.
+    """One event as it is stored.
 
-    No dataclass: importing those takes as long as everything else in a hook call.
+    ``body`` is JSON in ASCII with its secrets masked; ``at`` is a time as the store has it;
+    ``task_id`` is None until the task of the session is known. ``urgent`` events end the ingester's
+    wait at once. A plain class, because importing dataclasses takes as long as everything else in a
+    hook call.
     """
 
     __slots__ = ("agent", "at", "body", "event", "key", "session", "task_id", "urgent")
@@ -51,7 +54,7 @@ class HookEvent:
 
 
 def connect(path: str, busy_ms: int) -> sqlite3.Connection:
-    """A connection to a database that is there, which waits ``busy_ms`` for others, and no longer."""
+    """Open an existing database; statements wait at most ``busy_ms`` milliseconds for locks."""
     connection = sqlite3.connect(path, timeout=busy_ms / 1000, isolation_level=None)
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
@@ -66,10 +69,10 @@ def receive(
     works_on: str | None = None,
     leaves: str | None = None,
 ) -> bool:
-    """Keep ``event`` in a transaction of its own; True says that the caller is to see to absorbing.
+    """Store ``event`` in its own transaction; returns whether the caller has to start ingesting.
 
-    ``works_on`` is the task that the session has just taken up, ``leaves`` the one it has finished.
-    Raises ``sqlite3.Error``; then nothing is kept.
+    ``works_on`` is the task that the session has just claimed, ``leaves`` the one that it has
+    finished. Raises ``sqlite3.Error``; then nothing is stored.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -89,7 +92,7 @@ def receive(
 
 
 def insert(connection: sqlite3.Connection, event: HookEvent, task_id: str | None) -> None:
-    """Write the event down; the same one a second time changes nothing."""
+    """Store the event; storing it again changes nothing."""
     connection.execute(
         "INSERT INTO hook_pending(event_key, at, agent, agent_session, event, task_id, urgent,"
         " body_json) VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
@@ -107,7 +110,10 @@ def insert(connection: sqlite3.Connection, event: HookEvent, task_id: str | None
 
 
 def find_active_task(connection: sqlite3.Connection, session: str) -> str | None:
-    """The task that an agent's session works on: the one it took up, else the only one in progress."""
+    """Find the task that an agent's session works on.
+
+    It is the task that the session claimed, else the only task in progress, else None.
+    """
     row = connection.execute(
         "SELECT task_id FROM active_task WHERE agent_session=?", (session,)
     ).fetchone()
@@ -120,7 +126,7 @@ def find_active_task(connection: sqlite3.Connection, session: str) -> str | None
 
 
 def set_active_task(connection: sqlite3.Connection, session: str, task_id: str, at: str) -> None:
-    """From now on the session works on that task. A task that there is not changes nothing."""
+    """Record that the session works on that task; an unknown task changes nothing."""
     connection.execute(
         "INSERT INTO active_task(agent_session, task_id, started_at)"
         " SELECT ?, task_id, ? FROM tasks WHERE task_id=?"
@@ -131,7 +137,7 @@ def set_active_task(connection: sqlite3.Connection, session: str, task_id: str, 
 
 
 def clear_active_task(connection: sqlite3.Connection, session: str, task_id: str) -> None:
-    """The session no longer works on that task."""
+    """Record that the session no longer works on that task."""
     connection.execute(
         "DELETE FROM active_task WHERE agent_session=? AND task_id=?", (session, task_id)
     )
@@ -143,7 +149,7 @@ def leave_task(connection: sqlite3.Connection, task_id: str) -> None:
 
 
 def acquire_lease(connection: sqlite3.Connection, now_ms: int) -> bool:
-    """Take the lease where nobody holds it; False while somebody does."""
+    """Take the ingester's lease; returns False while another process holds it."""
     done = connection.execute(
         "UPDATE hook_absorber SET leased_until=? WHERE leased_until<? OR leased_until>?",
         (now_ms + LEASE_MS, now_ms, now_ms + _LONGEST_LEASE_MS),
@@ -152,12 +158,12 @@ def acquire_lease(connection: sqlite3.Connection, now_ms: int) -> bool:
 
 
 def renew_lease(connection: sqlite3.Connection, now_ms: int) -> None:
-    """Keep the lease, which the caller holds."""
+    """Extend the lease, which the caller holds."""
     connection.execute("UPDATE hook_absorber SET leased_until=?", (now_ms + LEASE_MS,))
 
 
 def release_lease(connection: sqlite3.Connection) -> bool:
-    """Give the lease back where nothing is left to absorb; False where something is."""
+    """Release the lease if nothing is left to ingest; returns False otherwise."""
     if count_waiting(connection):
         return False
     connection.execute("UPDATE hook_absorber SET leased_until=0")
@@ -165,7 +171,7 @@ def release_lease(connection: sqlite3.Connection) -> bool:
 
 
 def count_waiting(connection: sqlite3.Connection, *, urgent: bool = False) -> int:
-    """How many events wait to be absorbed, or only those that cut the wait short."""
+    """Count the events that wait to be ingested, or only the urgent ones."""
     row = connection.execute(
         "SELECT count(*) FROM hook_pending WHERE attempts<? AND urgent>=?", (ATTEMPTS, int(urgent))
     ).fetchone()
@@ -173,7 +179,7 @@ def count_waiting(connection: sqlite3.Connection, *, urgent: bool = False) -> in
 
 
 def has_waiting_for(connection: sqlite3.Connection, task_id: str) -> bool:
-    """Whether something about that task waits to be absorbed."""
+    """Tell whether an event about that task waits to be ingested."""
     row = connection.execute(
         "SELECT 1 FROM hook_pending WHERE attempts<? AND task_id=? LIMIT 1", (ATTEMPTS, task_id)
     ).fetchone()
@@ -181,7 +187,7 @@ def has_waiting_for(connection: sqlite3.Connection, task_id: str) -> bool:
 
 
 def has_unmerged(connection: sqlite3.Connection) -> bool:
-    """Whether something waits that may change work in progress."""
+    """Tell whether an event waits that may change work in progress."""
     row = connection.execute(
         "SELECT 1 FROM hook_pending WHERE attempts<? AND event LIKE 'PostToolUse%' LIMIT 1",
         (ATTEMPTS,),
@@ -190,7 +196,7 @@ def has_unmerged(connection: sqlite3.Connection) -> bool:
 
 
 def count_failed(connection: sqlite3.Connection) -> int:
-    """How many events could not be absorbed."""
+    """Count the events that could not be ingested."""
     row = connection.execute(
         "SELECT count(*) FROM hook_pending WHERE attempts>=?", (ATTEMPTS,)
     ).fetchone()
@@ -198,7 +204,7 @@ def count_failed(connection: sqlite3.Connection) -> int:
 
 
 def select_oldest(connection: sqlite3.Connection, most: int) -> Sequence[HookEvent]:
-    """The events that happened first."""
+    """Read the waiting events that happened first."""
     rows = connection.execute(
         "SELECT event_key, at, agent, agent_session, event, body_json, urgent, task_id"
         " FROM hook_pending WHERE attempts<? ORDER BY event_key LIMIT ?",
@@ -213,10 +219,10 @@ def select_oldest(connection: sqlite3.Connection, most: int) -> Sequence[HookEve
 
 
 def delete_events(connection: sqlite3.Connection, keys: Sequence[str]) -> None:
-    """These are done with."""
+    """Delete events that were ingested."""
     connection.executemany("DELETE FROM hook_pending WHERE event_key=?", [(key,) for key in keys])
 
 
 def count_failure(connection: sqlite3.Connection, key: str) -> None:
-    """This one could not be absorbed, once more."""
+    """Record that ingesting the event failed once more."""
     connection.execute("UPDATE hook_pending SET attempts=attempts+1 WHERE event_key=?", (key,))
