@@ -76,7 +76,7 @@ def _turn(tx: Tx, session_id: str, number: int) -> None:
     if wave is None or wave.phase == "completed":
         wave = waves.create(tx, session_id=session_id, trace_id="t")
     phase = waves.PHASES[waves.PHASES.index(wave.phase) + 1]
-    waves.advance(tx, wave.wave_id, phase, detail={"number": number})
+    waves.advance(tx, wave.wave_id, phase)
     planned = outbox.plan(
         tx,
         wave_id=wave.wave_id,

@@ -20,7 +20,7 @@ from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.store import CapabilityIssued, CapabilityRevoked
 
 PREFIX = "ckp_"
 ROOT_FILE = "root.token"
@@ -86,11 +86,7 @@ def revoke(tx: Tx, cap_id: str, by: Caller) -> Token:
     if token.revoked_at is not None:
         raise IllegalTransition(f"Token {cap_id} was revoked already, at {token.revoked_at}.")
     tx.execute("UPDATE capability_tokens SET revoked_at=? WHERE cap_id=?", (tx.now(), cap_id))
-    tx.journal(
-        Action.CAPABILITY_REVOKED,
-        actor=by.namespace,
-        detail={"cap_id": cap_id, "namespace": token.namespace},
-    )
+    tx.journal(CapabilityRevoked(cap_id=cap_id, namespace=token.namespace), actor=by.namespace)
     return load(tx.connection, cap_id)
 
 
@@ -185,14 +181,13 @@ def _insert(
         ),
     )
     tx.journal(
-        Action.CAPABILITY_ISSUED,
+        CapabilityIssued(
+            cap_id=cap_id,
+            namespace=namespace,
+            scopes=tuple(ordered),
+            expires_at=expires,
+        ),
         actor=by if by != _FIRST_START else "engine",
-        detail={
-            "cap_id": cap_id,
-            "namespace": namespace,
-            "scopes": ordered,
-            "expires_at": expires,
-        },
     )
     return load(tx.connection, cap_id), secret
 

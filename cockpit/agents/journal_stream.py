@@ -19,7 +19,14 @@ from cockpit.loop.phases.answer_stream import Speech
 from cockpit.store.backlog import wip
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.agents import (
+    RunnerJoined,
+    RunnerNoted,
+    RunnerToolEnded,
+    RunnerToolStarted,
+)
+from cockpit.store.journal.details.detail import Detail
+from cockpit.store.journal.details.waves import ModelCompleted
 from cockpit.store.sessions import messages, sessions
 
 MOST_ODD = 20
@@ -67,9 +74,7 @@ class StreamJournal:
             case stream_events.AgentStarted():
                 self.agent_session = one.agent_session[:200]
                 await self._row(
-                    Action.RUNNER_JOINED,
-                    agent_session=self.agent_session,
-                    model=one.model[:200],
+                    RunnerJoined(agent_session=self.agent_session, model=one.model[:200])
                 )
             case stream_events.TextPiece(text):
                 speech = self._speech = self._speech or self._speaking()
@@ -80,11 +85,12 @@ class StreamJournal:
             case stream_events.ToolStarted():
                 self._tools[one.call_id] = one
                 await self._row(
-                    Action.RUNNER_TOOL_STARTED,
-                    run=self._part.number,
-                    call_id=one.call_id[:200],
-                    tool=one.tool[:200],
-                    title=tool_title(one),
+                    RunnerToolStarted(
+                        run=self._part.number,
+                        call_id=one.call_id[:200],
+                        tool=one.tool[:200],
+                        title=tool_title(one),
+                    )
                 )
             case stream_events.ToolEnded():
                 await self._used(one)
@@ -133,15 +139,16 @@ class StreamJournal:
         used = began or stream_events.ToolStarted(ended.call_id, "", {})
         summary = " ".join(ended.output[: 4 * _SUMMARY].split())[:_SUMMARY]
         await self._row(
-            Action.RUNNER_TOOL_ENDED,
+            RunnerToolEnded(
+                run=self._part.number,
+                call_id=used.call_id[:200],
+                tool=used.tool[:200],
+                title=tool_title(used),
+                failed=ended.failed,
+                exit_code=ended.exit_code,
+                summary=summary,
+            ),
             result="error" if ended.failed else "ok",
-            run=self._part.number,
-            call_id=used.call_id[:200],
-            tool=used.tool[:200],
-            title=tool_title(used),
-            failed=ended.failed,
-            exit_code=ended.exit_code,
-            summary=summary,
         )
         if began is not None and self._part.captures:
             await self._capture(began, ended)
@@ -169,14 +176,14 @@ class StreamJournal:
             try:
                 wip.update(tx, task_id, patch, by="agent", session_id=self._part.session_id)
             except (NotFound, wip.WipInvalid) as error:
-                self._journal(tx, Action.RUNNER_NOTED, "error", {"message": str(error)[:_SUMMARY]})
+                self._journal(tx, RunnerNoted(message=str(error)[:_SUMMARY]), "error")
 
         await self._store.write(step)
 
     async def _strange(self, words: str) -> None:
         self.odd += 1
         if self.odd <= MOST_ODD:
-            await self._row(Action.RUNNER_NOTED, result="error", message=words[:_SUMMARY])
+            await self._row(RunnerNoted(message=words[:_SUMMARY]), result="error")
 
     async def _account(self, stop: str) -> None:
         """Add what was spent since the last time to the session's totals."""
@@ -197,20 +204,19 @@ class StreamJournal:
         def step(tx: Tx) -> None:
             sessions.add_usage(tx, self._part.session_id, **more)
             model = f"{sessions.RUNNER_PREFIX}{self._part.runner}"
-            self._journal(tx, Action.MODEL_COMPLETED, "ok", {"model": model, **more, "stop": stop})
+            self._journal(tx, ModelCompleted(model=model, stop=stop, **more), "ok")
 
         await self._store.write(step)
 
-    async def _row(self, action: Action, *, result: str = "ok", **detail: Any) -> None:
-        await self._store.write(lambda tx: self._journal(tx, action, result, detail))
+    async def _row(self, event: Detail, *, result: str = "ok") -> None:
+        await self._store.write(lambda tx: self._journal(tx, event, result))
 
-    def _journal(self, tx: Tx, action: Action, result: str, detail: Mapping[str, Any]) -> None:
+    def _journal(self, tx: Tx, event: Detail, result: str) -> None:
         tx.journal(
-            action,
+            event,
             actor="agent",
             session_id=self._part.session_id,
             result=result,
-            detail=detail,
         )
 
 

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.agents.agent_command import build_argv, build_environment, placeholders_in
@@ -34,6 +34,8 @@ from cockpit.core.secrets import mask
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.agents import RunnerEnded, RunnerStarted
+from cockpit.store.journal.details.sessions import SessionCompleted, SessionFailed, SessionStopped
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import sessions
 
@@ -242,32 +244,31 @@ class _Run:
     def _started(self, tx: Tx) -> int:
         sessions.set_status(tx, self._session_id, "running")
         number = count_runs(tx.connection, self._session_id) + 1
-        detail = {
-            "runner": self._runner.name,
-            "program": Path(self._runner.command[0]).name,
-            "format": self._runner.format,
-            "task_id": self._task_id or "",
-            "number": number,
-        }
-        tx.journal(Action.RUNNER_STARTED, session_id=self._session_id, detail=detail)
+        started = RunnerStarted(
+            runner=self._runner.name,
+            program=Path(self._runner.command[0]).name,
+            format=self._runner.format,
+            task_id=self._task_id or "",
+            number=number,
+        )
+        tx.journal(started, session_id=self._session_id)
         return number
 
     def _ended(self, tx: Tx, outcome: RunnerOutcome, telling: StreamJournal) -> None:
-        detail: dict[str, Any] = {
-            "runner": self._runner.name,
-            "status": outcome.status,
-            "message": outcome.reason,
-            "exit_code": outcome.exit_code,
-            "agent_session": telling.agent_session,
-            "odd_lines": telling.odd,
-        }
+        ended = RunnerEnded(
+            runner=self._runner.name,
+            status=outcome.status,
+            message=outcome.reason,
+            exit_code=outcome.exit_code,
+            agent_session=telling.agent_session,
+            odd_lines=telling.odd,
+        )
         wrong = outcome.status == "crashed"
         tx.journal(
-            Action.RUNNER_ENDED,
+            ended,
             session_id=self._session_id,
             result="error" if wrong else "ok",
             error_code="runner_crashed" if wrong else "",
-            detail=detail,
         )
         status, summary = read_status(outcome.text)
         match outcome.status:
@@ -281,8 +282,9 @@ class _Run:
                 self._fail(tx, "runner_crashed", outcome.reason)
 
     def _complete(self, tx: Tx, status: str, summary: str) -> None:
-        told = {"status": status, "summary": summary}
-        sessions.set_status(tx, self._session_id, "completed", detail=told, result=told)
+        completed = SessionCompleted(status=status, summary=summary)
+        result = {"status": status, "summary": summary}
+        sessions.set_status(tx, self._session_id, "completed", detail=completed, result=result)
 
     def _fail(self, tx: Tx, code: str, message: str) -> None:
         sessions.set_status(
@@ -290,12 +292,12 @@ class _Run:
             self._session_id,
             "failed",
             error_code=code,
-            detail={"message": message},
+            detail=SessionFailed(message=message),
             result={"status": "failed", "summary": message},
         )
 
     def _stop(self, tx: Tx) -> None:
-        why = {"reason": "interrupted"}
+        why = SessionStopped(reason="interrupted")
         sessions.set_status(tx, self._session_id, "stopped", actor="person", detail=why)
 
     async def stopped(self) -> None:

@@ -28,7 +28,8 @@ from cockpit.store.backlog.task_activity import Activity, Failure
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
 from cockpit.store.hooks import pending_events
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.backlog import ReachedBoundaries, TaskStatusChanged
+from cockpit.store.journal.details.detail import read_part
 
 EPIC_FIELDS = ("title", "description", "priority", "status")
 STORY_FIELDS = ("title", "description", "status", "epic_id")
@@ -199,20 +200,19 @@ def set_status(
     reached = update_story_status(tx, made.story_id, by=by)
     work_queue.refresh(tx, [made.task_id])
     tx.journal(
-        Action.TASK_STATUS_CHANGED,
+        TaskStatusChanged(
+            task_id=made.task_id,
+            story_id=made.story_id,
+            epic_id=made.epic_id,
+            title=made.title,
+            from_=task.status,
+            to=status,
+            notes=words,
+            blocker=made.blocker,
+            boundaries=read_part(ReachedBoundaries, reached.body()),
+        ),
         actor=by,
         session_id=session_id,
-        detail={
-            "task_id": made.task_id,
-            "story_id": made.story_id,
-            "epic_id": made.epic_id,
-            "title": made.title,
-            "from": task.status,
-            "to": status,
-            "notes": words,
-            "blocker": made.blocker,
-            "boundaries": reached.body(),
-        },
     )
     if words and status != "blocked":
         task_activity.add(tx, made.task_id, "note", words, by=by)

@@ -26,6 +26,7 @@ from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.chains import ChainFollowed
 from cockpit.store.journal.event_types import Action
 
 
@@ -136,13 +137,12 @@ def _obstacle(connection: sqlite3.Connection, chain: Chain) -> str:
 
 def _journal_followed(tx: Tx, chain: Chain, ended: EndedSession) -> None:
     tx.journal(
-        Action.CHAIN_FOLLOWED,
+        ChainFollowed(
+            chain_id=chain.chain_id,
+            after=ended.seq,
+            agent=ended.agent,
+            agent_session=ended.session,
+            reason=ended.reason,
+        ),
         actor="policy:on_session_end",
-        detail={
-            "chain_id": chain.chain_id,
-            "after": ended.seq,
-            "agent": ended.agent,
-            "agent_session": ended.session,
-            "reason": ended.reason,
-        },
     )

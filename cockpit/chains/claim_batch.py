@@ -19,7 +19,7 @@ from cockpit.store.chains import chains, task_leases, task_runs, worker_metrics
 from cockpit.store.chains.chains import OPEN, Chain
 from cockpit.store.chains.workers import worker_name
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.tasks import TaskTakenUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +77,14 @@ def _journal_resume(tx: Tx, chain: Chain, ordinal: int, task_id: str) -> str:
     task = tasks.load(tx.connection, task_id)
     message, progress = resume_line(task), task.wip or {}
     tx.journal(
-        Action.TASK_TAKEN_UP,
-        detail={
-            "chain_id": chain.chain_id,
-            "ordinal": ordinal,
-            "task_id": task_id,
-            "phase": str(progress.get("phase", "")),
-            "next_step": str(progress.get("next_step", "")),
-            "message": message,
-        },
+        TaskTakenUp(
+            chain_id=chain.chain_id,
+            ordinal=ordinal,
+            task_id=task_id,
+            phase=str(progress.get("phase", "")),
+            next_step=str(progress.get("next_step", "")),
+            message=message,
+        )
     )
     return message
 

@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import parse_time
 from cockpit.core.project_paths import ProjectPaths
@@ -29,7 +31,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.hooks import pending_events
 from cockpit.store.hooks.pending_events import HookEvent
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.agents import AgentHook, AgentSessionEnded, AgentSessionStarted
 
 AT_ONCE = 200
 """Events of one transaction."""
@@ -244,10 +246,25 @@ def _journal(tx: Tx, told: HookEvent, body: Mapping[str, Any]) -> int:
     about: dict[str, Any] = {"agent_session": told.session, "agent": told.agent}
     about |= {"task_id": told.task_id or "", "at": told.at}
     if told.event in ("SessionStart", "SessionEnd"):
-        started = told.event == "SessionStart"
-        action = Action.AGENT_SESSION_STARTED if started else Action.AGENT_SESSION_ENDED
-        return tx.journal(action, actor="agent", detail={**about, "reason": body.get("reason", "")})
-    about |= {"event": told.event, "tool": body.get("tool", "")}
-    answered = {name: body[name] for name in ("answer", "by", "about") if name in body}
-    actor = body.get("by", "agent") if answered else "agent"
-    return tx.journal(Action.AGENT_HOOK, actor=actor, detail={**about, **answered})
+        kind = AgentSessionStarted if told.event == "SessionStart" else AgentSessionEnded
+        report = kind(
+            agent_session=told.session,
+            agent=told.agent,
+            task_id=told.task_id or "",
+            at=told.at,
+            reason=body.get("reason", ""),
+        )
+        return tx.journal(report, actor="agent")
+    answered = any(name in body for name in ("answer", "by", "about"))
+    hook = AgentHook(
+        agent_session=told.session,
+        agent=told.agent,
+        task_id=told.task_id or "",
+        at=told.at,
+        event=told.event,
+        tool=body.get("tool", ""),
+        answer=body.get("answer", UNSET),
+        by=body.get("by", UNSET),
+        about=body.get("about", UNSET),
+    )
+    return tx.journal(hook, actor=body.get("by", "agent") if answered else "agent")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from msgspec import UNSET
+
 from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.core.processes import current_process
@@ -25,6 +27,13 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.wave_context import Engine, Here
 from cockpit.store.context import prune
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.sessions import (
+    SessionCompleted,
+    SessionFailed,
+    SessionStopped,
+    SessionWaiting,
+)
+from cockpit.store.journal.details.waves import WaveStarted
 from cockpit.store.sessions import events, plans, proposals, sessions, waves
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
@@ -123,7 +132,7 @@ async def _rounds(engine: Engine, session_id: str) -> Session:
 
 
 def _unanswered(session_id: str, words: str) -> Callable[[Tx], Session]:
-    why = {"for": "proposal", "why": words}
+    why = SessionWaiting(for_="proposal", why=words)
     result = {"status": "expired", "summary": words}
     return lambda tx: sessions.set_status(tx, session_id, "waiting", detail=why, result=result)
 
@@ -175,9 +184,13 @@ def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
     """Enter ``observing`` with the profile's version pinned for the whole wave (RFC-003 §10.2)."""
     session = sessions.load(tx.connection, wave.session_id)
     pinned = profile_change_expiry.begin(tx, settings, session.profile_id, measured, wave)
-    detail = {} if pinned.waves_left is None else {"waves_left": pinned.waves_left}
+    left = UNSET if pinned.waves_left is None else pinned.waves_left
     return waves.advance(
-        tx, wave.wave_id, "observing", profile_version=pinned.version, detail=detail
+        tx,
+        wave.wave_id,
+        "observing",
+        profile_version=pinned.version,
+        detail=WaveStarted(waves_left=left),
     )
 
 
@@ -223,9 +236,10 @@ def _limited(tx: Tx, session: Session, last: Wave | None) -> bool:
         why = f"The limit of {tokens:,} tokens is reached ({spent:,} spent)."
     if not why:
         return False
-    detail = {"status": "limit", "summary": f"{why} The work is kept; continue with a higher one."}
+    ended = {"status": "limit", "summary": f"{why} The work is kept; continue with a higher one."}
     if session.result.get("status") != "limit" or session.status != "completed":
-        sessions.set_status(tx, session.session_id, "completed", detail=detail, result=detail)
+        detail = SessionCompleted(**ended)
+        sessions.set_status(tx, session.session_id, "completed", detail=detail, result=ended)
     return True
 
 
@@ -235,12 +249,14 @@ def _rest(tx: Tx, session_id: str) -> Session:
     if session.status == "completed":
         return session
     if session.interactive:
-        why = {"for": "person", "why": "your turn"}
+        why = SessionWaiting(for_="person", why="your turn")
         return sessions.set_status(tx, session_id, "waiting", detail=why)
     last = waves.find_latest(tx.connection, session_id)
     plan = plans.find(tx.connection, last.wave_id) if last else None
-    detail = {"status": "done", "summary": plan.text.strip() if plan else ""}
-    return sessions.set_status(tx, session_id, "completed", detail=detail, result=detail)
+    ended = {"status": "done", "summary": plan.text.strip() if plan else ""}
+    return sessions.set_status(
+        tx, session_id, "completed", detail=SessionCompleted(**ended), result=ended
+    )
 
 
 def _failed(session_id: str, wave: Wave | None, code: str, message: str) -> Callable[[Tx], None]:
@@ -252,7 +268,7 @@ def _failed(session_id: str, wave: Wave | None, code: str, message: str) -> Call
             session_id,
             "failed",
             error_code=code,
-            detail={"message": message},
+            detail=SessionFailed(message=message),
             result={"status": "failed", "summary": message},
         )
 
@@ -262,7 +278,7 @@ def _failed(session_id: str, wave: Wave | None, code: str, message: str) -> Call
 async def _stopped(engine: Engine, session_id: str) -> None:
     await engine.store.write(
         lambda tx: sessions.set_status(
-            tx, session_id, "stopped", actor="person", detail={"reason": "interrupted"}
+            tx, session_id, "stopped", actor="person", detail=SessionStopped(reason="interrupted")
         )
     )
 

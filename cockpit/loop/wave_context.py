@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from cockpit.act.workspace import ActGround
 from cockpit.core.project_paths import ProjectPaths
@@ -17,7 +16,7 @@ from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.detail import Detail
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
@@ -83,17 +82,16 @@ class Here:
     def journal(
         self,
         tx: Tx,
-        action: Action,
+        event: Detail,
         *,
         actor: str = "engine",
         result: str = "ok",
         error_code: str = "",
         latency_ms: int | None = None,
-        detail: Mapping[str, Any] | None = None,
     ) -> None:
         """Append a row that belongs to this wave."""
         tx.journal(
-            action,
+            event,
             actor=actor,
             session_id=self.session.session_id,
             wave_id=self.wave.wave_id,
@@ -102,5 +100,4 @@ class Here:
             result=result,
             error_code=error_code,
             latency_ms=latency_ms,
-            detail=detail,
         )

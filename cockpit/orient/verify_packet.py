@@ -14,7 +14,7 @@ from cockpit.orient.fact_arrays import read
 from cockpit.store.context import packets, profiles
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.waves import PacketVerified
 from cockpit.store.sessions import waves
 
 
@@ -85,7 +85,7 @@ def recompile(connection: sqlite3.Connection, wave_id: str) -> Verified:
 def report(tx: Tx, verified: Verified, *, actor: str = "person") -> None:
     """Journal ``orientation.packet.replay_verified``."""
     tx.journal(
-        Action.PACKET_VERIFIED,
+        PacketVerified(digest=verified.digest, recompiled=verified.recompiled, ok=verified.ok),
         actor=actor,
         session_id=verified.session_id,
         wave_id=verified.wave_id,
@@ -95,11 +95,6 @@ def report(tx: Tx, verified: Verified, *, actor: str = "person") -> None:
         profile_version=verified.profile_version,
         result="ok" if verified.ok else "error",
         error_code="" if verified.ok else "packet_differs",
-        detail={
-            "digest": verified.digest,
-            "recompiled": verified.recompiled,
-            "ok": verified.ok,
-        },
     )
 
 

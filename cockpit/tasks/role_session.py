@@ -26,6 +26,7 @@ from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import task_runs
 from cockpit.store.chains.task_runs import Step
 from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.journal.details.sessions import SessionStopped
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 from cockpit.tasks.external_agent_role import began_session, find_runner, run_role_with_agent
@@ -137,7 +138,7 @@ async def _apply_policy(context: TaskContext, session: Session, chain_id: str) -
 
 async def _stop_other_runner(context: TaskContext, session: Session) -> None:
     """Stop the session of another runner; the new runner starts one of its own."""
-    detail = {"reason": "another runner continues the step"}
+    detail = SessionStopped(reason="another runner continues the step")
     await context.store.write(
         lambda tx: sessions.set_status(tx, session.session_id, "stopped", detail=detail)
     )

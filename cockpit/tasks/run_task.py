@@ -27,7 +27,7 @@ from cockpit.store.chains import task_runs, worktrees
 from cockpit.store.chains.task_runs import ENDS, Step
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.tasks import RoleRestored
 from cockpit.tasks import role_usage
 from cockpit.tasks.finish_task import (
     SetAside,
@@ -282,12 +282,15 @@ class _TaskRun:
         restored = await restore_tests(root, before)
         await self._commit(worktree, f"fix the failing tests, try {step.attempt}", result.summary)
         if restored:
-            detail = {"task_id": self._task_id, "session_id": step.session_id, "role": "fixer"}
             await self._store.write(
                 lambda tx: tx.journal(
-                    Action.ROLE_RESTORED,
+                    RoleRestored(
+                        task_id=self._task_id,
+                        session_id=step.session_id,
+                        role="fixer",
+                        paths=tuple(restored),
+                    ),
                     session_id=step.session_id or "",
-                    detail={**detail, "paths": list(restored)},
                 )
             )
         # A fixer that used up its waves may have fixed it all the same: the tests decide.

@@ -11,7 +11,11 @@ from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context.profile_model import load_shipped
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.detail import read_part
+from cockpit.store.journal.details.sessions import SessionFailed, SessionWaiting
+from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.trace_ids import Trace
 from cockpit.store.sessions import context_requests, messages, outbox, proposals, sessions, waves
 
 BANDS = (
@@ -132,13 +136,12 @@ class Scene:
         return self
 
     def _packet(self, tx: Tx, wave_id: str, ordinal: int) -> None:
-        tx.journal(
+        tx.append_row(
             Action.PACKET_COMPILED,
             session_id=self.session_id,
             wave_id=wave_id,
-            profile_id="default",
-            profile_version=7,
-            detail={
+            trace=Trace(profile_id="default", profile_version=7),
+            body={
                 "digest": "9f31c2e8a40b", "ordinal": ordinal, "token_used": 113_420,
                 "token_budget": 150_000, "facts": 212, "dropped": 31, "drops": {},
                 "bands": [
@@ -151,11 +154,11 @@ class Scene:
 
     def spend(self, tokens: int = 41_200, cost: float = 0.12) -> Scene:
         self.store.write_now(
-            lambda tx: tx.journal(
+            lambda tx: tx.append_row(
                 Action.MODEL_COMPLETED,
                 session_id=self.session_id,
                 wave_id=self.wave_id,
-                detail={
+                body={
                     "model": "anthropic:claude-sonnet-5", "input_tokens": tokens - 1_000,
                     "output_tokens": 1_000, "cached_tokens": 0, "cost_usd": cost, "stop": "end",
                 },
@@ -194,7 +197,7 @@ class Scene:
                 proposal_id=proposal_id,
             )  # fmt: skip
             sessions.set_status(
-                tx, self.session_id, "waiting", detail={"for": "proposal", "why": "read"}
+                tx, self.session_id, "waiting", detail=SessionWaiting(for_="proposal", why="read")
             )
 
         self.store.write_now(step)
@@ -239,7 +242,7 @@ class Scene:
                 revises=revises,
             )  # fmt: skip
             sessions.set_status(
-                tx, self.session_id, "waiting", detail={"for": "proposal", "why": title}
+                tx, self.session_id, "waiting", detail=SessionWaiting(for_="proposal", why=title)
             )
 
         self.store.write_now(step)
@@ -309,8 +312,9 @@ class Scene:
         return self
 
     def enter(self, entered: str, /, **detail) -> Scene:
+        event = read_part(detail_type(f"session.{entered}"), detail)
         self.store.write_now(
-            lambda tx: sessions.set_status(tx, self.session_id, entered, detail=detail)
+            lambda tx: sessions.set_status(tx, self.session_id, entered, detail=event)
         )
         return self
 
@@ -318,7 +322,11 @@ class Scene:
         def step(tx: Tx) -> None:
             waves.fail(tx, self.wave_id, retryable=True, error_class="network", message=message)
             sessions.set_status(
-                tx, self.session_id, "failed", error_code="network", detail={"message": message}
+                tx,
+                self.session_id,
+                "failed",
+                error_code="network",
+                detail=SessionFailed(message=message),
             )
 
         self.store.write_now(step)

@@ -13,6 +13,7 @@ from cockpit.store.backlog import tasks as stored_tasks
 from cockpit.store.chains import chains, task_runs, worker_metrics, workers
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import sessions
 
@@ -100,7 +101,7 @@ class ChainScene:
             "task_id": task_id,
             "phase": phase,
         }
-        self.store.write_now(lambda tx: tx.journal(Action.TASK_TAKEN_UP, detail=told))
+        self.store.write_now(lambda tx: tx.append_row(Action.TASK_TAKEN_UP, body=told))
         return self
 
     def step(
@@ -189,7 +190,10 @@ class ChainScene:
             self.over(task_id, "done" if step == "implement" else "PASS", words)
             self.store.write_now(
                 lambda tx: sessions.set_status(
-                    tx, self.last, "completed", detail={"status": "done", "summary": words}
+                    tx,
+                    self.last,
+                    "completed",
+                    detail=SessionCompleted(status="done", summary=words),
                 )
             )
         return self.done(task_id, words)

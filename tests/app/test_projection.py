@@ -237,8 +237,8 @@ def test_the_meter_counts_the_waves_of_an_adaptation(scene):
         ]
         for action, said in rows:
             scene.store.write_now(
-                lambda tx, action=action, said=said: tx.journal(
-                    action, session_id=scene.session_id, detail=said
+                lambda tx, action=action, said=said: tx.append_row(
+                    action, session_id=scene.session_id, body=said
                 )
             )
         state.fold(scene.store.read_now(journal.rows))

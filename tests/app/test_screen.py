@@ -254,8 +254,8 @@ def test_meter_during_an_adaptation(picture, scene):
     scene.begin()
     scene.wave("observing", "orienting")
     scene.store.write_now(
-        lambda tx: tx.journal(
-            Action.WAVE_STARTED, session_id=scene.session_id, detail={"waves_left": 3, "ordinal": 1}
+        lambda tx: tx.append_row(
+            Action.WAVE_STARTED, session_id=scene.session_id, body={"waves_left": 3, "ordinal": 1}
         )
     )
     scene.store.write_now(lambda tx: scene._packet(tx, scene.wave_id, 1))

@@ -512,11 +512,13 @@ async def test_ten_thousand_tasks_are_counted_and_only_the_seen_ones_drawn(still
         assert board.task_id == "T-10000"
         before = board.body.view.columns
         still.store.write_now(
-            lambda tx: tx.journal(Action.WIP_UPDATED, detail={"task_id": "T-9", "phase": "testing"})
+            lambda tx: tx.append_row(
+                Action.WIP_UPDATED, body={"task_id": "T-9", "phase": "testing"}
+            )
         )
         still.store.write_now(
-            lambda tx: tx.journal(
-                Action.TASK_STATUS_CHANGED, detail={"task_id": "T-9", "to": "in_progress"}
+            lambda tx: tx.append_row(
+                Action.TASK_STATUS_CHANGED, body={"task_id": "T-9", "to": "in_progress"}
             )
         )
         await until(pilot, lambda: "In progress 1" in text(app))

@@ -111,11 +111,11 @@ def many(store: Store, count: int) -> None:
     """The rows that ``count`` new tasks leave in the journal, of which alone the screen is drawn."""
 
     def step(tx: Tx) -> None:
-        tx.journal(Action.EPIC_CREATED, detail={"epic_id": "E-1", "title": "Bulk"})
+        tx.append_row(Action.EPIC_CREATED, body={"epic_id": "E-1", "title": "Bulk"})
         home = {"story_id": "S-1", "epic_id": "E-1"}
-        tx.journal(Action.STORY_CREATED, detail={**home, "title": "All of it"})
+        tx.append_row(Action.STORY_CREATED, body={**home, "title": "All of it"})
         for number in range(1, count + 1):
             told = {"task_id": f"T-{number}", "title": f"task {number}", "status": "todo", **home}
-            tx.journal(Action.TASK_CREATED, detail=told)
+            tx.append_row(Action.TASK_CREATED, body=told)
 
     store.write_now(step)

@@ -20,6 +20,7 @@ from cockpit.store.context.ingest_facts import JOB_PLACES
 from cockpit.store.context.observation_jobs import JobResult, JobRow
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.detail import detail_body
 from cockpit.store.sessions import sessions, waves
 
 MOST = 50_000
@@ -77,7 +78,9 @@ class Run:
         return [one.source_ref for one in self.linked() if not one.superseded]
 
     def summary(self) -> dict[str, Any]:
-        return self.store.read_now(lambda c: observation_jobs.summarize_wave(c, self.look.wave_id))
+        return self.store.read_now(
+            lambda c: detail_body(observation_jobs.summarize_wave(c, self.look.wave_id))
+        )
 
 
 def begin(tx: Tx) -> str:

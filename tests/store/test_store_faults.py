@@ -161,14 +161,14 @@ for size in range(0, 400_000, 40_000):
         for number in range(8):
             try:
                 store.write_now(
-                    lambda tx: tx.journal(Action.SESSION_RUNNING, detail={"t": "x y " * 8_000})
+                    lambda tx: tx.append_row(Action.SESSION_RUNNING, body={"t": "x y " * 8_000})
                 )
                 written += 1
             except StoreUnwritable as error:
                 assert "free some disk space" in str(error), error
                 refused += 1
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+        store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING))
         stored = len(store.read_now(journal.rows))
         verdict = store.read_now(journal.verify)
     with Store.open(folder / f"{size}.db") as store:

@@ -19,7 +19,7 @@ from cockpit.store.journal.journal import Row
 
 
 def row(tx: Tx, session_id: str = "") -> int:
-    return tx.journal(Action.SESSION_RUNNING, session_id=session_id)
+    return tx.append_row(Action.SESSION_RUNNING, session_id=session_id)
 
 
 async def read(store: Store, until: int, **words: object) -> list[Row]:
@@ -44,7 +44,7 @@ with Store.open(Path(sys.argv[1])) as store:
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(int(sys.argv[2])):
-        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING, detail={"n": number}))
+        store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING, body={"n": number}))
 """
 
 
@@ -156,7 +156,7 @@ async def test_many_rows_are_read_in_slices_that_let_others_run(
 
         def write(tx: Tx) -> None:
             for _ in range(count):
-                tx.journal(Action.SESSION_RUNNING, detail=detail)
+                tx.append_row(Action.SESSION_RUNNING, body=detail)
 
         after = store.read_now(journal.last_seq)
         store.write_now(write)

@@ -51,11 +51,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
                         tx, session_id=session_id, role="agent", text="some", message_id=message_id
                     )
             for number in range(5):
-                tx.journal(
+                tx.append_row(
                     Action.SESSION_RUNNING,
                     session_id=session_id,
                     latency_ms=number,
-                    detail={"n": 1},
+                    body={"n": 1},
                 )
 
         made.write_now(go)
@@ -171,7 +171,7 @@ def test_a_forged_row_behind_the_end_is_found_and_does_not_stop_the_work(store: 
     verdict = tampered(store, forged)
     last = store.read_now(journal.last_seq)
     assert verdict.broken == (last + 1, f"row {last + 1} stands after the recorded end {last}")
-    assert store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING)) == last + 2
+    assert store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING)) == last + 2
     later = store.read_now(journal.verify)
     assert later.broken == (last + 1, f"row {last + 1} belongs to no message that is streaming")
 
@@ -209,7 +209,7 @@ def all_rows(store: Store) -> list[journal.Row]:
 def test_a_journal_without_its_end_tells_a_person(store: Store) -> None:
     tampered(store, "DELETE FROM journal_head")
     with pytest.raises(StoreCorrupt, match="backups"):
-        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+        store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING))
 
 
 WRITER = """
@@ -221,7 +221,7 @@ with Store.open(Path(sys.argv[2])) as store:
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(40):
-        print(store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING, detail={"p": sys.argv[1]})))
+        print(store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING, body={"p": sys.argv[1]})))
 """
 
 

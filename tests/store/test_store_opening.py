@@ -148,7 +148,7 @@ def test_damage_that_a_step_finds_is_corrupt_for_the_step(tmp_path: Path) -> Non
             store.write_now(lambda tx: tx.execute("SELECT count(title) FROM sessions").fetchone())
         with pytest.raises(StoreCorrupt):
             store.read_now(lambda c: c.execute("SELECT count(title) FROM sessions").fetchone())
-        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+        store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING))
 
 
 @pytest.mark.parametrize(

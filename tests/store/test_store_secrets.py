@@ -20,6 +20,7 @@ from cockpit.store.context import facts
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
+from cockpit.store.journal.details.sessions import SessionCompleted, SessionFailed, SessionWaiting
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import (
     context_requests,
@@ -49,8 +50,13 @@ class Ground:
 def session(g: Ground) -> None:
     begin(g.tx, title=SAID, words=SAID, target=TOLD, limits=TOLD, project=SAID, branch=SAID)
     sessions.change(g.tx, g.session_id, title=SAID, target=TOLD, limits=TOLD)
-    for status in ("waiting", "failed", "completed"):
-        sessions.set_status(g.tx, g.session_id, status, detail=TOLD, result=TOLD)
+    events = {
+        "waiting": SessionWaiting(for_=SAID, why=SAID),
+        "failed": SessionFailed(message=SAID),
+        "completed": SessionCompleted(status="done", summary=SAID),
+    }
+    for status, entered in events.items():
+        sessions.set_status(g.tx, g.session_id, status, detail=entered, result=TOLD)
 
 
 def event(g: Ground) -> None:
@@ -63,7 +69,7 @@ def event(g: Ground) -> None:
 
 
 def wave(g: Ground) -> None:
-    waves.advance(g.tx, g.wave.wave_id, "observing", detail=TOLD)
+    waves.advance(g.tx, g.wave.wave_id, "observing")
     waves.fail(g.tx, g.wave.wave_id, retryable=True, error_class="x", message=SAID)
 
 
@@ -140,7 +146,7 @@ def action(g: Ground) -> None:
 def row(g: Ground) -> None:
     for kind in Action:
         if kind is not Action.MESSAGE_DELTA:
-            g.tx.journal(kind, detail={**TOLD, "message_id": "m-9"})
+            g.tx.append_row(kind, body={**TOLD, "message_id": "m-9"})
 
 
 ENTRIES = (session, event, wave, fact, proposal, request, message, plan, action, row)

@@ -20,7 +20,7 @@ from cockpit.store.journal.event_types import Action
 
 
 def row(tx: Tx) -> int:
-    return tx.journal(Action.SESSION_RUNNING)
+    return tx.append_row(Action.SESSION_RUNNING)
 
 
 def rows(store: Store) -> int:
@@ -41,10 +41,10 @@ with Store.open(Path(sys.argv[1])) as store:
     stop = store.on_commit(broken)
     store.on_commit(lambda: heard.append(1))
     for _ in range(2):
-        store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+        store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING))
     stop()
     stop()
-    store.write_now(lambda tx: tx.journal(Action.SESSION_RUNNING))
+    store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING))
 print(len(heard))
 """
 

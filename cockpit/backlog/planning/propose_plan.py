@@ -7,7 +7,6 @@ approval semantics.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +26,8 @@ from cockpit.loop.decisions.approved_effects import Revised
 from cockpit.loop.decisions.profile_change_results import actor_of
 from cockpit.store.backlog import dependencies, tasks, work_queue
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.backlog import BacklogPlanned
+from cockpit.store.journal.details.detail import decode_detail
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
@@ -92,13 +93,8 @@ def plan_result(connection: sqlite3.Connection, proposal_id: str) -> PlanResult 
     ).fetchone()
     if row is None:
         return None
-    found = json.loads(row[0])
-    return PlanResult(
-        tuple(found["epics"]),
-        tuple(found["stories"]),
-        tuple(found["tasks"]),
-        int(found["dependencies"]),
-    )
+    planned = decode_detail(BacklogPlanned, row[0])
+    return PlanResult(planned.epics, planned.stories, planned.tasks, planned.dependencies)
 
 
 def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
@@ -115,8 +111,14 @@ def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
             " Reject it and propose it anew."
         )
     made = _take(tx, plan, proposal.proposal_id, by)
-    detail = {"proposal_id": proposal.proposal_id, **made.body()}
-    tx.journal(Action.BACKLOG_PLANNED, actor=by, detail=detail)
+    planned = BacklogPlanned(
+        proposal_id=proposal.proposal_id,
+        epics=made.epics,
+        stories=made.stories,
+        tasks=made.tasks,
+        dependencies=made.dependencies,
+    )
+    tx.journal(planned, actor=by)
 
 
 def editable(proposal: Proposal) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from cockpit.core.errors import CockpitError
 from cockpit.loop.wave_context import Here
+from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
@@ -63,7 +64,7 @@ async def await_verdict(here: Here, proposal_id: str) -> Verdict:
     first = here.store.read_now(lambda connection: _current(connection, proposal_id))
     if first.status != "pending":
         return Verdict(first)
-    why = {"for": "proposal", "why": first.title}
+    why = SessionWaiting(for_="proposal", why=first.title)
     await here.store.write(lambda tx: sessions.set_status(tx, session_id, "waiting", detail=why))
 
     def ask() -> Proposal | None:

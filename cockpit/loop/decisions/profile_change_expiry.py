@@ -24,7 +24,12 @@ from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_changes import TemporaryChange
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.profiles import (
+    ProfileEnded,
+    ProfilePromoted,
+    ProfileReverted,
+    ProfileRolledBack,
+)
 from cockpit.store.sessions.waves import Wave
 
 Measure = Callable[[sqlite3.Connection, str, int], Measured | None]
@@ -95,18 +100,17 @@ def roll_back(
     refusals = unsafe(content, now, admin_of(settings))
     if refusals:
         raise ChangeNotMade(refusals)
-    detail: dict[str, Any] = {"ended_version": now.version, "proposal_id": ""}
     if running is not None:
         profile_changes.end(tx, running, "rolled_back")
-        detail["proposal_id"] = running.proposal_id
     return _next(
         tx,
-        Action.PROFILE_ROLLED_BACK,
+        ProfileRolledBack,
         content,
         now,
         updated_by=content.updated_by if to is None else caller.namespace,
         actor=actor_of(caller),
-        detail=detail,
+        ended_version=now.version,
+        proposal_id=running.proposal_id if running is not None else "",
     )
 
 
@@ -132,50 +136,47 @@ def _end(
     profile_changes.end(tx, running, "promoted" if stays else "reverted")
     _next(
         tx,
-        Action.PROFILE_PROMOTED if stays else Action.PROFILE_REVERTED,
+        ProfilePromoted if stays else ProfileReverted,
         now if stays else base,
         now,
         updated_by=PROMOTED_BY if stays else base.updated_by,
         actor=PROMOTED_BY if stays else "engine",
-        detail={
-            "ended_version": running.version,
-            "proposal_id": running.proposal_id,
-            "horizon_waves": running.horizon_waves,
-            "waves_begun": running.waves_begun,
-            "quality": quality,
-            "base_quality": before,
-            "judged_waves": judged,
-            "base_judged_waves": judged_before,
-        },
+        ended_version=running.version,
+        proposal_id=running.proposal_id,
+        horizon_waves=running.horizon_waves,
+        waves_begun=running.waves_begun,
+        quality=quality,
+        base_quality=before,
+        judged_waves=judged,
+        base_judged_waves=judged_before,
         wave=wave,
     )
 
 
 def _next(
     tx: Tx,
-    action: Action,
+    event: type[ProfileEnded],
     content: Profile,
     now: Profile,
     *,
     updated_by: str,
     actor: str,
-    detail: dict[str, Any],
     wave: Wave | None = None,
+    **own: Any,
 ) -> Profile:
     stored = profiles.insert_version(tx, again(content, now.version, updated_by=updated_by))
     profile_changes.link_base(tx, stored.profile_id, stored.version, content.version)
     tx.journal(
-        action,
+        event(
+            profile_id=stored.profile_id,
+            base_version=content.version,
+            version=stored.version,
+            **own,
+        ),
         actor=actor,
         session_id=wave.session_id if wave else "",
         wave_id=wave.wave_id if wave else "",
         profile_id=stored.profile_id,
         profile_version=stored.version,
-        detail={
-            "profile_id": stored.profile_id,
-            "base_version": content.version,
-            "version": stored.version,
-            **detail,
-        },
     )
     return stored

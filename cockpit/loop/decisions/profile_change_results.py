@@ -16,7 +16,7 @@ from cockpit.orient.profile_changes.guard import CODES, Refusal
 from cockpit.store.context import profile_changes
 from cockpit.store.context.profile_changes import ChangeProposal
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.profiles import ProfileChange, ProfileRejected
 from cockpit.store.sessions.proposals import Proposal
 
 GUARD = "guard"
@@ -84,13 +84,14 @@ def rejected(
     profile_changes.decide(tx, kept.proposal_id, "rejected", code=code, reason=words)
     record(
         tx,
-        Action.PROFILE_REJECTED,
+        ProfileRejected,
         kept,
         origin,
         actor=by,
         result="refused",
         error_code=code,
-        detail={"codes": list(codes or (code,)), "message": words},
+        codes=tuple(codes or (code,)),
+        message=words,
     )
     return Outcome(kept.proposal_id, "rejected")
 
@@ -104,7 +105,7 @@ def kept_refusals(known: ChangeProposal) -> tuple[Refusal, ...]:
 
 def record(
     tx: Tx,
-    action: Action,
+    event: type[ProfileChange],
     kept: ChangeProposal,
     origin: Origin,
     *,
@@ -112,11 +113,11 @@ def record(
     profile_version: int | None = None,
     result: str = "ok",
     error_code: str = "",
-    detail: dict[str, Any] | None = None,
+    **own: Any,
 ) -> None:
     """A row of the journal about a change; its version is the one that it starts from, until applied."""
     tx.journal(
-        action,
+        event(**profile_changes.detail(kept), **own),
         actor=actor,
         session_id=origin.session_id,
         wave_id=origin.wave_id,
@@ -124,7 +125,6 @@ def record(
         profile_version=kept.base_version if profile_version is None else profile_version,
         result=result,
         error_code=error_code,
-        detail={**profile_changes.detail(kept), **(detail or {})},
     )
 
 

@@ -37,7 +37,12 @@ from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_changes import ChangeProposal
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.profiles import (
+    ProfileApplied,
+    ProfileApproved,
+    ProfileExpired,
+    ProfileProposed,
+)
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 
@@ -103,11 +108,12 @@ def propose(
     )
     record(
         tx,
-        Action.PROFILE_PROPOSED,
+        ProfileProposed,
         kept,
         origin,
         actor=actor_of(caller),
-        detail={"reason": change.reason, "payload": change.body()},
+        reason=change.reason,
+        payload=change.body(),
     )
     by = _policy(settings, caller, origin, weights_only(base, after))
     if by:
@@ -171,7 +177,7 @@ def settle(tx: Tx, settings: RuntimeSettings) -> list[Outcome]:
             if shown.status == "pending":
                 proposals.decide(tx, proposal_id, "expired", by="deadline")
             profile_changes.decide(tx, proposal_id, "expired")
-            record(tx, Action.PROFILE_EXPIRED, kept, origin_of(shown), result="refused")
+            record(tx, ProfileExpired, kept, origin_of(shown), result="refused")
             found.append(Outcome(proposal_id, "expired"))
         elif status == "approved":
             found.append(_approved(tx, settings, kept, shown, by=by, namespace=by))
@@ -259,14 +265,14 @@ def _approved(
     )
     if change.effective_waves:
         profile_changes.start(tx, done, version)
-    record(tx, Action.PROFILE_APPROVED, kept, origin, actor=by, detail={"approved_by": namespace})
+    record(tx, ProfileApproved, kept, origin, actor=by, approved_by=namespace)
     record(
         tx,
-        Action.PROFILE_APPLIED,
+        ProfileApplied,
         kept,
         origin,
         actor=by,
         profile_version=version,
-        detail={"version": version},
+        version=version,
     )
     return Outcome(kept.proposal_id, "approved", version)

@@ -25,7 +25,8 @@ from cockpit.loop.phases.guard_state import guard_state
 from cockpit.loop.phases.wip_capture import capture
 from cockpit.loop.wave_context import Here
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.proposals import ActionRefused
+from cockpit.store.journal.details.waves import WaveActed
 from cockpit.store.sessions import outbox, plans, proposals, waves
 from cockpit.store.sessions.outbox import OutboxAction
 
@@ -55,7 +56,7 @@ async def act(here: Here) -> Callable[[Tx], object]:
             ran += 1
 
     def onwards(tx: Tx) -> None:
-        waves.advance(tx, here.wave.wave_id, "learning", detail={"actions": ran})
+        waves.advance(tx, here.wave.wave_id, "learning", detail=WaveActed(actions=ran))
 
     return _together([*asked, onwards])
 
@@ -178,10 +179,9 @@ def _refuse(here: Here, action: OutboxAction, guard: str, message: str) -> Any:
         outbox.drop(tx, action.action_id, message)
         here.journal(
             tx,
-            Action.ACTION_REFUSED,
+            ActionRefused(tool=action.action_type, guard=guard, message=message),
             result="refused",
             error_code=guard,
-            detail={"tool": action.action_type, "guard": guard, "message": message},
         )
 
     return step

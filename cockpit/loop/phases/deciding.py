@@ -37,6 +37,13 @@ from cockpit.loop.wave_context import Here
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.packets import Packet
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.waves import (
+    ModelCalled,
+    ModelCompleted,
+    ModelMalformedCall,
+    ModelRetried,
+    WaveDecided,
+)
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, outbox, plans, sessions, waves
 from cockpit.store.sessions.waves import Wave
@@ -73,7 +80,7 @@ async def decide(here: Here, oriented: Oriented | None = None) -> Wave:
     def call(tx: Tx) -> tuple[Here, int]:
         now = replace(here, wave=oriented.keep(tx)) if oriented else here
         attempt = 1 if oriented else _attempts(tx, here) + 1
-        now.journal(tx, Action.MODEL_CALLED, detail={"model": model.name, "attempt": attempt})
+        now.journal(tx, ModelCalled(model=model.name, attempt=attempt))
         return now, attempt
 
     here, attempt = await here.store.write(call)
@@ -125,11 +132,10 @@ async def _commit(here: Here, speech: Speech, answer: _Answer, started: float) -
             if call["error"]:
                 here.journal(
                     tx,
-                    Action.MODEL_MALFORMED_CALL,
+                    ModelMalformedCall(tool=call["name"], message=call["error"]),
                     actor="agent",
                     result="refused",
                     error_code="malformed_call",
-                    detail={"tool": call["name"], "message": call["error"]},
                 )
         plan = plans.commit(
             tx,
@@ -151,7 +157,7 @@ async def _commit(here: Here, speech: Speech, answer: _Answer, started: float) -
                     title=call["title"],
                     payload=call["arguments"],
                 )
-        return waves.advance(tx, here.wave.wave_id, "acting", detail={"calls": len(calls)})
+        return waves.advance(tx, here.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls)))
 
     return await here.store.write(step)
 
@@ -275,13 +281,10 @@ def _attempts(tx: Tx, here: Here) -> int:
 
 
 def _retried(here: Here, model: str, event: Retrying) -> Any:
-    detail = {
-        "model": model,
-        "reason": event.reason,
-        "attempt": event.attempt,
-        "wait_s": event.wait_s,
-    }
-    return lambda tx: here.journal(tx, Action.MODEL_RETRIED, result="error", detail=detail)
+    retried = ModelRetried(
+        model=model, reason=event.reason, attempt=event.attempt, wait_s=event.wait_s
+    )
+    return lambda tx: here.journal(tx, retried, result="error")
 
 
 def _completed(tx: Tx, here: Here, answer: _Answer, latency: int) -> None:
@@ -295,7 +298,6 @@ def _completed(tx: Tx, here: Here, answer: _Answer, latency: int) -> None:
     sessions.add_usage(tx, here.session.session_id, **spent)
     here.journal(
         tx,
-        Action.MODEL_COMPLETED,
+        ModelCompleted(model=here.session.model, stop=answer.stop, **spent),
         latency_ms=latency,
-        detail={"model": here.session.model, **spent, "stop": answer.stop},
     )

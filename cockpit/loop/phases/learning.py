@@ -9,6 +9,7 @@ from __future__ import annotations
 from cockpit.learn.judge_waves import learned
 from cockpit.loop.wave_context import Here
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.sessions import events, outbox, plans, sessions, waves
 from cockpit.store.sessions.plans import Plan
 
@@ -31,7 +32,7 @@ def learn(tx: Tx, here: Here) -> None:
             session_id,
             "completed",
             actor="agent",
-            detail={"status": status, "summary": summary},
+            detail=SessionCompleted(status=status, summary=summary),
             result={"status": status, "summary": summary},
         )
     elif plan.calls or plan.stop in _unfinished(here):

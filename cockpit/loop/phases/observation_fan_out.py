@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cockpit.loop.phases import propose_context
@@ -225,7 +225,7 @@ def _closing(
             context_requests.record_fetched(
                 tx, request.request_id, wave_id=wave_id, outcomes=outcomes, latency_ms=latency
             )
-        counted: Mapping[str, object] = observation_jobs.summarize_wave(tx.connection, wave_id)
-        here.journal(tx, Action.OBSERVATION_JOBS, latency_ms=latency, detail=counted)
+        counts = observation_jobs.summarize_wave(tx.connection, wave_id)
+        here.journal(tx, counts, latency_ms=latency)
 
     return step

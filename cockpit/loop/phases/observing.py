@@ -23,6 +23,8 @@ from cockpit.observe.stale_files import Read
 from cockpit.store.context import facts, observation_jobs, regranted_facts
 from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.sessions import SessionWaiting
+from cockpit.store.journal.details.waves import WaveObserved
 from cockpit.store.sessions import context_requests, messages, outbox, sessions, waves
 from cockpit.store.sessions.context_requests import ContextRequest
 from cockpit.store.sessions.waves import Wave
@@ -134,7 +136,7 @@ async def _hear_discussion(here: Here) -> None:
     if since is None:
         return
     session_id = here.session.session_id
-    why = {"for": "person", "why": "what is on your mind?"}
+    why = SessionWaiting(for_="person", why="what is on your mind?")
     await here.store.write(lambda tx: sessions.set_status(tx, session_id, "waiting", detail=why))
 
     def ask() -> bool | None:
@@ -205,13 +207,13 @@ def _take_in(tx: Tx, here: Here) -> Wave:
         (here.wave.ordinal, here.session.session_id),
     ).fetchone()
     counted = observation_jobs.summarize_wave(tx.connection, here.wave.wave_id)
-    detail = {
-        "facts": total,
-        "new": new or 0,
-        "jobs": counted["planned"],
-        "refused": sum(counted["refused"].values()),
-    }
-    return waves.advance(tx, here.wave.wave_id, "orienting", detail=detail)
+    observed = WaveObserved(
+        facts=total,
+        new=new or 0,
+        jobs=counted.planned,
+        refused=sum(counted.refused.values()),
+    )
+    return waves.advance(tx, here.wave.wave_id, "orienting", detail=observed)
 
 
 def _notices(tx: Tx, here: Here, before: Wave) -> list[Fact]:

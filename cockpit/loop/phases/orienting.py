@@ -16,6 +16,7 @@ from cockpit.store.context import packets, profiles
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.waves import WaveOriented
 from cockpit.store.sessions import waves
 from cockpit.store.sessions.waves import Wave
 
@@ -82,5 +83,5 @@ def _keep(tx: Tx, here: Here, packet: Packet, latency: int) -> Wave:
         "deciding",
         packet_id=identity,
         profile_version=packet.profile_version,
-        detail={"packet_id": identity, "digest": packet.digest},
+        detail=WaveOriented(packet_id=identity, digest=packet.digest),
     )

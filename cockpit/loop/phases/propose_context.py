@@ -20,7 +20,7 @@ from cockpit.loop.wave_context import Here
 from cockpit.observe.context_request import RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.waves import ContextRefused
 from cockpit.store.sessions import context_requests, proposals
 
 LOW_TOKENS = 20_000
@@ -132,7 +132,7 @@ def _known(connection: Any, here: Here, call: Mapping[str, Any]) -> bool:
 
 
 def _refused(tx: Tx, here: Here, message: str) -> None:
-    here.journal(tx, Action.CONTEXT_REFUSED, result="refused", detail={"message": message})
+    here.journal(tx, ContextRefused(message=message), result="refused")
 
 
 def _counted(items: Sequence[Mapping[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.backlog import TaskDependencyAdded, TaskDependencyRemoved
 
 TYPES = ("blocks", "requires", "relates_to")
 
@@ -91,13 +91,10 @@ def add(
         (task_id, depends_on_task_id, dependency_type, tx.now()),
     )
     tx.journal(
-        Action.TASK_DEPENDENCY_ADDED,
+        TaskDependencyAdded(
+            task_id=task_id, depends_on_task_id=depends_on_task_id, dependency_type=dependency_type
+        ),
         actor=by,
-        detail={
-            "task_id": task_id,
-            "depends_on_task_id": depends_on_task_id,
-            "dependency_type": dependency_type,
-        },
     )
     return True
 
@@ -117,9 +114,7 @@ def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
             f" `cockpit tasks show {task_id}` lists its dependencies."
         )
     tx.journal(
-        Action.TASK_DEPENDENCY_REMOVED,
-        actor=by,
-        detail={"task_id": task_id, "depends_on_task_id": depends_on_task_id},
+        TaskDependencyRemoved(task_id=task_id, depends_on_task_id=depends_on_task_id), actor=by
     )
 
 

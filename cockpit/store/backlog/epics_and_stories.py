@@ -23,7 +23,13 @@ from cockpit.store.backlog.backlog_ids import (
     unknown_id,
 )
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.backlog import (
+    EpicChanged,
+    EpicCreated,
+    StoryChanged,
+    StoryCreated,
+)
+from cockpit.store.journal.details.detail import Detail
 
 PRIORITIES = ("P0", "P1", "P2", "P3")
 """Priorities of an epic, the most urgent first."""
@@ -73,7 +79,6 @@ T = TypeVar("T", Epic, Story)
 
 _MASKED = ("title", "description")
 """Free text: secrets in it are masked before it is stored."""
-_NOT_JOURNALLED = ("number", "created_at", "updated_at", "done_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +89,8 @@ class Parents(Generic[T]):
     record: type[T]
     order: str
     """Columns that a list is sorted by."""
-    created: Action
-    changed: Action
+    created: type[Detail]
+    changed: type[Detail]
 
     @property
     def key(self) -> str:
@@ -166,7 +171,7 @@ class Parents(Generic[T]):
             f"INSERT INTO {self.kind.table}({','.join(self.columns)}) VALUES ({marks})",  # noqa: S608
             [getattr(row, column) for column in self.columns],
         )
-        tx.journal(self.created, actor=by, detail=self.detail(row))
+        tx.journal(_event(self.created, row), actor=by)
         return row
 
     def change(self, tx: Tx, row: T, changes: Mapping[str, Any], *, by: str) -> T:
@@ -185,12 +190,8 @@ class Parents(Generic[T]):
             f" WHERE {self.key}=?",
             [*(getattr(changed, name) for name in self.columns), self.id_of(row)],
         )
-        tx.journal(self.changed, actor=by, detail=self.detail(changed))
+        tx.journal(_event(self.changed, changed), actor=by)
         return changed
-
-    def detail(self, row: T) -> dict[str, Any]:
-        """The row as the journal records it and as the screen is drawn from it."""
-        return {name: getattr(row, name) for name in self.columns if name not in _NOT_JOURNALLED}
 
     def _query(self, connection: sqlite3.Connection, clauses: str, values: Any) -> list[T]:
         columns = self.columns
@@ -201,5 +202,10 @@ class Parents(Generic[T]):
         return [self.record(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
-EPICS = Parents(EPIC, Epic, "priority, number", Action.EPIC_CREATED, Action.EPIC_CHANGED)
-STORIES = Parents(STORY, Story, "number", Action.STORY_CREATED, Action.STORY_CHANGED)
+def _event(kind: type[Detail], row: object) -> Detail:
+    """Return the journal's record of a row, whose fields are named like the columns."""
+    return kind(**{name: getattr(row, name) for name in kind.__struct_fields__})
+
+
+EPICS = Parents(EPIC, Epic, "priority, number", EpicCreated, EpicChanged)
+STORIES = Parents(STORY, Story, "number", StoryCreated, StoryChanged)

@@ -18,6 +18,8 @@ from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.backlog import work_queue
 from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown_id
+from cockpit.store.journal.details.backlog import HandoffArchived, HandoffCompacted, HandoffSet
+from cockpit.store.journal.details.detail import decode_detail
 from cockpit.store.journal.event_types import Action
 
 if TYPE_CHECKING:
@@ -120,16 +122,15 @@ def set_handoff(
         ),
     )
     tx.journal(
-        Action.HANDOFF_SET,
+        HandoffSet(
+            task_id=task_id,
+            status=status,
+            summary=safe_summary,
+            files=tuple(files),
+            details=bool(full_details),
+        ),
         actor=by,
         session_id=session_id,
-        detail={
-            "task_id": task_id,
-            "status": status,
-            "summary": safe_summary,
-            "files": files,
-            "details": bool(full_details),
-        },
     )
     # Files that a task changed are closed to tasks that run at the same time.
     work_queue.refresh(tx, [task_id])
@@ -165,15 +166,15 @@ def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
     ).fetchone()
     if archived is None:
         return None
-    at, detail = archived[0], json.loads(archived[1])
+    at, kept = archived[0], decode_detail(HandoffArchived, archived[1])
     return Handoff(
         task_id=task_id,
-        status=detail["status"],
-        summary=detail["summary"],
-        files_changed=tuple(detail["files"]),
+        status=kept.status,
+        summary=kept.summary,
+        files_changed=kept.files,
         full_details=None,
-        created_at=detail["created_at"],
-        compacted_at=detail["compacted_at"],
+        created_at=kept.created_at,
+        compacted_at=kept.compacted_at,
         archived_at=at,
     )
 
@@ -202,13 +203,12 @@ def compact_story(tx: Tx, story_id: str, *, by: str = "engine") -> list[str]:
     )
     decisions = {task_id: _decisions(wip) for task_id, wip, *_ in rows}
     tx.journal(
-        Action.HANDOFF_COMPACTED,
+        HandoffCompacted(
+            story_id=story_id,
+            task_ids=tuple(task_ids),
+            decisions={task_id: entries for task_id, entries in decisions.items() if entries},
+        ),
         actor=by,
-        detail={
-            "story_id": story_id,
-            "task_ids": task_ids,
-            "decisions": {task_id: entries for task_id, entries in decisions.items() if entries},
-        },
     )
     return task_ids
 
@@ -221,18 +221,17 @@ def archive_epic(tx: Tx, epic_id: str, *, by: str = "engine") -> list[str]:
     rows = tx.execute(f"{_DECAYS} AND s.epic_id=? ORDER BY t.number", (epic_id,)).fetchall()
     for task_id, _, status, summary, files, created_at, compacted_at, story_id in rows:
         tx.journal(
-            Action.HANDOFF_ARCHIVED,
+            HandoffArchived(
+                task_id=task_id,
+                story_id=story_id,
+                epic_id=epic_id,
+                status=status,
+                summary=summary,
+                files=tuple(json.loads(files)),
+                created_at=created_at,
+                compacted_at=compacted_at,
+            ),
             actor=by,
-            detail={
-                "task_id": task_id,
-                "story_id": story_id,
-                "epic_id": epic_id,
-                "status": status,
-                "summary": summary,
-                "files": json.loads(files),
-                "created_at": created_at,
-                "compacted_at": compacted_at,
-            },
         )
         tx.execute("DELETE FROM task_handoffs WHERE task_id=?", (task_id,))
     return [row[0] for row in rows]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.backlog import TaskActivity, TaskFailed
 
 ACTIVITY_TYPES = ("note", "file_change", "decision", "progress")
 """Types that users and agents may report; :func:`replace_with_summary` writes ``summary``."""
@@ -53,13 +53,10 @@ def add(tx: Tx, task_id: str, activity_type: str, description: str, *, by: str) 
     ).fetchone()
     activity = Activity(*row)
     tx.journal(
-        Action.TASK_ACTIVITY,
+        TaskActivity(
+            task_id=task_id, activity_type=activity_type, description=activity.description
+        ),
         actor=by,
-        detail={
-            "task_id": task_id,
-            "activity_type": activity_type,
-            "description": activity.description,
-        },
     )
     return activity
 
@@ -104,14 +101,13 @@ def record_failure(
     ).fetchone()
     failure = Failure(*row)
     tx.journal(
-        Action.TASK_FAILED,
+        TaskFailed(
+            task_id=task_id,
+            failure_type=failure_type,
+            reason=failure.reason,
+            attempt=failure.attempt,
+        ),
         actor=by,
-        detail={
-            "task_id": task_id,
-            "failure_type": failure_type,
-            "reason": failure.reason,
-            "attempt": failure.attempt,
-        },
     )
     return failure
 

@@ -16,7 +16,7 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.store.backlog.backlog_ids import TASK, format_id, next_number, read_id, unknown_id
 from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.backlog import TaskChanged, TaskCreated, TaskState
 
 _WORDS = (
     "title",
@@ -188,7 +188,7 @@ def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
         (task.task_id, own, now, *_values(task)),
     )
     stored = load(tx.connection, task.task_id)
-    tx.journal(Action.TASK_CREATED, actor=by, session_id=task.session_id, detail=detail(stored))
+    tx.journal(_event(TaskCreated, stored), actor=by, session_id=task.session_id)
     return stored
 
 
@@ -206,25 +206,25 @@ def change(tx: Tx, task: Task, changes: Mapping[str, Any]) -> Task:
 
 def journal_change(tx: Tx, task: Task, *, by: str, session_id: str = "") -> None:
     """Journal ``task.changed`` with the task as it is now."""
-    tx.journal(Action.TASK_CHANGED, actor=by, session_id=session_id, detail=detail(task))
+    tx.journal(_event(TaskChanged, task), actor=by, session_id=session_id)
 
 
-def detail(task: Task) -> dict[str, Any]:
-    """The task as the journal records it and as the screen is drawn from it."""
-    return {
-        "task_id": task.task_id,
-        "story_id": task.story_id,
-        "epic_id": task.epic_id,
-        "title": task.title,
-        "status": task.status,
-        "description": task.description,
-        "acceptance_criteria": task.acceptance_criteria,
-        "type": task.task_type,
-        "priority": task.priority,
-        "progress_percent": task.progress_percent,
-        "needs_rework": task.needs_rework,
-        "blocker": task.blocker,
-    }
+def _event(kind: type[TaskState], task: Task) -> TaskState:
+    """Return the journal's record of a task as it is now."""
+    return kind(
+        task_id=task.task_id,
+        story_id=task.story_id,
+        epic_id=task.epic_id,
+        title=task.title,
+        status=task.status,
+        description=task.description,
+        acceptance_criteria=task.acceptance_criteria,
+        type=task.task_type,
+        priority=task.priority,
+        progress_percent=task.progress_percent,
+        needs_rework=task.needs_rework,
+        blocker=task.blocker,
+    )
 
 
 def new_draft(title: str) -> Task:

@@ -20,7 +20,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask_value, replace_surrogates
 from cockpit.store.backlog import work_queue
 from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown_id
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.backlog import WipUpdated
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
@@ -153,19 +153,18 @@ def update(
         # Two tasks that change the same file cannot run together.
         work_queue.refresh(tx, [task_id])
     tx.journal(
-        Action.WIP_UPDATED,
+        WipUpdated(
+            task_id=task_id,
+            patch=patch,
+            phase=after.get("phase", ""),
+            next_step=after.get("next_step", ""),
+            test_results=after.get("test_results", {}),
+            uncommitted_changes=after.get("uncommitted_changes", False),
+            files=files[:SHOWN_FILES],
+            files_count=len(files),
+        ),
         actor=by,
         session_id=session_id,
-        detail={
-            "task_id": task_id,
-            "patch": patch,
-            "phase": after.get("phase", ""),
-            "next_step": after.get("next_step", ""),
-            "test_results": after.get("test_results", {}),
-            "uncommitted_changes": after.get("uncommitted_changes", False),
-            "files": files[:SHOWN_FILES],
-            "files_count": len(files),
-        },
     )
     return after
 

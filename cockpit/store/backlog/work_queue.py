@@ -20,7 +20,7 @@ from cockpit.store.backlog.epics_and_stories import PRIORITIES
 from cockpit.store.backlog.path_conflicts import claim_paths, group_tasks
 from cockpit.store.backlog.queue_graph import DependencyGraph
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.backlog import QueueRecomputed
 
 RUNNING = ("in_progress", "review")
 """The statuses in which a task holds its claims against others."""
@@ -308,10 +308,7 @@ def _mark_overtaken(tx: Tx, task_ids: Collection[str]) -> None:
 
 def _journal_counts(tx: Tx) -> None:
     (waiting,) = tx.execute("SELECT count(*) FROM work_queue WHERE ready=0").fetchone()
-    tx.journal(
-        Action.QUEUE_RECOMPUTED,
-        detail={"ready": count_ready(tx.connection), "waiting": waiting},
-    )
+    tx.journal(QueueRecomputed(ready=count_ready(tx.connection), waiting=waiting))
 
 
 def _read(row: tuple[Any, ...]) -> Queued:

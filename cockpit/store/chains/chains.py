@@ -19,16 +19,27 @@ from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.chains import (
+    ChainCompleted,
+    ChainCreated,
+    ChainDraining,
+    ChainProgress,
+    ChainReported,
+    ChainResumed,
+    ChainScope,
+    ChainState,
+    ChainStopped,
+)
+from cockpit.store.journal.details.detail import read_part
 
 OPEN = ("running", "draining")
 ENDED = ("completed", "stopped", "failed", "limited")
 _ID = re.compile(r"(?:ch-?)?0*([1-9][0-9]{0,6})", re.ASCII | re.IGNORECASE)
-_AT_END = {
-    "completed": Action.CHAIN_COMPLETED,
-    "stopped": Action.CHAIN_STOPPED,
-    "failed": Action.CHAIN_STOPPED,
-    "limited": Action.CHAIN_STOPPED,
+_AT_END: Mapping[str, type[ChainState]] = {
+    "completed": ChainCompleted,
+    "stopped": ChainStopped,
+    "failed": ChainStopped,
+    "limited": ChainStopped,
 }
 
 
@@ -187,7 +198,7 @@ def create(
         ),
     )
     chain = load(tx.connection, chain_id)
-    _journal(tx, Action.CHAIN_CREATED, chain, actor="person")
+    _journal(tx, ChainCreated, chain, actor="person")
     return chain
 
 
@@ -227,7 +238,7 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
         **limits,
     )
     if before.status != "running":
-        _journal(tx, Action.CHAIN_RESUMED, chain, actor="person")
+        _journal(tx, ChainResumed, chain, actor="person")
     return chain
 
 
@@ -248,7 +259,7 @@ def drain(tx: Tx, chain_id: str, *, now: bool = False, by: str = "person") -> Ch
     if before.status == "draining" and (before.stop_now or not now):
         return before
     chain = _change(tx, chain_id, status="draining", stop_now=int(now or before.stop_now))
-    _journal(tx, Action.CHAIN_DRAINING, chain, actor=by, now=bool(chain.stop_now))
+    _journal(tx, ChainDraining, chain, actor=by, now=bool(chain.stop_now))
     return chain
 
 
@@ -268,7 +279,7 @@ def end(tx: Tx, chain_id: str, status: str, reason: str) -> Chain:
 def record_report(tx: Tx, chain_id: str, path: str) -> Chain:
     """Record that the chain's report was written to ``path``."""
     chain = _change(tx, chain_id, report_path=path)
-    tx.journal(Action.CHAIN_REPORTED, detail={"chain_id": chain_id, "path": path})
+    tx.journal(ChainReported(chain_id=chain_id, path=path))
     return chain
 
 
@@ -343,15 +354,33 @@ def _change(tx: Tx, chain_id: str, **columns: Any) -> Chain:
     return load(tx.connection, chain_id)
 
 
-def _journal(tx: Tx, action: Action, chain: Chain, *, actor: str = "engine", **more: Any) -> None:
-    tasks = count_progress(tx.connection, chain)
-    failed = chain.status in ("failed", "limited")
-    tx.journal(
-        action,
-        actor=actor,
-        result="error" if failed else "ok",
-        detail={**chain.body(), "progress": tasks.body(), **more},
+def _journal(
+    tx: Tx, kind: type[ChainState], chain: Chain, *, actor: str = "engine", **own: Any
+) -> None:
+    event = kind(
+        chain_id=chain.chain_id,
+        scope=ChainScope(kind=chain.scope_kind, id=chain.scope_id),
+        status=chain.status,
+        reason=chain.reason,
+        headless=chain.headless,
+        batch=chain.batch,
+        approve=chain.approve,
+        model=chain.model,
+        runner=chain.runner,
+        max_chains=chain.max_chains,
+        max_cost=chain.max_cost,
+        max_wall_s=chain.max_wall_s,
+        base_branch=chain.base_branch,
+        base_commit=chain.base_commit,
+        branch=chain.branch,
+        report_path=chain.report_path,
+        created_at=chain.created_at,
+        ended_at=chain.ended_at,
+        progress=read_part(ChainProgress, count_progress(tx.connection, chain).body()),
+        **own,
     )
+    failed = chain.status in ("failed", "limited")
+    tx.journal(event, actor=actor, result="error" if failed else "ok")
 
 
 def _read(row: tuple[Any, ...]) -> Chain:

@@ -16,7 +16,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.tasks import TaskRunEnded, TaskRunStarted, TaskRunStep, TaskStep
 
 ENDS = ("done", "blocked")
 """The steps that end a run."""
@@ -105,8 +105,8 @@ def begin(
     )
     begun = _at(tx, task_id, run, position)
     if position == 1:
-        _journal(tx, Action.TASK_RUN_STARTED, begun)
-    _journal(tx, Action.TASK_RUN_STEP, begun)
+        _journal(tx, TaskRunStarted, begun)
+    _journal(tx, TaskRunStep, begun)
     return begun
 
 
@@ -146,9 +146,9 @@ def end(tx: Tx, step: Step, outcome: str, **detail: Any) -> Step:
         raise IllegalTransition(f"The step {step.step} of {step.task_id} has ended already.")
     merged = canonical_json({**step.detail, **mask_value(dict(detail))})
     ended = _change(tx, step, outcome=outcome, detail_json=merged, ended_at=tx.now())
-    _journal(tx, Action.TASK_RUN_STEP, ended)
+    _journal(tx, TaskRunStep, ended)
     if ended.step in ENDS:
-        _journal(tx, Action.TASK_RUN_ENDED, ended)
+        _journal(tx, TaskRunEnded, ended)
     return ended
 
 
@@ -161,22 +161,19 @@ def _change(tx: Tx, step: Step, **columns: Any) -> Step:
     return _at(tx, step.task_id, step.run, step.position)
 
 
-def _journal(tx: Tx, action: Action, step: Step) -> None:
-    tx.journal(
-        action,
+def _journal(tx: Tx, kind: type[TaskStep], step: Step) -> None:
+    event = kind(
+        task_id=step.task_id,
+        run=step.run,
+        chain_id=step.chain_id,
+        ordinal=step.ordinal,
+        step=step.step,
+        attempt=step.attempt,
         session_id=step.session_id or "",
-        detail={
-            "task_id": step.task_id,
-            "run": step.run,
-            "chain_id": step.chain_id,
-            "ordinal": step.ordinal,
-            "step": step.step,
-            "attempt": step.attempt,
-            "session_id": step.session_id or "",
-            "outcome": step.outcome or "",
-            "summary": str(step.detail.get("summary", ""))[:1_000],
-        },
+        outcome=step.outcome or "",
+        summary=str(step.detail.get("summary", ""))[:1_000],
     )
+    tx.journal(event, session_id=step.session_id or "")
 
 
 def _at(tx: Tx, task_id: str, run: int, position: int) -> Step:

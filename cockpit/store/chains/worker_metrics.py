@@ -12,7 +12,13 @@ from typing import Literal
 
 from cockpit.store.chains.chains import Chain, count_progress
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.chains import (
+    BatchCompleted,
+    BatchStarted,
+    ChainProgress,
+    WorkerLoad,
+)
+from cockpit.store.journal.details.detail import read_part
 
 BatchOutcome = Literal["completed", "interrupted", "failed"]
 """The worst outcome among the batch's tasks.
@@ -61,15 +67,14 @@ def record_batch_start(
     ``size`` is the number of tasks that the batch may hold.
     """
     tx.journal(
-        Action.BATCH_STARTED,
-        detail={
-            "chain_id": chain.chain_id,
-            "ordinal": ordinal,
-            "batch": batch,
-            "size": size,
-            "task_ids": list(task_ids),
-            "progress": count_progress(tx.connection, chain).body(),
-        },
+        BatchStarted(
+            chain_id=chain.chain_id,
+            ordinal=ordinal,
+            batch=batch,
+            size=size,
+            task_ids=tuple(task_ids),
+            progress=read_part(ChainProgress, count_progress(tx.connection, chain).body()),
+        ),
     )
 
 
@@ -125,32 +130,34 @@ def record_batch_end(
         ),
     )
     tx.journal(
-        Action.BATCH_COMPLETED,
-        detail={
-            "chain_id": chain.chain_id,
-            "ordinal": ordinal,
-            "batch": batch,
-            "size": size,
-            "outcome": outcome,
-            "done": list(done),
-            "blocked": list(blocked),
-            "interrupted": list(interrupted),
-            "review_failures": review_failures,
-            "tokens": tokens,
-            "next_size": next_size,
-            "pressure": _pressure(tx, chain.chain_id, ordinal),
-            "progress": count_progress(tx.connection, chain).body(),
-        },
+        BatchCompleted(
+            chain_id=chain.chain_id,
+            ordinal=ordinal,
+            batch=batch,
+            size=size,
+            outcome=outcome,
+            done=tuple(done),
+            blocked=tuple(blocked),
+            interrupted=tuple(interrupted),
+            review_failures=review_failures,
+            tokens=tokens,
+            next_size=next_size,
+            pressure=_pressure(tx, chain.chain_id, ordinal),
+            progress=read_part(ChainProgress, count_progress(tx.connection, chain).body()),
+        ),
     )
 
 
-def _pressure(tx: Tx, chain_id: str, ordinal: int) -> dict[str, int | float]:
+def _pressure(tx: Tx, chain_id: str, ordinal: int) -> WorkerLoad:
     row = tx.execute(
         "SELECT tokens, token_limit, dropped_share FROM chain_sessions"
         " WHERE chain_id=? AND ordinal=?",
         (chain_id, ordinal),
     ).fetchone()
-    return dict(zip(("tokens", "token_limit", "dropped_share"), row or (), strict=False))
+    if row is None:
+        return WorkerLoad()
+    tokens, token_limit, dropped_share = row
+    return WorkerLoad(tokens=tokens, token_limit=token_limit, dropped_share=dropped_share)
 
 
 def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[WorkerMetrics]:

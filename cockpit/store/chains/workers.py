@@ -14,7 +14,14 @@ from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.chains import chains, task_leases
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.chains import (
+    ChainProgress,
+    WorkerCrashed,
+    WorkerEnded,
+    WorkerStarted,
+    WorkerState,
+)
+from cockpit.store.journal.details.detail import read_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,7 @@ def start(tx: Tx, chain: Chain, ordinal: int, *, token_limit: int) -> Worker:
         (chain.chain_id, ordinal, current_process(), token_limit, now, now),
     )
     worker = load(tx.connection, chain.chain_id, ordinal)
-    _journal(tx, Action.CHAIN_SESSION_STARTED, chain, worker)
+    _journal(tx, WorkerStarted, chain, worker)
     return worker
 
 
@@ -135,12 +142,12 @@ def end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
 
     Raises :class:`IllegalTransition` when it has ended already.
     """
-    return _end(tx, chain, ordinal, status, reason, Action.CHAIN_SESSION_ENDED)
+    return _end(tx, chain, ordinal, status, reason, WorkerEnded)
 
 
 def record_crash(tx: Tx, chain: Chain, ordinal: int, reason: str) -> Worker:
     """Record that the worker died; its leases are released and the next worker resumes its tasks."""
-    return _end(tx, chain, ordinal, "crashed", reason, Action.CHAIN_SESSION_CRASHED)
+    return _end(tx, chain, ordinal, "crashed", reason, WorkerCrashed)
 
 
 def explain_death(worker: Worker) -> str:
@@ -165,7 +172,9 @@ def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Work
     return [Worker(*row) for row in rows]
 
 
-def _end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str, action: Action) -> Worker:
+def _end(
+    tx: Tx, chain: Chain, ordinal: int, status: str, reason: str, event: type[WorkerState]
+) -> Worker:
     ended = tx.execute(
         "UPDATE chain_sessions SET status=?, reason=?, ended_at=? WHERE chain_id=? AND ordinal=?"
         " AND status='running'",
@@ -175,10 +184,27 @@ def _end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str, action: A
         raise IllegalTransition(f"{worker_name(chain.chain_id, ordinal)} has ended already.")
     freed = task_leases.release_all(tx, worker_name(chain.chain_id, ordinal))
     worker = load(tx.connection, chain.chain_id, ordinal)
-    _journal(tx, action, chain, worker, freed=list(freed))
+    _journal(tx, event, chain, worker, freed=tuple(freed))
     return worker
 
 
-def _journal(tx: Tx, action: Action, chain: Chain, worker: Worker, **more: Any) -> None:
-    tasks = chains.count_progress(tx.connection, chain)
-    tx.journal(action, detail={**worker.body(), "progress": tasks.body(), **more})
+def _journal(tx: Tx, kind: type[WorkerState], chain: Chain, worker: Worker, **own: Any) -> None:
+    progress = chains.count_progress(tx.connection, chain)
+    event = kind(
+        chain_id=worker.chain_id,
+        ordinal=worker.ordinal,
+        pid=worker.pid,
+        status=worker.status,
+        reason=worker.reason,
+        tokens=worker.tokens,
+        token_limit=worker.token_limit,
+        dropped_share=worker.dropped_share,
+        cost_usd=worker.cost_usd,
+        batches=worker.batches,
+        started_at=worker.started_at,
+        beat_at=worker.beat_at,
+        ended_at=worker.ended_at,
+        progress=read_part(ChainProgress, progress.body()),
+        **own,
+    )
+    tx.journal(event)

@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.tasks import (
+    WorktreeConflict,
+    WorktreeCreated,
+    WorktreeKept,
+    WorktreeMerged,
+    WorktreeRemoved,
+    WorktreeState,
+)
 
-_ENTERED = {
-    "merged": Action.WORKTREE_MERGED,
-    "conflict": Action.WORKTREE_CONFLICT,
-    "kept": Action.WORKTREE_KEPT,
-    "removed": Action.WORKTREE_REMOVED,
+_ENTERED: Mapping[str, type[WorktreeState]] = {
+    "merged": WorktreeMerged,
+    "conflict": WorktreeConflict,
+    "kept": WorktreeKept,
+    "removed": WorktreeRemoved,
 }
 
 
@@ -94,7 +101,7 @@ def register(
         (name, task_id, chain_id, path, branch, base_commit, now, now),
     )
     worktree = load(tx.connection, name)
-    tx.journal(Action.WORKTREE_CREATED, detail={**worktree.body(), "unseen_changes": unseen})
+    tx.journal(_event(WorktreeCreated, worktree, unseen_changes=unseen))
     return worktree
 
 
@@ -117,7 +124,7 @@ def set_status(
     )
     worktree = load(tx.connection, name)
     if status in _ENTERED:
-        tx.journal(_ENTERED[status], detail=worktree.body())
+        tx.journal(_event(_ENTERED[status], worktree))
     return worktree
 
 
@@ -146,3 +153,18 @@ def _read(row: tuple[Any, ...]) -> Worktree:
     values = list(row)
     values[8] = tuple(json.loads(values[8]))
     return Worktree(*values)
+
+
+def _event(kind: type[WorktreeState], worktree: Worktree, **own: Any) -> WorktreeState:
+    return kind(
+        name=worktree.name,
+        task_id=worktree.task_id,
+        chain_id=worktree.chain_id,
+        path=worktree.path,
+        branch=worktree.branch,
+        base_commit=worktree.base_commit,
+        status=worktree.status,
+        merged_commit=worktree.merged_commit,
+        conflicts=worktree.conflicts,
+        **own,
+    )

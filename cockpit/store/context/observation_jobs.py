@@ -15,6 +15,7 @@ from cockpit.store.context import ingest_facts
 from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.context.ingest_facts import JOB_PLACES, JobFacts
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.waves import ObservationJobs
 
 PLANNED, REFUSED = "planned", "refused"
 FACT_CAP = "fact_cap"
@@ -214,7 +215,7 @@ def summarize_items(
     return list(by_item.values())
 
 
-def summarize_wave(connection: sqlite3.Connection, wave_id: str) -> dict[str, Any]:
+def summarize_wave(connection: sqlite3.Connection, wave_id: str) -> ObservationJobs:
     """Count a wave's jobs: the detail of ``observation.jobs``.
 
     Latencies are in milliseconds, of jobs that ran; a percentile is one of them (nearest rank).
@@ -245,17 +246,19 @@ def summarize_wave(connection: sqlite3.Connection, wave_id: str) -> dict[str, An
             (wave_id,),
         )
     ]
-    return {
-        "planned": planned,
-        **counted,
-        "refused": refused,
-        "sources": sources,
-        "latency_ms": {
+    return ObservationJobs(
+        planned=planned,
+        done=counted["done"],
+        failed=counted["failed"],
+        timed_out=counted["timed_out"],
+        refused=refused,
+        sources=sources,
+        latency_ms={
             "p50": _rank(took, 50),
             "p95": _rank(took, 95),
             "max": took[-1] if took else 0,
         },
-    }
+    )
 
 
 def _rank(ordered: Sequence[int], percent: int) -> int:

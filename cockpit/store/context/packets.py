@@ -18,7 +18,7 @@ from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import NotFound, StoreError
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.waves import BandUse, PacketCompiled
 
 RENDER_ORDER = (
     "identity",
@@ -246,7 +246,27 @@ def insert(
         ),
     )
     tx.journal(
-        Action.PACKET_COMPILED,
+        PacketCompiled(
+            digest=digest,
+            ordinal=packet.ordinal,
+            token_used=packet.token_used,
+            token_budget=packet.token_budget,
+            facts=packet.facts,
+            dropped=packet.dropped,
+            drops=dict(packet.drops),
+            bands=tuple(
+                BandUse(
+                    band=band.name,
+                    used=band.used,
+                    min=band.min_tokens,
+                    target=band.target_tokens,
+                    max=band.max_tokens,
+                    facts=len(band.entries),
+                    dropped=band.dropped,
+                )
+                for band in packet.bands
+            ),
+        ),
         session_id=session_id,
         wave_id=wave_id,
         trace_id=trace_id,
@@ -254,27 +274,6 @@ def insert(
         profile_id=packet.profile_id,
         profile_version=packet.profile_version,
         latency_ms=latency_ms,
-        detail={
-            "digest": digest,
-            "ordinal": packet.ordinal,
-            "token_used": packet.token_used,
-            "token_budget": packet.token_budget,
-            "facts": packet.facts,
-            "dropped": packet.dropped,
-            "drops": dict(packet.drops),
-            "bands": [
-                {
-                    "band": band.name,
-                    "used": band.used,
-                    "min": band.min_tokens,
-                    "target": band.target_tokens,
-                    "max": band.max_tokens,
-                    "facts": len(band.entries),
-                    "dropped": band.dropped,
-                }
-                for band in packet.bands
-            ],
-        },
     )
     return identity
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.waves import FactPin, FactPinned, FactUnpinned
 
 KEPT_BAND = "identity"
 """Facts of this band state what the user and the project always want; they stay pinned."""
@@ -84,7 +84,7 @@ def pin(tx: Tx, session_id: str, fact_id: str) -> Pin:
         else:
             since = following if link.since is None else link.since
             _set(tx, session_id, link, since)
-        _journal(tx, Action.FACT_PINNED, session_id, fact_id, link, following)
+        _journal(tx, FactPinned, session_id, fact_id, link, following)
     return Pin(fact_id, link.source_ref, following, True)
 
 
@@ -102,7 +102,7 @@ def unpin(tx: Tx, session_id: str, fact_id: str) -> Pin:
     if link.pinned:
         begun = link.since is not None and link.since < following
         _set(tx, session_id, link, link.since if begun else None, following if begun else None)
-        _journal(tx, Action.FACT_UNPINNED, session_id, fact_id, link, following)
+        _journal(tx, FactUnpinned, session_id, fact_id, link, following)
     return Pin(fact_id, link.source_ref, following, False)
 
 
@@ -163,16 +163,7 @@ def _link_again(tx: Tx, session_id: str, link: _Link, following: int) -> None:
 
 
 def _journal(
-    tx: Tx, action: Action, session_id: str, fact_id: str, link: _Link, following: int
+    tx: Tx, kind: type[FactPin], session_id: str, fact_id: str, link: _Link, following: int
 ) -> None:
-    tx.journal(
-        action,
-        session_id=session_id,
-        actor="person",
-        detail={
-            "fact_id": fact_id,
-            "source_ref": link.source_ref,
-            "band": link.band,
-            "from_wave": following,
-        },
-    )
+    event = kind(fact_id=fact_id, source_ref=link.source_ref, band=link.band, from_wave=following)
+    tx.journal(event, session_id=session_id, actor="person")

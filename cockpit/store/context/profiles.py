@@ -32,7 +32,7 @@ from cockpit.store.context.profile_model import (
     to_thousandths,
 )
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.profiles import ProfileCreated
 
 
 def initial_profile(total_budget: int) -> Profile:
@@ -120,10 +120,9 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
         ],
     )
     tx.journal(
-        Action.PROFILE_CREATED,
+        ProfileCreated(profile_id=stored.profile_id, version=stored.version),
         profile_id=stored.profile_id,
         profile_version=stored.version,
-        detail={"profile_id": stored.profile_id, "version": stored.version},
     )
     return stored
 

@@ -22,7 +22,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import StoreError, StoreUnwritable
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.store import StorePruned, StoreRestored
 
 ENDED = ("completed", "failed", "stopped")
 TABLES = ("orientation_packets", "session_facts", "observed_facts")
@@ -94,7 +94,14 @@ def prune(store: Store, before: str, *, dry_run: bool = False) -> PruneResult:
             partial(_delete_facts, archived=archived_facts[start : start + BATCH])
         )
     done = PruneResult(pruned, counts[0], counts[1], facts, archive)
-    store.write_now(lambda tx: tx.journal(Action.STORE_PRUNED, actor="person", detail=done.body()))
+    event = StorePruned(
+        sessions=done.sessions,
+        packets=done.packets,
+        links=done.links,
+        facts=done.facts,
+        archive=done.archive.name if done.archive else "",
+    )
+    store.write_now(lambda tx: tx.journal(event, actor="person"))
     return done
 
 
@@ -112,9 +119,7 @@ def restore(store: Store, archive: Path) -> int:
         for table in reversed(TABLES):
             for row in (row for row in rows if row["table"] == table):
                 back += _put_back(tx, table, row["row"])
-        tx.journal(
-            Action.STORE_RESTORED, actor="person", detail={"archive": archive.name, "rows": back}
-        )
+        tx.journal(StoreRestored(archive=archive.name, rows=back), actor="person")
         return back
 
     return store.write_now(step)

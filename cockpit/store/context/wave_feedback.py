@@ -16,7 +16,8 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.detail import read_part
+from cockpit.store.journal.details.waves import FeedbackRecorded, MissedSignal, UserVerdict
 
 VERDICTS = ("good", "bad")
 
@@ -103,7 +104,7 @@ def append(tx: Tx, wave_id: str, assessment: Assessment, *, actor: str = "engine
         )
     session_id, ordinal, packet_id, profile_id, version, trace_id, before = row
     previous = find_latest(tx.connection, wave_id) if assessment.regrets else None
-    operator = assessment.operator and _operator_body(assessment.operator)
+    operator = _operator_body(assessment.operator) if assessment.operator else None
     missed = [_missed_body(signal) for signal in assessment.missed]
     feedback_id, now = f"fb-{wave_id}-{before + 1}", tx.now()
     tx.execute(
@@ -123,7 +124,17 @@ def append(tx: Tx, wave_id: str, assessment: Assessment, *, actor: str = "engine
         ),
     )
     tx.journal(
-        Action.FEEDBACK_RECORDED,
+        FeedbackRecorded(
+            wave_id=wave_id,
+            ordinal=ordinal,
+            decision_quality_score=assessment.score,
+            measures=dict(assessment.measures),
+            missed_signals=tuple(read_part(MissedSignal, signal) for signal in missed),
+            # True once for a decision, however often it is assessed: counters of regrets add this up.
+            regret=bool(assessment.regrets) and not (previous and previous.assessment.regrets),
+            regrets=tuple(assessment.regrets),
+            operator=None if operator is None else read_part(UserVerdict, operator),
+        ),
         actor=actor,
         session_id=session_id,
         wave_id=wave_id,
@@ -131,17 +142,6 @@ def append(tx: Tx, wave_id: str, assessment: Assessment, *, actor: str = "engine
         packet_id=packet_id,
         profile_id=profile_id,
         profile_version=version,
-        detail={
-            "wave_id": wave_id,
-            "ordinal": ordinal,
-            "decision_quality_score": assessment.score,
-            "measures": dict(assessment.measures),
-            "missed_signals": missed,
-            # True once for a decision, however often it is assessed: counters of regrets add this up.
-            "regret": bool(assessment.regrets) and not (previous and previous.assessment.regrets),
-            "regrets": list(assessment.regrets),
-            "operator": operator,
-        },
     )
     return Feedback(
         feedback_id, session_id, wave_id, ordinal, packet_id, profile_id, version, assessment, now

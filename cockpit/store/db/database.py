@@ -22,7 +22,7 @@ from cockpit.store.db.migrate import migrate
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.writer import Writer
 from cockpit.store.journal import journal
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.store import StoreMigrated
 
 T = TypeVar("T")
 
@@ -59,9 +59,8 @@ class Store:
             return connect(path, busy_timeout_ms=busy_timeout_ms, factory=factory)
 
         def record(connection: sqlite3.Connection, names: tuple[str, ...]) -> None:
-            detail = {"migrations": list(names)}
             tx = begin(connection)
-            tx.journal(Action.STORE_MIGRATED, detail=detail)
+            tx.journal(StoreMigrated(migrations=names))
             tx.tail.settle()
 
         with translate_errors(path):

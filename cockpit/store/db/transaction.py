@@ -42,7 +42,7 @@ class Tx:
 
     def journal(
         self,
-        event: Detail | Action,
+        event: Detail,
         *,
         actor: str = "engine",
         session_id: str = "",
@@ -54,34 +54,55 @@ class Tx:
         result: str = "ok",
         latency_ms: int | None = None,
         error_code: str = "",
-        detail: Mapping[str, Any] | None = None,
     ) -> int:
         """Append a row to the journal in this transaction; returns its seq.
 
-        Secrets in ``detail`` are masked. Trace, packet and profile default to those of the wave.
+        ``event`` is the row's detail; its type is the event type. Secrets in it are masked. Trace, packet
+        and profile default to those of the wave.
         """
-        if isinstance(event, Detail):
-            action, detail = ACTIONS[type(event)], detail_body(event)
-        else:
-            action = event
+        return self.append_row(
+            ACTIONS[type(event)],
+            detail_body(event),
+            actor=actor,
+            session_id=session_id,
+            wave_id=wave_id,
+            trace=Trace(trace_id, packet_id, profile_id, profile_version),
+            result=result,
+            latency_ms=latency_ms,
+            error_code=error_code,
+        )
+
+    def append_row(
+        self,
+        action: Action,
+        body: Mapping[str, Any] | None = None,
+        *,
+        actor: str = "engine",
+        session_id: str = "",
+        wave_id: str = "",
+        trace: Trace = Trace(),  # noqa: B008 - frozen
+        result: str = "ok",
+        latency_ms: int | None = None,
+        error_code: str = "",
+    ) -> int:
+        """Append a row with any JSON object as its detail; events are written with :meth:`journal`."""
         provisional = action is Action.MESSAGE_DELTA
-        about = Trace(trace_id, packet_id, profile_id, profile_version)
         if not provisional:
-            about = about.filled(self.connection, session_id, wave_id)
+            trace = trace.filled(self.connection, session_id, wave_id)
         write = self.tail.append_provisional if provisional else self.tail.append
-        body = dict(detail or {})
-        detail_json = canonical_json(body)
+        detail = dict(body or {})
+        detail_json = canonical_json(detail)
         if not lacks_secret_signs(detail_json):
-            detail_json = canonical_json(mask_value(body))
+            detail_json = canonical_json(mask_value(detail))
         return write(
             (
                 self.now(),
-                replace_surrogates(about.trace_id),
+                replace_surrogates(trace.trace_id),
                 replace_surrogates(session_id),
                 replace_surrogates(wave_id),
-                replace_surrogates(about.packet_id),
-                replace_surrogates(about.profile_id),
-                about.profile_version,
+                replace_surrogates(trace.packet_id),
+                replace_surrogates(trace.profile_id),
+                trace.profile_version,
                 replace_surrogates(actor),
                 str(action),
                 result,

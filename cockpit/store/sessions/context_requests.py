@@ -15,7 +15,13 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.detail import read_part
+from cockpit.store.journal.details.waves import (
+    ContextFetched,
+    ContextItem,
+    ContextRequested,
+    FetchedItem,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +100,18 @@ def create(
         ),
     )
     tx.journal(
-        Action.CONTEXT_REQUESTED,
+        ContextRequested(
+            request_id=request_id,
+            proposal_id=proposal_id or "",
+            purpose=purpose,
+            question=question,
+            escalation=escalation,
+            items=tuple(read_part(ContextItem, item) for item in items),
+            auto=auto,
+        ),
         actor=decided_by if auto else "agent",
         session_id=session_id,
         wave_id=wave_id,
-        detail={
-            "request_id": request_id,
-            "proposal_id": proposal_id or "",
-            "purpose": purpose,
-            "question": question,
-            "escalation": escalation,
-            "items": items,
-            "auto": auto,
-        },
     )
     return load(tx.connection, request_id)
 
@@ -140,17 +145,16 @@ def record_fetched(
         (canonical_json(safe), tx.now(), request_id),
     )
     tx.journal(
-        Action.CONTEXT_FETCHED,
+        ContextFetched(
+            request_id=request_id,
+            items=tuple(read_part(FetchedItem, item) for item in safe),
+            facts=sum(int(outcome.get("facts", 0)) for outcome in outcomes),
+            new=sum(int(outcome.get("new", 0)) for outcome in outcomes),
+            tokens=sum(int(outcome.get("tokens", 0)) for outcome in outcomes),
+        ),
         session_id=request.session_id,
         wave_id=wave_id,
         latency_ms=latency_ms,
-        detail={
-            "request_id": request_id,
-            "items": safe,
-            "facts": sum(int(outcome.get("facts", 0)) for outcome in outcomes),
-            "new": sum(int(outcome.get("new", 0)) for outcome in outcomes),
-            "tokens": sum(int(outcome.get("tokens", 0)) for outcome in outcomes),
-        },
     )
 
 

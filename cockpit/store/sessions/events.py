@@ -18,7 +18,14 @@ from cockpit.core.clock import format_time
 from cockpit.core.errors import Stale
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.sessions import (
+    EventAcked,
+    EventDeadLettered,
+    EventIngested,
+    EventLeased,
+    EventNacked,
+    QueuedEvent,
+)
 
 BACKOFF_S = (1, 5, 30, 120, 600)
 """Seconds until a nacked event is claimable again, by attempt."""
@@ -74,7 +81,7 @@ def ingest(
             trace_id,
         ),
     )
-    _journal(tx, Action.EVENT_INGESTED, event_id, event_type, trace_id)
+    _journal(tx, EventIngested, event_id, event_type, trace_id)
     return event_id
 
 
@@ -106,7 +113,7 @@ def claim(tx: Tx, *, source: str, owner: str, lease_s: float) -> Event | None:
             " WHERE event_id=?",
             (owner, token, expires, event_id),
         )
-        _journal(tx, Action.EVENT_LEASED, event_id, event_type, trace_id)
+        _journal(tx, EventLeased, event_id, event_type, trace_id)
         return Event(
             event_id, source, event_type, tier, json.loads(payload), attempts + 1, trace_id, token
         )
@@ -120,7 +127,7 @@ def ack(tx: Tx, event_id: str, lease_token: str) -> None:
         " WHERE event_id=?",
         (tx.now(), event_id),
     )
-    _journal(tx, Action.EVENT_ACKED, event_id, event_type, trace_id)
+    _journal(tx, EventAcked, event_id, event_type, trace_id)
 
 
 def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
@@ -138,7 +145,7 @@ def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
         " lease_token=NULL, lease_expires_at=NULL WHERE event_id=?",
         (tx.now(), mask(error), format_time(tx.clock.now() + timedelta(seconds=wait)), event_id),
     )
-    _journal(tx, Action.EVENT_NACKED, event_id, event_type, trace_id)
+    _journal(tx, EventNacked, event_id, event_type, trace_id)
 
 
 def count_waiting(connection: sqlite3.Connection, source: str) -> int:
@@ -169,9 +176,10 @@ def _dead_letter(tx: Tx, event_id: str, event_type: str, trace_id: str, error: s
         " lease_expires_at=NULL WHERE event_id=?",
         (tx.now(), mask(error), event_id),
     )
-    _journal(tx, Action.EVENT_DEAD_LETTERED, event_id, event_type, trace_id)
+    _journal(tx, EventDeadLettered, event_id, event_type, trace_id)
 
 
-def _journal(tx: Tx, action: Action, event_id: str, event_type: str, trace_id: str) -> None:
-    detail = {"event_id": event_id, "event_type": event_type}
-    tx.journal(action, trace_id=trace_id, detail=detail)
+def _journal(
+    tx: Tx, kind: type[QueuedEvent], event_id: str, event_type: str, trace_id: str
+) -> None:
+    tx.journal(kind(event_id=event_id, event_type=event_type), trace_id=trace_id)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.sessions import MessageCompleted, MessageDelta, MessageStarted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,10 @@ def start(tx: Tx, *, session_id: str, wave_id: str, message_id: str) -> None:
     """
     journal.fold(tx.connection, session_id, message_id)
     tx.journal(
-        Action.MESSAGE_STARTED,
+        MessageStarted(message_id=message_id, role="agent"),
         actor="agent",
         session_id=session_id,
         wave_id=wave_id,
-        detail={"message_id": message_id, "role": "agent"},
     )
 
 
@@ -54,11 +53,10 @@ def append_delta(
     """
     text = _joined(tx, session_id, message_id, mask(text))
     tx.journal(
-        Action.MESSAGE_DELTA,
+        MessageDelta(message_id=message_id, text=text, n=number),
         actor="agent",
         session_id=session_id,
         wave_id=wave_id,
-        detail={"message_id": message_id, "text": text, "n": number},
     )
 
 
@@ -110,16 +108,15 @@ def complete(
         (identity, session_id, wave_id or None, role, text, int(interrupted), tx.now()),
     )
     tx.journal(
-        Action.MESSAGE_COMPLETED,
+        MessageCompleted(
+            message_id=identity,
+            role=role,
+            text=text,
+            interrupted=interrupted,
+        ),
         actor={"person": "person", "agent": "agent"}.get(role, "engine"),
         session_id=session_id,
         wave_id=wave_id,
-        detail={
-            "message_id": identity,
-            "role": role,
-            "text": text,
-            "interrupted": interrupted,
-        },
     )
     journal.fold(tx.connection, session_id, identity)
     return identity

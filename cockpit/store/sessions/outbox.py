@@ -19,7 +19,16 @@ from cockpit.core.clock import format_time
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.proposals import (
+    ActionConfirmed,
+    ActionDispatched,
+    ActionFailed,
+    ActionProbed,
+    ActionQueued,
+    ActionRetried,
+    ActionUncertain,
+    OfAction,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +123,8 @@ def enqueue(
         " WHERE action_id=?",
         (proposal_id, canonical_json(mask_value(dict(payload))), tx.now(), action_id),
     )
-    detail = {"proposal_id": proposal_id or "", "key": action.key}
-    return _journal(tx, action_id, Action.ACTION_QUEUED, detail)
+    queued = ActionQueued(**_head(action), proposal_id=proposal_id or "", key=action.key)
+    return _journal(tx, action_id, queued)
 
 
 def drop(tx: Tx, action_id: str, reason: str) -> OutboxAction:
@@ -142,8 +151,8 @@ def dispatch(tx: Tx, action_id: str, owner: str) -> OutboxAction | None:
     )
     if changed.rowcount != 1:
         return None
-    attempt = load(tx.connection, action_id).attempts
-    return _journal(tx, action_id, Action.ACTION_DISPATCHED, {"attempt": attempt})
+    action = load(tx.connection, action_id)
+    return _journal(tx, action_id, ActionDispatched(**_head(action), attempt=action.attempts))
 
 
 def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) -> OutboxAction:
@@ -151,8 +160,8 @@ def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) 
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     receipt = _receipt(tx, action, "success", True, summary, detail)
     _settle(tx, action_id, "confirmed", "")
-    body = {"summary": summary, "receipt": receipt}
-    return _journal(tx, action_id, Action.ACTION_CONFIRMED, body)
+    confirmed = ActionConfirmed(**_head(action), summary=summary, receipt=receipt)
+    return _journal(tx, action_id, confirmed)
 
 
 def fail(
@@ -175,31 +184,32 @@ def fail(
     if again and retry_in_s is not None:
         retry_at = format_time(tx.clock.now() + timedelta(seconds=retry_in_s))
         _settle(tx, action_id, "failed_retryable", summary, retry_at)
-        body = {"message": summary, "wait_s": retry_in_s}
-        return _journal(tx, action_id, Action.ACTION_RETRIED, body, "error", error_code)
+        retried = ActionRetried(**_head(action), message=summary, wait_s=retry_in_s)
+        return _journal(tx, action_id, retried, "error", error_code)
     _settle(tx, action_id, "failed_terminal", summary)
-    body = {"message": summary, "receipt": receipt}
-    return _journal(tx, action_id, Action.ACTION_FAILED, body, "error", error_code)
+    failed = ActionFailed(**_head(action), message=summary, receipt=receipt)
+    return _journal(tx, action_id, failed, "error", error_code)
 
 
 def mark_uncertain(tx: Tx, action_id: str, message: str) -> OutboxAction:
     """Record that the effect may or may not have happened; the user is asked."""
-    _from(tx, action_id, ("dispatched",))
+    action = _from(tx, action_id, ("dispatched",))
     _settle(tx, action_id, "uncertain", message)
-    return _journal(tx, action_id, Action.ACTION_UNCERTAIN, {"message": message}, "error")
+    return _journal(tx, action_id, ActionUncertain(**_head(action), message=message), "error")
 
 
 def record_probe(tx: Tx, action_id: str, result: str) -> OutboxAction:
     """Journal the result of a probe: ``done``, ``not_done`` or ``unknown``."""
-    return _journal(tx, action_id, Action.ACTION_PROBED, {"found": result})
+    action = load(tx.connection, action_id)
+    return _journal(tx, action_id, ActionProbed(**_head(action), found=result))
 
 
 def requeue(tx: Tx, action_id: str) -> OutboxAction:
     """Queue an action again after a probe (or the user) said that its effect did not happen."""
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     _settle(tx, action_id, "queued", "")
-    detail = {"proposal_id": action.proposal_id or "", "key": action.key}
-    return _journal(tx, action_id, Action.ACTION_QUEUED, detail)
+    queued = ActionQueued(**_head(action), proposal_id=action.proposal_id or "", key=action.key)
+    return _journal(tx, action_id, queued)
 
 
 def load(connection: sqlite3.Connection, action_id: str) -> OutboxAction:
@@ -286,24 +296,22 @@ def _receipt(
 
 
 def _journal(
-    tx: Tx,
-    action_id: str,
-    action: Action,
-    detail: Mapping[str, Any],
-    result: str = "ok",
-    error_code: str = "",
+    tx: Tx, action_id: str, event: OfAction, result: str = "ok", error_code: str = ""
 ) -> OutboxAction:
     row = load(tx.connection, action_id)
-    head = {"action_id": action_id, "type": row.action_type, "title": row.title}
     tx.journal(
-        action,
+        event,
         session_id=row.session_id,
         wave_id=row.wave_id,
         result=result,
         error_code=error_code,
-        detail={**head, **detail},
     )
     return row
+
+
+def _head(action: OutboxAction) -> dict[str, str]:
+    """Return the fields that all journal records of an action have."""
+    return {"action_id": action.action_id, "type": action.action_type, "title": action.title}
 
 
 def _read(row: tuple[Any, ...]) -> OutboxAction:

@@ -14,7 +14,7 @@ from typing import Any
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.waves import PlanCommitted, PlannedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,14 @@ def commit(
         (plan_id, wave_id, session_id, mask(text), canonical_json(safe), stop, tx.now()),
     )
     shown = [
-        {"kind": call["name"], "title": call.get("title", ""), "key": call.get("key", "")}
+        PlannedCall(kind=call["name"], title=call.get("title", ""), key=call.get("key", ""))
         for call in safe
     ]
     tx.journal(
-        Action.PLAN_COMMITTED,
+        PlanCommitted(plan_id=plan_id, calls=tuple(shown)),
         actor="agent",
         session_id=session_id,
         wave_id=wave_id,
-        detail={"plan_id": plan_id, "calls": shown},
     )
     return Plan(plan_id, wave_id, mask(text), tuple(safe), stop)
 

@@ -18,15 +18,14 @@ from cockpit.core.clock import format_time
 from cockpit.core.errors import AlreadyDecided, NotFound, Stale
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
-
-VERDICTS = {
-    "approved": Action.PROPOSAL_APPROVED,
-    "rejected": Action.PROPOSAL_REJECTED,
-    "discussed": Action.PROPOSAL_DISCUSSED,
-    "expired": Action.PROPOSAL_EXPIRED,
-}
-"""The journal event of each verdict."""
+from cockpit.store.journal.details.proposals import (
+    ProposalApproved,
+    ProposalCreated,
+    ProposalDecided,
+    ProposalDiscussed,
+    ProposalExpired,
+    ProposalRejected,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +106,20 @@ def create(
         ),
     )
     tx.journal(
-        Action.PROPOSAL_CREATED,
+        ProposalCreated(
+            proposal_id=proposal_id,
+            kind=kind,
+            title=title,
+            risk=risk,
+            revises=revises or "",
+            expires_at=expires,
+            shown_digest=shown,
+            body=body,
+            task_id=task_id or "",
+        ),
         actor=actor,
         session_id=session_id,
         wave_id=wave_id,
-        detail={
-            "proposal_id": proposal_id,
-            "kind": kind,
-            "title": title,
-            "risk": risk,
-            "revises": revises or "",
-            "expires_at": expires,
-            "shown_digest": shown,
-            "body": body,
-            "task_id": task_id or "",
-        },
     )
     return load(tx.connection, proposal_id)
 
@@ -170,26 +168,34 @@ def decide(
     )
     if changed.rowcount != 1:
         raise AlreadyDecided(f"Proposal {proposal_id} was already decided.")
-    words = "words" if verdict == "discussed" else "reason"
-    detail: dict[str, Any] = {
-        "proposal_id": proposal_id,
-        "kind": proposal.kind,
-        "title": proposal.title,
-        "decided_by": by,
-        "shown_digest": proposal.shown_digest,
-        words: reason,
-    }
-    if verdict == "approved":
-        detail |= {"narrowed": list(items or ())}
     tx.journal(
-        VERDICTS[verdict],
+        _decided(proposal, verdict, by, reason, tuple(items or ())),
         actor=by,
         session_id=proposal.session_id,
         wave_id=proposal.wave_id,
         result="ok" if verdict == "approved" else "refused",
-        detail=detail,
     )
     return load(tx.connection, proposal_id)
+
+
+def _decided(
+    proposal: Proposal, verdict: str, by: str, reason: str, narrowed: tuple[str, ...]
+) -> ProposalDecided:
+    """Return the journal's record of a decision."""
+    head = {
+        "proposal_id": proposal.proposal_id,
+        "kind": proposal.kind,
+        "title": proposal.title,
+        "decided_by": by,
+        "shown_digest": proposal.shown_digest,
+    }
+    if verdict == "approved":
+        return ProposalApproved(**head, reason=reason, narrowed=narrowed)
+    if verdict == "rejected":
+        return ProposalRejected(**head, reason=reason)
+    if verdict == "discussed":
+        return ProposalDiscussed(**head, words=reason)
+    return ProposalExpired(**head, reason=reason)
 
 
 def set_deadline(tx: Tx, session_id: str, deadline_s: float) -> None:

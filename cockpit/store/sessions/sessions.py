@@ -19,7 +19,17 @@ from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.sessions import (
+    SessionChanged,
+    SessionCompleted,
+    SessionCreated,
+    SessionEntered,
+    SessionFailed,
+    SessionResumed,
+    SessionRunning,
+    SessionStopped,
+    SessionWaiting,
+)
 
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")
 POLICIES = ("ask", "trusted", "reads", "all")
@@ -33,12 +43,12 @@ RUNNER_PREFIX = "runner:"
 CHANGEABLE = ("policy", "model", "task_type", "title", "target", "limits", "rev", "interactive")
 """Fields that :func:`change` accepts."""
 
-_ENTERED = {
-    "running": Action.SESSION_RUNNING,
-    "waiting": Action.SESSION_WAITING,
-    "completed": Action.SESSION_COMPLETED,
-    "failed": Action.SESSION_FAILED,
-    "stopped": Action.SESSION_STOPPED,
+_ENTERED: Mapping[str, type[SessionEntered]] = {
+    "running": SessionRunning,
+    "waiting": SessionWaiting,
+    "completed": SessionCompleted,
+    "failed": SessionFailed,
+    "stopped": SessionStopped,
 }
 
 
@@ -147,26 +157,20 @@ def create(
             now,
         ),
     )
-    detail = {
-        "task_type": task_type,
-        "title": title,
-        "words": words,
-        "target": target,
-        "model": model,
-        "policy": policy,
-        "project": project,
-        "branch": branch,
-        "interactive": interactive,
-        "role": role,
-        "task_id": task_id,
-    }
-    tx.journal(
-        Action.SESSION_CREATED,
-        actor=actor,
-        session_id=session_id,
-        trace_id=trace_id,
-        detail=detail,
+    created = SessionCreated(
+        task_type=task_type,
+        title=title,
+        words=words,
+        target=target,
+        model=model,
+        policy=policy,
+        project=project,
+        branch=branch,
+        interactive=interactive,
+        role=role,
+        task_id=task_id,
     )
+    tx.journal(created, actor=actor, session_id=session_id, trace_id=trace_id)
     return load(tx.connection, session_id)
 
 
@@ -177,10 +181,10 @@ def set_status(
     *,
     actor: str = "engine",
     error_code: str = "",
-    detail: Mapping[str, Any] | None = None,
+    detail: SessionEntered | None = None,
     result: Mapping[str, Any] | None = None,
 ) -> Session:
-    """Put the session into ``status`` and journal it.
+    """Put the session into ``status`` and journal it with ``detail``, the record of that status.
 
     A session that ended may run again, when a follow-up continues it. Entering ``running`` or
     ``stopped`` twice is journalled once. Raises :class:`IllegalTransition` for an unknown status.
@@ -188,6 +192,9 @@ def set_status(
     session = load(tx.connection, session_id)
     if status not in STATUSES:
         raise IllegalTransition(f"A session cannot be {status!r}.")
+    event = detail or _ENTERED[status]()
+    if type(event) is not _ENTERED[status]:
+        raise TypeError(f"A session that is {status} is not journalled as {type(event).__name__}.")
     if session.status == status and status in ("running", "stopped"):
         return session
     body = mask_value(dict(result)) if result is not None else dict(session.result)
@@ -196,13 +203,12 @@ def set_status(
         (status, canonical_json(body), tx.now(), session_id),
     )
     tx.journal(
-        _ENTERED[status],
+        event,
         actor=actor,
         session_id=session_id,
         trace_id=session.trace_id,
         result="error" if status == "failed" else "ok",
         error_code=error_code,
-        detail=detail,
     )
     return load(tx.connection, session_id)
 
@@ -220,11 +226,10 @@ def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> 
             (canonical_json(stored) if column != name else stored, tx.now(), session_id),
         )
     tx.journal(
-        Action.SESSION_CHANGED,
+        SessionChanged(**fields),
         actor=actor,
         session_id=session_id,
         trace_id=session.trace_id,
-        detail=fields,
     )
     return load(tx.connection, session_id)
 
@@ -294,7 +299,7 @@ def acquire(tx: Tx, session_id: str) -> str:
         "UPDATE sessions SET lease_owner=?, lease_token=?, lease_expires_at=? WHERE session_id=?",
         (current_process(), token, _expiry(tx), session_id),
     )
-    tx.journal(Action.SESSION_RESUMED, session_id=session_id, detail={"process": current_process()})
+    tx.journal(SessionResumed(process=current_process()), session_id=session_id)
     return token
 
 

@@ -10,23 +10,36 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+
+from msgspec import structs
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.detail import Detail
+from cockpit.store.journal.details.waves import (
+    WaveActed,
+    WaveAdvanced,
+    WaveCompleted,
+    WaveCreated,
+    WaveDecided,
+    WaveFailed,
+    WaveObserved,
+    WaveOriented,
+    WaveReentered,
+    WaveStarted,
+)
 
 PHASES = ("created", "observing", "orienting", "deciding", "acting", "learning", "completed")
 FAILED = ("failed_retryable", "failed_terminal")
 
-_ENTERED = {
-    "observing": Action.WAVE_STARTED,
-    "orienting": Action.WAVE_OBSERVED,
-    "deciding": Action.WAVE_ORIENTED,
-    "acting": Action.WAVE_DECIDED,
-    "learning": Action.WAVE_ACTED,
-    "completed": Action.WAVE_COMPLETED,
+_ENTERED: Mapping[str, type[WaveAdvanced]] = {
+    "observing": WaveStarted,
+    "orienting": WaveObserved,
+    "deciding": WaveOriented,
+    "acting": WaveDecided,
+    "learning": WaveActed,
+    "completed": WaveCompleted,
 }
 
 
@@ -76,7 +89,7 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
         (wave_id, session_id, event_id, ordinal, trace_id, now, now),
     )
     wave = Wave(wave_id, session_id, ordinal, "created", trace_id, now, "", None, None, event_id)
-    _journal(tx, wave, Action.WAVE_CREATED, {"ordinal": ordinal, "event_id": event_id})
+    _journal(tx, wave, WaveCreated(ordinal=ordinal, event_id=event_id))
     return wave
 
 
@@ -85,12 +98,14 @@ def advance(
     wave_id: str,
     phase: str,
     *,
-    detail: Mapping[str, Any] | None = None,
+    detail: WaveAdvanced | None = None,
     packet_id: str | None = None,
     profile_version: int | None = None,
     latency_ms: int | None = None,
 ) -> Wave:
     """Enter the next phase and journal it.
+
+    ``detail`` is the journal's record of the phase; its ordinal and phase are filled in.
 
     Raises :class:`IllegalTransition` for any other phase; then nothing changed.
     """
@@ -112,8 +127,8 @@ def advance(
         packet_id=packet_id or wave.packet_id,
         profile_version=wave.profile_version if profile_version is None else profile_version,
     )
-    body = {"ordinal": wave.ordinal, "phase": phase, **(detail or {})}
-    _journal(tx, moved, _ENTERED[phase], body, latency_ms=latency_ms)
+    event = structs.replace(detail or _ENTERED[phase](), ordinal=wave.ordinal, phase=phase)
+    _journal(tx, moved, event, latency_ms=latency_ms)
     return moved
 
 
@@ -129,15 +144,13 @@ def fail(tx: Tx, wave_id: str, *, retryable: bool, error_class: str, message: st
         (phase, wave.phase if retryable else None, error_class, message, tx.now(), wave_id),
     )
     failed = load(tx.connection, wave_id)
-    detail = {"ordinal": wave.ordinal, "phase": phase, "message": message}
     tx.journal(
-        Action.WAVE_FAILED,
+        WaveFailed(ordinal=wave.ordinal, phase=phase, message=message),
         session_id=wave.session_id,
         wave_id=wave_id,
         trace_id=wave.trace_id,
         result="error",
         error_code=error_class,
-        detail=detail,
     )
     return failed
 
@@ -155,7 +168,7 @@ def reenter(tx: Tx, wave_id: str) -> Wave:
         (wave.reentry_phase, wave_id),
     )
     again = load(tx.connection, wave_id)
-    _journal(tx, again, Action.WAVE_REENTERED, {"ordinal": again.ordinal, "phase": again.phase})
+    _journal(tx, again, WaveReentered(ordinal=again.ordinal, phase=again.phase))
     return again
 
 
@@ -190,18 +203,16 @@ def select_for_session(
 def _journal(
     tx: Tx,
     wave: Wave,
-    action: Action,
-    detail: Mapping[str, Any],
+    event: Detail,
     *,
     latency_ms: int | None = None,
 ) -> None:
     tx.journal(
-        action,
+        event,
         session_id=wave.session_id,
         wave_id=wave.wave_id,
         trace_id=wave.trace_id,
         packet_id=wave.packet_id,
         profile_version=wave.profile_version,
         latency_ms=latency_ms,
-        detail=detail,
     )

@@ -88,7 +88,7 @@ class RoleRestored(Detail, frozen=True, kw_only=True):
     """Tests that a role had changed by a command were restored."""
 
     task_id: str
-    session_id: str
+    session_id: str | None
     """The role's session."""
     role: str
     """The role."""

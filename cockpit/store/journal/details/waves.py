@@ -348,7 +348,7 @@ class MissedSignal(Part, frozen=True, kw_only=True):
     """The fact's tokens."""
 
 
-class OperatorVerdict(Part, frozen=True, kw_only=True):
+class UserVerdict(Part, frozen=True, kw_only=True):
     """The user's own verdict on a wave."""
 
     verdict: str
@@ -375,5 +375,5 @@ class FeedbackRecorded(Detail, frozen=True, kw_only=True):
     """Whether the decision was taken back; true only in the first row that says so."""
     regrets: tuple[str, ...]
     """Why the decision counts as taken back."""
-    operator: OperatorVerdict | None
+    operator: UserVerdict | None
     """The user's verdict."""
