@@ -3,7 +3,7 @@
 #   make demo       the cockpit on a sample project, offline
 #   make test       the tests
 #   make check      format, lint, types, import contracts
-#   make bench      the benches: a table, and bench/results.json
+#   make bench      the benches: a table, and bench/results.json; ARGS='--strict wave'
 #   make snapshots  draw the screens' snapshots anew
 #   make setup      only install
 #   make clean      remove what make made
@@ -41,7 +41,7 @@ check: $(DEVELOPMENT)
 	@$(BIN)/lint-imports
 
 bench: $(DEVELOPMENT)
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/run.py $(ARGS)
 
 snapshots: $(DEVELOPMENT)
 	@$(BIN)/pytest tests/app -n $(JOBS) --dist worksteal --snapshot-update
