@@ -1,1 +1,1 @@
-"""What every module may use and that uses none of ours: errors, clock, canonical JSON, secrets, paths."""
+"""Errors, clock and ids, canonical JSON, secret masking, project paths: imported by every room."""

@@ -1,7 +1,7 @@
-"""The one seam through which time, ids and randomness enter.
+"""Time, ids and randomness: the only source of them for everything above.
 
-Everything above takes a :class:`Clock` and an :class:`Ids`, so that a wave can be replayed and a
-test never sleeps.
+Modules take a :class:`Clock` and an :class:`Ids`, so that a wave can be replayed and tests never
+sleep.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-_ALPHABET = "23456789abcdefghjkmnpqrstvwxyz"  # no 0/o, 1/i/l, u: ids are typed by people
+_ALPHABET = "23456789abcdefghjkmnpqrstvwxyz"  # without 0/o, 1/i/l and u, which users mistype
 _LETTERS = 8
 
 
 class Clock(Protocol):
-    """Wall time (aware, UTC), monotonic seconds, and waiting."""
+    """Wall-clock time (aware, UTC), monotonic seconds, and sleeping."""
 
     def now(self) -> datetime: ...
 
@@ -27,7 +27,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """New identifiers: ``new("p")`` gives ``p-`` and eight typeable characters."""
+    """New ids: ``new("p")`` gives ``p-`` and eight characters that are easy to type."""
 
     def new(self, prefix: str) -> str: ...
 
@@ -57,26 +57,26 @@ class RandomIds:
 
 
 class FixedClock:
-    """A clock that stands, and moves by ``step_s`` at each look: for tests, snapshots and replay.
+    """A clock for tests, snapshots and replay that moves by ``step_s`` seconds at each reading.
 
-    ``sleep`` advances it and yields to the loop once.
+    ``sleep`` advances it and yields to the event loop once.
     """
 
     def __init__(self, start: datetime | None = None, step_s: float = 0.0) -> None:
         self._now = start or datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
         self._step = timedelta(seconds=step_s)
-        self._mono = 0.0
+        self._monotonic = 0.0
 
     def now(self) -> datetime:
         self._now += self._step
         return self._now
 
     def monotonic(self) -> float:
-        return self._mono
+        return self._monotonic
 
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
-        self._mono += seconds
+        self._monotonic += seconds
 
     async def sleep(self, seconds: float) -> None:
         self.advance(seconds)
@@ -84,7 +84,7 @@ class FixedClock:
 
 
 class CountingIds:
-    """Ids in order, ``p-00000001`` on: for tests, snapshots and replay."""
+    """Ids in order, from ``p-00000001``: for tests, snapshots and replay."""
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}
@@ -96,11 +96,11 @@ class CountingIds:
 
 
 def format_time(moment: datetime) -> str:
-    """A moment as it is stored and sorted: ISO 8601 in UTC with microseconds, ``…Z``."""
+    """Format a time as the store keeps and sorts it: ISO 8601 in UTC with microseconds, ``…Z``."""
     text = moment.astimezone(UTC).isoformat(timespec="microseconds")
     return text.removesuffix("+00:00") + "Z"
 
 
 def parse_time(text: str) -> datetime:
-    """The inverse of :func:`format_time`."""
+    """Reverse :func:`format_time`."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)

@@ -1,12 +1,13 @@
-"""What can go wrong with the store, in words for a person."""
+"""Errors that cockpit reports to users: their text says problem, cause and next command."""
 
 from __future__ import annotations
 
 
 class CockpitError(Exception):
-    """Anything cockpit tells a person. ``code`` is stable and machine-readable."""
+    """An error for users and programs."""
 
     code = "error"
+    """Stable and machine-readable; HTTP, MCP and ``--json`` return it."""
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
@@ -15,49 +16,49 @@ class CockpitError(Exception):
 
 
 class StoreError(CockpitError):
-    """The store cannot do what was asked."""
+    """The store cannot do what was requested."""
 
     code = "store"
 
 
 class StoreBusy(StoreError):
-    """Another process held the file longer than the timeout. Trying again is safe."""
+    """Another process held the file longer than the timeout. Retrying is safe."""
 
     code = "store_busy"
 
 
 class StoreTooNew(StoreError):
-    """The file was written by a newer cockpit."""
+    """A newer cockpit wrote the file."""
 
     code = "store_too_new"
 
 
 class StoreCorrupt(StoreError):
-    """The file is not a sound SQLite database, or its migrations were altered."""
+    """The file is not a valid SQLite database, or its migrations were modified."""
 
     code = "store_corrupt"
 
 
 class StoreUnwritable(StoreError):
-    """The disk is full or the file may not be written."""
+    """The disk is full or the file is not writable."""
 
     code = "store_unwritable"
 
 
 class NotFound(StoreError):
-    """No row of that id."""
+    """No row has that id."""
 
     code = "not_found"
 
 
 class IllegalTransition(StoreError):
-    """A state machine was asked for a step it does not have; nothing changed."""
+    """A state machine does not have the requested transition; nothing changed."""
 
     code = "illegal_transition"
 
 
 class AlreadyDecided(StoreError):
-    """The proposal was decided before, by somebody else or another process."""
+    """The proposal was decided before, perhaps by another process."""
 
     code = "already_decided"
 

@@ -1,4 +1,4 @@
-"""Processes: how one is named so that another can tell whether it is alive, and how ours ends."""
+"""Processes: names that tell whether one is still alive, and how ours handles termination."""
 
 from __future__ import annotations
 

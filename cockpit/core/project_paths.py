@@ -1,7 +1,7 @@
-"""Where a project keeps its state: found from any linked worktree, made private.
+"""Where a project keeps its state: the same folder from every worktree, readable by the owner only.
 
-``.cockpit/state/cockpit.db`` stands in the main checkout; every linked worktree finds it through
-``git rev-parse --git-common-dir``. Outside Git the folder itself is the project.
+``.cockpit/state/cockpit.db`` is in the main checkout; linked worktrees find it through ``git
+rev-parse --git-common-dir``. Outside Git the folder itself is the project.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ from cockpit.core.errors import StoreUnwritable
 
 @dataclass(frozen=True, slots=True)
 class ProjectPaths:
-    """A project's folders. ``root`` is where files are read and written (this worktree's top),
-    ``home`` the main checkout that holds ``.cockpit``; both are absolute. ``git`` tells whether Git
-    is there at all."""
+    """The folders of a project."""
 
     root: Path
+    """The top of this worktree, where files are read and written; absolute."""
     home: Path
+    """The main checkout, which contains ``.cockpit``; absolute."""
     git: bool
+    """Whether the project is a Git repository."""
 
     @property
     def folder(self) -> Path:
-        """``.cockpit``: for version control."""
+        """``.cockpit``, which belongs into version control."""
         return self.home / ".cockpit"
 
     @property
     def state(self) -> Path:
+        """The folder of the database, which does not."""
         return self.folder / "state"
 
     @property
@@ -38,13 +40,14 @@ class ProjectPaths:
         return self.state / "cockpit.db"
 
     def prepare(self) -> None:
-        """Make the state folder (0700) and its ``.gitignore``.
+        """Create the state folder (mode 0700) and its ``.gitignore``.
 
-        Raises :class:`StoreUnwritable` when the folder cannot be made or leads out of the project.
+        Raises :class:`StoreUnwritable` when the folder cannot be created or leads out of the
+        project.
         """
         try:
             self.folder.mkdir(mode=0o755, exist_ok=True)
-            # Before anything is made inside: behind a link it would be made elsewhere.
+            # Checked before anything is created inside: a link would lead it elsewhere.
             _refuse_link(self.folder)
             self.state.mkdir(mode=0o700, exist_ok=True)
             _refuse_link(self.state)
@@ -57,25 +60,27 @@ class ProjectPaths:
         except FileExistsError as error:
             if not (self.state.is_dir() and (self.state / ".gitignore").is_file()):
                 raise StoreUnwritable(
-                    f"{error.filename} is in the way of cockpit's state. Move it away and start again."
+                    f"{error.filename} is in the place of cockpit's state. Move it away and start again."
                 ) from error
         except OSError as error:
             raise StoreUnwritable(
-                f"cockpit cannot keep its state in {self.state}: {error.strerror or error}. "
-                "Make the folder writable, or start cockpit in a project of your own."
+                f"cockpit cannot write its state to {self.state}: {error.strerror or error}. "
+                "Make the folder writable, or start cockpit in another project."
             ) from error
 
 
 def locate_project(start: Path) -> ProjectPaths:
-    """The project that ``start`` is in. Without Git: the nearest folder upwards that has
-    ``.cockpit``, else ``start`` itself."""
+    """Find the project that contains ``start``.
+
+    Without Git it is the nearest parent folder with ``.cockpit``, else ``start`` itself.
+    """
     start = start.resolve()
     options = ("--show-toplevel", "--git-common-dir")
     answer = _git(start, *options)
     if answer is not None:
         lines = answer.split("\n")
         if len(lines) != len(options):
-            # A line feed in a path: one question at a time, then.
+            # A path contains a newline: ask for one path at a time.
             lines = [_git(start, option) or "" for option in options]
         top, common = start / lines[0], (start / lines[1]).resolve()
         home = common.parent if common.name == ".git" else top.resolve()
@@ -95,7 +100,7 @@ def _refuse_link(path: Path) -> None:
 
 
 def _git(cwd: Path, *options: str) -> str | None:
-    """What ``git rev-parse`` answers, without the last line's end; None where there is no work tree."""
+    """Return the output of ``git rev-parse`` without its last newline; None outside a worktree."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         result = subprocess.run(

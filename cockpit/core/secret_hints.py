@@ -1,27 +1,32 @@
-"""The short cut of masking: whether a text can hold a secret at all.
+"""A fast check whether a text can contain a secret at all.
 
-Apart from :mod:`cockpit.core.secrets`, whose patterns take longer to compile than most texts that
-have none of these signs deserve.
+Apart from :mod:`cockpit.core.secrets`, because compiling its patterns takes longer than most hook
+calls. Specified in ``docs/reference/security.md``.
 """
 
 from __future__ import annotations
 
 SIGNS = (
-    # names that secrets are given, and what stands in addresses and hunks
+    # names of secrets, and signs of addresses and hunks
     *("key", "token", "secret", "passw", "passphrase", "pwd", "credential", "basic", "bearer"),
     *("://", "@@ -"),
-    # how known secrets begin
+    # prefixes of known secrets
     *("ckp_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "sk-"),
     *("akia", "asia", "abia", "acca", "aiza", "ya29.", "gocspx-", "xox", "xapp-"),
     *("hooks.slack.com", "sk_live", "sk_test", "rk_live", "rk_test", "npm_", "pypi-", "hf_"),
     *("sg.", "eyj"),
 )
-"""In lower case: one of these stands in whatever a pattern of masking finds. Most texts have none and
-need no pattern."""
+"""Signs, in lower case: every text that a masking pattern matches contains one of them.
+
+Most texts contain none and need no pattern.
+"""
 
 
 def lacks_secret_signs(text: str) -> bool:
-    """Whether masking would certainly leave ``text`` as it is; True is not given for all such."""
+    """Tell whether masking is certain to leave ``text`` as it is.
+
+    False does not mean that there is a secret.
+    """
     if not text.isascii():
         return False  # lone surrogates, and letters that equal an ASCII one but for their case
     lowered = text.lower()

@@ -1,10 +1,10 @@
-"""Secrets are masked before anything is stored.
+"""Masking of secrets before anything is stored.
 
-Known shapes of keys and tokens, private key blocks, credentials in addresses, and values that look
-random and are assigned to names like ``password`` become ``[masked:KIND]``; no line is added or
-removed. Lone surrogates, which cannot be stored, become U+FFFD. The work is linear in the text, and
-masking what is masked changes nothing. Ordinary code (``token = get_token()``,
-``password: str``, commit hashes) is left as it is. Source: RFC-003 §15.4, design of Observe.
+Known shapes of keys and tokens, private key blocks, credentials in addresses, and random-looking
+values assigned to names like ``password`` become ``[masked:KIND]``; no line is added or removed.
+Lone surrogates, which cannot be stored, become U+FFFD. The work is linear in the length of the
+text, and masking twice equals masking once. Ordinary code (``token = get_token()``, ``password:
+str``, commit hashes) is left as it is. Specified in ``docs/reference/security.md``.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
 
 
 @cache
-def _shape(written: str) -> re.Pattern[str]:
-    """Compiled when a text has its hint: hooks, which an agent waits for, mostly see none."""
-    return re.compile(written)
+def _shape(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern on first use: hook calls, which an agent waits for, mostly need none."""
+    return re.compile(pattern)
 
 
 _PEM_BEGIN = re.compile(r"-----BEGIN ((?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?)-----")
@@ -94,18 +94,20 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:
-    """``text`` as it can be stored and sent: lone surrogates (a file's name or a program's words that
-    are not UTF-8) replaced by U+FFFD, one for one."""
+    """Replace each lone surrogate by U+FFFD, so that the text can be stored and sent.
+
+    They come from file names and program output that are not UTF-8.
+    """
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def mask(text: str) -> str:
-    """``text`` with every secret that is recognised replaced by ``[masked:KIND]``, and storable."""
+    """Replace every recognised secret by ``[masked:KIND]``, and every lone surrogate."""
     return text if lacks_secret_signs(text) else mask_thoroughly(text)
 
 
 def mask_thoroughly(text: str) -> str:
-    """:func:`mask` without its short cut."""
+    """Mask as :func:`mask` does, without its fast check."""
     masked = mask_key_blocks(replace_surrogates(text))
     for kind, hint, shape in SHAPES:
         if hint in masked:
@@ -120,9 +122,9 @@ _MASKABLE = (str, dict, list, tuple)
 
 
 def mask_value(value: Any) -> Any:
-    """A JSON value with :func:`mask` applied to every string in it, keys included.
+    """Apply :func:`mask` to every string of a JSON value, keys included.
 
-    A string under a key that names a secret (``{"password": "…"}``) is masked by its key.
+    A string under a key that names a secret (``{"password": "…"}``) is masked because of its key.
     """
     if isinstance(value, str):
         return mask(value)
@@ -147,17 +149,17 @@ def _mask_member(key: Any, member: Any) -> Any:
     masked = mask_value(member)
     if isinstance(key, str) and isinstance(masked, str) and not lacks_secret_signs(key):
         lead = f'{key}: "'
-        written = mask(f'{lead}{masked}"')
-        if written.startswith(lead) and written[len(lead) : -1].startswith(_MASKED):
-            return written[len(lead) : -1]
+        assignment = mask(f'{lead}{masked}"')
+        if assignment.startswith(lead) and assignment[len(lead) : -1].startswith(_MASKED):
+            return assignment[len(lead) : -1]
     return masked
 
 
 def mask_key_blocks(text: str) -> str:
-    """Only private key blocks, whole; one without its end is masked to the end of its base64.
+    """Mask only private key blocks; one without its end is masked to the end of its base64.
 
-    For text that is to be cut into lines before :func:`mask` sees them. Line ends are kept, so that
-    every line keeps its number.
+    For text that is cut into lines before :func:`mask` sees them. Line ends stay, so that every
+    line keeps its number.
     """
     if "PRIVATE KEY" not in text:
         return _HUNK.sub(r"\1[masked:private-key]", text) if "@@ -" in text else text
@@ -183,9 +185,9 @@ _BASE64_LINE = re.compile(
     r"((?:@@[^@\n]{0,60}@@)?[ \t+#*>|;/\"'-]{0,40})([A-Za-z0-9+/=]{1,128})[ \t\r\"'\\n,+;]{0,12}"
 )
 _PEM_LINE = 40
-"""Characters of a key block's line, at least; its last one may be shorter."""
-# What git writes beside the place of a hunk is the last line that looks like a heading: in a key's
-# neighbourhood a line of the key. Words have no digits and capitals in the midst of 40 characters.
+"""The least characters of a key block's line; its last line may be shorter."""
+# After the place of a hunk git prints the last line that looks like a heading: near a key that is a
+# line of the key. Prose has no digits and capitals within 40 characters without a space.
 _HUNK = re.compile(
     r"(?m)^(@@ -[0-9,]{1,20} \+[0-9,]{1,20} @@ )"
     r"(?=[A-Za-z+/]{0,63}[0-9])(?=[a-z0-9+/]{0,63}[A-Z])[A-Za-z0-9+/=]{40,128}\r?$"
@@ -193,7 +195,7 @@ _HUNK = re.compile(
 
 
 def _mask_tails(text: str) -> str:
-    """The ends of private key blocks whose beginning was cut off, as a diff's context does it."""
+    """Mask the ends of private key blocks whose beginning is missing, as in a diff's context."""
     out: list[str] = []
     at = 0
     for end in _PEM_TAIL.finditer(text):
@@ -222,29 +224,29 @@ def _pem_end(text: str, begin: re.Match[str]) -> int:
 
 def _mask_url(match: re.Match[str]) -> str:
     value = match[2]
-    if _placeholder(value):
+    if _is_placeholder(value):
         return match[0]
     return f"{match[1]}{_MASKED}url-password]"
 
 
 def _mask_bearer(match: re.Match[str]) -> str:
-    return f"{match[1]}{_MASKED}bearer]" if _random_looking(match[2]) else match[0]
+    return f"{match[1]}{_MASKED}bearer]" if _looks_random(match[2]) else match[0]
 
 
 def _mask_assigned(match: re.Match[str]) -> str:
     name, quote, value = match[2], match[3], match[4]
-    if _placeholder(value) or _ABOUT.search(name) or "://" in value or _path_like(value):
+    if _is_placeholder(value) or _ABOUT.search(name) or "://" in value or _looks_like_path(value):
         return match[0]
     if quote:
-        secret = _random_looking(value) or _password_like(value)
+        secret = _looks_random(value) or _looks_like_password(value)
     else:
         called = match.string[match.end() : match.end() + 1] in {"(", "["}
-        secret = _random_looking(value) and not (called or _DOTTED.fullmatch(value))
+        secret = _looks_random(value) and not (called or _DOTTED.fullmatch(value))
     return f"{match[1]}{_MASKED}secret]" if secret else match[0]
 
 
-def _placeholder(value: str) -> bool:
-    """Already masked, a reference to a secret kept elsewhere, or dots and stars."""
+def _is_placeholder(value: str) -> bool:
+    """Tell whether the value is masked already, refers to a secret elsewhere, or is dots and stars."""
     return (
         _MASKED in value
         or value.startswith(("$", "%", "@", "*", "…", "."))
@@ -253,19 +255,19 @@ def _placeholder(value: str) -> bool:
     )
 
 
-def _password_like(value: str) -> bool:
-    """A quoted value that mixes kinds of characters as passwords do and names and words do not."""
+def _looks_like_password(value: str) -> bool:
+    """Tell whether a quoted value mixes characters as passwords do and names and words do not."""
     if _QUOTED_WORDS.fullmatch(value) or "/" in value:
         return False
     return any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
 
 
-def _path_like(value: str) -> bool:
+def _looks_like_path(value: str) -> bool:
     return _PATH.fullmatch(value) is not None
 
 
-def _random_looking(value: str) -> bool:
-    """High entropy: long, letters and digits mixed, not a path, a name, a call or a git hash."""
+def _looks_random(value: str) -> bool:
+    """Tell whether a value has high entropy and is not a path, a name, a call or a git hash."""
     core = value.rstrip("=.,")
     if len(core) < 12 or _PLAIN_NAME.fullmatch(core):
         return False

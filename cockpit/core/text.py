@@ -1,4 +1,4 @@
-"""Numbers in words, for a person."""
+"""Wording of numbers."""
 
 from __future__ import annotations
 
