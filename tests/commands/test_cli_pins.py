@@ -21,11 +21,11 @@ def test_a_pin_holds_from_the_next_wave_until_it_is_taken_back(project: Project)
     assert (made["source_ref"], made["ordinal"], made["pinned"]) == ("file:room.py", 3, True)
     before = held(project, 2)
     assert before[made["fact_id"]] == 0
-    assert "file:shapes.py stays in every packet, from wave 3 on." in (
+    assert "file:shapes.py is pinned from wave 3 on." in (
         project.run("packet", "pin", "file:shapes.py").stdout
     )
     again = project.run("packet", "unpin", "file:shapes.py").stdout
-    assert "chosen by its worth again" in again
+    assert "is no longer pinned" in again
     project.run("run", "--continue", "--max-waves", "9", "--approve", "all")
     after = held(project, 3)
     assert after[made["fact_id"]] == 1

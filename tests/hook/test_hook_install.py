@@ -76,11 +76,11 @@ def test_a_new_file_has_ours_and_goes_with_them(bare: Project, agent: str) -> No
     assert {handler["command"] for _, handler in found} == {f"cockpit hook --agent {agent}"}
     assert all(handler["type"] == "command" and handler["timeout"] > 0 for _, handler in found)
     before = path.read_bytes()
-    assert "as it should be" in bare.cockpit("hook", "install", agent, "--yes").stderr
+    assert "up to date" in bare.cockpit("hook", "install", agent, "--yes").stderr
     assert path.read_bytes() == before
     bare.cockpit("hook", "uninstall", agent, "--yes")
     assert not path.exists()
-    assert "No hook of cockpit" in bare.cockpit("hook", "uninstall", agent, "--yes").stderr
+    assert "has no hooks of cockpit" in bare.cockpit("hook", "uninstall", agent, "--yes").stderr
 
 
 @pytest.mark.parametrize("agent", FILES)
@@ -107,7 +107,7 @@ def test_what_others_have_there_stays(bare: Project, agent: str, indent: int | s
 def test_without_a_word_nothing_is_written(bare: Project) -> None:
     done = bare.cockpit("hook", "install", "claude", expect=2)
     assert '+    "SessionStart": [' in done.stdout
-    assert "--yes writes it" in done.stderr
+    assert "Pass --yes" in done.stderr
     assert not (bare.root / ".claude").exists()
 
 

@@ -153,13 +153,6 @@ def test_every_command_and_option_is_documented(name: str, command: click.Comman
     assert [option for option in options if f"`{option}" not in page] == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_table_of_commands_says_what_the_command_says(name: str) -> None:
-    command = root.get_command(click.Context(root), name)
-    assert command is not None
-    assert command.short_help == COMMANDS[name][1]
-
-
 def test_no_document_names_a_place_that_is_not_the_project() -> None:
     tracked = [
         path

@@ -348,6 +348,7 @@ def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json:
     type=click.Choice(["note", "file_change", "decision", "progress"]),
     default="note",
     show_default=True,
+    help="Record it as this kind of activity.",
 )
 @TOKEN
 def note(task: str, text: tuple[str, ...], kind: str, token: str) -> None:

@@ -1,4 +1,4 @@
-"""``cockpit stats``: how much sessions held, got done and had to leave, at any time."""
+"""``cockpit stats``: measure the workers of chains over a time span, or compare two spans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cockpit.cli_options import AS_JSON
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, read_store
 from cockpit.commands.terminal import format_table, say, show, show_json
 from cockpit.core.text import pluralize
@@ -22,27 +22,42 @@ _SPAN = re.compile(r"(\d{1,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
 
 
-@click.command(short_help="How sessions of chains did: context, batches, reviews, restarts.")
-@click.option("--since", metavar="WHEN", help="From then on: 7d, 12h, 2w, a date or a moment.")
-@click.option("--before", metavar="WHEN", help="Up to then. With --after: the first of two times.")
-@click.option("--after", metavar="WHEN", help="Compare what is before with what is after.")
+@click.command(
+    short_help="Measure the workers of chains.",
+    epilog=examples(
+        "cockpit stats --since 7d",
+        "cockpit stats --before 2026-01-05 --after 2026-01-12",
+        "cockpit stats --after 2026-01-12 --json",
+    ),
+)
+@click.option(
+    "--since",
+    metavar="WHEN",
+    help="Measure from this time on: 12h, 7d, 2w, a date, or a date and time.",
+)
+@click.option(
+    "--before",
+    metavar="WHEN",
+    help="Measure up to this time. With --after, the end of the first span.",
+)
+@click.option("--after", metavar="WHEN", help="Compare the time before with the time after this.")
 @AS_JSON
 def stats(since: str | None, before: str | None, after: str | None, as_json: bool) -> None:
-    """Measure the sessions of chains, from the journal; dates are in UTC.
+    """Measure the workers of chains from the journal: context, batches, reviews, restarts.
 
-    `--since 7d` looks at a week. `--before DATE --after DATE` compares two times: all up to the one
-    (from --since on), and all from the other on; --after alone compares what came before it with what
-    came after.
+    `--since 7d` measures a week. `--before DATE --after DATE` compares two spans: up to the first date,
+    and from the second date on. --after alone compares the time before it with the time after it. Dates
+    are in UTC.
     """
     first = _moment("--since", since) if since else ""
     until = _moment("--before", before) if before else ""
     later = _moment("--after", after) if after else ""
     if first and (end := until or later) and first >= end:
         option = "--before" if until else "--after"
-        raise WrongUse(f"--since is not earlier than {option}; there is nothing between them.")
+        raise WrongUse(f"--since is not earlier than {option}. Choose an earlier time for --since.")
     if later:
         if until > later:
-            say("--after is earlier than --before: what lies between them counts on both sides.")
+            say("--after is earlier than --before, so the time between them counts in both spans.")
         _compare(first, until or later, later, as_json)
         return
     from cockpit.chains.report.measures import OPEN
@@ -69,7 +84,7 @@ def _show(found: Measures) -> None:
     rows = [(row.name, row.shown, row.aim or "", row.detail) for row in measure_rows(found)]
     show(format_table(("MEASURE", "NOW", "AIM", ""), rows))
     if not found.workers:
-        say("No session of a chain has ended in that time; `cockpit work --all` starts one.")
+        say("No worker has ended in that time. `cockpit work --all` starts a chain.")
 
 
 def _compare(since: str, before: str, after: str, as_json: bool) -> None:
@@ -91,7 +106,7 @@ def _compare(since: str, before: str, after: str, as_json: bool) -> None:
 
 
 def _moment(option: str, written: str) -> str:
-    """A moment as it is stored. Raises :class:`WrongUse`."""
+    """Return a time in the format of the store. Raises :class:`WrongUse`."""
     from cockpit.core.clock import SystemClock, format_time
 
     span = _SPAN.fullmatch(written)
@@ -103,6 +118,6 @@ def _moment(option: str, written: str) -> str:
         found = datetime.fromisoformat(written)
     except (ValueError, OverflowError) as error:
         raise WrongUse(
-            f"{option} {written!r} is no time; write 7d, 2026-01-05 or 2026-01-05T10:00."
+            f"{option} {written!r} is not a time. Write for example 7d, 2026-01-05 or 2026-01-05T10:00."
         ) from error
     return format_time(found if found.tzinfo is not None else found.replace(tzinfo=UTC))

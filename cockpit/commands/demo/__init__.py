@@ -1,1 +1,1 @@
-"""The demo: its sample project, guide, policy and report."""
+"""The demo: its sample project, guide, policy and reports."""

@@ -1,4 +1,4 @@
-"""``cockpit demo``: a walk through the cockpit on a sample project, without key and network."""
+"""``cockpit demo``: try cockpit on a sample project, without a key and without a network."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cockpit.cli_options import examples
 from cockpit.commands.demo.sample_project import Sample, make_sample, shipped
 from cockpit.commands.open_project import find_project, load_project_settings
 from cockpit.commands.terminal import is_terminal, say
@@ -23,26 +24,29 @@ if TYPE_CHECKING:
 SCRIPT = "bug.toml"
 
 
-@click.command(short_help="A walk through the cockpit on a sample project, offline.")
+@click.command(
+    short_help="Try cockpit on a sample project, offline.",
+    epilog=examples("cockpit demo", "cockpit demo --chain --dir parcel"),
+)
 @click.option(
     "--dir",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where to make the sample project: a folder that is empty or not there. Default: a new one.",
+    help="Make the sample project in this empty or new folder. Default: a temporary folder.",
 )
 @click.option(
     "--chain",
     is_flag=True,
-    help="Six tasks of a backlog instead, done by roles over several processes.",
+    help="Work through a backlog of six tasks instead, with a chain of several workers.",
 )
 @click.pass_context
 def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
-    """Make a small Git project and work in it: a review of a branch, then a bug.
+    """Try cockpit on a small git project: review a branch, then fix a bug.
 
-    Enter approves what the agent asks for, Escape discusses it. The words are those of cockpit's
-    offline rules and of a script; everything else is real. Without a terminal a policy decides, and
-    the report of both sessions is printed. With --chain nobody is asked: a chain of sessions does six
-    tasks on branches of its own, and what it left is checked.
+    Enter approves a proposal of the agent, Escape discusses it. The agent's messages come from cockpit's
+    offline rules and from a script; everything else is real. Without a terminal a policy decides, and a
+    report of both sessions is printed. With --chain a chain of workers does six tasks without asking
+    you, and the demo checks the results.
     """
     program = _program()
     root = folder.absolute() if folder else Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
@@ -52,7 +56,7 @@ def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
         from cockpit.commands.demo import demo_chain
 
         ended = asyncio.run(demo_chain.play(sample))
-        say(demo_chain.next_words(root, program, ended))
+        say(demo_chain.next_steps(root, program, ended))
         ctx.exit(ended)
     os.chdir(root)
     place = find_project()
@@ -65,12 +69,12 @@ def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
         from cockpit.commands.demo.demo_headless import play
 
         code = asyncio.run(play(place, settings, sample, script))
-    say(_next(root, program))
+    say(_next_steps(root, program))
     ctx.exit(code)
 
 
 def _script(place: ProjectPaths) -> str:
-    """The model that plays the bug, by a name that holds as long as the sample does."""
+    """Copy the script of the bug into the project; return the name of its model."""
     place.prepare()
     target = place.state / SCRIPT
     target.write_bytes(shipped(SCRIPT).read_bytes())
@@ -98,24 +102,24 @@ async def _on_screen(place: ProjectPaths, settings: Settings, sample: Sample) ->
             guiding.cancel()
             (lost,) = await asyncio.gather(guiding, return_exceptions=True)
             if isinstance(lost, Exception):
-                say(f"cockpit: the guide fell silent: {lost}")
+                say(f"cockpit: the guide stopped: {lost}")
 
 
-def _next(root: Path, program: str) -> str:
+def _next_steps(root: Path, program: str) -> str:
     return (
-        f"\nThe sample project stays in {root}; remove it when you are done with it.\n"
+        f"\nThe sample project is in {root}. Delete it when you no longer need it.\n"
         f"  cd {root}\n"
-        f"  {program} -c\n      opens the last session again\n"
-        f"  {program} replay last\n      shows it once more, from its first row on\n"
-        f"  {program} packet explain\n      says why each fact was kept, shortened or dropped\n"
+        f"  {program} -c\n      resumes the last session\n"
+        f"  {program} replay last\n      replays it from its first row\n"
+        f"  {program} packet explain\n      explains why each fact was kept, shortened or dropped\n"
         "In a repository of your own:\n"
-        f"  {program} review main..HEAD\n      reviews without a key\n"
-        f"  {program}\n      opens the screen; ANTHROPIC_API_KEY or OPENAI_API_KEY gives it a model"
+        f"  {program} review main..HEAD\n      reviews it, without a key\n"
+        f"  {program}\n      opens the screen; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model"
     )
 
 
 def _program() -> str:
-    """How this program is called from anywhere: by its name where that is on the PATH."""
+    """Return the command that starts this program: its name where it is on the PATH, else its path."""
     called = Path(sys.argv[0])
     if called.name != "cockpit" or shutil.which("cockpit") or not called.is_file():
         return "cockpit"

@@ -1,7 +1,7 @@
-"""``cockpit demo --chain``: six tasks of the sample project, done by one process after another.
+"""``cockpit demo --chain``: six tasks of the sample project, done by one worker after another.
 
-The words are a script's; working trees, edits, tests, commits and merges are real. So are the
-processes: each session of the chain ends when it has spent its tokens, and the next one goes on.
+A script plays the model; worktrees, edits, tests, commits, merges and processes are real. Each worker
+ends at its token limit, and the next one continues.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from cockpit.store.db.database import Store
 SCRIPT = "chain.toml"
 BACKLOG = "chain.jsonl"
 TOKENS = 12_000
-"""What a session may spend: the six tasks take about four times as much."""
+"""The token limit of a worker; the six tasks need about four times as much."""
 
 _SETTINGS = {"COCKPIT_SESSION_TOKEN_LIMIT": str(TOKENS), "COCKPIT_REPORT": "always"}
 
 
 async def play(sample: Sample) -> Exit:
-    """Fill the backlog, run the chain in processes of its own, and check all that it left.
+    """Fill the backlog, run the chain in processes of its own, and check the results.
 
-    The exit code says whether all of it is as it should be.
+    Returns an exit code: 0 where all checks pass.
     """
     place = locate_project(sample.root)
     place.prepare()
@@ -48,7 +48,7 @@ async def play(sample: Sample) -> Exit:
         return Exit.INTERRUPTED
     with Store.open(place.database) as store:
         if not await store.read(chains.select):
-            return Exit.FAILED  # it has said why no chain was begun
+            return Exit.FAILED  # its message has named the reason
         text, broken = await chain_report(store, place, before)
     show(f"\n{text}")
     if code not in (Exit.DONE, Exit.FAILED):
@@ -58,36 +58,36 @@ async def play(sample: Sample) -> Exit:
     return Exit.FAILED if broken else Exit.DONE
 
 
-def next_words(root: Path, program: str, ended: Exit) -> str:
-    """What a person can do in the sample project now that the demo has ``ended``."""
+def next_steps(root: Path, program: str, ended: Exit) -> str:
+    """Return the commands that a user can try in the sample project after the demo."""
     stays = (
-        f"\nThe sample project stays in {root}; remove it when you are done with it.\n  cd {root}\n"
+        f"\nThe sample project is in {root}. Delete it when you no longer need it.\n  cd {root}\n"
     )
     if ended == Exit.INTERRUPTED:
-        return f"{stays}  {program} work --continue\n      goes on where it stopped"
+        return f"{stays}  {program} work --continue\n      resumes where it stopped"
     return (
         f"{stays}"
-        f"  {program} chain show 1\n      shows its sessions and their tasks\n"
-        f"  {program} handoff show T-5 --details\n      says why T-5 is blocked\n"
-        "  git log --graph --oneline cockpit/ch-1\n      shows what was made\n"
-        "  git merge cockpit/ch-1\n      takes it\n"
+        f"  {program} chain show 1\n      shows its workers and their tasks\n"
+        f"  {program} handoff show T-5 --details\n      shows why T-5 is blocked\n"
+        "  git log --graph --oneline cockpit/ch-1\n      shows the commits\n"
+        "  git merge cockpit/ch-1\n      merges them\n"
         "In a repository of your own:\n"
-        f"  {program} tasks add WORDS\n      puts a task on the backlog\n"
-        f"  {program} work --all\n      does what is there, and asks before it acts"
+        f"  {program} tasks add TITLE\n      adds a task to the backlog\n"
+        f"  {program} work --all\n      works through it and asks before each action"
     )
 
 
 def _script(place: ProjectPaths) -> str:
-    """The model's name; by its whole path, since every task has a working tree of its own."""
+    """Copy the script; return the name of its model, with an absolute path for every worktree."""
     target = place.state / SCRIPT
     target.write_bytes(shipped(SCRIPT).read_bytes())
     return f"script:{target}"
 
 
 async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> int:
-    """Run cockpit with this terminal as its own; what interrupts this process is passed on, once each."""
+    """Run cockpit on this terminal and pass each interrupt on to it."""
     loop = asyncio.get_running_loop()
-    # In its own group, or Ctrl+C would reach it twice.
+    # In its own process group, or Ctrl+C would reach it twice.
     running = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "cockpit", *argv, cwd=cwd, env=env, process_group=0
     )

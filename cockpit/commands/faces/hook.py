@@ -1,4 +1,4 @@
-"""``cockpit hook``: what agents from outside call, and how it comes into their settings."""
+"""``cockpit hook``: the command that hooks of external agents call, and its installation."""
 
 from __future__ import annotations
 
@@ -12,78 +12,106 @@ from typing import Any
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, find_project, open_store
 from cockpit.commands.terminal import format_table, is_terminal, say, show, show_json
+from cockpit.core.text import pluralize
 from cockpit.hook import install_hooks, spool
 from cockpit.hook.event_payload import AGENTS
 from cockpit.hook.install_hooks import Scope, Settings
 
 _AGENT = click.argument("agent", type=click.Choice(AGENTS))
 _PROJECT = click.option(
-    "--project", "scope", flag_value="project", default=True, help="In this project's settings."
+    "--project",
+    "scope",
+    flag_value="project",
+    default=True,
+    help="Change the agent's settings of this project, for everyone. The default.",
 )
 _LOCAL = click.option(
-    "--local", "scope", flag_value="local", help="In your own settings of this project (claude)."
+    "--local",
+    "scope",
+    flag_value="local",
+    help="Change your own settings of this project (claude only).",
 )
-_USER = click.option("--user", "scope", flag_value="user", help="In your settings of all projects.")
-_YES = click.option("--yes", is_flag=True, help="Write without asking; the diff is shown anyway.")
+_USER = click.option(
+    "--user", "scope", flag_value="user", help="Change your own settings of all projects."
+)
+_YES = click.option("--yes", is_flag=True, help="Write without asking. The diff is printed anyway.")
 
 
 @click.group(
-    short_help="Keep work in progress of agents from outside.", invoke_without_command=True
+    short_help="Manage hooks of external agents.",
+    invoke_without_command=True,
+    epilog=examples("cockpit hook install claude", "cockpit hook status"),
 )
-@click.option("--agent", default="", metavar="NAME", help="Who calls: claude or codex.")
+@click.option(
+    "--agent", default="", metavar="NAME", help="Name the calling agent: claude or codex."
+)
 @click.pass_context
 def hook(ctx: click.Context, agent: str) -> None:
-    """Called by Claude Code and Codex with an event on standard input; answers and ends with 0.
+    """Manage the hooks that external agents call.
 
+    Claude Code and Codex call `cockpit hook` itself with an event on standard input; it always ends with 0.
     You call its subcommands.
     """
     if ctx.invoked_subcommand is not None:
         return
     if is_terminal(sys.stdin):
         raise WrongUse(
-            "cockpit hook reads an event from an agent. `cockpit hook install claude` or"
-            " `cockpit hook install codex` makes the agent call it."
+            "cockpit hook reads an event of an agent from standard input. To let an agent call it, run"
+            " `cockpit hook install claude` or `cockpit hook install codex`."
         )
     from cockpit.hook.hook_call import serve
 
     serve(["--agent", agent])
 
 
-@hook.command("install")
+@hook.command(
+    "install",
+    epilog=examples("cockpit hook install claude --local", "cockpit hook install codex --yes"),
+)
 @_AGENT
 @_PROJECT
 @_LOCAL
 @_USER
 @_YES
 def install(agent: str, scope: Scope, yes: bool) -> None:
-    """Write our hooks into the agent's settings; the diff is shown first. Others' hooks stay."""
+    """Install cockpit's hooks for an agent.
+
+    It prints the diff and asks before it writes. Other hooks stay.
+    """
     settings = _settings(agent, scope)
     _change(settings, install_hooks.with_ours(settings, _program(scope)), yes)
     if agent == "codex":
-        say("Codex asks you to trust new hooks: open /hooks in it once.")
+        say("Codex must trust new hooks: open /hooks in it once.")
 
 
-@hook.command("uninstall")
+@hook.command("uninstall", epilog=examples("cockpit hook uninstall claude --user"))
 @_AGENT
 @_PROJECT
 @_LOCAL
 @_USER
 @_YES
 def uninstall(agent: str, scope: Scope, yes: bool) -> None:
-    """Take our hooks out of the agent's settings again; the diff is shown first."""
+    """Remove cockpit's hooks for an agent.
+
+    It prints the diff and asks before it writes.
+    """
     settings = _settings(agent, scope)
     if not install_hooks.installed(settings):
-        say(f"No hook of cockpit is in {settings.path}.")
+        say(f"{settings.path} has no hooks of cockpit.")
         return
     _change(settings, install_hooks.without_ours(settings), yes)
 
 
-@hook.command("status")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@hook.command("status", epilog=examples("cockpit hook status --json"))
+@AS_JSON
 def status(as_json: bool) -> None:
-    """Where our hooks are installed, what waits to be absorbed, and the newest lines of the log."""
+    """Show installed hooks and pending events.
+
+    It prints where hooks are installed, how many events wait to be absorbed, and the end of the log.
+    """
     place = find_project()
     scopes: list[tuple[str, Scope]] = [("claude", "project"), ("claude", "local")]
     scopes += [("claude", "user"), ("codex", "project"), ("codex", "user")]
@@ -115,7 +143,7 @@ def status(as_json: bool) -> None:
     for one in found:
         if "error" in one:
             say(one["error"])
-    say(f"{waiting} events wait to be absorbed, {stuck} could not be.")
+    say(f"{pluralize(waiting, 'event')} pending, {stuck:,} failed.")
     for line in log:
         say(line)
 
@@ -127,8 +155,8 @@ def _settings(agent: str, scope: Scope) -> Settings:
 
 
 def _program(scope: Scope) -> str:
-    """What starts cockpit. In a project's settings, which others may share, the bare name; in your
-    own, the whole path where the name alone would not find this cockpit."""
+    """Return the command that starts cockpit: in a project's settings, which others share, its name; in
+    the user's own, its absolute path where the name would not find this installation."""
     own = Path(sys.argv[0]).absolute()
     beside = Path(sys.executable).with_name("cockpit")
     this = own if own.name == "cockpit" and own.is_file() else beside
@@ -142,7 +170,7 @@ def _program(scope: Scope) -> str:
 
 def _change(settings: Settings, after: str | None, yes: bool) -> None:
     if after == settings.before:
-        say(f"{settings.path} is as it should be.")
+        say(f"{settings.path} is up to date.")
         return
     lines = difflib.unified_diff(
         (settings.before or "").splitlines(),
@@ -154,17 +182,17 @@ def _change(settings: Settings, after: str | None, yes: bool) -> None:
     show("\n".join(lines))
     if not yes:
         if not is_terminal(sys.stdin):
-            raise WrongUse("Nobody is there to ask, so nothing was written; --yes writes it.")
-        if not click.confirm("Write this?", err=True):
+            raise WrongUse("No terminal to confirm on; nothing was written. Pass --yes.")
+        if not click.confirm("Write this change?", err=True):
             say("Nothing was written.")
             return
     backup = install_hooks.write(settings, after)
-    kept = f"; what was there is in {backup}" if backup is not None else ""
+    kept = f"; the old file is in {backup}" if backup is not None else ""
     say(f"{'written' if after is not None else 'removed'}  {settings.path}{kept}")
 
 
 def _waiting() -> tuple[int, int]:
-    """(events that wait, events that could not be absorbed); nothing is made by looking."""
+    """Return the counts of pending and of failed events, without creating a store."""
     from cockpit.store.hooks import pending_events
 
     place = find_project()

@@ -1,4 +1,4 @@
-"""``cockpit mcp``: serve tasks, memory and the loop to agents that cockpit does not drive."""
+"""``cockpit mcp``: serve the backlog, its memory and the loop to external agents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from cockpit.cli_options import examples
 from cockpit.commands.open_project import (
     WrongUse,
     ensure_root_token,
@@ -23,37 +24,48 @@ if TYPE_CHECKING:
 _HOST, _PORT = "127.0.0.1", 8765
 
 
-@click.command(short_help="Serve agents from outside over the Model Context Protocol.")
+@click.command(
+    short_help="Serve external agents over MCP.",
+    epilog=examples("cockpit mcp", "cockpit mcp --tier standard", "cockpit mcp --http --port 8765"),
+)
 @click.option(
     "--tier",
     type=click.Choice(["core", "standard", "all"]),
     default="core",
-    help="How many tools are offered. Default: core, the dozen that are needed while working.",
+    help="Offer these tools. Default: core, the dozen that an agent needs while it works.",
 )
-@click.option("--http", is_flag=True, help="Over streamable HTTP, not standard input and output.")
-@click.option("--host", default=_HOST, metavar="ADDRESS", help=f"With --http. Default: {_HOST}.")
+@click.option(
+    "--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output."
+)
+@click.option(
+    "--host",
+    default=_HOST,
+    metavar="ADDRESS",
+    help=f"Listen on this address, with --http. Default: {_HOST}.",
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
     default=_PORT,
-    help=f"With --http; 0 takes a free one. Default: {_PORT}.",
+    help=f"Listen on this port, with --http; 0 picks a free one. Default: {_PORT}.",
 )
 @click.option(
     "--token",
     default="",
     metavar="SECRET",
-    help="Act as the holder of this token (COCKPIT_TOKEN). Default: an agent.",
+    help="Act as the holder of this token. Default: $COCKPIT_TOKEN, else an agent.",
 )
 def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
-    """Serve agents from outside: Claude Code, Codex, any client of the Model Context Protocol.
+    """Serve external agents over the Model Context Protocol: Claude Code, Codex, or any other client.
 
-    Their proposals wait in the one queue of this project. Over HTTP every client sends a token of its
-    own, made with `cockpit tokens issue`. docs/reference/agents.md has the configuration of each.
+    A client starts this command and talks to it on standard input and output. Proposals of agents wait in
+    the one queue of this project. Over HTTP every client sends a token of its own, made with
+    `cockpit tokens issue`. docs/reference/mcp.md lists the tools, docs/how-to the setup of each client.
     """
     if http and token:
-        raise WrongUse("Over HTTP each client sends its own token; --token is for standard input.")
+        raise WrongUse("--token excludes --http, because each HTTP client sends its own token.")
     if not http and (host, port) != (_HOST, _PORT):
-        raise WrongUse("--host and --port belong to --http.")
+        raise WrongUse("--host and --port need --http.")
     from cockpit.access.listen_address import listening
     from cockpit.loop.decisions.decide_proposal import TOKEN
 
@@ -68,7 +80,9 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
         asyncio.run(serve_http(place, settings, cast("Tier", tier), door, _tell))
     else:
         if sys.stdin is None:
-            raise WrongUse("Standard input is closed; a client starts this and speaks to it there.")
+            raise WrongUse(
+                "Standard input is closed. An MCP client starts this command and talks to it there."
+            )
         if is_terminal(sys.stdin):
             say(
                 "A client starts this and speaks to it on standard input; docs/reference/agents.md tells how."
@@ -78,4 +92,4 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
 
 
 def _tell(address: str) -> None:
-    say(f"Listening on {address}; end with Ctrl+C.")
+    say(f"Listening on {address}. Press Ctrl+C to end it.")

@@ -1,4 +1,4 @@
-"""``cockpit serve``: RFC-003 §12.1's routes over HTTP, for programs that hold a token."""
+"""``cockpit serve``: serve profiles, packets and feedback over HTTP to programs with a token."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from cockpit.cli_options import examples
 from cockpit.commands.open_project import (
     ensure_root_token,
     find_project,
@@ -17,18 +18,24 @@ from cockpit.commands.terminal import say
 _HOST, _PORT = "127.0.0.1", 8787
 
 
-@click.command(short_help="Serve profiles, packets and feedback over HTTP.")
-@click.option("--host", default=_HOST, metavar="ADDRESS", help=f"Default: {_HOST}.")
+@click.command(
+    short_help="Serve programs over HTTP.",
+    epilog=examples("cockpit serve", "cockpit serve --port 0"),
+)
+@click.option(
+    "--host", default=_HOST, metavar="ADDRESS", help=f"Listen on this address. Default: {_HOST}."
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
     default=_PORT,
-    help=f"0 takes a free one. Default: {_PORT}.",
+    help=f"Listen on this port; 0 picks a free one. Default: {_PORT}.",
 )
 def serve(host: str, port: int) -> None:
-    """Serve programs over HTTP: each sends a token of its own, made with `cockpit tokens issue`.
+    """Serve profiles, packets and feedback to programs over HTTP.
 
-    docs/reference/http.md has the routes, their scopes and their errors.
+    Each program sends a token of its own, made with `cockpit tokens issue`. docs/reference/http.md lists
+    the routes, their scopes and their errors. Ctrl+C ends it.
     """
     from cockpit.api import server
 
@@ -40,4 +47,4 @@ def serve(host: str, port: int) -> None:
 
 
 def _tell(address: str) -> None:
-    say(f"Listening on {address}; end with Ctrl+C.")
+    say(f"Listening on {address}. Press Ctrl+C to end it.")

@@ -1,4 +1,4 @@
-"""``cockpit tokens``: who else may do what, for how long."""
+"""``cockpit tokens``: issue, list and revoke capability tokens."""
 
 from __future__ import annotations
 
@@ -9,20 +9,35 @@ import click
 
 from cockpit.access.capability_tokens import ROOT_FILE, Token, issue, listed, revoke
 from cockpit.access.token_scopes import SCOPES, read_scopes
-from cockpit.cli_options import TOKEN, Duration
+from cockpit.cli_options import AS_JSON, TOKEN, Duration, examples
 from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.clock import format_time
 
 
-@click.group(short_help="Capability tokens: who else may do what.")
+@click.group(
+    short_help="Manage capability tokens.",
+    epilog=examples(
+        "cockpit tokens issue --namespace ci --scope work.write --expires 1h", "cockpit tokens list"
+    ),
+)
 def tokens() -> None:
-    """A token makes its holder a namespace with some scopes. Only its hash is stored."""
+    """Manage capability tokens.
+
+    A token makes its holder a principal with some scopes. Only its hash is stored.
+    """
 
 
-@tokens.command("issue")
-@click.option("--namespace", required=True, metavar="NAME", help="Who holds it: ci, agent/s-1, …")
+@tokens.command(
+    "issue", epilog=examples("cockpit tokens issue --namespace ci --scope work.write --expires 15m")
+)
+@click.option(
+    "--namespace",
+    required=True,
+    metavar="NAME",
+    help="Name the principal that holds it, for example ci or agent/s-1.",
+)
 @click.option(
     "--scope",
     "scopes",
@@ -30,20 +45,23 @@ def tokens() -> None:
     required=True,
     type=click.Choice(SCOPES),
     metavar="SCOPE",
-    help="What it allows; may be given again.",
+    help="Allow this scope. Repeat for more.",
 )
 @click.option(
     "--expires",
     type=Duration(),
     metavar="TIME",
-    help="Valid for: 90s, 15m, 1h, 7d. Without: no end.",
+    help="Let it expire after this time, for example 15m or 7d. Default: never.",
 )
 @TOKEN
-@click.option("--json", "as_json", is_flag=True, help="The token and its record as JSON.")
+@AS_JSON
 def issue_token(
     namespace: str, scopes: tuple[str, ...], expires: float | None, token: str, as_json: bool
 ) -> None:
-    """Make a token and print it, once. Nobody grants what they do not have."""
+    """Issue a token and print it once.
+
+    The caller can only grant scopes that it has.
+    """
     place = find_project()
     ensure_root_token(place)
     wanted = read_scopes(scopes)
@@ -65,10 +83,10 @@ def issue_token(
     )
 
 
-@tokens.command("list")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@tokens.command("list", epilog=examples("cockpit tokens list --json"))
+@AS_JSON
 def list_tokens(as_json: bool) -> None:
-    """List every token: expired and revoked ones as well."""
+    """List all tokens, also expired and revoked."""
     found: list[Token] = read_store(listed, empty=[])
     show_list(
         as_json,
@@ -85,19 +103,19 @@ def list_tokens(as_json: bool) -> None:
             )
             for token in found
         ],
-        "There is no token yet; the first start makes the root token.",
+        "No tokens yet. The first start makes the root token.",
     )
     root = find_project().state / ROOT_FILE
     if root.exists() and not as_json:
         say(f"The root token is in {root}; only you can read it.")
 
 
-@tokens.command("revoke")
+@tokens.command("revoke", epilog=examples("cockpit tokens revoke cap-1a2b3c"))
 @click.argument("cap_id")
 @TOKEN
-@click.option("--json", "as_json", is_flag=True, help="The record as JSON.")
+@AS_JSON
 def revoke_token(cap_id: str, token: str, as_json: bool) -> None:
-    """End the token CAP_ID, now and for good."""
+    """Revoke a token permanently."""
     with open_store(find_project()) as store:
         ended = store.write_now(lambda tx: revoke(tx, cap_id, find_caller(tx, token)))
     if as_json:

@@ -1,4 +1,4 @@
-"""``cockpit feedback``: how good a wave's decision was, and what a person says of it."""
+"""``cockpit feedback``: judge the decisions of waves, and show their scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import TOKEN
+from cockpit.cli_options import AS_JSON, TOKEN, examples
 from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import (
     choose_session,
@@ -26,11 +26,9 @@ from cockpit.store.sessions import waves
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
-
-class FirstIsGive(click.Group):
-    """``feedback WAVE good`` is ``feedback give WAVE good``."""
+class GiveByDefault(click.Group):
+    """A group that reads ``feedback WAVE good`` as ``feedback give WAVE good``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and not args[0].startswith("-"):
@@ -38,22 +36,32 @@ class FirstIsGive(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=FirstIsGive, short_help="How good a wave's decision was.")
+@click.group(
+    cls=GiveByDefault,
+    short_help="Judge the decisions of waves.",
+    epilog=examples("cockpit feedback last good", "cockpit feedback show last"),
+)
 def feedback() -> None:
-    """Judge waves, and see how they were judged.
+    """Judge the decisions of waves and show their scores.
 
-    A WAVE is its id, SESSION:N (its Nth wave), or 'last'.
+    WAVE is an id, SESSION:N for the Nth wave of a session, or last.
     """
 
 
-@feedback.command()
+@feedback.command(
+    epilog=examples("cockpit feedback give last bad 'It missed the caller in room.py'")
+)
 @click.argument("wave")
 @click.argument("verdict", type=click.Choice(stored.VERDICTS))
 @click.argument("words", nargs=-1)
 @TOKEN
 @AS_JSON
 def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: bool) -> None:
-    """Say that WAVE's decision was good or bad, and why; a newer word replaces an older one."""
+    """Judge the decision of a wave as good or bad.
+
+    Your verdict outweighs the measured score. A newer verdict replaces an older one. With --token it is
+    the verdict of the token's principal, which needs the scope orientation.approve.
+    """
     from cockpit.access.token_scopes import APPROVE
     from cockpit.learn.judge_waves import spoken
     from cockpit.loop.decisions.profile_change_results import actor_of
@@ -65,27 +73,27 @@ def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: b
         wave_id = choose_wave(tx.connection, wave)
         return spoken(tx, wave_id, verdict, " ".join(words), by=actor_of(caller))
 
-    read_store(
-        stored.select_recent
-    )  # in a project where nothing was recorded, it says so and makes nothing
+    read_store(stored.select_recent)  # raises where nothing was recorded, before a store is created
     with open_store(find_project()) as store:
-        made = store.write_now(step)
+        feedback_row = store.write_now(step)
     if as_json:
-        show_json(stored.feedback_body(made))
+        show_json(stored.feedback_body(feedback_row))
     else:
-        show(f"{made.wave_id}: {verdict} · decision quality {_number(made.assessment.score)}")
+        show(
+            f"{feedback_row.wave_id}: {verdict} · decision quality {_number(feedback_row.assessment.score)}"
+        )
 
 
-@feedback.command("show")
+@feedback.command("show", epilog=examples("cockpit feedback show last --json"))
 @click.argument("wave", default="last")
 @AS_JSON
 def show_feedback(wave: str, as_json: bool) -> None:
-    """Show what is known of WAVE's decision, and how the picture changed."""
+    """Show the score of a wave and its parts."""
     rows: list[Feedback] = read_store(
         lambda connection: stored.select_history(connection, choose_wave(connection, wave))
     )
     if not rows:
-        raise NotFound(f"Wave {wave} was not judged yet: that happens when it has ended.")
+        raise NotFound(f"Wave {wave} has no score yet. A wave gets its score when it ends.")
     now = rows[-1]
     if as_json:
         show_json(
@@ -109,31 +117,37 @@ def show_feedback(wave: str, as_json: bool) -> None:
         show("\nmissed signals")
         show(
             format_table(
-                ("HELD", "TOKENS", "BAND", "FACT", "ASKED FOR"),
+                ("LEVEL", "TOKENS", "BAND", "FACT", "ASKED FOR"),
                 [
-                    (one.held, f"{one.tokens:,}", one.band, one.source_ref, one.item)
-                    for one in judged.missed
+                    (signal.held, f"{signal.tokens:,}", signal.band, signal.source_ref, signal.item)
+                    for signal in judged.missed
                 ],
             )
         )
 
 
-@feedback.command("list")
-@click.option("--session", metavar="ID", help="Only this session; 'last' is the newest.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@feedback.command("list", epilog=examples("cockpit feedback list --session last"))
+@click.option("--session", metavar="ID", help="List only waves of this session, an id or last.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="List at most this many waves.",
+)
 @AS_JSON
 def list_feedback(session: str | None, limit: int, as_json: bool) -> None:
-    """List how waves were judged, the newest first."""
+    """List the scores of waves, newest first."""
 
     def read(connection: sqlite3.Connection) -> list[Feedback]:
         named = None if session is None else choose_session(connection, session)
         return stored.select_recent(connection, named, limit)
 
-    found: list[Feedback] = read_store(read, empty=[])
+    rows: list[Feedback] = read_store(read, empty=[])
     show_list(
         as_json,
-        [stored.feedback_body(row) for row in found],
-        ("WAVE", "QUALITY", "MISSED", "REGRET", "PERSON", "PROFILE"),
+        [stored.feedback_body(row) for row in rows],
+        ("WAVE", "QUALITY", "MISSED", "REGRET", "USER", "PROFILE"),
         [
             (
                 row.wave_id,
@@ -143,17 +157,26 @@ def list_feedback(session: str | None, limit: int, as_json: bool) -> None:
                 row.assessment.operator.verdict if row.assessment.operator else "–",
                 f"{row.profile_id} v{row.profile_version}",
             )
-            for row in found
+            for row in rows
         ],
-        "No wave was judged yet.",
+        "No scores yet. A wave gets its score when it ends.",
     )
 
 
-@feedback.command()
-@click.option("--profile", "profile_id", default="", metavar="ID", help="For that profile.")
+@feedback.command(epilog=examples("cockpit feedback suggest > change.json"))
+@click.option(
+    "--profile",
+    "profile_id",
+    default="",
+    metavar="ID",
+    help="Suggest a change of this profile. Default: the project's.",
+)
 def suggest(profile_id: str) -> None:
-    """Print a change for `cockpit profile propose`: more weight for what was missed, less for what
-    held its room."""
+    """Suggest a profile change from the feedback.
+
+    The change, for `cockpit profile propose`, gives more weight to sources that packets dropped and agents
+    asked for, and less weight to sources that took their room.
+    """
     from cockpit.learn.suggest_weights import suggestions
     from cockpit.orient.profile_changes.change_limits import AGENTS
     from cockpit.orient.profile_changes.guard import CAPABILITY, CRITICAL
@@ -167,23 +190,23 @@ def suggest(profile_id: str) -> None:
 
     def read(connection: sqlite3.Connection) -> list[dict[str, Any]]:
         if not profiles.select_versions(connection, named):
-            raise NotFound(f"There is no profile {named} here yet; the first session makes it.")
-        # Within the narrowest envelope: whoever hands it in stays inside their own.
+            raise NotFound(f"No profile {named} yet. The first session creates it.")
+        # Within the narrowest limits, so that every principal may propose it.
         current = profiles.load_current(connection, named)
         return suggestions(connection, current, AGENTS, (*CRITICAL, *CAPABILITY))
 
-    found = read_store(read)
-    if not found:
-        say("Nothing to suggest: no source was missed often enough under this version.")
+    rows = read_store(read)
+    if not rows:
+        say("Nothing to suggest. No source was missed often enough with this version.")
         return
-    show_json(found[0])
-    say(found[0]["reason"])
+    show_json(rows[0])
+    say(rows[0]["reason"])
 
 
 def choose_wave(connection: sqlite3.Connection, named: str) -> str:
-    """The id of the wave that ``named`` is: an id, ``SESSION:N``, or ``last``.
+    """Return the id of the wave that ``named`` names: an id, ``SESSION:N`` or ``last``.
 
-    Raises :class:`NotFound`, and ``WrongUse`` for a session's name that several begin with.
+    Raises :class:`NotFound`, and ``WrongUse`` where several sessions begin with SESSION.
     """
     session, colon, number = named.rpartition(":")
     if named == "last":
@@ -197,7 +220,9 @@ def choose_wave(connection: sqlite3.Connection, named: str) -> str:
     for wave in waves.select_for_session(connection, session_id):
         if str(wave.ordinal) == number:
             return wave.wave_id
-    raise NotFound(f"Session {session_id} has no wave {number}; `cockpit packet show` lists them.")
+    raise NotFound(
+        f"Session {session_id} has no wave {number}. `cockpit packet show` lists its waves."
+    )
 
 
 def _number(value: float | None) -> str:

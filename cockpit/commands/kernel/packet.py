@@ -1,4 +1,4 @@
-"""``cockpit packet``: what a wave knew, and why that and not something else."""
+"""``cockpit packet``: show, explain, verify and compare packets; pin facts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import choose_session, find_project, open_store, read_store
 from cockpit.commands.terminal import format_table, say, show, show_json, show_list
@@ -21,30 +22,48 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import waves
 from cockpit.store.sessions.waves import Wave
 
-SESSION = click.option("--session", metavar="ID", help="The session; without it, the last one.")
-WAVE = click.option("--wave", type=click.IntRange(min=1), metavar="N", help="Its wave number N.")
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+SESSION = click.option("--session", metavar="ID", help="Use this session. Default: the last one.")
+WAVE = click.option(
+    "--wave",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Use wave number N of the session. Default: the newest.",
+)
 
 
-@click.group(short_help="What a wave knew, and why.")
+@click.group(
+    short_help="Inspect and verify orientation packets.",
+    epilog=examples(
+        "cockpit packet show", "cockpit packet explain --wave 2", "cockpit packet verify --all"
+    ),
+)
 def packet() -> None:
-    """Orientation packets: one a wave, immutable, compiled again to the same digest."""
+    """Inspect and verify orientation packets.
+
+    A packet holds the facts that the prompt of one wave was compiled from. It never changes, and
+    compiles to the same digest again.
+    """
 
 
-@packet.command("show")
+@packet.command(
+    "show", epilog=examples("cockpit packet show", "cockpit packet show --wave 2 --json")
+)
 @SESSION
 @WAVE
 @AS_JSON
 def show_packet(session: str | None, wave: int | None, as_json: bool) -> None:
-    """List the packets of a session, or show the one of --wave with every fact in it."""
+    """Show the packets of a session, or one packet.
+
+    With --wave it shows the packet of that wave with every fact in it.
+    """
     if wave is None:
         _list(session, as_json)
         return
 
     def read(connection: sqlite3.Connection) -> tuple[StoredPacket, dict[str, str]]:
         _, stored = _pick(connection, session, wave)
-        held = [entry.fact_id for _, entry in stored.packet.rendered()]
-        texts = facts.load_texts(connection, held)
+        fact_ids = [entry.fact_id for _, entry in stored.packet.rendered()]
+        texts = facts.load_texts(connection, fact_ids)
         return stored, {identity: text.source_ref for identity, text in texts.items()}
 
     stored, refs = read_store(read)
@@ -67,27 +86,27 @@ def show_packet(session: str | None, wave: int | None, as_json: bool) -> None:
     show("\n" + format_table(("BAND", "TOKENS", "LEVEL", "", "FACT"), rows))
 
 
-@packet.command()
+@packet.command(epilog=examples("cockpit packet explain --wave 2"))
 @SESSION
 @WAVE
 @AS_JSON
 def explain(session: str | None, wave: int | None, as_json: bool) -> None:
-    """Say of every fact why it was kept, shortened or dropped."""
+    """Explain why each fact was kept or dropped."""
     from cockpit.orient import fact_arrays
     from cockpit.orient.explain_packet import Explained
     from cockpit.orient.explain_packet import explain as explained
 
     def read(connection: sqlite3.Connection) -> tuple[Explained, ...]:
-        at, stored = _pick(connection, session, wave)
-        made = stored.packet
-        profile = profiles.load(connection, made.profile_id, made.profile_version)
-        known = fact_arrays.read(connection, at.session_id, at.ordinal)
-        return explained(known, profile, at.ordinal, algorithm=made.algorithm)
+        wave_record, stored = _pick(connection, session, wave)
+        compiled = stored.packet
+        profile = profiles.load(connection, compiled.profile_id, compiled.profile_version)
+        fact_table = fact_arrays.read(connection, wave_record.session_id, wave_record.ordinal)
+        return explained(fact_table, profile, wave_record.ordinal, algorithm=compiled.algorithm)
 
-    told = read_store(read)
+    explanations = read_store(read)
     show_list(
         as_json,
-        [asdict(fact) for fact in told],
+        [asdict(fact) for fact in explanations],
         ("VERDICT", "REASON", "BAND", "LEVEL", "TOKENS", "SCORE", "WAVE", "FACT"),
         [
             (
@@ -100,26 +119,29 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
                 str(fact.ordinal),
                 fact.source_ref,
             )
-            for fact in told
+            for fact in explanations
         ],
-        "The wave knew nothing.",
+        "The packet has no facts.",
     )
 
 
-@packet.command()
+@packet.command(epilog=examples("cockpit packet verify", "cockpit packet verify --all"))
 @SESSION
 @WAVE
-@click.option("--all", "everything", is_flag=True, help="Every packet of every session.")
+@click.option("--all", "everything", is_flag=True, help="Verify every packet of every session.")
 @AS_JSON
 @click.pass_context
 def verify(
     ctx: click.Context, /, session: str | None, wave: int | None, everything: bool, as_json: bool
 ) -> None:
-    """Compile again from the stored facts and compare; without --wave, every packet of a session."""
+    """Recompile packets and compare their digests.
+
+    Without --wave it verifies every packet of the session. It ends with 1 if a digest differs.
+    """
     from cockpit.orient.verify_packet import verify as verified
 
     if everything and (session is not None or wave is not None):
-        raise click.UsageError("--all is every packet: it goes with neither --session nor --wave.")
+        raise click.UsageError("--all excludes --session and --wave.")
 
     def read(connection: sqlite3.Connection) -> list[str]:
         if everything:
@@ -147,29 +169,36 @@ def verify(
     for outcome in outcomes if not as_json else ():
         show(f"{'ok    ' if outcome.ok else 'broken'}  {outcome.wave_id}  {outcome.words}")
     if not outcomes:
-        say(f"The {'project' if everything else 'session'} has no packet yet.")
+        say(f"The {'project' if everything else 'session'} has no packets yet.")
     if not all(outcome.ok for outcome in outcomes):
         ctx.exit(Exit.FAILED)
 
 
-@packet.command()
+@packet.command(epilog=examples("cockpit packet diff", "cockpit packet diff --wave 5 --since 2"))
 @SESSION
 @WAVE
-@click.option("--since", type=click.IntRange(min=1), metavar="N", help="Compare with wave N.")
+@click.option(
+    "--since",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Compare with wave N. Default: the wave before.",
+)
 @AS_JSON
 def diff(session: str | None, wave: int | None, since: int | None, as_json: bool) -> None:
-    """Say what came into a packet and what went since the wave before, or since --since."""
+    """Compare two packets of a session."""
     from cockpit.orient.packet_diff import diff as difference
 
     def read(connection: sqlite3.Connection) -> tuple[Packet, Packet, dict[str, str]]:
-        at, after = _pick(connection, session, wave)
-        earlier = since if since is not None else at.ordinal - 1
+        wave_record, after = _pick(connection, session, wave)
+        earlier = since if since is not None else wave_record.ordinal - 1
         if earlier < 1:
-            raise NotFound(f"Wave {at.ordinal} is the first; there is no packet before it.")
-        _, before = _pick(connection, at.session_id, earlier)
+            raise NotFound(
+                f"Wave {wave_record.ordinal} is the first; there is no packet before it."
+            )
+        _, before = _pick(connection, wave_record.session_id, earlier)
         pair = before.packet, after.packet
-        held = {entry.fact_id for made in pair for _, entry in made.rendered()}
-        texts = facts.load_texts(connection, sorted(held))
+        fact_ids = {entry.fact_id for compiled in pair for _, entry in compiled.rendered()}
+        texts = facts.load_texts(connection, sorted(fact_ids))
         return *pair, {identity: text.source_ref for identity, text in texts.items()}
 
     before, after, refs = read_store(read)
@@ -205,25 +234,32 @@ def diff(session: str | None, wave: int | None, since: int | None, as_json: bool
             (sign, band, entry.level, f"{entry.tokens:,}", f"{refs[entry.fact_id]}  {note}")
             for sign, _, band, entry, note in lines
         ],
-        f"Waves {before.ordinal} and {after.ordinal} know the same.",
+        f"The packets of waves {before.ordinal} and {after.ordinal} have the same facts.",
     )
 
 
-@packet.command()
+@packet.command(epilog=examples("cockpit packet pin file:src/auth.py"))
 @click.argument("fact")
 @SESSION
 @AS_JSON
 def pin(fact: str, session: str | None, as_json: bool) -> None:
-    """Keep FACT (its id, or the name under which it is listed) in every packet from the next wave on."""
+    """Keep a fact in every packet.
+
+    It applies from the next wave of the session. FACT is an id, or a name that `cockpit packet explain`
+    lists.
+    """
     _keep(pins.pin, fact, session, as_json)
 
 
-@packet.command()
+@packet.command(epilog=examples("cockpit packet unpin file:src/auth.py"))
 @click.argument("fact")
 @SESSION
 @AS_JSON
 def unpin(fact: str, session: str | None, as_json: bool) -> None:
-    """Let FACT be chosen or dropped by its worth again, from the next wave on."""
+    """Unpin a fact.
+
+    From the next wave on its score decides again whether it is in the packet.
+    """
     _keep(pins.unpin, fact, session, as_json)
 
 
@@ -235,16 +271,16 @@ def _keep(
         return change(tx, session_id, pins.find_fact_id(tx.connection, session_id, fact))
 
     with open_store(find_project()) as store:
-        made = store.write_now(step)
+        compiled = store.write_now(step)
     if as_json:
-        show_json(asdict(made))
+        show_json(asdict(compiled))
         return
-    how = "stays in every packet" if made.pinned else "is chosen by its worth again"
-    show(f"{made.source_ref} {how}, from wave {made.ordinal} on.")
+    how = "is pinned" if compiled.pinned else "is no longer pinned"
+    show(f"{compiled.source_ref} {how} from wave {compiled.ordinal} on.")
 
 
 def _list(session: str | None, as_json: bool) -> None:
-    found = read_store(_session(session))
+    stored_packets = read_store(_session(session))
     show_list(
         as_json,
         [
@@ -258,7 +294,7 @@ def _list(session: str | None, as_json: bool) -> None:
                 "dropped": stored.packet.dropped,
                 "bands": {band.name: band.used for band in stored.packet.bands},
             }
-            for stored in found
+            for stored in stored_packets
         ],
         ("WAVE", "DIGEST", "TOKENS", "OF", "FACTS", "DROPPED", "PACKET"),
         [
@@ -271,9 +307,9 @@ def _list(session: str | None, as_json: bool) -> None:
                 f"{stored.packet.dropped:,}",
                 stored.packet_id,
             )
-            for stored in found
+            for stored in stored_packets
         ],
-        "The session has no packet yet.",
+        "The session has no packets yet. Its first wave compiles one.",
     )
 
 
@@ -286,30 +322,30 @@ def _session(session: str | None) -> Callable[[sqlite3.Connection], list[StoredP
 def _pick(
     connection: sqlite3.Connection, session: str | None, wave: int | None
 ) -> tuple[Wave, StoredPacket]:
-    """The wave of that number, or the newest that has a packet, and its packet."""
+    """Return the wave with this number, or the newest with a packet, and its packet."""
     session_id = choose_session(connection, session)
     if wave is None:
-        found = packets.select_for_session(connection, session_id)
-        if not found:
+        stored_packets = packets.select_for_session(connection, session_id)
+        if not stored_packets:
             raise NotFound(f"Session {session_id} has no packet yet.")
-        return waves.load(connection, found[-1].wave_id), found[-1]
-    for at in waves.select_for_session(connection, session_id):
-        if at.ordinal == wave:
-            return at, packets.load(connection, at.wave_id)
+        return waves.load(connection, stored_packets[-1].wave_id), stored_packets[-1]
+    for wave_record in waves.select_for_session(connection, session_id):
+        if wave_record.ordinal == wave:
+            return wave_record, packets.load(connection, wave_record.wave_id)
     raise NotFound(f"Session {session_id} has no wave {wave}.")
 
 
-def _summary(made: Packet) -> str:
-    drops: dict[str, Any] = dict(made.drops)
+def _summary(compiled: Packet) -> str:
+    drops: dict[str, Any] = dict(compiled.drops)
     why = ", ".join(f"{reason} {count:,}" for reason, count in drops.items() if count)
     return (
-        f"{made.token_used:,} of {made.token_budget:,} tokens · {pluralize(made.facts, 'fact')} ·"
-        f" {made.dropped:,} dropped{f' ({why})' if why else ''} · profile {made.profile_id}"
-        f" version {made.profile_version} · {made.algorithm}"
+        f"{compiled.token_used:,} of {compiled.token_budget:,} tokens · {pluralize(compiled.facts, 'fact')} ·"
+        f" {compiled.dropped:,} dropped{f' ({why})' if why else ''} · profile {compiled.profile_id}"
+        f" version {compiled.profile_version} · {compiled.algorithm}"
     )
 
 
-def _bands(made: Packet) -> str:
+def _bands(compiled: Packet) -> str:
     return format_table(
         ("BAND", "USED", "FLOOR", "TARGET", "CEILING", "FACTS", "DROPPED"),
         [
@@ -320,6 +356,6 @@ def _bands(made: Packet) -> str:
                 f"{len(band.entries):,}",
                 f"{band.dropped:,}",
             )
-            for band in made.bands
+            for band in compiled.bands
         ],
     )

@@ -1,4 +1,4 @@
-"""``cockpit profile``: how the token budget is shared out, and how that changed."""
+"""``cockpit profile``: show, compare and export orientation profiles."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.kernel.profile_change import COMMANDS
 from cockpit.commands.open_project import WrongUse, find_project, load_project_settings, read_store
 from cockpit.commands.terminal import format_table, json_text, say, show, show_json, show_list
@@ -20,16 +21,22 @@ from cockpit.store.context.profile_model import WEIGHT_ONE, Profile, Rule
 from cockpit.store.context.profiles import initial_profile, load, load_current, select_versions
 
 VERSION = click.option(
-    "--version", type=click.IntRange(min=1), help="That version, not the current one."
+    "--version", type=click.IntRange(min=1), help="Use this version. Default: the current one."
 )
 NAMED = click.argument("profile_id", default="")
 
 
-@click.group(short_help="The orientation profile and its versions.")
+@click.group(
+    short_help="Manage orientation profiles.",
+    epilog=examples(
+        "cockpit profile show", "cockpit profile propose change.json", "cockpit profile rollback"
+    ),
+)
 def profile() -> None:
-    """Profiles say how many tokens each band gets and what is worth them.
+    """Manage orientation profiles.
 
-    Without PROFILE_ID a command is about the profile of this project's budget.
+    A profile sets how many tokens each band of a packet gets and how its facts are ranked. Without
+    PROFILE_ID a command uses the profile of this project's token budget.
     """
 
 
@@ -37,12 +44,15 @@ for _command in COMMANDS:
     profile.add_command(_command)
 
 
-@profile.command("show")
+@profile.command("show", epilog=examples("cockpit profile show --version 2"))
 @NAMED
 @VERSION
-@click.option("--json", "as_json", is_flag=True, help="The profile as JSON.")
+@AS_JSON
 def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
-    """Show PROFILE_ID; before any session that is the one a first session would get."""
+    """Show a profile.
+
+    Before the first session it shows the profile that the session will get.
+    """
     chosen, running = _chosen(profile_id, version)
     if as_json:
         show_json({**document(chosen), "adaptation": running})
@@ -55,7 +65,7 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
     )
     if running is not None:
         show(
-            f"adapted: {running['waves_left']} of"
+            f"temporary change: {running['waves_left']} of"
             f" {pluralize(running['horizon_waves'], 'wave')} left, then back to"
             f" version {running['base_version']} ({running['proposal_id']})"
         )
@@ -91,18 +101,18 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
     )
 
 
-@profile.command("history")
+@profile.command("history", epilog=examples("cockpit profile history"))
 @NAMED
-@click.option("--json", "as_json", is_flag=True, help="A JSON list of whole profiles.")
+@AS_JSON
 def show_history(profile_id: str, as_json: bool) -> None:
-    """List every version of PROFILE_ID, oldest first."""
+    """List the versions of a profile, oldest first."""
     name = profile_id or _first().profile_id
-    found: tuple[Profile, ...] = read_store(
+    versions: tuple[Profile, ...] = read_store(
         lambda connection: select_versions(connection, name), empty=()
     )
     show_list(
         as_json,
-        [document(version) for version in found],
+        [document(version) for version in versions],
         ("VERSION", "STATUS", "BUDGET", "RANKING", "BY", "AT", "DIGEST"),
         [
             (
@@ -114,40 +124,47 @@ def show_history(profile_id: str, as_json: bool) -> None:
                 version.updated_at[:16].replace("T", " "),
                 version.digest[:12],
             )
-            for version in found
+            for version in versions
         ],
-        f"There is no profile {name} here yet; the first session makes it.",
+        f"No profile {name} yet. The first session creates it.",
     )
 
 
-@profile.command("diff")
+@profile.command("diff", epilog=examples("cockpit profile diff 1 2"))
 @click.argument("before", type=click.IntRange(min=1))
 @click.argument("after", type=click.IntRange(min=1))
-@click.option("--profile", "profile_id", default="", metavar="ID", help="That profile.")
-@click.option("--json", "as_json", is_flag=True, help="What differs, as JSON.")
+@click.option("--profile", "profile_id", default="", metavar="ID", help="Use this profile.")
+@AS_JSON
 def show_diff(before: int, after: int, profile_id: str, as_json: bool) -> None:
-    """Say what differs between the versions BEFORE and AFTER."""
-    found = differences(_chosen(profile_id, before)[0], _chosen(profile_id, after)[0])
+    """Compare two versions of a profile."""
+    changes = differences(_chosen(profile_id, before)[0], _chosen(profile_id, after)[0])
     if as_json:
-        show_json(found)
+        show_json(changes)
         return
     lines = [
-        f"{name}: {' → '.join(str(value) for value in found[name])}"
+        f"{name}: {' → '.join(str(value) for value in changes[name])}"
         for name in ("total_token_budget", "ranking")
-        if found[name][0] != found[name][1]
+        if changes[name][0] != changes[name][1]
     ]
     for kind in ("band", "rule_id"):
-        for entry in found["bands" if kind == "band" else "rules"]:
+        for entry in changes["bands" if kind == "band" else "rules"]:
             lines += _lines(entry[kind], entry["before"], entry["after"])
-    show("\n".join(lines) or "Nothing differs.")
+    show("\n".join(lines) or "The versions are the same.")
 
 
-@profile.command("export")
+@profile.command("export", epilog=examples("cockpit profile export --output profile.json"))
 @NAMED
 @VERSION
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Into that file.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file. Default: standard output.",
+)
 def export(profile_id: str, version: int | None, output: Path | None) -> None:
-    """Write PROFILE_ID as JSON: what `profile import` reads."""
+    """Export a profile as JSON.
+
+    `cockpit profile import` reads it.
+    """
     chosen = _chosen(profile_id, version)[0]
     if output is None:
         show_json(document(chosen))
@@ -156,14 +173,14 @@ def export(profile_id: str, version: int | None, output: Path | None) -> None:
         output.write_text(json_text(document(chosen), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise WrongUse(f"{output} cannot be written: {error.strerror or error}.") from error
-    say(f"{chosen.profile_id} version {chosen.version} is in {output}")
+    say(f"Wrote {chosen.profile_id} version {chosen.version} to {output}")
 
 
-@profile.command("changes")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@profile.command("changes", epilog=examples("cockpit profile changes"))
+@AS_JSON
 def show_changes(as_json: bool) -> None:
-    """List the changes that were proposed, newest first, and what became of each."""
-    found: list[profile_changes.ChangeProposal] = read_store(
+    """List proposed profile changes, newest first."""
+    rows: list[profile_changes.ChangeProposal] = read_store(
         profile_changes.select_changes, empty=[]
     )
     show_list(
@@ -180,7 +197,7 @@ def show_changes(as_json: bool) -> None:
                 "decided_at": change.decided_at,
                 "payload": json.loads(change.payload),
             }
-            for change in found
+            for change in rows
         ],
         ("CHANGE", "STATUS", "PROFILE", "FROM", "WAVES", "BECAME", "BY", "WHY"),
         [
@@ -194,16 +211,16 @@ def show_changes(as_json: bool) -> None:
                 change.requested_by,
                 change.rejection_code or "",
             )
-            for change in found
+            for change in rows
         ],
-        "No change of a profile was proposed yet.",
+        "No profile changes yet. `cockpit profile propose FILE` proposes one.",
     )
 
 
 def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, Any] | None]:
-    """The profile asked for, and of the current version the adaptation that runs.
+    """Return the chosen profile, and for the current version its temporary change, if one is active.
 
-    Before anything is stored the shipped one is version 1. Raises :class:`NotFound`.
+    Before the first session the shipped profile is version 1. Raises :class:`NotFound`.
     """
     shipped = _first()
     name = profile_id or shipped.profile_id
@@ -215,11 +232,13 @@ def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, An
             return load(connection, name, version), None
         return load_current(connection, name), profile_changes.running_body(connection, name)
 
-    found = read_store(read) if find_project().database.exists() else None
-    if found is not None:
-        return found
+    chosen = read_store(read) if find_project().database.exists() else None
+    if chosen is not None:
+        return chosen
     if name != shipped.profile_id or version not in (None, 1):
-        raise NotFound(f"There is no profile {name} here; `cockpit profile history` lists.")
+        raise NotFound(
+            f"There is no profile {name} with that version. See `cockpit profile history`."
+        )
     return shipped, None
 
 

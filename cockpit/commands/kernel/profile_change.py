@@ -1,7 +1,7 @@
-"""``cockpit profile propose|import|approve|reject|rollback``: shifting attention, from any process.
+"""``cockpit profile propose|import|approve|reject|rollback``: change orientation profiles.
 
-What is refused prints its code on stdout, says why on stderr, and ends with 3. Who calls is the person
-at the terminal, or the namespace of the token that they hold. Source: RFC-003 §10.3, §11.
+A refusal prints its code on stdout and the reason on stderr, and ends with 3. The caller is the user,
+or the principal of a token. Specified in ``docs/reference/profile-changes.md``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from cockpit.cli_options import TOKEN
+from cockpit.cli_options import AS_JSON, SHOWN, TOKEN, examples
 from cockpit.commands.command_caller import find_caller
 from cockpit.commands.exit_codes import Exit, exit_code_of_error
 from cockpit.commands.open_project import (
@@ -33,50 +33,48 @@ if TYPE_CHECKING:
     from cockpit.loop.decisions.profile_change_results import Outcome
 
 LARGEST_FILE = 1_000_000
-JSON = click.option("--json", "as_json", is_flag=True, help="What became of it, as JSON.")
 FILE = click.argument("file", type=click.Path(allow_dash=True, path_type=Path))
-SHOWN = click.option(
-    "--shown",
-    metavar="DIGEST",
-    help="The digest of what you saw (the first 8 characters do): refused when it is not that.",
-)
 
 
-@click.command("propose")
+@click.command("propose", epilog=examples("cockpit profile propose change.json"))
 @FILE
-@click.option("--profile", "profile_id", default="", metavar="ID", help="Change that profile.")
+@click.option("--profile", "profile_id", default="", metavar="ID", help="Change this profile.")
 @TOKEN
-@JSON
+@AS_JSON
 def propose(file: Path, profile_id: str, token: str, as_json: bool) -> None:
-    """Propose the change in FILE ('-': standard input), for a person to decide.
+    """Propose a profile change.
 
-    FILE holds a JSON object: base_profile_version, effective_waves, and any of bands, rules,
-    total_token_budget and reason. What it leaves out stays as it is.
+    FILE (- for standard input) holds a JSON object: base_profile_version, effective_waves, and any of
+    bands{NAME: {min_tokens, target_tokens, max_tokens}}, rules[], total_token_budget and reason. Fields
+    that it leaves out stay the same. You decide the proposal.
     """
-    payload = _content(file)
-    _proposed(lambda base: payload, profile_id, token, as_json)
+    payload = _read_file(file)
+    _propose(lambda base: payload, profile_id, token, as_json)
 
 
-@click.command("import")
+@click.command("import", epilog=examples("cockpit profile import profile.json --waves 10"))
 @FILE
-@click.option("--profile", "profile_id", default="", metavar="ID", help="Change that profile.")
+@click.option("--profile", "profile_id", default="", metavar="ID", help="Change this profile.")
 @click.option(
     "--waves",
     type=click.IntRange(min=0),
     default=0,
-    help="Hold for so many waves. Default: for good.",
+    help="Apply it for this many waves. Default: permanently.",
 )
-@click.option("--reason", default="imported", metavar="WORDS", help="Why, for who decides.")
+@click.option("--reason", default="imported", metavar="TEXT", help="Record this reason.")
 @TOKEN
-@JSON
+@AS_JSON
 def import_profile(
     file: Path, profile_id: str, waves: int, reason: str, token: str, as_json: bool
 ) -> None:
-    """Propose that the profile becomes what FILE, an export, says. The guard applies."""
+    """Propose an exported profile.
+
+    The guard checks it like any other change.
+    """
     from cockpit.orient.profile_changes.profile_json import imported
 
-    payload = _content(file)
-    _proposed(
+    payload = _read_file(file)
+    _propose(
         lambda base: imported(payload, base, waves=waves, reason=reason),
         profile_id,
         token,
@@ -84,39 +82,47 @@ def import_profile(
     )
 
 
-@click.command("approve")
+@click.command("approve", epilog=examples("cockpit profile approve p-1a2b3c"))
 @click.argument("proposal_id")
 @SHOWN
 @TOKEN
-@JSON
+@AS_JSON
 def approve(proposal_id: str, shown: str | None, token: str, as_json: bool) -> None:
-    """Approve the change PROPOSAL_ID: it is the current version at once."""
-    _decided(proposal_id, "approved", shown, token, as_json)
+    """Approve a profile change.
+
+    It becomes the current version at once.
+    """
+    _decide(proposal_id, "approved", shown, token, as_json)
 
 
-@click.command("reject")
+@click.command("reject", epilog=examples("cockpit profile reject p-1a2b3c --reason 'Too large'"))
 @click.argument("proposal_id")
-@click.option("--reason", default="", metavar="WORDS", help="Why, for the agent.")
+@click.option("--reason", default="", metavar="TEXT", help="Send this reason to the agent.")
 @SHOWN
 @TOKEN
-@JSON
+@AS_JSON
 def reject(proposal_id: str, reason: str, shown: str | None, token: str, as_json: bool) -> None:
-    """Reject the change PROPOSAL_ID: attention stays as it is."""
-    _decided(proposal_id, "rejected", shown, token, as_json, reason)
+    """Reject a profile change."""
+    _decide(proposal_id, "rejected", shown, token, as_json, reason)
 
 
-@click.command("rollback")
+@click.command(
+    "rollback", epilog=examples("cockpit profile rollback", "cockpit profile rollback --to 3")
+)
 @click.argument("profile_id", default="")
 @click.option(
     "--to",
     type=click.IntRange(min=1),
     metavar="VERSION",
-    help="Back to that version, not to the one before the adaptation.",
+    help="Return to this version. Default: the version before the temporary change.",
 )
 @TOKEN
-@JSON
+@AS_JSON
 def rollback(profile_id: str, to: int | None, token: str, as_json: bool) -> None:
-    """End the adaptation of PROFILE_ID now: the next wave begins as before it."""
+    """Roll back a temporary profile change.
+
+    The next wave uses the earlier version again.
+    """
     from cockpit.loop.decisions.profile_change_expiry import roll_back
     from cockpit.orient.profile_changes.profile_json import document
 
@@ -127,20 +133,18 @@ def rollback(profile_id: str, to: int | None, token: str, as_json: bool) -> None
         name = profile_id or profiles.ensure_default(tx, settings.token_budget).profile_id
         return roll_back(tx, settings, name, find_caller(tx, token), to=to)
 
-    with _coded(as_json), open_store(place) as store:
-        made = store.write_now(step)
+    with _print_refusal_code(as_json), open_store(place) as store:
+        restored = store.write_now(step)
     if as_json:
-        show_json(document(made))
+        show_json(document(restored))
     else:
-        show(f"{made.profile_id} version {made.version} holds now.")
+        show(f"{restored.profile_id} version {restored.version} is the current version.")
 
 
 COMMANDS = (propose, import_profile, approve, reject, rollback)
 
 
-def _proposed(
-    payload: Callable[[Profile], Any], profile_id: str, token: str, as_json: bool
-) -> None:
+def _propose(payload: Callable[[Profile], Any], profile_id: str, token: str, as_json: bool) -> None:
     from cockpit.loop.decisions import profile_change_service
     from cockpit.orient.profile_changes.change_record import ChangeRefused
 
@@ -154,22 +158,22 @@ def _proposed(
         if profile_id:
             base = profiles.load_current(tx.connection, profile_id)
         try:
-            asked = payload(base)
+            change = payload(base)
         except ChangeRefused as error:
             raise CockpitError(f"{error.code}: {error}", code=error.code) from error
         return profile_change_service.propose(
             tx,
             settings,
-            asked,
+            change,
             who,
             profile_id=base.profile_id,
             proposal_id=tx.ids.new("p"),
             deadline_s=settings.limits.deadline_s,
         )
 
-    with _coded(as_json), open_store(place) as store:
+    with _print_refusal_code(as_json), open_store(place) as store:
         outcome = store.write_now(step)
-    _tell(outcome, as_json)
+    _print_outcome(outcome, as_json)
     if outcome.status == "pending" and not as_json:
         say(
             f"\nlook:     cockpit proposals show {outcome.proposal_id}\n"
@@ -179,7 +183,7 @@ def _proposed(
     outcome.granted()
 
 
-def _decided(
+def _decide(
     proposal_id: str,
     verdict: Literal["approved", "rejected"],
     shown: str | None,
@@ -199,18 +203,18 @@ def _decided(
             proposal_id,
             verdict,
             find_caller(tx, token),
-            shown_digest=_digest(tx, proposal_id, shown),
+            shown_digest=_full_digest(tx, proposal_id, shown),
             reason=reason,
         )
 
-    with _coded(as_json), open_store(place) as store:
+    with _print_refusal_code(as_json), open_store(place) as store:
         outcome = store.write_now(step)
-    _tell(outcome, as_json)
+    _print_outcome(outcome, as_json)
     outcome.granted()
 
 
-def _tell(outcome: Outcome, as_json: bool) -> None:
-    """The proposal, where it stands, and the guard's verdict: on stdout, whatever it is."""
+def _print_outcome(outcome: Outcome, as_json: bool) -> None:
+    """Print the proposal, its status and the verdict of the guard on stdout."""
     from cockpit.orient.profile_changes.guard import passed
 
     verdict = [
@@ -230,17 +234,17 @@ def _tell(outcome: Outcome, as_json: bool) -> None:
         return
     show(
         f"{outcome.proposal_id}  {outcome.status}"
-        + (f"  version {outcome.version} holds now" if outcome.version else "")
+        + (f"  version {outcome.version} is the current version" if outcome.version else "")
     )
     for entry in verdict:
         show(f"✘ {entry['code']}  {entry['message']}")
     if not verdict and outcome.status == "pending":
-        show("✔ the guard lets it through")
+        show("✔ the guard allows it")
 
 
 @contextmanager
-def _coded(as_json: bool) -> Iterator[None]:
-    """A refusal that leaves nothing behind prints its code as well."""
+def _print_refusal_code(as_json: bool) -> Iterator[None]:
+    """Print the code of a refusal that stores no proposal."""
     try:
         yield
     except CockpitError as error:
@@ -252,8 +256,8 @@ def _coded(as_json: bool) -> Iterator[None]:
         raise
 
 
-def _digest(tx: Any, proposal_id: str, shown: str | None) -> str | None:
-    """The digest that the decision names: the whole one when ``shown`` begins it."""
+def _full_digest(tx: Any, proposal_id: str, shown: str | None) -> str | None:
+    """Return the full digest for the decision; ``shown`` may be its first 8 or more characters."""
     from cockpit.store.sessions import proposals
 
     if shown is None:
@@ -262,7 +266,7 @@ def _digest(tx: Any, proposal_id: str, shown: str | None) -> str | None:
     return whole if len(shown) >= 8 and whole.startswith(shown) else shown
 
 
-def _content(file: Path) -> bytes:
+def _read_file(file: Path) -> bytes:
     try:
         if str(file) == "-":
             return sys.stdin.buffer.read(LARGEST_FILE)

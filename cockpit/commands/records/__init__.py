@@ -1,1 +1,1 @@
-"""Commands that read, count and prune the records."""
+"""Commands on stored records: journal, metrics, prune."""

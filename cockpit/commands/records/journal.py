@@ -1,4 +1,4 @@
-"""``cockpit journal``: every step, in order; checked and exported."""
+"""``cockpit journal``: show, verify and export the journal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import choose_session, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_json_line
@@ -19,18 +20,30 @@ from cockpit.store.journal.journal import Row
 BATCH = 1000
 
 
-@click.group(short_help="Every step, in order; checked and exported.")
+@click.group(
+    short_help="Show, verify and export the journal.",
+    epilog=examples("cockpit journal tail -f", "cockpit journal verify"),
+)
 def journal() -> None:
-    """The journal: one row for every step, chained by digests."""
+    """Show, verify and export the journal: one row per step, chained by digests."""
 
 
-@journal.command()
-@click.option("--session", metavar="ID", help="Only this session; 'last' is the newest.")
-@click.option("-n", "--lines", type=click.IntRange(0, 100_000), default=20, show_default=True)
-@click.option("-f", "--follow", "live", is_flag=True, help="Go on as rows are written.")
-@click.option("--json", "as_json", is_flag=True, help="Whole rows, one JSON document a line.")
+@journal.command(
+    epilog=examples("cockpit journal tail -n 50 --session last", "cockpit journal tail -f --json")
+)
+@click.option("--session", metavar="ID", help="Show only rows of this session, an id or last.")
+@click.option(
+    "-n",
+    "--lines",
+    type=click.IntRange(0, 100_000),
+    default=20,
+    show_default=True,
+    help="Show this many rows.",
+)
+@click.option("-f", "--follow", "live", is_flag=True, help="Print new rows as they are written.")
+@click.option("--json", "as_json", is_flag=True, help="Print whole rows, one JSON document a line.")
 def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
-    """Show the newest rows."""
+    """Show the newest rows of the journal."""
     if live:
         asyncio.run(_follow(session, lines, as_json))
         return
@@ -38,11 +51,14 @@ def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
     _print(found, as_json)
 
 
-@journal.command()
-@click.option("--json", "as_json", is_flag=True, help="The verdict as JSON.")
+@journal.command(epilog=examples("cockpit journal verify --json"))
+@AS_JSON
 @click.pass_context
 def verify(ctx: click.Context, as_json: bool) -> None:
-    """Walk the whole chain: finds any row that was changed, removed or inserted."""
+    """Verify the digests of the whole journal.
+
+    It finds any row that was changed, removed or inserted, and then ends with 1.
+    """
     verdict = read_store(stored.verify)
     if as_json:
         seq, why = verdict.broken or (None, None)
@@ -55,17 +71,20 @@ def verify(ctx: click.Context, as_json: bool) -> None:
         ctx.exit(Exit.FAILED)
 
 
-@journal.command()
-@click.option("--session", metavar="ID", help="Only this session; 'last' is the newest.")
+@journal.command(epilog=examples("cockpit journal export > journal.jsonl"))
+@click.option("--session", metavar="ID", help="Export only rows of this session, an id or last.")
 def export(session: str | None) -> None:
-    """Write all rows to stdout, one JSON document a line."""
+    """Export all rows as JSON Lines.
+
+    It writes one JSON document per row to standard output.
+    """
     after, count = 0, 0
     named: str | None = None
     if session is not None:
         named = read_store(lambda connection: choose_session(connection, session))
     place = find_project()
     if not place.database.exists():
-        say("Nothing was recorded here yet.")
+        say("Nothing was recorded yet.")
         return
     with open_store(place) as store:
         while True:
@@ -94,7 +113,7 @@ async def _follow(session: str | None, lines: int, as_json: bool) -> None:
 def _last(
     connection: sqlite3.Connection, session: str | None, lines: int
 ) -> tuple[list[Row], str | None]:
-    """The newest rows, oldest of them first, and the session they were narrowed to."""
+    """Return the newest rows, oldest first, and the id of the session that they belong to."""
     named = None if session is None else choose_session(connection, session)
     where, values = ("", ()) if named is None else (" WHERE session_id=?", (named,))
     found = connection.execute(

@@ -1,4 +1,4 @@
-"""``cockpit prune``: archive and delete what old sessions leave behind."""
+"""``cockpit prune``: archive and delete facts and packets of old sessions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import find_project, open_store
 from cockpit.commands.terminal import show, show_json
 from cockpit.core.clock import SystemClock, format_time
@@ -37,25 +38,33 @@ class Before(click.ParamType[datetime]):
         try:
             return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
         except ValueError:
-            self.fail(f"{value!r} is neither an age such as 30d nor a date such as 2026-01-31.")
+            self.fail(f"{value!r} is not an age such as 30d, and not a date such as 2026-01-31.")
 
 
-@click.command(short_help="Archive and delete what old sessions leave behind.")
-@click.option(
-    "--older-than", "before", type=Before(), help="Sessions that ended longer ago: 30d, 2026-01-31."
+@click.command(
+    short_help="Archive and delete data of old sessions.",
+    epilog=examples(
+        "cockpit prune --older-than 30d --dry-run", "cockpit prune --older-than 2026-01-31"
+    ),
 )
-@click.option("--dry-run", is_flag=True, help="Say what would go, and leave it.")
+@click.option(
+    "--older-than",
+    "before",
+    type=Before(),
+    help="Prune sessions that ended before this age or date: 12h, 30d, 8w, 2026-01-31.",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be deleted, and delete nothing.")
 @click.option(
     "--restore",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Put an archive's facts and packets back.",
+    help="Restore the facts and packets of this archive.",
 )
-@click.option("--json", "as_json", is_flag=True, help="What went, as JSON.")
+@AS_JSON
 def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json: bool) -> None:
-    """Move facts and packets of sessions that ended long ago into a compressed archive.
+    """Move facts and packets of old sessions to a compressed archive and delete them.
 
-    The archive is whole and on disk before anything is deleted. The journal stays as it is, and so
-    does everything that a session needs which may still go on.
+    The archive is written to disk before anything is deleted. The journal stays, and so does all data of
+    sessions that can still be resumed.
     """
     from cockpit.store.context import prune as pruning
 
@@ -66,13 +75,13 @@ def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json:
     elif restore is not None and before is None:
         with open_store(find_project()) as store:
             back = pruning.restore(store, restore)
-        show_json({"restored": back}) if as_json else show(f"Put back: {pluralize(back, 'row')}")
+        show_json({"restored": back}) if as_json else show(f"Restored {pluralize(back, 'row')}")
     else:
-        raise click.UsageError("Say --older-than AGE, or --restore ARCHIVE.")
+        raise click.UsageError("Pass --older-than AGE or --restore ARCHIVE.")
 
 
 def _told(done: PruneResult, dry_run: bool) -> str:
-    verb = "would go" if dry_run else "went"
+    verb = "would be deleted" if dry_run else "deleted"
     words = (
         f"{pluralize(len(done.sessions), 'session')}: {pluralize(done.packets, 'packet')},"
         f" {pluralize(done.links, 'link')} and {pluralize(done.facts, 'fact')} {verb}"

@@ -1,4 +1,4 @@
-"""``cockpit doctor``: what is there, what is missing, and how to mend it."""
+"""``cockpit doctor``: check the setup and suggest fixes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import click
 
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import find_project
 from cockpit.commands.setup.doctor_checks import Check, every_check
@@ -15,13 +16,16 @@ from cockpit.commands.terminal import format_table, show, show_json
 SIGNS = {"ok": "✔", "missing": "–", "broken": "✘"}
 
 
-@click.command(short_help="What is missing, and how to mend it.")
-@click.option("--json", "as_json", is_flag=True, help="The checks as JSON.")
+@click.command(
+    short_help="Check the setup and suggest fixes.",
+    epilog=examples("cockpit doctor", "cockpit doctor --json"),
+)
+@AS_JSON
 @click.pass_context
 def doctor(ctx: click.Context, /, as_json: bool) -> None:
     """Check git, gh and its login, models and keys, sandbox, terminal and store.
 
-    Ends with 1 when something is broken; what is only missing costs a part of what cockpit can do.
+    It ends with 1 if something is broken. Something that is only missing disables a part of cockpit.
     """
     checks = asyncio.run(every_check(find_project()))
     if as_json:

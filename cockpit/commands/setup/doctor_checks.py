@@ -1,4 +1,4 @@
-"""What ``cockpit doctor`` looks at; each check reads, and changes nothing."""
+"""The checks of ``cockpit doctor``. Checks only read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEAST_COLUMNS, LEAST_LINES = 80, 24
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line: ``missing`` costs a part of what cockpit can do, ``broken`` needs mending first."""
+    """One line of the report. ``missing`` disables a part of cockpit; ``broken`` must be fixed."""
 
     name: str
     state: Literal["ok", "missing", "broken"]
@@ -39,7 +39,7 @@ class Check:
 
 
 async def every_check(place: ProjectPaths) -> list[Check]:
-    """All checks, in the order in which a person would mend what they find."""
+    """Run all checks, in the order in which a user would fix the problems."""
     settings, problem = _settings(place)
     return [
         await _git(place),
@@ -62,7 +62,7 @@ async def _git(place: ProjectPaths) -> Check:
     except ProgramMissing:
         return Check("git", "broken", "not installed", "install git; cockpit reads history with it")
     if not ended.ok:
-        return Check("git", "broken", f"does not run: {ended.error_text}", "mend git first")
+        return Check("git", "broken", f"does not run: {ended.error_text}", "fix git first")
     return Check("git", "ok", ended.text.strip().removeprefix("git version "))
 
 
@@ -72,8 +72,8 @@ def _repository(place: ProjectPaths) -> Check:
     return Check(
         "project",
         "missing",
-        f"{place.root} is no Git repository",
-        "`git init` it, so that reviews, commits and history work",
+        f"{place.root} is not a git repository",
+        "run `git init` to use reviews, commits and history",
     )
 
 
@@ -88,7 +88,7 @@ def _settings(place: ProjectPaths) -> tuple[Settings | None, Check]:
     )
     if strange:
         mend = f"cockpit reads {', '.join(sorted(ENVIRONMENT))}"
-        return settings, Check("settings", "missing", f"{', '.join(strange)} means nothing", mend)
+        return settings, Check("settings", "missing", f"unknown: {', '.join(strange)}", mend)
     given = ", ".join(f"{name} from {origin}" for name, origin in settings.origins.items())
     return settings, Check("settings", "ok", given or f"all defaults (yours go into {folder})")
 
@@ -114,7 +114,7 @@ def _models(settings: Settings | None) -> list[Check]:
         checks = [Check("keys", "ok", ", ".join(keys))]
     else:
         names = ", ".join(KEY_VARIABLES.values())
-        mend = "set one of them to work with that provider; reviews work without"
+        mend = "set one of them to use that provider; reviews work without a key"
         checks = [Check("keys", "missing", f"none of {names} is set", mend)]
     if settings is None:
         return checks
@@ -123,13 +123,13 @@ def _models(settings: Settings | None) -> list[Check]:
     except ModelError as error:
         return [*checks, Check("model", "broken", str(error), "correct [model] or --model")]
     if model.name == "offline":
-        offline = "offline rules: they review diffs, and nothing else"
+        offline = "offline rules, which only review diffs"
         return [*checks, Check("model", "ok", offline, "set a key or [model] name for more")]
     return [*checks, Check("model", "ok", model.name)]
 
 
 def _runners(settings: Settings | None) -> list[Check]:
-    """Whether the agents from outside that the person named are installed."""
+    """Check that the programs of the configured external agents are installed."""
     checks = []
     for runner in settings.runtime.runners.values() if settings is not None else ():
         name, program = f"runner {runner.name}", runner.command[0]
@@ -140,7 +140,7 @@ def _runners(settings: Settings | None) -> list[Check]:
             continue
         lacking = [variable for variable in runner.env if not os.environ.get(variable)]
         if lacking:
-            mend = f"set it, or take it out of [runner.{runner.name}] env"
+            mend = f"set it, or remove it from [runner.{runner.name}] env"
             checks.append(Check(name, "missing", f"{', '.join(lacking)} is not set", mend))
             continue
         checks.append(Check(name, "ok", found))
@@ -151,13 +151,13 @@ async def _github(place: ProjectPaths) -> list[Check]:
     try:
         version = await run_gh(["--version"], cwd=place.root)
     except ProgramMissing:
-        mend = "install GitHub's gh to review pull requests; ranges work without"
+        mend = "install GitHub's gh to review pull requests; ranges work without it"
         return [Check("gh", "missing", "not installed", mend)]
     words = version.text.split()
     installed = Check("gh", "ok", words[2] if len(words) > 2 else "installed")
     login = await run_gh(["auth", "status"], cwd=place.root, timeout_s=20)
     if not login.ok:
-        why = "asking took too long" if login.timed_out else "not logged in"
+        why = "`gh auth status` took too long" if login.timed_out else "not logged in"
         return [installed, Check("gh login", "missing", why, "run `gh auth login`")]
     return [installed, Check("gh login", "ok", _account(login))]
 
@@ -174,7 +174,7 @@ async def _ripgrep(place: ProjectPaths) -> Check:
     try:
         ended = await run_program(["rg", "--version"], cwd=place.root, timeout_s=10)
     except ProgramMissing:
-        return Check("rg", "missing", "not installed", "install ripgrep: searches get faster")
+        return Check("rg", "missing", "not installed", "install ripgrep for faster searches")
     return Check("rg", "ok", (ended.text.split() or ["", "installed"])[1])
 
 
@@ -182,13 +182,13 @@ async def _sandbox() -> Check:
     sandbox = await detect(os.environ)
     if sandbox.works:
         return Check("sandbox", "ok", sandbox.words())
-    mend = "install bubblewrap; until then commands run with all of your rights"
+    mend = "install bubblewrap; without it, commands run with all of your rights"
     return Check("sandbox", "missing", sandbox.missing, mend)
 
 
 def _terminal(env: Mapping[str, str]) -> Check:
     if not sys.stdout.isatty():
-        return Check("terminal", "ok", "none now: `cockpit run` works without one")
+        return Check("terminal", "ok", "not a terminal; `cockpit run` works without one")
     size = shutil.get_terminal_size()
     colours = "24-bit colour" if env.get("COLORTERM") in ("truecolor", "24bit") else "256 colours"
     if env.get("NO_COLOR"):
@@ -198,7 +198,9 @@ def _terminal(env: Mapping[str, str]) -> Check:
     if env.get("TERM", "") in ("", "dumb"):
         return Check("terminal", "broken", f"{found}, TERM={env.get('TERM', '')}", "set TERM")
     if "utf" not in encoding:
-        return Check("terminal", "missing", found, "use a UTF-8 locale, or signs show as ?")
+        return Check(
+            "terminal", "missing", found, "use a UTF-8 locale; other encodings show signs as ?"
+        )
     if size.columns < LEAST_COLUMNS or size.lines < LEAST_LINES:
         mend = f"make it at least {LEAST_COLUMNS}×{LEAST_LINES}"
         return Check("terminal", "missing", found, mend)
@@ -208,24 +210,26 @@ def _terminal(env: Mapping[str, str]) -> Check:
 def _store(place: ProjectPaths) -> Sequence[Check]:
     path = place.database
     if not path.exists():
-        return [Check("store", "ok", f"none yet; the first session makes {path}")]
-    privacy = _privacy(path)  # as it was found: opening the store takes others' rights away
+        return [Check("store", "ok", f"none yet; the first session creates {path}")]
+    privacy = _privacy(path)  # before the store is opened, which restricts its mode
     size = sum(part.stat().st_size for part in path.parent.glob("cockpit.db*"))
     try:
         with Store.open(path) as store:
             verdict = store.read_now(journal.verify)
             (pages,) = store.read_now(lambda c: c.execute("PRAGMA quick_check(1)").fetchone())
     except CockpitError as error:
-        return [Check("store", "broken", str(error), "see the message")]
+        return [Check("store", "broken", str(error), "follow the message")]
     checks = [Check("store", "ok", f"{path}, {size / 1e6:.1f} MB")]
     if pages != "ok":
-        mend = f"move it away; copies are in {path.parent / 'backups'}"
+        mend = f"replace it with a copy from {path.parent / 'backups'}"
         checks = [Check("store", "broken", f"{path} is damaged: {pages}", mend)]
     if verdict.broken is not None:
-        mend = "somebody changed the file by hand; export what you need and start anew"
+        mend = "the file was changed by hand; export your data and start with a new store"
         checks.append(Check("journal", "broken", verdict.broken[1], mend))
     else:
-        checks.append(Check("journal", "ok", f"{pluralize(verdict.rows, 'row')}, the chain holds"))
+        checks.append(
+            Check("journal", "ok", f"{pluralize(verdict.rows, 'row')}, the chain is intact")
+        )
     return [*checks, *privacy]
 
 

@@ -84,7 +84,7 @@ def test_proposed_approved_shown_and_rolled_back(run, propose):
 
     back = json.loads(run("profile", "rollback", "--json").stdout)
     assert back["version"] == 3
-    assert "Nothing differs" in run("profile", "diff", "1", "3").stdout
+    assert "The versions are the same" in run("profile", "diff", "1", "3").stdout
     history = json.loads(run("profile", "history", "--json").stdout)
     assert [one["version"] for one in history] == [1, 2, 3]
     changes = json.loads(run("profile", "changes", "--json").stdout)
