@@ -307,7 +307,7 @@ class Player:
         """Hand in the first suggestion, as the session's agent; the guard and the policy decide."""
         profile = profiles.load_current(tx.connection, PROFILE)
         found = suggestions(tx.connection, profile, AGENTS, CRITICAL)
-        if found and profile.horizon_waves == 0:
+        if found and profile.duration_waves == 0:
             propose(
                 tx,
                 self._settings,

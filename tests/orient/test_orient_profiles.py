@@ -119,13 +119,13 @@ def test_a_version_comes_back_as_it_was_written(world: World) -> None:
         recency_half_life=11,
         enabled=False,
     )
-    narrow = replace(narrow, profile_id="narrow", ranking="density", horizon_waves=4)
+    narrow = replace(narrow, profile_id="narrow", ranking="density", duration_waves=4)
     written = world.store.write_now(lambda tx: profiles.insert_version(tx, narrow))
     assert world.store.read_now(lambda c: profiles.load(c, "narrow", 1)) == written
 
 
 def test_a_new_version_retires_the_one_before_and_keeps_it(world: World) -> None:
-    second = replace(world.profile, version=2, horizon_waves=3, updated_by="person")
+    second = replace(world.profile, version=2, duration_waves=3, updated_by="person")
     world.store.write_now(lambda tx: profiles.insert_version(tx, second))
     past = world.store.read_now(lambda c: profiles.select_versions(c, "default"))
     assert [(p.version, p.status) for p in past] == [(1, "retired"), (2, "active")]
@@ -160,7 +160,7 @@ def test_a_new_shipped_profile_follows_up_an_unchanged_one_only(world: World) ->
     connection.close()
     followed = world.store.write_now(lambda tx: profiles.ensure_default(tx, 150_000))
     assert (followed.version, followed.digest) == (2, SHIPPED.digest)
-    mine = replace(followed, version=3, horizon_waves=9, updated_by="person")
+    mine = replace(followed, version=3, duration_waves=9, updated_by="person")
     world.store.write_now(lambda tx: profiles.insert_version(tx, mine))
     connection = connect(world.store.path)
     connection.execute("UPDATE attention_rules SET priority_weight=0.1 WHERE rule_id='log'")

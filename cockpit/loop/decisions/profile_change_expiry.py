@@ -143,7 +143,7 @@ def _end(
         actor=PROMOTED_BY if stays else "engine",
         ended_version=running.version,
         proposal_id=running.proposal_id,
-        horizon_waves=running.horizon_waves,
+        horizon_waves=running.duration_waves,
         waves_begun=running.waves_begun,
         quality=quality,
         base_quality=before,

@@ -29,7 +29,7 @@ def applied(change: ProfileChange, base: Profile) -> Profile:
     return replace(
         base,
         version=base.version + 1,
-        horizon_waves=change.effective_waves,
+        duration_waves=change.effective_waves,
         status="active",
         total_token_budget=base.total_token_budget if total is None else total,
         ranking=change.ranking or base.ranking,
@@ -146,5 +146,5 @@ def promotes(policy: AtHorizon, quality: float | None, base_quality: float | Non
 def again(content: Profile, newest: int, *, updated_by: str) -> Profile:
     """The next version with the content of another: versions never go back (RFC-003 §13.3)."""
     return replace(
-        content, version=newest + 1, horizon_waves=0, status="active", updated_by=updated_by
+        content, version=newest + 1, duration_waves=0, status="active", updated_by=updated_by
     )

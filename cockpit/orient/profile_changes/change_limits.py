@@ -43,7 +43,7 @@ def beyond(base: Profile, after: Profile, envelope: Envelope) -> Iterator[str]:
     """What of ``after`` lies outside, in words for whoever proposed it."""
     if envelope.open:
         return
-    if after.horizon_waves > envelope.horizon_max or after.horizon_waves == 0:
+    if after.duration_waves > envelope.horizon_max or after.duration_waves == 0:
         yield f"the horizon may be 1 to {envelope.horizon_max} waves"
     if after.total_token_budget != base.total_token_budget:
         yield "the total budget is not yours to change"

@@ -30,7 +30,7 @@ def document(profile: Profile) -> dict[str, Any]:
         "status": profile.status,
         "ranking": profile.ranking,
         "total_token_budget": profile.total_token_budget,
-        "horizon_waves": profile.horizon_waves,
+        "horizon_waves": profile.duration_waves,
         "updated_by": profile.updated_by,
         "updated_at": profile.updated_at,
         "digest": profile.digest,

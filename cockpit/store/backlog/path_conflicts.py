@@ -51,15 +51,15 @@ def group_tasks(
     for task_id, claims in running:
         claim_map.add(claims, 1)
         numbers[task_id] = 1
-    apart: dict[str, set[str]] = {}
+    linked: dict[str, set[str]] = {}
     for task_id, others in paths.items():
         for other in others:
-            apart.setdefault(task_id, set()).add(other)
-            apart.setdefault(other, set()).add(task_id)
+            linked.setdefault(task_id, set()).add(other)
+            linked.setdefault(other, set()).add(task_id)
     groups: dict[str, int] = {}
     for task_id, claims in ready:
         conflicts = claim_map.conflicting_groups(claims)
-        for other in apart.get(task_id, ()):
+        for other in linked.get(task_id, ()):
             if other in numbers:
                 conflicts |= 1 << (numbers[other] - 1)
         # The lowest bit that is clear.

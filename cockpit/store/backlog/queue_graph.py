@@ -122,10 +122,10 @@ class DependencyGraph:
         return ends
 
 
-def _reached(start: str, following: Callable[[str], list[str]]) -> set[str]:
+def _reached(start: str, neighbours: Callable[[str], list[str]]) -> set[str]:
     seen, stack = {start}, [start]
     while stack:
-        for other in following(stack.pop()):
+        for other in neighbours(stack.pop()):
             if other not in seen:
                 seen.add(other)
                 stack.append(other)

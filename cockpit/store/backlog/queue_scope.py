@@ -36,31 +36,31 @@ def next_batch(
     to be started elsewhere: neither they nor tasks that conflict with them are chosen.
     """
     marks = ",".join("?" * len(held))
-    at_work = connection.execute(
+    occupied = connection.execute(
         "SELECT task_id, claims FROM work_queue WHERE running=1 UNION"  # noqa: S608 - marks
         f" SELECT task_id, claims FROM work_queue WHERE task_id IN ({marks})",
         tuple(held),
     ).fetchall()
-    busy = work_queue.parse_claims(at_work)
+    busy = work_queue.parse_claims(occupied)
     claim_map = ClaimMap()
     for _, claims in busy:
         claim_map.add(claims, 1)
-    beside = {task_id for task_id, _ in busy}
+    concurrent = {task_id for task_id, _ in busy}
     chosen: list[str] = []
     # Usually the first few suffice; reading the others costs more than all the rest.
     for offset, most in ((0, _FIRST), (_FIRST, GROUPED - _FIRST)):
         rows = _ready(connection, scope, most, offset)
         ready = work_queue.parse_claims([row for row in rows if row[0] not in held])
-        against = work_queue.indirect_dependencies(
+        linked = work_queue.indirect_dependencies(
             connection, {task_id for task_id, _ in ready}, busy
         )
         for task_id, claims in ready:
             if len(chosen) >= limit:
                 break
-            if claim_map.conflicting_groups(claims) or _apart(task_id, beside, against):
+            if claim_map.conflicting_groups(claims) or _is_linked(task_id, concurrent, linked):
                 continue
             claim_map.add(claims, 1)
-            beside.add(task_id)
+            concurrent.add(task_id)
             busy.append((task_id, claims))
             chosen.append(task_id)
         if len(chosen) >= limit or len(rows) < most:
@@ -108,8 +108,8 @@ def _where(scope: Scope) -> tuple[str, tuple[str, ...]]:
     return f" AND {scope.kind}_id=?", (scope.scope_id,)
 
 
-def _apart(task_id: str, beside: set[str], against: dict[str, set[str]]) -> bool:
-    """Tell whether the task and one in ``beside`` depend on each other through others."""
-    return bool(against.get(task_id, set()) & beside) or any(
-        task_id in against.get(other, ()) for other in beside
+def _is_linked(task_id: str, concurrent: set[str], linked: dict[str, set[str]]) -> bool:
+    """Tell whether the task and one in ``concurrent`` depend on each other through others."""
+    return bool(linked.get(task_id, set()) & concurrent) or any(
+        task_id in linked.get(other, ()) for other in concurrent
     )

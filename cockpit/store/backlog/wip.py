@@ -1,4 +1,4 @@
-"""Work in progress: what is known about a task while it is being done, for whoever resumes it.
+"""Work in progress: the state of a task while it is being done, for the worker that resumes it.
 
 Patches are merged and never overwrite: objects merge by key, ``files_modified`` is a set,
 ``decisions`` and ``errors`` append, scalars replace, null changes nothing. Merging a patch twice is

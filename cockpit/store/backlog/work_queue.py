@@ -52,7 +52,7 @@ class Queued:
     unblocks: int
     """How many open tasks wait for this one."""
     batch_group: int
-    """1: can start now beside the tasks in progress; 0: not ready, or not grouped yet."""
+    """1: can start now, next to the tasks in progress; 0: not ready, or not grouped yet."""
     blocked_by: tuple[str, ...]
     """Ids of the open tasks that it waits for."""
     claims: tuple[str, ...]
@@ -105,7 +105,7 @@ def count_ready(connection: sqlite3.Connection) -> int:
 
 
 def load_many(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Queued]:
-    """Read the rows of these tasks, in that order; tasks outside the queue are left out."""
+    """Read the rows of these tasks, in that order; tasks that are not in the queue are left out."""
     marks = ",".join("?" * len(task_ids))
     rows = connection.execute(f"{_SELECT} WHERE task_id IN ({marks})", tuple(task_ids))
     by_id = {queued.task_id: queued for queued in map(_read, rows)}
@@ -249,9 +249,9 @@ def _write_groups(tx: Tx, graph: DependencyGraph) -> None:
         " ORDER BY priority_score DESC, number LIMIT ?",
         (GROUPED,),
     ).fetchall()
-    at_work = tx.execute("SELECT task_id, claims FROM work_queue WHERE running=1").fetchall()
+    occupied = tx.execute("SELECT task_id, claims FROM work_queue WHERE running=1").fetchall()
     ready = parse_claims([(task_id, claims) for task_id, claims, _ in top])
-    busy = parse_claims(at_work)
+    busy = parse_claims(occupied)
     paths = indirect_dependencies(tx.connection, {task_id for task_id, _, _ in top}, busy, graph)
     groups = group_tasks(ready, busy, paths)
     current = {task_id: group for task_id, _, group in top}

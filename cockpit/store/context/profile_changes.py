@@ -49,7 +49,7 @@ class TemporaryChange:
     version: int
     base_version: int
     proposal_id: str
-    horizon_waves: int
+    duration_waves: int
     """How many waves it lasts."""
     waves_begun: int
     """Waves that have begun under it."""
@@ -61,7 +61,7 @@ class TemporaryChange:
     @property
     def waves_left(self) -> int:
         """Waves that may still begin under it."""
-        return max(0, self.horizon_waves - self.waves_begun)
+        return max(0, self.duration_waves - self.waves_begun)
 
 
 _SELECT_CHANGE = (
@@ -212,7 +212,7 @@ def running_body(connection: sqlite3.Connection, profile_id: str) -> dict[str, A
     return {
         "proposal_id": change.proposal_id,
         "base_version": change.base_version,
-        "horizon_waves": change.horizon_waves,
+        "horizon_waves": change.duration_waves,
         "waves_begun": change.waves_begun,
         "waves_left": change.waves_left,
     }

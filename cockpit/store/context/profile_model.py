@@ -82,7 +82,7 @@ class Profile:
     profile_id: str
     version: int
     total_token_budget: int
-    horizon_waves: int
+    duration_waves: int
     """How many waves it lasts; 0: permanently."""
     status: Literal["active", "candidate", "retired"]
     ranking: Ranking

@@ -60,9 +60,9 @@ def ensure_default(tx: Tx, total_budget: int) -> Profile:
 def insert_version(tx: Tx, profile: Profile) -> Profile:
     """Store the next version; an active one retires the version that was active before.
 
-    Versions of a profile are 1, 2, 3, … without gaps (RFC-003 §13.3): any other number raises
-    :class:`ProfileInvalid`, as does an unsound profile. Returns it as stored: rules by id, with its
-    moment.
+    Versions of a profile are 1, 2, 3, … without gaps: any other number raises
+    :class:`ProfileInvalid`, as does an invalid profile. Returns it as stored: rules sorted by id, with
+    the time of the change.
     """
     check(profile)
     newest = _newest(tx.connection, profile.profile_id)
@@ -87,7 +87,7 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
         (
             *key,
             stored.total_token_budget,
-            stored.horizon_waves,
+            stored.duration_waves,
             stored.status,
             stored.ranking,
             stored.updated_by,
@@ -170,14 +170,14 @@ def _profile(
     rules: tuple[tuple[str, str, str, float, float, float, int, int], ...],
 ) -> Profile:
     """Make the checked profile of these rows; the same rows give the same object."""
-    budget, horizon, status, ranking, updated_by, updated_at = row
+    budget, duration, status, ranking, updated_by, updated_at = row
     bands = {name: Band(name, *room) for name, *room in rooms}
     return check(
         Profile(
             profile_id,
             version,
             budget,
-            horizon,
+            duration,
             status,
             ranking,
             tuple(bands[name] for name in BANDS if name in bands),

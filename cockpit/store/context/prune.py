@@ -155,31 +155,31 @@ def _put_back(tx: Tx, table: str, row: dict[str, Any]) -> int:
 def _counts(connection: sqlite3.Connection, sessions: Sequence[str]) -> tuple[int, int, int]:
     packets = links = 0
     for session_id in sessions:
-        (some,) = connection.execute(
+        (count,) = connection.execute(
             "SELECT count(*) FROM orientation_packets JOIN wave_runs USING (wave_id)"
             " WHERE session_id=?",
             (session_id,),
         ).fetchone()
-        packets += int(some)
-        (some,) = connection.execute(
+        packets += int(count)
+        (count,) = connection.execute(
             "SELECT count(*) FROM session_facts WHERE session_id=?", (session_id,)
         ).fetchone()
-        links += int(some)
+        links += int(count)
     return packets, links, len(_exclusive_facts(connection, sessions))
 
 
 def _exclusive_facts(connection: sqlite3.Connection, sessions: Sequence[str]) -> list[str]:
     """Read the facts that none but these sessions have."""
-    inside = set(sessions)
-    outside = {
+    pruned = set(sessions)
+    needed_elsewhere = {
         fact_id
         for fact_id, session_id in connection.execute(
             "SELECT fact_id, session_id FROM session_facts"
         )
-        if session_id not in inside
+        if session_id not in pruned
     }
     rows = connection.execute("SELECT fact_id FROM observed_facts ORDER BY fact_id")
-    return [fact_id for (fact_id,) in rows if fact_id not in outside]
+    return [fact_id for (fact_id,) in rows if fact_id not in needed_elsewhere]
 
 
 def _write_archive(

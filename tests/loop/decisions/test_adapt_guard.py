@@ -261,7 +261,7 @@ def test_whatever_passes_is_safe(rules, rooms, total, waves, namespace):
         return
     after = check(applied(change, base))
     assert after.total_token_budget <= ADMIN.budget_max
-    assert 1 <= after.horizon_waves <= ADMIN.horizon_max
+    assert 1 <= after.duration_waves <= ADMIN.horizon_max
     for band in after.bands:
         assert band.min_tokens >= ADMIN.floors[band.name]
     for source in (*CRITICAL, *CAPABILITY):

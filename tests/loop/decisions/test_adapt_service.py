@@ -35,7 +35,7 @@ def test_approved_it_holds_for_so_many_waves_and_goes_back(at_desk):
     assert (after.version, after.waves_left) == (3, None)
     found = desk.store.read_now(lambda c: profiles.select_versions(c, desk.name))
     assert found[2].digest == found[0].digest != found[1].digest
-    assert [one.horizon_waves for one in found] == [0, 3, 0]
+    assert [one.duration_waves for one in found] == [0, 3, 0]
     assert [one.updated_by for one in found] == ["cockpit", "main", "cockpit"]
     assert desk.actions() == [
         "orientation.profile.proposed",
@@ -386,7 +386,7 @@ def test_whatever_happens_versions_grow_and_decisions_stand(tmp_path_factory, st
                 on = {rule.rule_id for rule in one.rules if rule.enabled}
                 assert {"task", "tools", "person"} <= on
             running = desk.running()
-            assert running is None or 0 <= running.waves_begun <= running.horizon_waves
+            assert running is None or 0 <= running.waves_begun <= running.duration_waves
         assert desk.store.read_now(journal.verify).ok
         payloads = [
             json.loads(c.payload) for c in desk.store.read_now(profile_changes.select_changes)
