@@ -29,7 +29,7 @@ from typing import Any
 
 from measure import Row, row
 
-from cockpit.access.shell_syntax import commands
+from cockpit.learn.capture_commands import list_commands
 from cockpit.learn.capture_wip import ToolUse, captured
 
 BAR = 0.95
@@ -80,7 +80,7 @@ def _captured(trace: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         for place, line in enumerate(lines):
             action = json.loads(line)
             command = action["command"] or ""
-            for one in commands(command, ROOT):
+            for one in list_commands(command, ROOT):
                 if one.stdin:
                     disk |= {
                         posixpath.normpath(posixpath.join(one.cwd, path)): one.stdin

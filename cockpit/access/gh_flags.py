@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from cockpit.access.gh_table import Spec
+from cockpit.access.shell_syntax import SimpleCommand, parse_shell
 from cockpit.core.errors import CockpitError
 
 _OPERATORS = frozenset(";&|<>()")
@@ -34,17 +34,11 @@ class Given:
 
 
 def split(command: str | Sequence[str]) -> list[str]:
-    """The words after ``gh``. Raises :class:`GhRefused` for shell syntax and open quotes."""
-    if isinstance(command, str):
-        lexer = shlex.shlex(command.strip(), posix=True, punctuation_chars=";&|<>()")
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        try:
-            words = list(lexer)
-        except ValueError as error:
-            raise GhRefused(f"the command cannot be split into words: {error}") from error
-    else:
-        words = list(command)
+    """Return the words after ``gh``. Raises :class:`GhRefused` for shell syntax and open quotes.
+
+    No shell runs: ``$x`` inside a value stays text, and ``#24`` is a number, not a comment.
+    """
+    words = _split_line(command) if isinstance(command, str) else list(command)
     if any("\0" in word for word in words):
         raise GhRefused("the command holds a NUL character")
     previous = ""
@@ -58,6 +52,28 @@ def split(command: str | Sequence[str]) -> list[str]:
             )
         previous = word
     return words[1:] if words[:1] == ["gh"] else words
+
+
+def _split_line(line: str) -> list[str]:
+    if not line.strip():
+        return []
+    if "\0" in line:
+        raise GhRefused("the command contains a NUL character")
+    script = parse_shell(line.strip(), comments=False)
+    if script.errors:
+        text = script.errors[0].text[:40]
+        raise GhRefused(f"the command cannot be split into words at {text!r}: check its quotes")
+    operators = [mark.text for mark in script.separators if mark.kind == "separator"]
+    item = script.items[0] if len(script.items) == 1 else None
+    if not isinstance(item, SimpleCommand) or operators or item.assignments or item.redirections:
+        text = (operators or [line.strip()])[0][:20]
+        raise GhRefused(f"{text!r} is shell syntax, and no shell runs here: give one gh command")
+    for word in item.words:
+        if any(mark.kind in ("command", "process") and mark.start == word.start for mark in word.marks):
+            raise GhRefused(
+                f"{word.text[:20]!r} is shell syntax, and no shell runs here: give one gh command"
+            )
+    return [word.text for word in item.words]
 
 
 def read(words: list[str], spec: Spec, name: str) -> Given:

@@ -1,233 +1,748 @@
-"""What a shell command line consists of: its simple commands, in order, and where they write.
+"""The one parser of shell text: from a command line to a typed record of its syntax.
 
-For reading what an agent ran, never for running it. What cannot be told is left out; nothing raises.
+Permission rules, command risk, ``gh`` and the capture of work all read this record; nothing here runs
+a command. The grammar is tree-sitter-bash. Loading it takes about 30 ms, so a plain single command
+(no quotes, no operators) is read without it and gives the same record.
+See ``docs/reference/actions.md`` and ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-MOST = 200_000
-"""Characters of a script that are looked at."""
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_KEYWORDS = frozenset(["if", "then", "else", "elif", "do", "while", "until", "!", "{", "time"])
-_WRAPPERS = {"env": 0, "sudo": 0, "nohup": 0, "command": 0, "exec": 0, "xvfb-run": 0, "timeout": 1}
-"""Programs that run another one, and how many words of their own come before it."""
-_RUNNERS = frozenset(["uv", "poetry", "pipenv", "hatch", "pdm", "rye"])
-_SHELLS = frozenset(["bash", "sh", "zsh", "dash"])
-_REDIRECTION = re.compile(r"(?:&>>?|[0-9]*(?:>>|>\||>&|<<<|<<-?|<>|<&|>|<))")
-_DELIMITER = re.compile(r"[ \t]*(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
-_FD = re.compile(r"&?[0-9-]+$")
+MAX_LENGTH = 200_000
+"""Characters of a text that are read; the rest is reported as an error."""
+
+MarkKind = Literal[
+    "variable",
+    "command",
+    "process",
+    "arithmetic",
+    "ansi",
+    "translated",
+    "glob",
+    "brackets",
+    "tilde",
+    "braces",
+    "continuation",
+    "separator",
+    "comment",
+    "error",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
-    """One program with its arguments, without what wraps it (``env``, ``timeout``, ``uv run``).
+class Mark:
+    """A piece of shell syntax: its kind, its text and its offset in characters."""
 
-    ``writes`` are the files that its output is sent to, ``stdin`` the here-document it reads, ``cwd``
-    the folder it runs in as far as ``cd`` tells. ``joined`` is the operator before it: ``;``, ``&&``,
-    ``||``, ``|`` or empty for the first.
+    kind: MarkKind
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command.
+
+    Quotes and escapes are resolved in ``text``; an expansion stays as it is written. ``marks`` are the
+    expansions and globs, ``nested`` the scripts of ``$()``, backticks, ``<()`` and ``>()`` in the word.
     """
 
-    argv: tuple[str, ...]
-    writes: tuple[str, ...]
-    stdin: str
-    cwd: str
-    joined: str
+    text: str
+    start: int
+    marks: tuple[Mark, ...] = ()
+    nested: tuple[Script, ...] = ()
 
     @property
-    def program(self) -> str:
-        return posixpath.basename(self.argv[0]) if self.argv else ""
+    def is_literal(self) -> bool:
+        """Whether the value is known before the command runs."""
+        return not self.marks
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``NAME=VALUE`` before a command, by itself, or as an argument of ``export`` and its like."""
+
+    name: str
+    value: Word
+
+
+@dataclass(frozen=True, slots=True)
+class Redirection:
+    """One redirection: ``operator`` without its file descriptor, and the word after it.
+
+    The target of a here-document is its delimiter; ``body`` is its text without the last newline. A
+    here-string has its word as ``target``.
+    """
+
+    operator: str
+    target: Word
+    body: Word | None = None
+
+    @property
+    def writes_file(self) -> bool:
+        """Whether it opens its target for writing (``2>&1`` and ``>&-`` do not)."""
+        duplicates = self.operator == ">&" and re.fullmatch(r"[0-9]*-?", self.target.text)
+        return ">" in self.operator and not duplicates
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleCommand:
+    """A program with its arguments; without words it only assigns or redirects.
+
+    ``operator`` is what stands before it in its list: ``;`` (a newline too), ``&``, ``&&``, ``||``,
+    ``|``, ``|&``, or empty for the first.
+    """
+
+    words: tuple[Word, ...]
+    assignments: tuple[Assignment, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+    operator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A compound command: ``kind`` is its first keyword (``if``, ``for``, ``{``, ``(``, ``function``…).
+
+    ``words`` are the words of its head, ``items`` its conditions and bodies in order.
+    """
+
+    kind: str
+    words: tuple[Word, ...]
+    items: tuple[Item, ...]
+    redirections: tuple[Redirection, ...] = ()
+    operator: str = ""
+
+
+Item: TypeAlias = SimpleCommand | Group
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A text as commands.
+
+    The outermost script also lists, over the whole text, ``separators`` (operators, newlines, line
+    continuations), ``comments``, and ``errors``: parts that the grammar could not read.
+    """
+
+    items: tuple[Item, ...] = ()
+    separators: tuple[Mark, ...] = ()
+    comments: tuple[Mark, ...] = ()
+    errors: tuple[Mark, ...] = ()
+
+
+def parse_shell(text: str, *, comments: bool = True) -> Script:
+    """Parse ``text``. Never raises: what cannot be read is in ``errors``.
+
+    With ``comments=False``, ``#`` starts no comment.
+    """
+    return _parse_plain(text) or _parse_with_grammar(text, comments=comments)
+
+
+def iter_items(script: Script) -> Iterator[Item]:
+    """Yield every command and group in ``script``, those inside groups and substitutions too."""
+    for item in script.items:
+        yield item
+        if isinstance(item, Group):
+            yield from iter_items(Script(item.items))
+        for word in iter_words((item,)):
+            for nested in word.nested:
+                yield from iter_items(nested)
+
+
+def iter_words(items: Iterable[Item]) -> Iterator[Word]:
+    """Yield the words of ``items`` themselves: arguments, assigned values, targets and here-documents."""
+    for item in items:
+        yield from item.words
+        if isinstance(item, SimpleCommand):
+            yield from (assignment.value for assignment in item.assignments)
+        for redirection in item.redirections:
+            yield redirection.target
+            if redirection.body is not None:
+                yield redirection.body
+
+
+# Plain commands
+
+_PLAIN = re.compile(r" *[A-Za-z0-9_./:@%+,-]+(?: +[A-Za-z0-9_./=:@%+,-]+)* *")
+_RESERVED = frozenset(
+    "if then else elif fi do done while until for in case esac function select time coproc "
+    "export declare typeset local readonly unset unsetenv".split()
+)
+"""First words that the grammar reads as syntax."""
+
+
+def _parse_plain(text: str) -> Script | None:
+    """Parse one command of literal words; None when the text needs the grammar."""
+    if len(text) > MAX_LENGTH or not _PLAIN.fullmatch(text):
+        return None
+    words = tuple(Word(match[0], match.start()) for match in re.finditer(r"[^ ]+", text))
+    return None if words[0].text in _RESERVED else Script((SimpleCommand(words),))
+
+
+# The grammar
+
+_REPAIRS = ("'", '"', ")", '")', "`", '`"', "}", '}"')
+"""Endings tried on a text that does not parse: capture reads texts that were cut off."""
+_COMPARISON = re.compile(r"(?<=[ \t])(?:==|=~)(?=[ \t\n;|&]|$)")
+_DELIMITER = re.compile(r"<<(-?)[ \t]*(?:'([\w.-]+)'|\"([\w.-]+)\"|\\?([\w.-]+))", re.ASCII)
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter_bash  # here: a caller that meets only plain commands does not wait for it
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def _parse_with_grammar(text: str, *, comments: bool = True) -> Script:
+    errors = []
+    if len(text) > MAX_LENGTH:
+        errors.append(Mark("error", "a text this long", MAX_LENGTH))
+        text = text[:MAX_LENGTH]
+    if "\0" in text:
+        errors.append(Mark("error", "a NUL character", text.index("\0")))
+    # The grammar reads a copy of the same length, one byte a character, so that its offsets are ours;
+    # the record is made from the text itself. No character beyond ASCII is special to a shell.
+    copy = re.sub(r"[^\x01-\x7f]", ",", text)
+    if not comments:
+        copy = re.sub(r"(?<!\S)#", ",", copy)
+    copy = _hide_false_delimiters(copy)
+    try:
+        root, ending = _root(copy)
+        if ending:
+            errors.append(Mark("error", ending, len(text)))
+        reader = _Reader(text + ending)
+        items = reader.statements(root.children)
+        reader.check(root)
+    except RecursionError:
+        return Script(errors=(*errors, Mark("error", "nesting this deep", 0)))
+    return Script(
+        tuple(items), tuple(reader.separators), tuple(reader.comments), (*errors, *reader.errors)
+    )
+
+
+def _hide_false_delimiters(copy: str) -> str:
+    """``copy`` with a comma at the start of lines that the grammar alone takes for a delimiter.
+
+    It ends a here-document at any line that begins with the delimiter, blanks before it skipped.
+    """
+    for dash, *forms in set(_DELIMITER.findall(copy)):
+        delimiter = re.escape("".join(forms))
+        blanks = r"\t*" if dash else ""
+        line = re.compile(rf"^(?!{blanks}{delimiter}$)([ \t\r\f\v]*)(?={delimiter})(.)", re.MULTILINE)
+        copy = line.sub(r"\1,", copy)
+    return copy
+
+
+def _root(copy: str) -> tuple[Node, str]:
+    """The syntax tree, and what was added to the text for it to parse."""
+    parser = _parser()
+    root = parser.parse(copy.encode("ascii")).root_node
+    if not root.has_error:
+        return root, ""
+    # The grammar takes "==" as an argument only before another one.
+    words = _COMPARISON.sub(",,", copy)
+    delimiters = [f"\n{match[2] or match[3] or match[4]}\n" for match in _DELIMITER.finditer(copy)][-1:]
+    for ending in ("", *delimiters, *_REPAIRS):
+        for variant in dict.fromkeys((copy, words)):
+            repaired = parser.parse((variant + ending).encode("ascii")).root_node
+            if not repaired.has_error:
+                return repaired, ending
+    return root, ""
+
+
+_SEPARATORS = frozenset([";", "&", "&&", "||", "|", "|&", ";;", ";&", ";;&", "\n"])
+_GROUPS = {
+    "subshell": "(",
+    "compound_statement": "{",
+    "if_statement": "if",
+    "while_statement": "while",
+    "for_statement": "for",
+    "c_style_for_statement": "for",
+    "case_statement": "case",
+    "function_definition": "function",
+}
+_PARTS = frozenset(["do_group", "elif_clause", "else_clause", "case_item"])
+_REDIRECTIONS = frozenset(["file_redirect", "heredoc_redirect", "herestring_redirect"])
+_STATEMENTS = frozenset(
+    "command list pipeline redirected_statement negated_command declaration_command unset_command "
+    "test_command variable_assignment variable_assignments ERROR".split()
+) | frozenset(_GROUPS)
+_WORDS = frozenset(
+    "word string raw_string ansi_c_string translated_string number simple_expansion expansion "
+    "command_substitution process_substitution arithmetic_expansion concatenation brace_expression "
+    "extglob_pattern regex variable_name special_variable_name test_operator array".split()
+)
+_EXPANSIONS: dict[str, MarkKind] = {
+    "simple_expansion": "variable",
+    "expansion": "variable",
+    "arithmetic_expansion": "arithmetic",
+    "command_substitution": "command",
+    "process_substitution": "process",
+    "brace_expression": "braces",
+    "array": "variable",
+}
+_SUBSTITUTIONS = frozenset(["command_substitution", "process_substitution"])
+_OPAQUE = frozenset(["string", "raw_string", "ansi_c_string", "heredoc_body", "comment", "regex"])
+"""Nodes whose text between their children is theirs, not blank."""
+_BRACES = re.compile(r"\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}")
+_BRACKETS = re.compile(r"\[[^\]]+\]")
+_BLANK = re.compile(r"(?:[ \t\n]|\\\n)*")
+_ANSI = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
+)
+_ANSI_LETTERS = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
 
 
 @dataclass(slots=True)
-class _Open:
-    """The command that is being read."""
+class _Parts:
+    """A word while it is read; ``shape`` is ``text`` with every quoted character as ``_``."""
 
-    joined: str = ""
-    argv: list[str] = field(default_factory=list)
-    writes: list[str] = field(default_factory=list)
-    stdin: str = ""
-    heredoc: bool = False
+    text: list[str] = field(default_factory=list)
+    shape: list[str] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    nested: list[Script] = field(default_factory=list)
 
-
-def commands(command: str | Sequence[str], cwd: str = "") -> list[Simple]:
-    """The simple commands of a script or an argv, a shell's ``-c`` script taken apart too."""
-    if not isinstance(command, str):
-        return _inner(Simple(_unwrapped(tuple(command)), (), "", cwd, ""))
-    found: list[Simple] = []
-    here = cwd
-    for one in _Reader(command[:MOST]).read():
-        argv = _unwrapped(tuple(one.argv))
-        if argv[:1] == ("cd",):
-            target = next((word for word in argv[1:] if word not in ("--", "-P", "-L")), "")
-            here = posixpath.normpath(posixpath.join(here, target)) if target else here
-        if argv or one.writes:
-            made = Simple(argv, tuple(one.writes), one.stdin, here, one.joined)
-            found += _inner(made)
-    return found
-
-
-def _inner(made: Simple) -> list[Simple]:
-    """``bash -c SCRIPT`` as the commands of SCRIPT."""
-    if made.program not in _SHELLS:
-        return [made]
-    for place, word in enumerate(made.argv[1:-1], start=1):
-        if not word.startswith("-"):
-            break
-        if word[1:2] != "-" and "c" in word:
-            inside = commands(made.argv[place + 1], made.cwd)
-            if inside:
-                first = inside[0]
-                inside[0] = Simple(first.argv, first.writes, first.stdin, first.cwd, made.joined)
-            return inside
-    return [made]
-
-
-def _unwrapped(argv: tuple[str, ...]) -> tuple[str, ...]:
-    for _ in range(len(argv)):
-        if not argv:
-            break
-        name = posixpath.basename(argv[0])
-        if _ASSIGNMENT.match(argv[0]) or name in _KEYWORDS:
-            argv = argv[1:]
-        elif name in _WRAPPERS:
-            argv = _past_options(argv[1:])[_WRAPPERS[name] :]
-        elif name in _RUNNERS and argv[1:2] == ("run",):
-            argv = _past_options(argv[2:])
-        else:
-            break
-    return argv
-
-
-def _past_options(argv: tuple[str, ...]) -> tuple[str, ...]:
-    place = 0
-    while place < len(argv) and argv[place].startswith("-"):
-        place += 1
-    return argv[place:]
+    def add(self, text: str, *, quoted: bool) -> None:
+        self.text.append(text)
+        self.shape.append("_" * len(text) if quoted else text)
 
 
 class _Reader:
-    """A script, read once from left to right."""
+    """Makes the record of one text from its syntax tree."""
 
     def __init__(self, text: str) -> None:
-        self._text = text.replace("\\\n", " ")
-        self._at = 0
-        self._done: list[_Open] = []
-        self._now = _Open()
-        self._pending: list[tuple[_Open, str, bool]] = []
+        self._text = text
+        self.separators: list[Mark] = []
+        self.comments: list[Mark] = []
+        self.errors: list[Mark] = []
 
-    def read(self) -> list[_Open]:
-        text = self._text
-        while self._at < len(text):
-            rest = text[self._at : self._at + 3]
-            one = rest[0]
-            if one == "\n":
-                self._at += 1
-                self._heredocs()
-                self._end(";")
-            elif one in " \t\r":
-                self._at += 1
-            elif one == "#":
-                self._at = self._find("\n", self._at)
-            elif match := _REDIRECTION.match(text, self._at):
-                self._redirected(match)
-            elif rest.startswith(("&&", "||")):
-                self._operator(rest[:2], 2)
-            elif one in ";&()":
-                self._operator(";", 1)
-            elif one == "|":
-                self._operator("|", 2 if rest[1:2] == "&" else 1)
+    # Statements
+
+    def statements(self, nodes: Sequence[Node], operator: str = "") -> list[Item]:
+        """The commands of a list of statements, each with the operator before it."""
+        items: list[Item] = []
+        for node in nodes:
+            if node.type in _SEPARATORS:
+                operator = node.type if items else operator
+            elif node.is_named and node.type != "comment":
+                items += self._statement(node, operator)
+                operator = ";" if items else operator
+        return items
+
+    def _statement(self, node: Node, operator: str) -> list[Item]:
+        kind = node.type
+        if kind == "command":
+            return self._command(node, operator)
+        if kind == "list":
+            return self._list(node, operator)
+        if kind in ("pipeline", "negated_command", "program"):
+            return self.statements(node.children, operator)
+        if kind == "redirected_statement":
+            body = node.child_by_field_name("body")
+            items = self._statement(body, operator) if body is not None else []
+            items = items or [SimpleCommand((), operator=operator)]
+            return self._redirected(items, [c for c in node.children if c.type in _REDIRECTIONS])
+        if kind in _GROUPS:
+            return self._group(node, operator)
+        if kind == "variable_assignment":
+            return [SimpleCommand((), (self._assignment(node),), operator=operator)]
+        if kind == "variable_assignments":
+            assigned = tuple(self._assignment(child) for child in node.named_children)
+            return [SimpleCommand((), assigned, operator=operator)]
+        if kind in ("declaration_command", "unset_command", "test_command"):
+            leaves = [leaf for child in node.children for leaf in _word_nodes(child)]
+            assigned = tuple(
+                self._assignment(leaf) for leaf in leaves if leaf.type == "variable_assignment"
+            )
+            return [SimpleCommand(self._words(leaves), assigned, operator=operator)]
+        return self._salvaged(node, operator)
+
+    def _list(self, node: Node, operator: str) -> list[Item]:
+        rights: list[tuple[str, Node]] = []
+        while node.type == "list" and node.child_count >= 3:  # a loop: lists nest to the left
+            rights.append((node.children[1].type, node.children[-1]))
+            node = node.children[0]
+        items = self._statement(node, operator)
+        for sign, right in reversed(rights):
+            items += self._statement(right, sign)
+        return items
+
+    def _command(self, node: Node, operator: str) -> list[Item]:
+        words: list[Node] = []
+        redirections: list[Node] = []
+        assignments: list[Assignment] = []
+        nested: list[Item] = []
+        for child in node.children:
+            if child.type == "variable_assignment":
+                assignments.append(self._assignment(child))
+            elif child.type in _REDIRECTIONS:
+                redirections.append(child)
+            elif child.type == "command_name":
+                words += child.children
+            elif child.type in ("subshell", "ERROR"):
+                self.errors.append(Mark("error", self._source(child)[:40], child.start_byte))
+                nested += self._statement(child, ";")
+            elif child.type != "comment":
+                words.append(child)
+        command = SimpleCommand(self._words(words), tuple(assignments), operator=operator)
+        return [*self._redirected([command], redirections), *nested]
+
+    def _group(self, node: Node, operator: str) -> list[Item]:
+        words: list[Node] = []
+        items: list[Item] = []
+        redirections: list[Node] = []
+        stack = list(reversed(node.children))
+        before = ""
+        while stack:
+            child = stack.pop()
+            if child.type in _PARTS:
+                stack += reversed(child.children)
+                before = ";" if items else ""
+            elif child.type in _REDIRECTIONS:
+                redirections.append(child)
+            elif child.type in _STATEMENTS:
+                if child.type == "ERROR":
+                    self.errors.append(Mark("error", self._source(child)[:40], child.start_byte))
+                items += self._statement(child, before)
+                before = ";"
+            elif child.type in _SEPARATORS:
+                before = child.type if items else ""
+            elif child.is_named and child.type != "comment":
+                words.append(child)
+        kind = _GROUPS[node.type]
+        if node.children and node.children[0].type in ("until", "select", "(("):
+            kind = node.children[0].type
+        group = Group(kind, self._words(words), tuple(items), operator=operator)
+        return self._redirected([group], redirections)
+
+    def _salvaged(self, node: Node, operator: str) -> list[Item]:
+        """Whatever commands can still be read in a part that does not parse."""
+        items: list[Item] = []
+        words: list[Node] = []
+
+        def finish() -> None:
+            if words:
+                items.append(SimpleCommand(self._words(words), operator=operator))
+                words.clear()
+
+        for child in node.children or [node]:
+            if child.type in _WORDS or child.type == "command_name":
+                words += child.children if child.type == "command_name" else [child]
+                continue
+            if child.type in _REDIRECTIONS:
+                finish()
+                target = items or [SimpleCommand((), operator=operator)]
+                items = self._redirected(target, [child])
+                continue
+            finish()
+            if child.type in _STATEMENTS and child != node:
+                items += self._statement(child, operator)
+            operator = child.type if child.type in _SEPARATORS and items else operator
+        finish()
+        return items
+
+    # Redirections
+
+    def _redirected(self, items: list[Item], nodes: Sequence[Node]) -> list[Item]:
+        """``items`` with redirections at the last of them, and with what follows a here-document.
+
+        The grammar gives the redirection of ``a && b > c`` to the whole list, takes the words behind a
+        target for more targets, and keeps the rest of a line inside its here-document.
+        """
+        redirections: list[Redirection] = []
+        extra: list[Node] = []
+        after: list[Item] = []
+        pending = list(nodes)
+        while pending:
+            node = pending.pop(0)
+            operator = next((c.type for c in node.children if c.type[0] in "<>&"), "<")
+            named = [c for c in node.children if c.is_named and c.type != "file_descriptor"]
+            if node.type == "heredoc_redirect":
+                sign = ""
+                body = start = end = None
+                for child in node.children:
+                    if child.type == "heredoc_start":
+                        start = child
+                    elif child.type == "heredoc_body":
+                        body = child
+                    elif child.type == "heredoc_end":
+                        end = child
+                    elif child.type in _REDIRECTIONS:
+                        pending.append(child)
+                    elif child.type in _SEPARATORS:
+                        sign = child.type
+                    elif child.type in _STATEMENTS:
+                        after += self._statement(child, sign or "|")
+                    elif child.type in _WORDS:
+                        extra.append(child)
+                target = self._delimiter(start, node.start_byte)
+                redirection = Redirection(operator, target, self._here_document(operator, body))
+                self._check_here_document(redirection, end)
+                redirections.append(redirection)
+            elif named:
+                count = 1
+                while count < len(named) and self._touches(named[count - 1], named[count]):
+                    count += 1
+                redirections.append(Redirection(operator, self._word(named[:count])))
+                extra += named[count:]
+        last = items[-1]
+        joined = (*last.redirections, *redirections)
+        if isinstance(last, SimpleCommand):
+            words = sorted((*last.words, *self._words(extra)), key=lambda word: word.start)
+            last = replace(last, words=tuple(words), redirections=joined)
+        else:
+            last = replace(last, redirections=joined)
+        return [*items[:-1], last, *after]
+
+    def _here_document(self, operator: str, node: Node | None) -> Word:
+        if node is None:
+            return Word("", 0)
+        text = self._text[self._text.rfind("\n", 0, node.start_byte) + 1 : node.end_byte]
+        text = text.rstrip("\t") if operator == "<<-" else text
+        nested = tuple(self._nested(node))
+        marks = tuple(
+            Mark(_EXPANSIONS[child.type], self._source(child), child.start_byte)
+            for child in node.children
+            if child.type in _EXPANSIONS
+        )
+        return Word(text.removesuffix("\n"), node.start_byte, marks, nested)
+
+    def _delimiter(self, node: Node | None, start: int) -> Word:
+        source = "" if node is None else self._source(node)
+        match = _DELIMITER.fullmatch(f"<<{source}")
+        if match is None:
+            self.errors.append(Mark("error", source or "<<", start))
+        return Word(source if match is None else match[2] or match[3] or match[4], start)
+
+    def _check_here_document(self, here: Redirection, end: Node | None) -> None:
+        """Add an error where a shell would end the here-document at another line."""
+        tabs = "\t" if here.operator == "<<-" else ""
+        delimiter, body = here.target.text, here.body
+        place = here.target.start if end is None else end.start_byte
+        first, last = self._text.rfind("\n", 0, place) + 1, self._text.find("\n", place)
+        line = self._text[first : last if last >= 0 else None]
+        lines = [] if body is None else body.text.split("\n")
+        before = any(each.lstrip(tabs) == delimiter if tabs else each == delimiter for each in lines)
+        if before or (line.lstrip(tabs) if tabs else line) != delimiter:
+            self.errors.append(Mark("error", f"the end of {delimiter}", place))
+
+    # Words
+
+    def _assignment(self, node: Node) -> Assignment:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        word = Word("", node.end_byte) if value is None else self._word([value])
+        if re.compile(r"\\\n\S").match(self._text, node.end_byte):
+            # A shell reads on; the grammar takes the next line for a command of its own.
+            self.errors.append(Mark("error", "\\\n", node.end_byte))
+        return Assignment("" if name is None else self._source(name), word)
+
+    def _words(self, nodes: Sequence[Node]) -> tuple[Word, ...]:
+        """The words of ``nodes``; nodes with no blank between them are one word."""
+        groups: list[list[Node]] = []
+        for node in nodes:
+            if groups and self._touches(groups[-1][-1], node):
+                groups[-1].append(node)
+            elif node.end_byte > node.start_byte:
+                groups.append([node])
+        return tuple(map(self._word, groups))
+
+    def _touches(self, left: Node, right: Node) -> bool:
+        """Whether a shell reads both as one word: it drops a line continuation between them."""
+        between = self._text[left.end_byte : right.start_byte]
+        return left.end_byte <= right.start_byte and not between.replace("\\\n", "")
+
+    def _word(self, nodes: Sequence[Node]) -> Word:
+        parts = _Parts()
+        self._read_parts(nodes, parts)
+        start, shape = nodes[0].start_byte, "".join(parts.shape)
+        if shape.startswith("~"):
+            parts.marks.append(Mark("tilde", "~", start))
+        if braces := _BRACES.search(shape):
+            parts.marks.append(Mark("braces", braces[0], start))
+        if brackets := _BRACKETS.search(shape):
+            parts.marks.append(Mark("brackets", brackets[0], start))
+        return Word("".join(parts.text), start, tuple(parts.marks), tuple(parts.nested))
+
+    def _read_parts(self, nodes: Sequence[Node], parts: _Parts) -> None:
+        for place, node in enumerate(nodes):
+            kind, source = node.type, self._source(node)
+            if kind in _EXPANSIONS:
+                self._read_expansion(node, parts)
+            elif kind == "raw_string":
+                parts.add(source[1:-1], quoted=True)
+            elif kind == "ansi_c_string":
+                parts.marks.append(Mark("ansi", source, node.start_byte))
+                parts.add(_ANSI.sub(_ansi_character, source[2:-1]), quoted=True)
+            elif kind == "string":
+                self._read_string(node, parts)
+            elif kind == "$" and nodes[place + 1 :] and nodes[place + 1].type == "string":
+                parts.marks.append(Mark("translated", '$"', node.start_byte))
+            elif kind == "variable_assignment":
+                value = node.child_by_field_name("value")
+                end = node.end_byte if value is None else value.start_byte
+                parts.add(self._text[node.start_byte : end], quoted=True)
+                self._read_parts([] if value is None else [value], parts)
+            elif kind in ("concatenation", "translated_string") and node.child_count:
+                self._read_parts(node.children, parts)
             else:
-                self._now.argv.append(self._word())
-        self._heredocs()
-        self._end("")
-        return self._done
+                self._read_unquoted(source, node.start_byte, parts)
+                parts.nested += self._nested(node) if node.child_count else []
 
-    def _operator(self, sign: str, length: int) -> None:
-        self._at += length
-        self._end(sign)
+    def _read_expansion(self, node: Node, parts: _Parts) -> None:
+        source = self._source(node)
+        start = node.start_byte + len(source) - len(source.lstrip())
+        parts.marks.append(Mark(_EXPANSIONS[node.type], source.lstrip(), start))
+        parts.add(source, quoted=True)
+        substitutes = node.type in _SUBSTITUTIONS
+        parts.nested += [self._substitution(node)] if substitutes else self._nested(node)
 
-    def _end(self, joined: str) -> None:
-        if self._now.argv or self._now.writes:
-            self._done.append(self._now)
-            self._now = _Open(joined)
-        elif joined != ";" or not self._now.joined:
-            self._now.joined = joined if self._done else ""
+    def _read_unquoted(self, source: str, start: int, parts: _Parts) -> None:
+        place = 0
+        while place < len(source):
+            character = source[place]
+            if character == "\\":
+                escaped = source[place + 1 : place + 2]
+                if escaped in ("", "\n"):
+                    parts.marks.append(Mark("continuation", "\\\n", start + place))
+                else:
+                    parts.add(escaped, quoted=True)
+                place += 2
+                continue
+            if character in "*?":
+                parts.marks.append(Mark("glob", character, start + place))
+            parts.add(character, quoted=False)
+            place += 1
 
-    def _redirected(self, match: re.Match[str]) -> None:
-        sign = match[0].lstrip("0123456789")
-        self._at = match.end()
-        if sign in ("<<", "<<-"):
-            named = _DELIMITER.match(self._text, self._at)
-            if named:
-                self._at = named.end()
-                self._pending.append((self._now, named[2], sign == "<<-"))
+    def _read_string(self, node: Node, parts: _Parts) -> None:
+        place = node.start_byte + 1
+        for child in node.children:
+            if child.type in _EXPANSIONS:
+                self._read_quoted(place, child.start_byte, parts)
+                self._read_expansion(child, parts)
+                place = child.end_byte
+        self._read_quoted(place, node.end_byte - 1, parts)
+
+    def _read_quoted(self, start: int, end: int, parts: _Parts) -> None:
+        """Inside double quotes a backslash escapes only these; anywhere else it stands for itself."""
+        place = start
+        while place < end:
+            character, escaped = self._text[place], self._text[place + 1 : min(place + 2, end)]
+            if character == "\\" and escaped == "\n":
+                parts.marks.append(Mark("continuation", "\\\n", place))
+                place += 2
+            elif character == "\\" and escaped and escaped in '"\\$`':
+                parts.add(escaped, quoted=True)
+                place += 2
+            else:
+                parts.add(character, quoted=True)
+                place += 1
+
+    def _nested(self, node: Node) -> list[Script]:
+        """The scripts of all substitutions inside ``node``."""
+        scripts = []
+        stack = list(reversed(node.children))
+        while stack:
+            child = stack.pop()
+            if child.type in _SUBSTITUTIONS:
+                scripts.append(self._substitution(child))
+            else:
+                stack += reversed(child.children)
+        return scripts
+
+    def _substitution(self, node: Node) -> Script:
+        source = self._source(node).strip()
+        if source.startswith("`") and "\\" in source:
+            # A shell removes these backslashes before it reads what the backticks hold.
+            inner = parse_shell(re.sub(r"\\([\\`$])", r"\1", source[1:-1]))
+            self.errors += inner.errors
+            return Script(inner.items)
+        nodes = node.children[1:-1]
+        redirected = [child for child in nodes if child.type in _REDIRECTIONS]  # $(<file)
+        items = self.statements([child for child in nodes if child.type not in _REDIRECTIONS])
+        if redirected:
+            items = self._redirected(items or [SimpleCommand(())], redirected)
+        return Script(tuple(items))
+
+    # The whole text
+
+    def check(self, root: Node) -> None:
+        """Collect separators, comments and errors; every character must belong to a leaf or be blank."""
+        regions = [root]
+        while regions:
+            region = regions.pop()
+            stack = list(reversed(region.children)) or [region]
+            end = 0 if region is root else region.start_byte
+            while stack:
+                node = stack.pop()
+                if node.type == "ERROR" or node.is_missing:
+                    source = self._source(node) or self._text[node.start_byte :]
+                    self.errors.append(Mark("error", source, node.start_byte))
+                if node.child_count and node.type not in _OPAQUE:
+                    stack += reversed(node.children)
+                    continue
+                self._check_gap(end, node.start_byte)
+                end = max(end, node.end_byte)
+                if node.type in _SEPARATORS:
+                    self.separators.append(Mark("separator", node.type, node.start_byte))
+                elif node.type == "comment":
+                    self.comments.append(Mark("comment", self._source(node), node.start_byte))
+                elif node.type in _OPAQUE:
+                    regions += _substitution_nodes(node)
+            self._check_gap(end, len(self._text) if region is root else region.end_byte)
+
+    def _check_gap(self, start: int, end: int) -> None:
+        gap = self._text[start:end] if start < end else ""
+        if not gap or gap.isspace() and not gap.strip(" \t"):
             return
-        while self._text[self._at : self._at + 1] in (" ", "\t"):
-            self._at += 1
-        target = self._word()
-        if ">" in sign and target and not (sign == ">&" and _FD.match(target)):
-            self._now.writes.append(target)
+        blank = _BLANK.match(gap)
+        read = 0 if blank is None else blank.end()
+        for match in re.finditer(r"\\?\n", gap[:read]):
+            kind: MarkKind = "continuation" if match[0] == "\\\n" else "separator"
+            self.separators.append(Mark(kind, match[0], start + match.start()))
+        if read < len(gap):
+            self.errors.append(Mark("error", gap[read:], start + read))
 
-    def _heredocs(self) -> None:
-        for owner, delimiter, tabs in self._pending:
-            lines = []
-            while self._at < len(self._text):
-                end = self._find("\n", self._at)
-                line = self._text[self._at : end]
-                self._at = min(end + 1, len(self._text))
-                if (line.lstrip("\t") if tabs else line).rstrip("\r") == delimiter:
-                    break
-                lines.append(line)
-            owner.stdin = "\n".join(lines)
-        self._pending = []
+    def _source(self, node: Node) -> str:
+        return self._text[node.start_byte : node.end_byte]
 
-    def _word(self) -> str:
-        text, parts = self._text, []
-        while self._at < len(text):
-            one = text[self._at]
-            if one in " \t\r\n;&|<>()":
-                break
-            if one == "'":
-                end = self._find("'", self._at + 1)
-                parts.append(text[self._at + 1 : end])
-                self._at = end + 1
-            elif one == '"':
-                parts.append(self._double())
-            elif one == "\\":
-                parts.append(text[self._at + 1 : self._at + 2])
-                self._at += 2
-            elif text.startswith("$(", self._at):
-                end = self._closing(self._at + 2)
-                parts.append(text[self._at : end])
-                self._at = end
-            else:
-                parts.append(one)
-                self._at += 1
-        return "".join(parts)
 
-    def _double(self) -> str:
-        text, parts, at = self._text, [], self._at + 1
-        while at < len(text) and text[at] != '"':
-            if text[at] == "\\" and text[at + 1 : at + 2] in ('"', "\\", "$", "`"):
-                at += 1
-            parts.append(text[at : at + 1])
-            at += 1
-        self._at = at + 1
-        return "".join(parts)
+def _word_nodes(node: Node) -> Iterator[Node]:
+    """The words in an expression of ``[[ ]]`` or the arguments of ``export``."""
+    if node.type in _WORDS or node.type == "variable_assignment" or not node.child_count:
+        yield node
+    else:
+        for child in node.children:
+            yield from _word_nodes(child)
 
-    def _closing(self, at: int) -> int:
-        depth = 1
-        while at < len(self._text) and depth:
-            depth += {"(": 1, ")": -1}.get(self._text[at], 0)
-            at += 1
-        return at
 
-    def _find(self, sign: str, at: int) -> int:
-        end = self._text.find(sign, at)
-        return len(self._text) if end < 0 else end
+def _substitution_nodes(node: Node) -> list[Node]:
+    substitutions, stack = [], list(node.children)
+    while stack:
+        child = stack.pop()
+        if child.type in _SUBSTITUTIONS:
+            substitutions.append(child)
+        else:
+            stack += child.children
+    return substitutions
+
+
+def _ansi_character(match: re.Match[str]) -> str:
+    """The character that an escape in ``$'…'`` stands for."""
+    for digits, base in ((match[1] or match[2] or match[3], 16), (match[4], 8)):
+        if digits:
+            code = int(digits, base)
+            return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+    if match[5]:
+        return chr(ord(match[5]) & 0x1F)
+    return _ANSI_LETTERS.get(match[6], match[6])
+

@@ -1,8 +1,7 @@
-"""From words to argv, without a shell in between.
+"""Command lines: the arguments of a plain one, and every command that a shell script could run.
 
-cockpit runs a program with arguments. What only a shell would understand is refused with words that
-say what to do instead, never passed on half understood. Source: design of Act ("commands are argv
-lists, never a shell string").
+cockpit runs a program with arguments, never through a shell. A line that only a shell understands is
+refused, with words that say what to do instead. See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
@@ -10,21 +9,36 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from cockpit.access.shell_syntax import (
+    Mark,
+    Script,
+    SimpleCommand,
+    iter_items,
+    iter_words,
+    parse_shell,
+)
 from cockpit.core.errors import CockpitError
 
 MAX_SCRIPT = 8_000
-"""The longest nested shell script that is taken apart, in characters."""
+"""The longest script whose commands are listed, in characters."""
 
 MAX_SUBSTITUTIONS = 40
-"""The most command substitutions in a script that is taken apart."""
+"""The most command substitutions in a script whose commands are listed."""
 
-_OPERATORS = frozenset(";&|<>()`\n")
-_GLOBS = frozenset("*?")  # not "[": test ids hold it, and a shell leaves it where nothing matches
-_OWN_TOKENS = re.compile(r"^(?:;|;;|&|&&|\||\|\||\|&|[0-9]*>{1,2}(?:&[0-9]+)?|&>|<{1,3}|`|\(|\))$")
+_OPERATOR_WORD = re.compile(
+    r"^(?:;|;;|&|&&|\||\|\||\|&|[0-9]*>{1,2}(?:&[0-9]+)?|&>|<{1,3}|`|\(|\))$"
+)
 _ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*\+?=")
-_BRACES = re.compile(r"\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}")
 _SUBSTITUTION = re.compile(r"[$<>]\(|`")
+_KEYWORDS = frozenset(
+    "if then else elif fi do done while until for in case esac function select coproc ! { }".split()
+)
+_SHELL_NAME = re.compile(r"(?:[a-z]*sh|eval|source|xargs|parallel|env)$")
+_DEEPEST = 8
+_QUOTES = re.compile(r"[\"'\\]")
+_PIECES = re.compile(r"[;&|()<>{}`!\n]+")
 
 
 class CommandRefused(CockpitError):
@@ -34,71 +48,60 @@ class CommandRefused(CockpitError):
 
 
 def split_command(command: str) -> tuple[str, ...]:
-    """One command line as argv. Raises :class:`CommandRefused` for anything but plain words."""
-    words: list[str] = []
-    word: list[str] | None = None
-    at = 0
-    while at < len(command):
-        character = command[at]
-        if character in " \t":
-            words += [] if word is None else ["".join(word)]
-            word, at = None, at + 1
-            continue
-        found = _shell_syntax(command, at, quoted=False, starts=word is None)
-        if found:
-            raise _refused(found, at)
-        word = [] if word is None else word
-        if character == "'":
-            end = command.find("'", at + 1)
-            if end < 0:
-                raise CommandRefused(f"the quote at column {at + 1} does not close.")
-            word.append(command[at + 1 : end])
-            at = end + 1
-        elif character == '"':
-            at = _double_quoted(command, at, word)
-        elif character == "\\":
-            word.append(command[at + 1 : at + 2])
-            at += 2
-        else:
-            word.append(character)
-            at += 1
-    words += [] if word is None else ["".join(word)]
-    return check_argv(words)
+    """Return one command line as argv. Raises :class:`CommandRefused` for anything but plain words."""
+    if not command.strip(" \t"):
+        return check_argv(())
+    script = parse_shell(command)
+    marks = sorted(_shell_marks(script, command), key=lambda mark: mark.start)
+    if marks:
+        raise _refusal(marks[0])
+    (item,) = script.items
+    assert isinstance(item, SimpleCommand)  # noqa: S101 - a group has marks
+    assigned = [f"{each.name}={each.value.text}" for each in item.assignments]
+    return check_argv([*assigned, *(word.text for word in item.words)])
 
 
-def _double_quoted(command: str, opened: int, word: list[str]) -> int:
-    """Read what stands in double quotes into ``word``; returns where it goes on."""
-    at = opened + 1
-    while at < len(command):
-        character, following = command[at], command[at + 1 : at + 2]
-        if character == '"':
-            return at + 1
-        found = _shell_syntax(command, at, quoted=True, starts=False)
-        if found:
-            raise _refused(found, at)
-        # Inside double quotes a backslash stands for itself but before these.
-        escape = character == "\\" and following in {'"', "\\", "$", "`"} and following != ""
-        word.append(following if escape else character)
-        at += 2 if escape else 1
-    raise CommandRefused(f"the quote at column {opened + 1} does not close.")
+def _shell_marks(script: Script, command: str) -> Iterator[Mark]:
+    """Everything in ``script`` that only a shell would do."""
+    yield from script.separators
+    yield from script.comments
+    yield from script.errors
+    if len(script.items) != 1:
+        yield Mark("separator", "an empty command", 0)
+    for item in script.items:
+        if not isinstance(item, SimpleCommand):
+            yield Mark("separator", item.kind, 0)
+        for redirection in item.redirections:
+            start = max(command.rfind(redirection.operator, 0, redirection.target.start), 0)
+            yield Mark("separator", redirection.operator, start)
+    for word in iter_words(script.items):
+        # Test ids hold brackets, and a shell leaves them where no file matches.
+        yield from (mark for mark in word.marks if mark.kind != "brackets")
 
 
-def _refused(what: str, at: int) -> CommandRefused:
+def _refusal(mark: Mark) -> CommandRefused:
+    column = mark.start + 1
+    if mark.kind == "error":
+        return CommandRefused(
+            f"this command line cannot be read from column {column} on: {mark.text[:40]!r}. "
+            "Close every quote, and quote text that is meant literally."
+        )
+    text = {"\n": "a line break", "\\\n": "a line continuation"}.get(mark.text, repr(mark.text[:40]))
     return CommandRefused(
-        f"cockpit runs argv, not a shell; {what} at column {at + 1} would not do what it does there. "
-        "Call run once for each command, and quote what is meant literally."
+        f"cockpit runs argv, not a shell; {text} at column {column} needs a shell. "
+        "Call run once for each command, and quote text that is meant literally."
     )
 
 
 def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
-    """``argv`` as it will run. Raises :class:`CommandRefused` for what only a shell would take."""
+    """Return ``argv`` as it will run. Raises :class:`CommandRefused` where it relies on a shell."""
     words = tuple(argv)
     if not words or not words[0].strip():
         raise CommandRefused("the command is empty. Name a program and its arguments.")
     for word in words:
         if "\0" in word:
-            raise CommandRefused("an argument holds a NUL character, which no program can take.")
-        if _OWN_TOKENS.match(word):
+            raise CommandRefused("an argument contains a NUL character, which no program can take.")
+        if _OPERATOR_WORD.match(word):
             raise CommandRefused(
                 f"cockpit runs argv, not a shell; {word!r} would reach {words[0]!r} as a plain "
                 "argument. Call run once for each command."
@@ -113,96 +116,74 @@ def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
     return words
 
 
-def _shell_syntax(command: str, at: int, *, quoted: bool, starts: bool) -> str:
-    """What a shell would do at this place beside splitting words; '' for nothing."""
-    character, following = command[at], command[at + 1 : at + 2]
-    if character == "`":
-        return "'`'"
-    if character == "\\" and following in {"\n", ""}:
-        return "a line continuation"
-    named = following.isalnum() or (following != "" and following in "({_@*#?$!-")
-    if character == "$" and (named or (not quoted and following != "" and following in "'\"")):
-        return repr(character + following)
-    if quoted:
-        return ""
-    if character in _OPERATORS:
-        return repr(character)
-    if character in _GLOBS:
-        return f"the unquoted glob {character!r}"
-    if starts and character in "~#":
-        return repr(character)
-    return repr(character) if character == "{" and _BRACES.match(command, at) else ""
+@dataclass(frozen=True, slots=True)
+class ScriptCommand:
+    """One command that a script could run.
+
+    ``assigned`` are the variables set for it, ``writes`` the files that its output goes to.
+    """
+
+    argv: tuple[str, ...]
+    assigned: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
-def readable(script: str) -> bool:
-    """Whether the script is small enough for :func:`nested_commands`."""
+def is_short_enough(script: str) -> bool:
+    """Whether :func:`script_commands` accepts the script."""
     return len(script) <= MAX_SCRIPT and len(_SUBSTITUTION.findall(script)) <= MAX_SUBSTITUTIONS
 
 
-def nested_commands(script: str) -> Iterator[tuple[str, ...] | None]:
-    """Every command that a shell could run out of ``script``, in doubt more than it would.
+def script_commands(text: str) -> Iterator[ScriptCommand | None]:
+    """Yield every command that a shell could run out of ``text``, in doubt more than it would.
 
-    For judging only. None stands for a part that could not be read, which is to be held dangerous.
+    For judging only. None stands for a part that cannot be read; treat it as dangerous. The lines of
+    here-documents count as commands, and so do the parts of a comment: some shells run them.
     """
-    yield from _commands(script)
-    for match in _SUBSTITUTION.finditer(script):
-        yield from _commands(script[match.end() :])
+    script = parse_shell(text)
+    names = [word.text for item in iter_items(script) for word in iter_words((item,))]
+    feeds_shell = any(_SHELL_NAME.search(name) for name in names)
+    yield from _listed(text, script, feeds_shell, depth=0)
 
 
-def _commands(script: str) -> Iterator[tuple[str, ...] | None]:
-    text = re.sub(r"\\\n", " ", script).replace("\n", " ; ")
-    for attempt in (text, re.sub(r"[\"']", " ", text)):
-        lexer = shlex.shlex(attempt, posix=True, punctuation_chars=";&|<>()`{}!")
-        lexer.commenters = ""
-        try:
-            tokens = list(lexer)
-        except ValueError:
-            # Quotes that do not close, as in the rest of a substitution: read on without them.
-            yield None
-            continue
-        yield from _split(tokens)
-        return
+def _listed(
+    text: str, script: Script, feeds_shell: bool, depth: int
+) -> Iterator[ScriptCommand | None]:
+    for item in iter_items(script):
+        writes = tuple(each.target.text for each in item.redirections if each.writes_file)
+        if isinstance(item, SimpleCommand):
+            assigned = tuple(each.name for each in item.assignments)
+            argv = _without_keywords([word.text for word in item.words])
+            if argv or assigned or writes:
+                yield ScriptCommand(argv, assigned, writes)
+        elif writes:
+            yield ScriptCommand((), writes=writes)
+        for redirection in item.redirections:
+            body = redirection.body or (redirection.target if redirection.operator == "<<<" else None)
+            if body is not None and body.text.strip():
+                if depth >= _DEEPEST:
+                    yield None
+                    continue
+                yield from _listed(body.text, parse_shell(body.text), feeds_shell, depth + 1)
+    for comment in script.comments:
+        yield from _pieces(comment.text)
+    if script.errors:
+        if feeds_shell or depth == 0:
+            yield None  # any other here-document may be prose or a program's text
+        yield from _pieces(text)
 
 
-_KEYWORDS = frozenset(
-    [
-        "if",
-        "then",
-        "else",
-        "elif",
-        "fi",
-        "do",
-        "done",
-        "while",
-        "until",
-        "for",
-        "in",
-        "case",
-        "esac",
-        "function",
-        "select",
-        "coproc",
-        "time",
-        "!",
-        "{",
-        "}",
-        "[[",
-        "]]",
-    ]
-)
+def _pieces(text: str) -> Iterator[ScriptCommand]:
+    """Every run of words between operators, with quotes dropped and with quotes as blanks."""
+    joined = text.replace("\\\n", "")
+    for quote in ("", " "):
+        for piece in _PIECES.split(_QUOTES.sub(quote, joined)):
+            argv = _without_keywords(piece.split())
+            if argv:
+                yield ScriptCommand(argv)
 
 
-def _split(tokens: list[str]) -> Iterator[tuple[str, ...]]:
-    command: list[str] = []
-    redirected = False
-    for token in [*tokens, ";"]:
-        if token and not set(token) - set(";&|()`{}!"):
-            if command:
-                yield tuple(command)
-            command, redirected = [], False
-        elif token and not set(token) - set("<>&|"):
-            redirected = True
-        elif redirected:
-            redirected = False
-        elif command or not (_ASSIGNMENT.match(token) or token in _KEYWORDS):
-            command.append(token)
+def _without_keywords(words: list[str]) -> tuple[str, ...]:
+    start = 0
+    while start < len(words) and (words[start] in _KEYWORDS or _ASSIGNMENT.match(words[start])):
+        start += 1
+    return tuple(words[start:])

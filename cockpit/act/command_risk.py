@@ -9,14 +9,14 @@ Source: design of Act ("deny rules → trust rules → person"), adversarial lis
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Literal
 
-from cockpit.act.command_line import nested_commands, readable
+from cockpit.access.shell_syntax import iter_words, parse_shell
+from cockpit.act.command_line import is_short_enough, script_commands
 from cockpit.act.command_risk_table import (
     DENIED,
     GIT_LOW,
@@ -41,6 +41,7 @@ _TOO_MUCH = (
     "Its script is too long or too deeply nested to be judged; write it to a file and run that."
 )
 _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=")
+_EXPANDS = re.compile(r"[$`*?]|\[.+\]|\{.*(?:,|\.\.).*\}")
 _LOADED = re.compile(
     r"^(?:PATH|LD_.*|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|GIT_.*|NODE_OPTIONS|BASH_ENV|ENV|"
     r"PERL5OPT|RUBYOPT|JAVA_TOOL_OPTIONS)$"
@@ -99,7 +100,7 @@ def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
         return Verdict("medium", ("the program comes from its input",))
     program = _name(argv[0])
     rest = argv[1:]
-    if "$" in argv[0] or "`" in argv[0]:
+    if _EXPANDS.search(argv[0]):
         return Verdict("high", ("its program is only known when it runs",))
     if program in DENIED or program.startswith("mkfs"):
         return Verdict("high", denied=DENIED.get(program, "It formats a disk."))
@@ -107,6 +108,8 @@ def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
         return _wrapped(program, rest, level)
     if program in SHELLS:
         return _shell(program, rest, level)
+    if program == "trap":
+        return _script(rest[0] if rest else "", level)
     if program in {"eval", "source", "."}:
         return worst([_script(" ".join(rest), level)], "high")
     if program == "git":
@@ -170,8 +173,7 @@ def _wrapped(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
         word = words[0]
         assigned = _ASSIGNMENT.match(word)
         if program == "env" and assigned:
-            if _LOADED.match(assigned.group(1)):
-                found.append(Verdict("high", (f"{assigned.group(1)} changes what is run",)))
+            found.append(_assigned(assigned.group(1)))
             words.pop(0)
         elif program == "env" and re.match(r"^(?:-[a-zA-Z0-9]*S|--split-string)", word):
             text = re.sub(r"^(?:-[a-zA-Z0-9]*S|--split-string=?)", "", words.pop(0))
@@ -210,17 +212,27 @@ def _shell(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
 
 
 def _script(text: str, level: _Level) -> Verdict:
-    found = [Verdict("medium", ("it runs a script inside a shell",))]
-    if not readable(text):
+    verdicts = [Verdict("medium", ("it runs a script inside a shell",))]
+    if not is_short_enough(text):
         return Verdict("high", denied=_TOO_MUCH)
-    for command in nested_commands(text):
+    for command in script_commands(text):
         if command is None:
-            found.append(Verdict("high", ("a part of its script cannot be read",)))
+            verdicts.append(Verdict("high", ("a part of its script cannot be read",)))
             if level.exhausted():
-                return worst([*found, Verdict("high", denied=_TOO_MUCH)])
-        else:
-            found += [_judge(command, level.deeper()), _places(command)]
-    return worst(found)
+                return worst([*verdicts, Verdict("high", denied=_TOO_MUCH)])
+            continue
+        if command.argv:
+            verdicts += [_judge(command.argv, level.deeper()), _places(command.argv)]
+        verdicts += [_assigned(name) for name in command.assigned]
+        verdicts.append(_places(("", *command.writes)))
+    return worst(verdicts)
+
+
+def _assigned(name: str) -> Verdict:
+    """The verdict over setting a variable."""
+    if _LOADED.match(name):
+        return Verdict("high", (f"{name} changes what is run",))
+    return Verdict("low")
 
 
 def _find(rest: tuple[str, ...], level: _Level) -> Verdict:
@@ -320,7 +332,8 @@ def _name(word: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return text.split()
+    """The words that ``env -S`` makes of its argument."""
+    script = parse_shell(text)
+    if len(script.items) == 1 and not script.errors and not script.separators:
+        return [word.text for word in iter_words(script.items)]
+    return re.sub(r"[\"']", " ", text).split()

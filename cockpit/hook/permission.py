@@ -101,16 +101,17 @@ def denied(command: str) -> str:
 
 
 def _denied(command: str) -> str:
-    from cockpit.act.command_line import nested_commands, readable
+    from cockpit.act.command_line import is_short_enough, script_commands
     from cockpit.act.command_risk import judge
     from cockpit.act.command_risk_table import DENIED
 
-    if not readable(command):
+    if not is_short_enough(command):
         return ""
     ours = {DENIED[name] for name in _OWN}
-    for argv in nested_commands(command):
-        if argv is None:
+    for part in script_commands(command):
+        if part is None or not part.argv:
             continue
+        argv = part.argv
         words = judge(argv).denied
         if words is None:
             continue
@@ -149,6 +150,7 @@ def _risk(event: Event, place: Checkout) -> str:
 
 
 def _command_risk(command: str) -> str:
+    from cockpit.access.shell_syntax import iter_items, iter_words, parse_shell
     from cockpit.act.command_line import CommandRefused, split_command
     from cockpit.act.command_risk import judge, worst
     from cockpit.observe.sensitive_files import is_sensitive
@@ -159,9 +161,13 @@ def _command_risk(command: str) -> str:
         verdict = judge(words)
     except CommandRefused:
         # The agent's shell would take it apart, so it is as risky as its parts, and no read.
-        if ">" in _QUIETED.sub(" ", command):
-            return "high"  # it writes somewhere, and the parts do not tell where
-        words = _SIGNS.split(command)
+        items = list(iter_items(parse_shell(command)))
+        targets = [each.target.text for item in items for each in item.redirections if each.writes_file]
+        # A program in quotes may write as well (awk '{print > "x"}'), so any other ">" counts too.
+        if any(target != "/dev/null" for target in targets) or ">" in _QUIETED.sub(" ", command):
+            return "high"
+        words = [word.text for item in items for word in iter_words((item,))]
+        words += _SIGNS.split(" ".join([command, *words]))
         verdict = worst([judge(("sh", "-c", command))], "medium")
     beyond = verdict.network or any(_OUTSIDE in reason for reason in verdict.reasons)
     machinery = any(_OF_AGENTS & set(word.split("/")) for word in words)

@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
-from cockpit.access.shell_syntax import Simple
+from cockpit.learn.capture_commands import RanCommand
 from cockpit.learn.capture_scripts import node_writes, python_writes
 
 Read = Callable[[str], str | None]
@@ -43,7 +43,7 @@ _LOOK_ONLY = frozenset(["--check", "--diff", "--check-only", "-c"])
 
 
 def edited(
-    simple: Sequence[Simple], *, root: str, failure: str | None = None, read: Read | None = None
+    simple: Sequence[RanCommand], *, root: str, failure: str | None = None, read: Read | None = None
 ) -> list[str]:
     """The files beneath ``root`` that these commands changed, relative to it, without repeats.
 
@@ -90,7 +90,7 @@ def patched(text: str) -> list[str]:
     return [path for path in dict.fromkeys(found) if path != "/dev/null"]
 
 
-def _by_program(one: Simple, read: Read, broke: str | None = None) -> list[str]:
+def _by_program(one: RanCommand, read: Read, broke: str | None = None) -> list[str]:
     name, words = one.program, one.argv[1:]
     plain = [word for word in words if not word.startswith("-")]
     if _PYTHON.match(name):
@@ -118,7 +118,7 @@ def _by_program(one: Simple, read: Read, broke: str | None = None) -> list[str]:
     if name == "apply_patch":
         return patched(" ".join(words) or one.stdin)
     if name in ("npx", "bunx") and plain:
-        return _by_program(Simple(tuple(words), (), one.stdin, one.cwd, one.joined), read)
+        return _by_program(RanCommand(tuple(words), (), one.stdin, one.cwd, one.joined), read)
     if name in _REWRITERS and not _LOOK_ONLY.intersection(words):
         asked = _REWRITERS[name]
         if not asked or set(asked).intersection(words):
@@ -126,7 +126,7 @@ def _by_program(one: Simple, read: Read, broke: str | None = None) -> list[str]:
     return []
 
 
-def _broke_at(one: Simple, told: str) -> int | None:
+def _broke_at(one: RanCommand, told: str) -> int | None:
     """The line of a Python program at which its own uncaught exception was raised."""
     names = ["<string>", "<stdin>", *(posixpath.basename(word) for word in one.argv[1:])]
     for frame in _FRAME.finditer(told):
@@ -135,7 +135,7 @@ def _broke_at(one: Simple, told: str) -> int | None:
     return None
 
 
-def _program_text(one: Simple, flag: str, read: Read) -> str:
+def _program_text(one: RanCommand, flag: str, read: Read) -> str:
     """The program that an interpreter runs: given in words, on its input, or as a file."""
     words = list(one.argv[1:])
     while words:
@@ -151,11 +151,11 @@ def _program_text(one: Simple, flag: str, read: Read) -> str:
     return _text(words[0], one, read)
 
 
-def _text(path: str, one: Simple, read: Read) -> str:
+def _text(path: str, one: RanCommand, read: Read) -> str:
     return (read(_whole(path, one)) or "") if path else ""
 
 
-def _whole(path: str, one: Simple) -> str:
+def _whole(path: str, one: RanCommand) -> str:
     return posixpath.normpath(posixpath.join(one.cwd, path))
 
 
@@ -193,7 +193,7 @@ def _copied(name: str, plain: Sequence[str]) -> list[str]:
     return [*made, *sources] if name == "mv" else made
 
 
-def _git(words: Sequence[str], one: Simple, read: Read) -> list[str]:
+def _git(words: Sequence[str], one: RanCommand, read: Read) -> list[str]:
     rest = list(words)
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]

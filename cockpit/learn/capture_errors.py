@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cockpit.access.shell_syntax import Simple
+from cockpit.learn.capture_commands import RanCommand
 from cockpit.learn.capture_edits import beneath
 from cockpit.learn.test_output import TestResults, masked, plain
 
@@ -62,7 +62,7 @@ _SURE = ("command_not_found", "module_not_found", "npm_error", "git_error")
 
 
 def failure(
-    simple: Sequence[Simple],
+    simple: Sequence[RanCommand],
     command: str,
     output: str,
     exit_code: int | None,
@@ -97,7 +97,7 @@ def failure(
     return _entry(kind, f"{code}: {last}" if last else code, _place(told, root), command)
 
 
-def _failed(simple: Sequence[Simple], told: str, exit_code: int | None) -> bool:
+def _failed(simple: Sequence[RanCommand], told: str, exit_code: int | None) -> bool:
     if exit_code:
         return not _answer(simple, told, exit_code)
     # Whose failure would not show in the exit code of the whole.
@@ -105,7 +105,7 @@ def _failed(simple: Sequence[Simple], told: str, exit_code: int | None) -> bool:
     return _tells_failure(hidden, told)
 
 
-def _answer(simple: Sequence[Simple], told: str, exit_code: int) -> bool:
+def _answer(simple: Sequence[RanCommand], told: str, exit_code: int) -> bool:
     """Whether exit code 1 is what a search or a comparison answers: no, or different."""
     if exit_code != 1 or not simple:
         return False
@@ -115,19 +115,19 @@ def _answer(simple: Sequence[Simple], told: str, exit_code: int) -> bool:
     return asks and not re.search(r"No such file or directory|Permission denied|: not found", told)
 
 
-def _asks(one: Simple) -> bool:
+def _asks(one: RanCommand) -> bool:
     return one.program in _ANSWERS or (
         one.program == "git" and not _GIT_ANSWERS.isdisjoint(one.argv)
     )
 
 
-def _pipeline(simple: Sequence[Simple]) -> Sequence[Simple]:
+def _pipeline(simple: Sequence[RanCommand]) -> Sequence[RanCommand]:
     """The last pipeline: whose exit code, with ``pipefail``, may be any of its programs'."""
     begins = max(place for place, one in enumerate(simple) if place == 0 or one.joined != "|")
     return simple[begins:]
 
 
-def _tells_failure(hidden: Sequence[Simple], told: str) -> bool:
+def _tells_failure(hidden: Sequence[RanCommand], told: str) -> bool:
     if all(one.program in _TELLERS for one in hidden):
         return False  # what they found may tell of any failure
     if _TRACE.search(told) and _traceback(told) is not None:

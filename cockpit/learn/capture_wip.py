@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cockpit.access.shell_syntax import Simple, commands
+from cockpit.learn.capture_commands import RanCommand, list_commands
 from cockpit.learn.capture_edits import Read, beneath, edited, patched
 from cockpit.learn.capture_errors import failure
 from cockpit.learn.test_output import masked, results_of
@@ -127,7 +127,7 @@ def _command(tool: ToolUse, read: Read | None) -> dict[str, Any]:
     return patch
 
 
-def _commits(one: Simple) -> bool:
+def _commits(one: RanCommand) -> bool:
     if one.program != "git" or "--dry-run" in one.argv:
         return False
     rest = list(one.argv[1:])
@@ -141,9 +141,9 @@ def _committed(output: str) -> str:
     return found[-1] if found else ""
 
 
-def _simple(tool: ToolUse) -> list[Simple]:
+def _simple(tool: ToolUse) -> list[RanCommand]:
     where = tool.arguments.get("workdir") or tool.arguments.get("cwd") or tool.cwd
-    return commands(_asked(tool), str(where or ""))
+    return list_commands(_asked(tool), str(where or ""))
 
 
 def _asked(tool: ToolUse) -> str | list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cockpit.access.shell_syntax import Simple, commands
+from cockpit.learn.capture_commands import RanCommand, list_commands
 from cockpit.learn import go_test_output
 from cockpit.learn.test_counts import Counts
 from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
@@ -107,10 +107,10 @@ def read_tests(
     ``exit_code`` is the whole command's. Where a pipe or what follows hides the runner's own, the
     output decides.
     """
-    return results_of(commands(argv_or_command), output, exit_code)
+    return results_of(list_commands(argv_or_command), output, exit_code)
 
 
-def results_of(simple: Sequence[Simple], output: str, exit_code: int | None) -> TestResults | None:
+def results_of(simple: Sequence[RanCommand], output: str, exit_code: int | None) -> TestResults | None:
     """As :func:`read_tests`, of commands that were taken apart already."""
     told = plain(output)
     found = test_commands(simple) or _by_their_words(simple, told)
@@ -138,7 +138,7 @@ def results_of(simple: Sequence[Simple], output: str, exit_code: int | None) -> 
     )
 
 
-def _by_their_words(simple: Sequence[Simple], told: str) -> list[tuple[Simple, str]]:
+def _by_their_words(simple: Sequence[RanCommand], told: str) -> list[tuple[RanCommand, str]]:
     """Programs whose output is that of a test runner although nothing in their words says so."""
     if _RAN.search(told) is None:
         return []
@@ -153,13 +153,13 @@ def plain(output: str) -> str:
     return "\n".join(line[:_LONGEST_LINE] for line in _ESCAPE.sub("", output).split("\n"))
 
 
-def masked(simple: Sequence[Simple], one: Simple) -> bool:
+def masked(simple: Sequence[RanCommand], one: RanCommand) -> bool:
     """Whether the exit code of the whole may be another program's than that of ``one``."""
     place = next(i for i, each in enumerate(simple) if each is one)
     return any(each.joined != "&&" for each in simple[place + 1 :])
 
 
-def _owns_exit(simple: Sequence[Simple], one: Simple, exit_code: int | None) -> bool:
+def _owns_exit(simple: Sequence[RanCommand], one: RanCommand, exit_code: int | None) -> bool:
     # In a chain of && it passed when the whole did; when that failed, it is the likeliest to have.
     return exit_code is not None and not masked(simple, one)
 

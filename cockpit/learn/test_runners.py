@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 
-from cockpit.access.shell_syntax import Simple, commands
+from cockpit.learn.capture_commands import RanCommand, list_commands
 
 KNOWN = ("pytest", "unittest", "jest", "vitest", "go", "cargo", "node")
 """The runners whose counts are read."""
@@ -66,11 +66,11 @@ _SHELLS = frozenset(["bash", "sh", "zsh", "dash", "source", "."])
 def runner_of(command: str | Sequence[str]) -> str | None:
     """The name of the test runner that ``command`` runs, of :data:`KNOWN` or another; None when it
     runs no tests."""
-    found = test_commands(commands(command))
+    found = test_commands(list_commands(command))
     return found[0][1] if found else None
 
 
-def test_commands(simple: Sequence[Simple]) -> list[tuple[Simple, str]]:
+def test_commands(simple: Sequence[RanCommand]) -> list[tuple[RanCommand, str]]:
     """Those of the commands that run tests, with their runner."""
     return [(one, runner) for one in simple if (runner := _runner(one.argv))]
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.access.shell_syntax import commands
+from cockpit.learn.capture_commands import list_commands
 
 
 def told(script, cwd: str = "/p") -> list[tuple[str, tuple[str, ...], str, str]]:
-    return [(" ".join(one.argv), one.writes, one.cwd, one.joined) for one in commands(script, cwd)]
+    return [(" ".join(one.argv), one.writes, one.cwd, one.joined) for one in list_commands(script, cwd)]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_here_documents_belong_to_their_command_and_are_not_read_as_commands() -
     script = (
         "cat > a.py <<'EOF' && python a.py\nx = '> b'\n  EOF\nEOF\ncat <<-END\n\tone\n\tEND\nls"
     )
-    first, second, third, last = commands(script, "/p")
+    first, second, third, last = list_commands(script, "/p")
     assert (first.argv, first.writes, first.stdin) == (("cat",), ("a.py",), "x = '> b'\n  EOF")
     assert (second.argv, second.stdin, second.joined) == (("python", "a.py"), "", "&&")
     assert (third.argv, third.stdin) == (("cat",), "\tone")
@@ -62,11 +62,11 @@ def test_here_documents_belong_to_their_command_and_are_not_read_as_commands() -
 
 @given(st.text(alphabet="ab \n\t'\"\\|&;<>(){}$#`-E=/0cd", max_size=60))
 def test_whatever_is_written_it_comes_apart(script: str) -> None:
-    for one in commands(script, "/p"):
+    for one in list_commands(script, "/p"):
         assert one.argv or one.writes
         assert one.cwd
 
 
 @given(st.lists(st.text(max_size=8), max_size=5))
 def test_whatever_the_words_it_comes_apart(argv: list[str]) -> None:
-    assert len(commands(argv)) <= 20
+    assert len(list_commands(argv)) <= 20

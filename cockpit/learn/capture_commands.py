@@ -1,0 +1,150 @@
+"""The commands that an agent ran, as capture reads them: in order, unwrapped, with their folders.
+
+Nothing raises: what cannot be read is left out. See ``docs/reference/backlog.md``.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cockpit.access.shell_syntax import (
+    Group,
+    Item,
+    Redirection,
+    SimpleCommand,
+    parse_shell,
+)
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_KEYWORDS = frozenset(["!", "time", "coproc"])
+_WRAPPERS = {"env": 0, "sudo": 0, "nohup": 0, "command": 0, "exec": 0, "xvfb-run": 0, "timeout": 1}
+"""Programs that run another one, and how many words of their own come before it."""
+_RUNNERS = frozenset(["uv", "poetry", "pipenv", "hatch", "pdm", "rye"])
+_SHELLS = frozenset(["bash", "sh", "zsh", "dash"])
+_CLOSING = {"if": "fi", "for": "done", "while": "done", "until": "done", "select": "done"}
+_CLOSING |= {"case": "esac", "{": "}"}
+_OPERATORS = {"&": ";", "|&": "|", ";;": ";", ";&": ";", ";;&": ";", "\n": ";"}
+_DEEPEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RanCommand:
+    """One program with its arguments, without what wraps it (``env``, ``timeout``, ``uv run``).
+
+    ``writes`` are the files that its output goes to, ``stdin`` the here-document it reads, ``cwd`` the
+    folder it runs in as far as ``cd`` tells. ``joined`` is the operator before it: ``;``, ``&&``,
+    ``||``, ``|`` or empty for the first. The last word of a compound command (``fi``, ``done``, ``}``)
+    follows its body as a command, because it decides the exit code and carries the redirections.
+    """
+
+    argv: tuple[str, ...]
+    writes: tuple[str, ...]
+    stdin: str
+    cwd: str
+    joined: str
+
+    @property
+    def program(self) -> str:
+        """The program's name without its folder; empty without one."""
+        return posixpath.basename(self.argv[0]) if self.argv else ""
+
+
+def list_commands(command: str | Sequence[str], cwd: str = "") -> list[RanCommand]:
+    """List the commands of a script or of an argv; ``bash -c SCRIPT`` gives those of SCRIPT.
+
+    ``cwd`` is the folder in which it began.
+    """
+    return _list_commands(command, cwd, 0)
+
+
+def _list_commands(command: str | Sequence[str], cwd: str, depth: int) -> list[RanCommand]:
+    if not isinstance(command, str):
+        return _expand_shell(RanCommand(_unwrap(tuple(command)), (), "", cwd, ""), depth)
+    listing = _Listing(depth)
+    listing.add(parse_shell(command).items, cwd)
+    return listing.commands
+
+
+class _Listing:
+    """The commands of one script, as far as it has been read."""
+
+    def __init__(self, depth: int) -> None:
+        self.commands: list[RanCommand] = []
+        self._depth = depth
+
+    def add(self, items: Sequence[Item], cwd: str, operator: str = "") -> str:
+        """Add ``items``, begun in ``cwd`` after ``operator``; returns the folder behind them."""
+        for place, item in enumerate(items):
+            sign = operator if place == 0 else item.operator
+            sign = _OPERATORS.get(sign, sign) if self.commands else ""
+            cwd = self._add_group(item, sign, cwd) if isinstance(item, Group) else self._add_simple(
+                item, sign, cwd
+            )
+        return cwd
+
+    def _add_simple(self, command: SimpleCommand, sign: str, cwd: str) -> str:
+        argv = _unwrap(tuple(word.text for word in command.words))
+        if argv[:1] == ("cd",):
+            target = next((word for word in argv[1:] if word not in ("--", "-P", "-L")), "")
+            cwd = posixpath.normpath(posixpath.join(cwd, target)) if target else cwd
+        writes, stdin = _files(command.redirections)
+        if argv or writes:
+            self.commands += _expand_shell(RanCommand(argv, writes, stdin, cwd, sign), self._depth)
+        return cwd
+
+    def _add_group(self, group: Group, sign: str, cwd: str) -> str:
+        inner = self.add(group.items, cwd, sign)
+        writes, stdin = _files(group.redirections)
+        closing = _CLOSING.get(group.kind, "")
+        if closing or writes:
+            argv = (closing,) if closing else ()
+            self.commands.append(RanCommand(argv, writes, stdin, inner, ";" if self.commands else ""))
+        return cwd if group.kind == "(" else inner
+
+
+def _files(redirections: Sequence[Redirection]) -> tuple[tuple[str, ...], str]:
+    """The files that are written, and the here-document that is read."""
+    writes = tuple(each.target.text for each in redirections if each.writes_file and each.target.text)
+    bodies = [each.body.text for each in redirections if each.body is not None]
+    return writes, bodies[-1] if bodies else ""
+
+
+def _expand_shell(command: RanCommand, depth: int) -> list[RanCommand]:
+    """``bash -c SCRIPT`` as the commands of SCRIPT."""
+    if command.program not in _SHELLS or depth >= _DEEPEST:
+        return [command]
+    for place, word in enumerate(command.argv[1:-1], start=1):
+        if not word.startswith("-"):
+            break
+        if word[1:2] != "-" and "c" in word:
+            inner = _list_commands(command.argv[place + 1], command.cwd, depth + 1)
+            if inner:
+                inner[0] = replace(inner[0], joined=command.joined)
+            return inner
+    return [command]
+
+
+def _unwrap(argv: tuple[str, ...]) -> tuple[str, ...]:
+    for _ in range(len(argv)):
+        if not argv:
+            break
+        name = posixpath.basename(argv[0])
+        if _ASSIGNMENT.match(argv[0]) or name in _KEYWORDS:
+            argv = argv[1:]
+        elif name in _WRAPPERS:
+            argv = _past_options(argv[1:])[_WRAPPERS[name] :]
+        elif name in _RUNNERS and argv[1:2] == ("run",):
+            argv = _past_options(argv[2:])
+        else:
+            break
+    return argv
+
+
+def _past_options(argv: tuple[str, ...]) -> tuple[str, ...]:
+    place = 0
+    while place < len(argv) and argv[place].startswith("-"):
+        place += 1
+    return argv[place:]
