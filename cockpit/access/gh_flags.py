@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cockpit.access.gh_table import Spec
-from cockpit.access.shell_syntax import SimpleCommand, parse_shell
+from cockpit.access.parse_shell import parse_shell
+from cockpit.access.shell_syntax import SimpleCommand
 from cockpit.core.errors import CockpitError
 
 _OPERATORS = frozenset(";&|<>()")
@@ -69,7 +70,9 @@ def _split_line(line: str) -> list[str]:
         text = (operators or [line.strip()])[0][:20]
         raise GhRefused(f"{text!r} is shell syntax, and no shell runs here: give one gh command")
     for word in item.words:
-        if any(mark.kind in ("command", "process") and mark.start == word.start for mark in word.marks):
+        if any(
+            mark.kind in ("command", "process") and mark.start == word.start for mark in word.marks
+        ):
             raise GhRefused(
                 f"{word.text[:20]!r} is shell syntax, and no shell runs here: give one gh command"
             )

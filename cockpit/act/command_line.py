@@ -11,14 +11,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cockpit.access.shell_syntax import (
-    Mark,
-    Script,
-    SimpleCommand,
-    iter_items,
-    iter_words,
-    parse_shell,
-)
+from cockpit.access.parse_shell import parse_shell
+from cockpit.access.shell_syntax import Mark, Script, SimpleCommand, Word, iter_items, iter_words
 from cockpit.core.errors import CockpitError
 
 MAX_SCRIPT = 8_000
@@ -33,9 +27,11 @@ _OPERATOR_WORD = re.compile(
 _ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*\+?=")
 _SUBSTITUTION = re.compile(r"[$<>]\(|`")
 _KEYWORDS = frozenset(
-    "if then else elif fi do done while until for in case esac function select coproc ! { }".split()
+    "if then else elif fi do done while until for in case esac function select coproc ! { }".split()  # noqa: SIM905
 )
 _SHELL_NAME = re.compile(r"(?:[a-z]*sh|eval|source|xargs|parallel|env)$")
+_BRACES = re.compile(r"\{([^\s{}]*,[^\s{}]*)\}")
+_MOST_WORDS = 64
 _DEEPEST = 8
 _QUOTES = re.compile(r"[\"'\\]")
 _PIECES = re.compile(r"[;&|()<>{}`!\n]+")
@@ -86,7 +82,9 @@ def _refusal(mark: Mark) -> CommandRefused:
             f"this command line cannot be read from column {column} on: {mark.text[:40]!r}. "
             "Close every quote, and quote text that is meant literally."
         )
-    text = {"\n": "a line break", "\\\n": "a line continuation"}.get(mark.text, repr(mark.text[:40]))
+    text = {"\n": "a line break", "\\\n": "a line continuation"}.get(
+        mark.text, repr(mark.text[:40])
+    )
     return CommandRefused(
         f"cockpit runs argv, not a shell; {text} at column {column} needs a shell. "
         "Call run once for each command, and quote text that is meant literally."
@@ -120,12 +118,14 @@ def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
 class ScriptCommand:
     """One command that a script could run.
 
-    ``assigned`` are the variables set for it, ``writes`` the files that its output goes to.
+    ``assigned`` are the variables set for it, ``writes`` the files that its output goes to. A
+    ``guess`` comes from text that may be no command at all, such as a line of a here-document.
     """
 
     argv: tuple[str, ...]
     assigned: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    guess: bool = False
 
 
 def is_short_enough(script: str) -> bool:
@@ -148,17 +148,23 @@ def script_commands(text: str) -> Iterator[ScriptCommand | None]:
 def _listed(
     text: str, script: Script, feeds_shell: bool, depth: int
 ) -> Iterator[ScriptCommand | None]:
+    guess = depth > 0 and not feeds_shell
     for item in iter_items(script):
         writes = tuple(each.target.text for each in item.redirections if each.writes_file)
         if isinstance(item, SimpleCommand):
             assigned = tuple(each.name for each in item.assignments)
-            argv = _without_keywords([word.text for word in item.words])
+            argv = _without_keywords([text for word in item.words for text in _expanded(word)])
             if argv or assigned or writes:
-                yield ScriptCommand(argv, assigned, writes)
-        elif writes:
-            yield ScriptCommand((), writes=writes)
+                yield ScriptCommand(argv, assigned, writes, guess=guess)
+        else:
+            if writes:
+                yield ScriptCommand((), writes=writes, guess=guess)
+            if item.kind == "((":  # arithmetic, but a shell also takes it for two subshells
+                yield from _pieces(" ".join(word.text for word in item.words))
         for redirection in item.redirections:
-            body = redirection.body or (redirection.target if redirection.operator == "<<<" else None)
+            body = redirection.body or (
+                redirection.target if redirection.operator == "<<<" else None
+            )
             if body is not None and body.text.strip():
                 if depth >= _DEEPEST:
                     yield None
@@ -167,23 +173,36 @@ def _listed(
     for comment in script.comments:
         yield from _pieces(comment.text)
     if script.errors:
-        if feeds_shell or depth == 0:
-            yield None  # any other here-document may be prose or a program's text
+        if not guess:
+            yield None
         yield from _pieces(text)
 
 
 def _pieces(text: str) -> Iterator[ScriptCommand]:
     """Every run of words between operators, with quotes dropped and with quotes as blanks."""
-    joined = text.replace("\\\n", "")
+    joined = _BRACES.sub(lambda match: match[1].replace(",", " "), text.replace("\\\n", ""))
     for quote in ("", " "):
         for piece in _PIECES.split(_QUOTES.sub(quote, joined)):
             argv = _without_keywords(piece.split())
             if argv:
-                yield ScriptCommand(argv)
+                yield ScriptCommand(argv, guess=True)
+
+
+def _expanded(word: Word) -> list[str]:
+    """The text of ``word``, or the texts that its braces stand for."""
+    texts = [word.text]
+    if not any(mark.kind == "braces" for mark in word.marks):
+        return texts
+    while len(texts) < _MOST_WORDS and (braces := _BRACES.search(texts[0])):
+        first = texts.pop(0)
+        before, after = first[: braces.start()], first[braces.end() :]
+        texts += [f"{before}{each}{after}" for each in braces[1].split(",")]
+    return [text for text in texts if text]
 
 
 def _without_keywords(words: list[str]) -> tuple[str, ...]:
     start = 0
     while start < len(words) and (words[start] in _KEYWORDS or _ASSIGNMENT.match(words[start])):
         start += 1
-    return tuple(words[start:])
+    program = [words[start].lstrip("!")] if words[start:] else []
+    return (*program, *words[start + 1 :])

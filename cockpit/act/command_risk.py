@@ -15,7 +15,8 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Literal
 
-from cockpit.access.shell_syntax import iter_words, parse_shell
+from cockpit.access.parse_shell import parse_shell
+from cockpit.access.shell_syntax import iter_words
 from cockpit.act.command_line import is_short_enough, script_commands
 from cockpit.act.command_risk_table import (
     DENIED,
@@ -41,7 +42,7 @@ _TOO_MUCH = (
     "Its script is too long or too deeply nested to be judged; write it to a file and run that."
 )
 _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=")
-_EXPANDS = re.compile(r"[$`*?]|\[.+\]|\{.*(?:,|\.\.).*\}")
+_GLOBS = re.compile(r"[*?]|\[.+\]|\{.*(?:,|\.\.).*\}")
 _LOADED = re.compile(
     r"^(?:PATH|LD_.*|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|GIT_.*|NODE_OPTIONS|BASH_ENV|ENV|"
     r"PERL5OPT|RUBYOPT|JAVA_TOOL_OPTIONS)$"
@@ -67,9 +68,10 @@ class _Level:
 
     depth: int
     left: list[int]
+    guess: bool = False
 
-    def deeper(self) -> _Level:
-        return _Level(self.depth + 1, self.left)
+    def deeper(self, *, guess: bool = False) -> _Level:
+        return _Level(self.depth + 1, self.left, self.guess or guess)
 
     def exhausted(self) -> bool:
         self.left[0] -= 1
@@ -100,7 +102,7 @@ def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
         return Verdict("medium", ("the program comes from its input",))
     program = _name(argv[0])
     rest = argv[1:]
-    if _EXPANDS.search(argv[0]):
+    if "$" in argv[0] or "`" in argv[0] or (not level.guess and _GLOBS.search(argv[0])):
         return Verdict("high", ("its program is only known when it runs",))
     if program in DENIED or program.startswith("mkfs"):
         return Verdict("high", denied=DENIED.get(program, "It formats a disk."))
@@ -222,7 +224,8 @@ def _script(text: str, level: _Level) -> Verdict:
                 return worst([*verdicts, Verdict("high", denied=_TOO_MUCH)])
             continue
         if command.argv:
-            verdicts += [_judge(command.argv, level.deeper()), _places(command.argv)]
+            verdict = _judge(command.argv, level.deeper(guess=command.guess))
+            verdicts += [verdict, _places(command.argv)]
         verdicts += [_assigned(name) for name in command.assigned]
         verdicts.append(_places(("", *command.writes)))
     return worst(verdicts)

@@ -150,7 +150,8 @@ def _risk(event: Event, place: Checkout) -> str:
 
 
 def _command_risk(command: str) -> str:
-    from cockpit.access.shell_syntax import iter_items, iter_words, parse_shell
+    from cockpit.access.parse_shell import parse_shell
+    from cockpit.access.shell_syntax import iter_items, iter_words
     from cockpit.act.command_line import CommandRefused, split_command
     from cockpit.act.command_risk import judge, worst
     from cockpit.observe.sensitive_files import is_sensitive
@@ -162,7 +163,9 @@ def _command_risk(command: str) -> str:
     except CommandRefused:
         # The agent's shell would take it apart, so it is as risky as its parts, and no read.
         items = list(iter_items(parse_shell(command)))
-        targets = [each.target.text for item in items for each in item.redirections if each.writes_file]
+        targets = [
+            each.target.text for item in items for each in item.redirections if each.writes_file
+        ]
         # A program in quotes may write as well (awk '{print > "x"}'), so any other ">" counts too.
         if any(target != "/dev/null" for target in targets) or ">" in _QUIETED.sub(" ", command):
             return "high"

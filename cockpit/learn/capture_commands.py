@@ -10,13 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cockpit.access.shell_syntax import (
-    Group,
-    Item,
-    Redirection,
-    SimpleCommand,
-    parse_shell,
-)
+from cockpit.access.parse_shell import parse_shell
+from cockpit.access.shell_syntax import Group, Item, Redirection, SimpleCommand
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _KEYWORDS = frozenset(["!", "time", "coproc"])
@@ -80,8 +75,10 @@ class _Listing:
         for place, item in enumerate(items):
             sign = operator if place == 0 else item.operator
             sign = _OPERATORS.get(sign, sign) if self.commands else ""
-            cwd = self._add_group(item, sign, cwd) if isinstance(item, Group) else self._add_simple(
-                item, sign, cwd
+            cwd = (
+                self._add_group(item, sign, cwd)
+                if isinstance(item, Group)
+                else self._add_simple(item, sign, cwd)
             )
         return cwd
 
@@ -101,13 +98,17 @@ class _Listing:
         closing = _CLOSING.get(group.kind, "")
         if closing or writes:
             argv = (closing,) if closing else ()
-            self.commands.append(RanCommand(argv, writes, stdin, inner, ";" if self.commands else ""))
+            self.commands.append(
+                RanCommand(argv, writes, stdin, inner, ";" if self.commands else "")
+            )
         return cwd if group.kind == "(" else inner
 
 
 def _files(redirections: Sequence[Redirection]) -> tuple[tuple[str, ...], str]:
     """The files that are written, and the here-document that is read."""
-    writes = tuple(each.target.text for each in redirections if each.writes_file and each.target.text)
+    writes = tuple(
+        each.target.text for each in redirections if each.writes_file and each.target.text
+    )
     bodies = [each.body.text for each in redirections if each.body is not None]
     return writes, bodies[-1] if bodies else ""
 

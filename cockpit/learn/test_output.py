@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cockpit.learn.capture_commands import RanCommand, list_commands
 from cockpit.learn import go_test_output
+from cockpit.learn.capture_commands import RanCommand, list_commands
 from cockpit.learn.test_counts import Counts
 from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
 
@@ -110,7 +110,9 @@ def read_tests(
     return results_of(list_commands(argv_or_command), output, exit_code)
 
 
-def results_of(simple: Sequence[RanCommand], output: str, exit_code: int | None) -> TestResults | None:
+def results_of(
+    simple: Sequence[RanCommand], output: str, exit_code: int | None
+) -> TestResults | None:
     """As :func:`read_tests`, of commands that were taken apart already."""
     told = plain(output)
     found = test_commands(simple) or _by_their_words(simple, told)

@@ -10,7 +10,9 @@ from cockpit.learn.capture_commands import list_commands
 
 
 def told(script, cwd: str = "/p") -> list[tuple[str, tuple[str, ...], str, str]]:
-    return [(" ".join(one.argv), one.writes, one.cwd, one.joined) for one in list_commands(script, cwd)]
+    return [
+        (" ".join(one.argv), one.writes, one.cwd, one.joined) for one in list_commands(script, cwd)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,145 @@
+"""The one parser of shell text: from a command line to the record of its syntax.
+
+Nothing here runs a command. The grammar is tree-sitter-bash. Loading it takes about 30 ms, so a plain
+single command (no quotes, no operators) is read without it and gives the same record.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cockpit.access.shell_syntax import Mark, Script, SimpleCommand, Word
+from cockpit.access.shell_tree import HERE_DOCUMENT, TreeReader
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAX_LENGTH = 200_000
+"""Characters of a text that are read; the rest is reported as an error."""
+
+_PLAIN = re.compile(r" *(?!-)[A-Za-z0-9_./:@%+,-]+(?: +[A-Za-z0-9_./=:@%+,-]+)* *")
+_RESERVED = frozenset(
+    [
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "do",
+        "done",
+        "while",
+        "until",
+        "for",
+        "in",
+        "case",
+        "esac",
+        "function",
+        "select",
+        "time",
+        "coproc",
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "unset",
+        "unsetenv",
+    ]
+)
+"""First words that the grammar reads as syntax."""
+
+
+_REPAIRS = ("'", '"', ")", '")', "`", '`"', "}", '}"')
+"""Endings tried on a text that does not parse: capture reads texts that were cut off."""
+_NUMBER = re.compile(r"[0-9]+(?=[A-Za-z_./=:@%+,-])")
+_SIGN = re.compile(r"(?<![$\[{])[@%+](?![(=])")
+_COMPARISON = re.compile(r"(?<=[ \t])(?:==|=~)(?=[ \t\n;|&]|$)")
+
+
+def parse_shell(text: str, *, comments: bool = True) -> Script:
+    """Parse ``text``. Never raises: what cannot be read is in ``errors``.
+
+    With ``comments=False``, ``#`` starts no comment.
+    """
+    return _parse_plain(text) or _parse_with_grammar(text, comments=comments)
+
+
+def _parse_plain(text: str) -> Script | None:
+    """Parse one command of literal words; None when the text needs the grammar."""
+    if len(text) > MAX_LENGTH or not _PLAIN.fullmatch(text):
+        return None
+    words = tuple(Word(match[0], match.start()) for match in re.finditer(r"[^ ]+", text))
+    return None if words[0].text in _RESERVED else Script((SimpleCommand(words),))
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter_bash  # here: a caller that meets only plain commands does not wait for it
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def _parse_with_grammar(text: str, *, comments: bool = True) -> Script:
+    errors = []
+    if len(text) > MAX_LENGTH:
+        errors.append(Mark("error", "a text this long", MAX_LENGTH))
+        text = text[:MAX_LENGTH]
+    if "\0" in text:
+        errors.append(Mark("error", "a NUL character", text.index("\0")))
+    # The grammar reads a copy of the same length, one byte a character, so that its offsets are ours;
+    # the record is made from the text itself. No character beyond ASCII is special to a shell.
+    copy = re.sub(r"[^\x01-\x7f]", ",", text)
+    if not comments:
+        copy = re.sub(r"(?<!\S)#", ",", copy)
+    copy = _hide_false_delimiters(copy)
+    try:
+        root, ending = _root(copy)
+        if ending:
+            errors.append(Mark("error", ending, len(text)))
+        reader = TreeReader(text + ending, parse_shell)
+        items = reader.statements(root.children)
+        reader.check(root)
+    except RecursionError:
+        return Script(errors=(*errors, Mark("error", "nesting this deep", 0)))
+    return Script(
+        tuple(items), tuple(reader.separators), tuple(reader.comments), (*errors, *reader.errors)
+    )
+
+
+def _hide_false_delimiters(copy: str) -> str:
+    """``copy`` with a comma at the start of lines that the grammar alone takes for a delimiter.
+
+    It ends a here-document at any line that begins with the delimiter, blanks before it skipped.
+    """
+    for dash, *forms in set(HERE_DOCUMENT.findall(copy)):
+        delimiter = re.escape("".join(forms))
+        blanks = r"\t*" if dash else ""
+        line = re.compile(
+            rf"^(?!{blanks}{delimiter}$)([ \t\r\f\v]*)(?={delimiter})(.)", re.MULTILINE
+        )
+        copy = line.sub(r"\1,", copy)
+    return copy
+
+
+def _root(copy: str) -> tuple[Node, str]:
+    """The syntax tree, and what was added to the text for it to parse."""
+    parser = _parser()
+    root = parser.parse(copy.encode("ascii")).root_node
+    if not root.has_error:
+        return root, ""
+    # The grammar takes "==" as an argument only before another one, and "1%", "a@" or "a+:" for no word.
+    words = _COMPARISON.sub(",,", copy)
+    words = _NUMBER.sub(lambda match: "," * len(match[0]), words)
+    words = _SIGN.sub(",", words)
+    delimiters = [
+        f"\n{match[2] or match[3] or match[4]}\n" for match in HERE_DOCUMENT.finditer(copy)
+    ][-1:]
+    for ending in ("", *delimiters, *_REPAIRS):
+        for variant in dict.fromkeys((copy, words)):
+            repaired = parser.parse((variant + ending).encode("ascii")).root_node
+            if not repaired.has_error:
+                return repaired, ending
+    return root, ""

@@ -1,0 +1,204 @@
+"""The one parser of shell text: the same record from the fast path and from the grammar."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.access.parse_shell import _RESERVED, _parse_plain, _parse_with_grammar, parse_shell
+from cockpit.access.shell_syntax import Group, Mark, Script, SimpleCommand, iter_items, iter_words
+
+PLAIN = "abdfhinorstux019_./=:@%+,-"
+plain_word = st.text(PLAIN, min_size=1, max_size=6) | st.sampled_from(
+    ["=", "==", "=~", "a=b", "-", "--", "-f", "if", "in", "1", "2", *sorted(_RESERVED)]
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(plain_word, min_size=1, max_size=6), st.sampled_from([" ", "  "]))
+def test_the_fast_path_and_the_grammar_agree(words: list[str], blank: str) -> None:
+    text = blank.join(words)
+    plain = _parse_plain(text)
+    if plain is not None:
+        assert plain == _parse_with_grammar(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["A=1 ls", "export A", "if a", "a;b", "a 'b'", "ls *.py", "~/x", ""]
+)
+def test_the_fast_path_leaves_syntax_to_the_grammar(text: str) -> None:
+    assert _parse_plain(text) is None
+
+
+def programs(text: str) -> list[str]:
+    """The words of every command that the text holds, at any depth."""
+    return [
+        " ".join(word.text for word in item.words)
+        for item in iter_items(parse_shell(text))
+        if isinstance(item, SimpleCommand)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sudo ls",
+        "su\\\ndo ls",
+        "'su'\"do\" ls",
+        "$'\\x73udo' ls",
+        '$"sudo" ls',
+        "a && sudo ls",
+        "a | b || sudo ls &",
+        "a\nsudo ls",
+        "x=1 sudo ls",
+        ">x sudo ls",
+        "2>&1 sudo >x ls",
+        "! sudo ls",
+        "(sudo ls)",
+        "{ sudo ls; }",
+        "echo $(sudo ls)",
+        'echo "a $(sudo ls)"',
+        "echo `sudo ls`",
+        "echo `a \\`sudo ls\\``",
+        "cat <(sudo ls)",
+        "a >$(sudo ls)",
+        "x=$(sudo ls)",
+        "x=(1 $(sudo ls))",
+        "export A=$(sudo ls)",
+        "echo ${x:-$(sudo ls)}",
+        "echo $((1 + $(sudo ls)))",
+        "[[ -n $(sudo ls) ]]",
+        "if sudo ls; then a; fi",
+        "if a; then b; else sudo ls; fi",
+        "while a; do sudo ls; done",
+        "for x in $(sudo ls); do a; done",
+        "case x in a) sudo ls;; esac",
+        "f() { sudo ls; }",
+        "cat <<E\n$(sudo ls)\nE",
+        "cat <<E && sudo ls\nx\nE",
+        "cat <<E | sudo ls\nx\nE",
+        "cat <<'E'\n E\n'\nE\nsudo ls",
+        "cat <<'E'\nEX\n'\nE\nsudo ls\n",
+    ],
+)
+def test_every_command_is_listed(text: str) -> None:
+    script = parse_shell(text)
+    assert script.errors == ()
+    assert "sudo ls" in programs(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo 'sudo ls'",
+        "echo \\$(sudo ls",
+        "cat <<'E'\nsudo ls\nE",
+        "# sudo ls",
+        "echo 'a' # ; sudo ls",
+        "echo a\\;sudo ls",
+    ],
+)
+def test_text_is_not_a_command(text: str) -> None:
+    assert "sudo ls" not in programs(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo 'open",
+        'echo "open',
+        "echo (a",
+        "a \\ b",
+        "ls\r\nid",
+        "a\x0bb",
+        "a \0 b",
+        "cat <<E\nopen",
+        'cat <<E"O"F\nx\nEOF',
+        "a <<A <<B\nx\nA\ny\nB",
+        "a=b\\\nc ls",
+        ")",
+        "$(" * 2_000,
+        "(" * 5_000,
+    ],
+)
+def test_a_text_that_a_shell_could_read_otherwise_has_an_error(text: str) -> None:
+    assert parse_shell(text).errors
+
+
+def test_words_say_what_is_not_known_before_they_run() -> None:
+    (command,) = parse_shell("a $b \"$c\" *.py ~/d {e,f} x[1] $(g) <(h) $((1)) $'i' 'j*' \\*").items
+    kinds = [[mark.kind for mark in word.marks] for word in command.words]
+    assert kinds == [
+        [],
+        ["variable"],
+        ["variable"],
+        ["glob"],
+        ["tilde"],
+        ["braces"],
+        ["brackets"],
+        ["command"],
+        ["process"],
+        ["arithmetic"],
+        ["ansi"],
+        [],
+        [],
+    ]
+    assert [word.text for word in command.words[-3:]] == ["i", "j*", "*"]
+
+
+def test_redirections_have_their_operator_and_target() -> None:
+    (command,) = parse_shell("a >x b 2>&1 <in >>y &>z >&- <<-E\n\tone\n\tE").items
+    assert isinstance(command, SimpleCommand)
+    assert [word.text for word in command.words] == ["a", "b"]
+    assert [(each.operator, each.target.text) for each in command.redirections] == [
+        (">", "x"),
+        (">&", "1"),
+        ("<", "in"),
+        (">>", "y"),
+        ("&>", "z"),
+        (">&", "-"),
+        ("<<-", "E"),
+    ]
+    assert [each.target.text for each in command.redirections if each.writes_file] == [
+        "x",
+        "y",
+        "z",
+    ]
+    body = command.redirections[-1].body
+    assert body is not None and body.text == "\tone"
+    (command,) = parse_shell("a <<<'w v' >&- b").items
+    assert [word.text for word in command.words] == ["a", "b"]
+    assert command.redirections[0].operator == "<<<"
+    assert [each.target.text for each in command.redirections] == ["w v", "-"]
+
+
+def test_a_redirection_belongs_to_the_last_command_of_a_list_and_to_a_whole_group() -> None:
+    first, second = parse_shell("a && b > x").items
+    assert (first.redirections, len(second.redirections)) == ((), 1)
+    (group,) = parse_shell("(a; b) > x").items
+    assert isinstance(group, Group) and len(group.redirections) == 1
+    assert [item.operator for item in group.items] == ["", ";"]
+
+
+def test_offsets_are_characters() -> None:
+    script = parse_shell("echo 'é€😀' $x; ls # é")
+    assert script.separators == (Mark("separator", ";", 13),)
+    assert script.comments == (Mark("comment", "# é", 18),)
+    assert next(iter_words(script.items[:1])).start == 0
+    assert [word.text for word in script.items[0].words] == ["echo", "é€😀", "$x"]
+
+
+def test_a_number_sign_starts_no_comment_where_none_is_wanted() -> None:
+    script = parse_shell("pr diff #24", comments=False)
+    assert [word.text for word in script.items[0].words] == ["pr", "diff", "#24"]
+
+
+@settings(max_examples=400)
+@given(st.text(alphabet="ab \n\t'\"\\|&;<>(){}$#`-E=/0[]!*~é\0\r", max_size=40))
+def test_nothing_raises_and_every_offset_lies_in_the_text(text: str) -> None:
+    script = parse_shell(text)
+    assert isinstance(script, Script)
+    for item in iter_items(script):
+        for word in iter_words((item,)):
+            assert 0 <= word.start <= len(text) + 10
