@@ -29,9 +29,9 @@ from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.learn.decision_quality import measured
 from cockpit.learn.judge_waves import learned
 from cockpit.learn.suggest_weights import suggestions
-from cockpit.loop.decisions.profile_change_expiry import begin
-from cockpit.loop.decisions.profile_change_service import propose
-from cockpit.loop.runtime_settings import AdaptationLimits, RuntimeSettings
+from cockpit.loop.decisions.profile_change_expiry import pin_profile
+from cockpit.loop.decisions.propose_profile_change import propose_profile_change
+from cockpit.loop.runtime_settings import ProfileChangeLimits, RuntimeSettings
 from cockpit.orient.compile_packet import compile_packet
 from cockpit.orient.fact_arrays import read as columns
 from cockpit.orient.profile_changes.change_limits import AGENTS
@@ -159,7 +159,7 @@ def run(moments: Sequence[Moment], policy: Policy) -> Ran:
     at_horizon: Literal["revert", "promote_if_better"] = (
         "promote_if_better" if policy == "promote_if_better" else "revert"
     )
-    limits = AdaptationLimits(auto="weights", at_horizon=at_horizon)
+    limits = ProfileChangeLimits(auto="weights", at_horizon=at_horizon)
     settings = RuntimeSettings(token_budget=_profile().total_token_budget, adaptation=limits)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -235,7 +235,7 @@ class Player:
     def _orient(self, tx: Tx, moment: Moment) -> tuple[Wave, Packet]:
         session_id = self._session.session_id
         wave = waves.create(tx, session_id=session_id, trace_id=self._session.trace_id)
-        pinned = begin(tx, self._settings, PROFILE, measured)
+        pinned = pin_profile(tx, self._settings, PROFILE, measured)
         waves.advance(tx, wave.wave_id, "observing", profile_version=pinned.version)
         if self._asked is not None:
             request_id, items = self._asked
@@ -308,11 +308,11 @@ class Player:
         profile = profiles.load_current(tx.connection, PROFILE)
         found = suggestions(tx.connection, profile, AGENTS, CRITICAL)
         if found and profile.duration_waves == 0:
-            propose(
+            propose_profile_change(
                 tx,
                 self._settings,
                 canonical_json(found[0]),
                 agent(self._session.session_id),
                 profile_id=PROFILE,
                 proposal_id=f"p-profile-{wave.wave_id}",
-            ).granted()
+            ).raise_if_refused()

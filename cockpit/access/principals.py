@@ -63,6 +63,11 @@ def agent(session_id: str) -> Caller:
     return Caller(f"{AGENT}{session_id}", AGENT_SCOPES)
 
 
+def journal_actor(caller: Caller) -> str:
+    """Return the name that journal rows and decisions give ``caller``: ``person`` for the user."""
+    return "person" if (caller.namespace, caller.cap_id) == (MAIN, "") else caller.namespace
+
+
 def kind_of(namespace: str) -> Kind:
     """What sort of principal a namespace is."""
     if namespace == MAIN:

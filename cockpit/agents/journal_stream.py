@@ -15,7 +15,7 @@ from cockpit.agents import stream_events
 from cockpit.agents.stream_formats import LONGEST_TEXT, shorten_message
 from cockpit.core.errors import NotFound
 from cockpit.learn.capture_wip import ToolUse, captured
-from cockpit.loop.phases.answer_stream import Speech
+from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.store.backlog import wip
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -61,7 +61,7 @@ class StreamJournal:
         self.spent = stream_events.TokenUsage()
         self._store = store
         self._part = part
-        self._speech: Speech | None = None
+        self._speech: AnswerStream | None = None
         self._messages = 0
         self._last = ""
         self._tools: dict[str, stream_events.ToolStarted] = {}
@@ -111,11 +111,11 @@ class StreamJournal:
             self._due = finish.spent
         await self._account("end" if finish is not None and finish.ok else "cut")
 
-    def _speaking(self) -> Speech:
+    def _speaking(self) -> AnswerStream:
         self._messages += 1
         part = self._part
         identity = f"m-{part.session_id}-{part.number}-{self._messages}"
-        return Speech(self._store, part.session_id, "", identity)
+        return AnswerStream(self._store, part.session_id, "", identity)
 
     async def _said(self, text: str, *, interrupted: bool = False) -> None:
         speech = self._speech or self._speaking()

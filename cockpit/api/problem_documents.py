@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
-from cockpit.loop.decisions.profile_change_results import ChangeNotMade
+from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
 
 MEDIA_TYPE = "application/problem+json"
 _TYPE = "urn:problem-type:cockpit:"
@@ -62,7 +62,7 @@ def problem(
 def of_error(error: CockpitError) -> JSONResponse:
     """What went wrong; of what the guard refused, the proposal and the whole verdict as well."""
     members: dict[str, Any] = {}
-    if isinstance(error, ChangeNotMade):
+    if isinstance(error, ProfileChangeRefused):
         members["proposal_id"] = error.proposal_id
         members["verdict"] = [
             {"code": refusal.code, "ok": False, "message": mask(refusal.message)}

@@ -13,8 +13,9 @@ from cockpit.api.callers import At, Counter
 from cockpit.api.schemas import CHANGE, DECISION, Standing, carried, read_decision, standing
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import NotFound
-from cockpit.loop.decisions import profile_change_service
-from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.orient.profile_changes.profile_json import document
 from cockpit.store.context import facts, packets, profile_changes, profiles, wave_feedback
 from cockpit.store.db.transaction import Tx
@@ -65,13 +66,13 @@ async def propose(
     verdict; the rest waits for whoever may decide."""
     payload = await request.body()
 
-    def step(tx: Tx, caller: Caller) -> tuple[bool, Outcome]:
+    def step(tx: Tx, caller: Caller) -> tuple[bool, DecisionOutcome]:
         # Before the shipped profile is written for somebody who may not propose.
         caller.require(PROPOSE, "propose a profile change")
         base = profiles.ensure_default(tx, at.settings.token_budget)
         proposal_id = _keyed(caller, key) if key else tx.ids.new("p")
         known = profile_changes.find(tx.connection, proposal_id) is not None
-        outcome = profile_change_service.propose(
+        outcome = propose_profile_change(
             tx,
             at.settings,
             payload,
@@ -153,16 +154,17 @@ async def _decided(
 ) -> Standing:
     body = await request.body()
 
-    def step(tx: Tx, caller: Caller) -> Outcome:
+    def step(tx: Tx, caller: Caller) -> DecisionOutcome:
         # Who may not decide does not learn whether their body could be read.
         caller.require(APPROVE, "decide on profile changes")
         said = read_decision(body)
-        return profile_change_service.decide(
+        return decide_proposal(
             tx,
             at.settings,
             proposal_id,
             verdict,
             caller,
+            kind="profile",
             shown_digest=said.shown_digest,
             reason=said.reason,
         )

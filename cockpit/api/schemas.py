@@ -15,7 +15,7 @@ from cockpit.core.read_record import (
     read_record,
     record_schema,
 )
-from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS, MAX_TEXT, ChangePayload
 
 
@@ -67,9 +67,9 @@ def read_decision(body: bytes) -> Decision:
         raise BodyMalformed(str(error)) from error
 
 
-def standing(outcome: Outcome) -> Standing:
-    """The outcome as it is answered. Raises ``ChangeNotMade`` and ``Stale``."""
-    outcome.granted()
+def standing(outcome: DecisionOutcome) -> Standing:
+    """The outcome as it is answered. Raises ``ProfileChangeRefused`` and ``Stale``."""
+    outcome.raise_if_refused()
     return Standing(outcome.proposal_id, outcome.status, outcome.version)
 
 

@@ -1,4 +1,4 @@
-"""What cockpit carries out itself when it is approved; each is loaded when it is."""
+"""The approval effect of a proposed plan: its tasks enter the backlog when it is approved."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from cockpit.backlog.planning.plan import PLAN_ACTION
 if TYPE_CHECKING:
     import sqlite3
 
-    from cockpit.loop.decisions.approved_effects import Commission, Revised
+    from cockpit.loop.decisions.approval_effects import ApprovalEffect, RevisedProposal
     from cockpit.store.db.transaction import Tx
     from cockpit.store.sessions.proposals import Proposal
 
 
-class _Plans:
+class _PlanEffect:
     """Plans for the backlog (:mod:`cockpit.backlog.planning.propose_plan`)."""
 
-    def carry_out(self, tx: Tx, proposal: Proposal, *, by: str) -> None:
+    def apply(self, tx: Tx, proposal: Proposal, *, by: str) -> None:
         from cockpit.backlog.planning import propose_plan
 
         propose_plan.carry_out(tx, proposal, by=by)
 
-    def editable(self, proposal: Proposal) -> tuple[str, str]:
+    def editable_text(self, proposal: Proposal) -> tuple[str, str]:
         from cockpit.backlog.planning import propose_plan
 
         return propose_plan.editable(proposal)
 
-    def edited(self, connection: sqlite3.Connection, proposal: Proposal, text: str) -> Revised:
+    def revise(
+        self, connection: sqlite3.Connection, proposal: Proposal, text: str
+    ) -> RevisedProposal:
         from cockpit.backlog.planning import propose_plan
 
         return propose_plan.edited(connection, text)
 
 
-COMMISSIONS: Mapping[str, Commission] = {PLAN_ACTION: _Plans()}
-"""What the settings of every face give to the runtime, by the type of the action."""
+APPROVAL_EFFECTS: Mapping[str, ApprovalEffect] = {PLAN_ACTION: _PlanEffect()}
+"""The approval effects that the settings give to the runtime, by the type of the action."""

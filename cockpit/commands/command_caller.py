@@ -17,6 +17,6 @@ def find_caller(tx: Tx, token: str) -> Caller:
     before is refused. Raises ``TokenRefused``. Specified in ``docs/reference/security.md``.
     """
     from cockpit.access.capability_tokens import caller
-    from cockpit.loop.decisions.decide_proposal import TOKEN as VARIABLE
+    from cockpit.loop.decisions.decide_proposal import TOKEN_VARIABLE
 
-    return caller(tx.connection, token or os.environ.get(VARIABLE, ""), tx.now())
+    return caller(tx.connection, token or os.environ.get(TOKEN_VARIABLE, ""), tx.now())

@@ -20,15 +20,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from cockpit.backlog.approved_plans import COMMISSIONS
+from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.runtime_settings import (
-    AdaptationLimits,
     Limits,
     ObserveLimits,
+    ProfileChangeLimits,
     RunnerSettings,
     RuntimeSettings,
 )
@@ -157,11 +157,11 @@ class _Layers:
             model=ModelSettings(**parts["model"]),
             limits=Limits(**parts["limits"]),
             observe=ObserveLimits(**parts["observe"]),
-            adaptation=AdaptationLimits(**parts["adaptation"]),
+            adaptation=ProfileChangeLimits(**parts["adaptation"]),
             user_dir=user_folder(env),
             environment=dict(env),
             runners=MappingProxyType(self._runners),
-            commissions=COMMISSIONS,
+            approval_effects=APPROVAL_EFFECTS,
             **parts[""],
         )
         return Settings(

@@ -1,4 +1,4 @@
-"""The pulse: waiting for something that this process or another one writes."""
+"""Waiting for a change of the store, by this process or another one."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from cockpit.store.journal.follow import changes
 T = TypeVar("T")
 
 
-class Pulse:
-    """Wakes whoever waits for something to be decided. While nobody waits, nothing is watched."""
+class ChangeWaiter:
+    """Waits for a value that a change of the store makes available. Without a waiter nothing is watched."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def until(self, ask: Callable[[], T | None], patience: float = 1.0) -> T:
-        """The first answer of ``ask`` (a blocking read or write of the store) that is not None.
+    async def wait_for(self, read: Callable[[], T | None], recheck_s: float = 1.0) -> T:
+        """Return the first result of ``read`` that is not None.
 
-        Asks after every change of the file, and at least every ``patience`` seconds.
+        ``read`` is a blocking read or write of the store. It runs in a thread, after every change of the
+        database file and at least every ``recheck_s`` seconds.
         """
-        answer = await asyncio.to_thread(ask)
-        if answer is not None:
-            return answer
+        value = await asyncio.to_thread(read)
+        if value is not None:
+            return value
         async with changes(self._store) as changed:
             while True:
                 changed.clear()
-                answer = await asyncio.to_thread(ask)
-                if answer is not None:
-                    return answer
+                value = await asyncio.to_thread(read)
+                if value is not None:
+                    return value
                 try:
                     # Not wait_for: on 3.11 it can swallow a cancellation that meets the event.
-                    async with asyncio.timeout(patience):
+                    async with asyncio.timeout(recheck_s):
                         await changed.wait()
                 except TimeoutError:
-                    continue  # a deadline may have passed without anybody writing
+                    continue  # a deadline may have passed without a write

@@ -1,6 +1,7 @@
-"""The runtime: what every face (screen, command line, later HTTP and MCP) calls.
+"""The runtime: what the screen, the command line, HTTP and MCP call to run sessions of a project.
 
-Faces have no logic of their own; they start, run, say and decide here, and draw what the journal says.
+It starts and runs sessions, sends messages and decides proposals. Its callers have no logic of their own;
+they show what the journal says. See ``docs/reference/loop.md``, sessions.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from cockpit.core.errors import IllegalTransition
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.learn.judge_waves import spoken
 from cockpit.learn.resume_text import briefing
-from cockpit.loop.change_waiter import Pulse
-from cockpit.loop.decisions import edit_action
-from cockpit.loop.decisions.decide_proposal import Ruling, rule
-from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.change_waiter import ChangeWaiter
+from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
+from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
 from cockpit.loop.intake.first_message import Opening, opening
 from cockpit.loop.intake.intent import Task, resolve
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.task_types import load_task_types
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
-from cockpit.loop.session_loop import SAID, SUBMITTED, run_session
+from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_session
 from cockpit.loop.views import packet_inspection
 from cockpit.loop.views.log_lines import logged
 from cockpit.loop.wave_context import Engine
@@ -38,7 +39,8 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import events, messages, proposals, sessions
 from cockpit.store.sessions.sessions import Session
 
-COMPLETIONS = 50
+MAX_COMPLETIONS = 50
+MAX_COMPLETED_FILES = 50_000
 
 
 @asynccontextmanager
@@ -49,9 +51,9 @@ async def open_runtime(
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> AsyncIterator[Runtime]:
-    """Open the project's store and everything above it; all of it ends with the context.
+    """Open the project's store and a runtime on it; both are closed when the context ends.
 
-    Raises the store's typed errors and ``TaskTypeInvalid``.
+    Raises the store's errors and ``TaskTypeInvalid``.
     """
     place.prepare()
     with Store.open(place.database, clock, ids) as store:
@@ -63,16 +65,16 @@ async def open_runtime(
 async def runtime_over(
     store: Store, place: ProjectPaths, settings: RuntimeSettings
 ) -> AsyncIterator[Runtime]:
-    """Everything above a store that is open, and stays so. Raises ``TaskTypeInvalid``."""
-    types = load_task_types(place.root, settings.user_dir)
-    ground_repo = await _repository(place)
-    ground = await stand_on(place.root, repo=ground_repo)
+    """Open a runtime on an open store, which stays open. Raises ``TaskTypeInvalid``."""
+    task_types = load_task_types(place.root, settings.user_dir)
+    repo = await _find_repo(place)
+    ground = await stand_on(place.root, repo=repo)
     async with logged(store, settings.log_json):
-        yield Runtime(Engine(store, place, settings, types, ground, Pulse(store), ground_repo))
+        yield Runtime(Engine(store, place, settings, task_types, ground, ChangeWaiter(store), repo))
 
 
 class Runtime:
-    """One open project. Every method raises ``CockpitError`` with words for the person."""
+    """One open project. The methods raise ``CockpitError`` with a message for the user."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -91,36 +93,31 @@ class Runtime:
         task_type: str | None = None,
         task_id: str | None = None,
     ) -> str:
-        """A new session for what the person asks; returns its id. Nothing runs yet.
+        """Store a new session for the user's ``words``; returns its id. Nothing runs yet.
 
-        With ``task_id`` it is about that task of the backlog: what is to be done and where it was
-        left stands in its objectives, and what the session does is kept as work in progress there.
-        Without ``words`` the task's title says what to do. Raises ``NotFound`` for no such task.
+        With ``task_id`` the session is about that task of the backlog: its objectives contain the task and
+        where it was left, and the session's work is recorded as the task's work in progress. Empty
+        ``words`` stand for the task's title then. ``task_type`` overrules what ``words`` name.
 
-        The task type's deterministic context is fetched first: when that fails nothing is stored
-        (ADR-10, error handling). Raises ``IntentUnclear``, ``OpeningFailed``, ``ModelError``.
+        The task type's deterministic context is fetched first; when that fails nothing is stored. Raises
+        ``IntentUnclear``, ``OpeningFailed``, ``ModelError``, and ``NotFound`` for an unknown task.
         """
         engine = self.engine
-        given = None
+        backlog_task = None
         if task_id is not None:
-            given = self.store.read_now(lambda found: tasks.load(found, task_id))
-            words = words.strip() or given.title
-        task = await resolve(words, engine.types, Repository(self.place.root))
+            backlog_task = self.store.read_now(lambda connection: tasks.load(connection, task_id))
+            words = words.strip() or backlog_task.title
+        task = await resolve(words, engine.task_types, Repository(self.place.root))
         if task_type is not None:
             task = Task(task_type, task.title, task.words, task.target)
-        kind = engine.types[task.task_type]
-        chosen = engine.model(model).name
+        kind = engine.task_types[task.task_type]
+        model_name = engine.model(model).name
         opened = await opening(task, kind, self.place)
-        if given is not None:
-            opened = replace(opened, text=f"{opened.text}\n\n{briefing(given)}")
-        branch = await _branch(self.place)
-        caps = {
-            name: value
-            for name, value in asdict(limits or engine.settings.limits).items()
-            if value is not None
-        }
+        if backlog_task is not None:
+            opened = replace(opened, text=f"{opened.text}\n\n{briefing(backlog_task)}")
+        branch = await _current_branch(self.place)
 
-        def step(tx: Tx) -> str:
+        def create_session(tx: Tx) -> str:
             profile = profiles.ensure_default(tx, engine.settings.token_budget)
             session = sessions.create(
                 tx,
@@ -128,32 +125,32 @@ class Runtime:
                 title=task.title,
                 words=task.words,
                 target=opened.target,
-                model=chosen,
+                model=model_name,
                 policy=policy or engine.settings.policy,
                 interactive=interactive,
                 root=self.place.root,
                 rev=opened.rev,
                 profile_id=profile.profile_id,
-                limits=caps,
+                limits=_limits_record(limits or engine.settings.limits),
                 project=engine.repo or self.place.root.name,
                 branch=branch,
-                task_id=None if given is None else given.task_id,
+                task_id=None if backlog_task is None else backlog_task.task_id,
             )
-            _submit(tx, session, task, opened)
+            _submit_task(tx, session, task, opened)
             return session.session_id
 
-        return await self.store.write(step)
+        return await self.store.write(create_session)
 
     async def run(self, session_id: str, *, interactive: bool | None = None) -> Session:
-        """Drive waves until the session ends or waits for the person's words. Cancel to interrupt.
+        """Run waves until the session ends or waits for the user. Cancel to interrupt.
 
-        ``interactive`` says whether a person sits before it from now on; None leaves it as it was.
+        ``interactive`` says whether a user is at the screen from now on; None leaves it unchanged.
         """
         return await run_session(self.engine, session_id, interactive=interactive)
 
     async def say(self, session_id: str, text: str) -> None:
-        """The person's words: pinned in the next wave. Wakes a session that waits for them."""
-        await self.store.write(lambda tx: _say(tx, session_id, text))
+        """Send the user's message: it is pinned in the next wave, and a waiting session wakes up."""
+        await self.store.write(lambda tx: _send_message(tx, session_id, text))
 
     async def approve(
         self,
@@ -162,45 +159,48 @@ class Runtime:
         shown_digest: str | None = None,
         narrowed: Sequence[str] | None = None,
     ) -> None:
-        """Approve what was shown (``narrowed``: only these items of a context request).
+        """Approve a proposal; with ``narrowed`` only these items of a context request.
 
-        Raises ``ChangeNotMade`` for a profile change that the guard does no longer let through.
+        Raises ``ProfileChangeRefused`` for a profile change that the guard refuses by now.
         """
-        await self._rule(proposal_id, "approved", shown_digest=shown_digest, narrowed=narrowed)
+        await self._decide(proposal_id, "approved", shown_digest=shown_digest, narrowed=narrowed)
 
     async def discuss(
         self, proposal_id: str, *, shown_digest: str | None = None, words: str = ""
     ) -> None:
-        """End this revision; ``words`` (may follow later by :meth:`say`) go to the agent."""
-        await self._rule(proposal_id, "discussed", shown_digest=shown_digest, reason=words)
+        """End this revision and tell the agent ``words``, which may also follow later by :meth:`say`."""
+        await self._decide(proposal_id, "discussed", shown_digest=shown_digest, reason=words)
 
     async def reject(
         self, proposal_id: str, *, shown_digest: str | None = None, reason: str = ""
     ) -> None:
-        """Refuse a proposal, with a reason for the agent."""
-        await self._rule(proposal_id, "rejected", shown_digest=shown_digest, reason=reason)
+        """Reject a proposal, with a reason for the agent."""
+        await self._decide(proposal_id, "rejected", shown_digest=shown_digest, reason=reason)
 
-    async def _rule(self, proposal_id: str, verdict: Ruling, **given: Any) -> None:
-        def step(tx: Tx) -> Outcome:
-            outcome = rule(tx, self.engine.settings, proposal_id, verdict, **given)
+    async def _decide(self, proposal_id: str, decision: Decision, **arguments: Any) -> None:
+        settings = self.engine.settings
+
+        def decide(tx: Tx) -> DecisionOutcome:
+            decider = find_decider(tx, settings)
+            outcome = decide_proposal(tx, settings, proposal_id, decision, decider, **arguments)
             session_id = proposals.load(tx.connection, proposal_id).session_id
-            if verdict == "discussed" and given["reason"] and session_id:
-                _say(tx, session_id, given["reason"])
+            if decision == "discussed" and arguments["reason"] and session_id:
+                _send_message(tx, session_id, arguments["reason"])
             return outcome
 
-        # What the guard refused is kept as refused: it is told after the commit.
-        (await self.store.write(step)).granted()
+        # Raised after the commit, so that the guard's refusal stays stored.
+        (await self.store.write(decide)).raise_if_refused()
 
     async def editable(self, proposal_id: str) -> tuple[str, str]:
-        """The text of an action that the person may edit, and a suffix for the editor's file."""
-        return await edit_action.editable(self.engine, proposal_id)
+        """Return the text of an action that the user may edit, and a suffix for the editor's file."""
+        return await load_editable_text(self.engine, proposal_id)
 
     async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
-        """Put the person's text in place; returns the id of the revision to decide."""
-        return (await edit_action.edit(self.engine, proposal_id, shown_digest, text)).proposal_id
+        """Replace an action's text by the user's; returns the id of the revision to decide."""
+        return (await edit_action(self.engine, proposal_id, shown_digest, text)).proposal_id
 
     async def feedback(self, wave_id: str, verdict: str, words: str = "") -> Feedback:
-        """The person's verdict on a wave, ``good`` or ``bad``; a newer one replaces it.
+        """Store the user's verdict on a wave, ``good`` or ``bad``; it replaces an earlier one.
 
         Raises ``FeedbackRefused``, and ``NotFound`` for a wave that has no packet.
         """
@@ -209,17 +209,19 @@ class Runtime:
     async def explain(
         self, session_id: str, ordinal: int | None = None, *, band: str = ""
     ) -> packet_inspection.Explanation:
-        """Why each fact of a wave was kept, shortened or dropped; of the newest packet without one."""
+        """Say why each fact of a packet was kept, shortened or dropped; None means the newest wave."""
         return await self.store.read(
-            lambda found: packet_inspection.explained(found, session_id, ordinal, band=band)
+            lambda connection: packet_inspection.explained(
+                connection, session_id, ordinal, band=band
+            )
         )
 
     async def packet_diff(
         self, session_id: str, before: int, after: int
     ) -> packet_inspection.Difference:
-        """What changed in the packet between two waves of a session."""
+        """Compare the packets of two waves of a session."""
         return await self.store.read(
-            lambda found: packet_inspection.difference(found, session_id, before, after)
+            lambda connection: packet_inspection.difference(connection, session_id, before, after)
         )
 
     async def pin(self, session_id: str, fact_id: str) -> pins.Pin:
@@ -227,7 +229,7 @@ class Runtime:
         return await self.store.write(lambda tx: pins.pin(tx, session_id, fact_id))
 
     async def unpin(self, session_id: str, fact_id: str) -> pins.Pin:
-        """Let a fact be chosen by its worth again, from the next wave on."""
+        """Let the compiler choose a fact by its utility again, from the next wave on."""
         return await self.store.write(lambda tx: pins.unpin(tx, session_id, fact_id))
 
     async def change(
@@ -239,7 +241,7 @@ class Runtime:
         task_type: str | None = None,
         limits: Limits | None = None,
     ) -> Session:
-        """Change how a session goes on, from its next phase."""
+        """Change a session's settings, from its next phase on. Raises ``IllegalTransition``."""
         fields: dict[str, Any] = {}
         if policy is not None:
             if policy not in sessions.POLICIES:
@@ -249,41 +251,44 @@ class Runtime:
         if model is not None:
             fields["model"] = self.engine.model(model).name
         if task_type is not None:
-            if task_type not in self.engine.types:
-                names = ", ".join(sorted(self.engine.types))
+            if task_type not in self.engine.task_types:
+                names = ", ".join(sorted(self.engine.task_types))
                 raise IllegalTransition(f"There is no task type {task_type!r}; there are {names}.")
             fields["task_type"] = task_type
         if limits is not None:
-            caps = asdict(limits)
-            fields["limits"] = {name: value for name, value in caps.items() if value is not None}
+            fields["limits"] = _limits_record(limits)
         return await self.store.write(lambda tx: sessions.change(tx, session_id, **fields))
 
     async def default_model(self) -> str:
-        """The full name of the model that a new session would get. Raises ``ModelError``."""
+        """Return the full name of the default model. Raises ``ModelError``."""
         return self.engine.model(None).name
 
     async def last_session(self) -> Session | None:
-        """The session of its own that changed last, or None in a new project."""
+        """Return the session that changed last, or None in a new project."""
         return await self.store.read(sessions.find_latest)
 
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
-        """Completions for the prompt: ``/`` task commands, ``@`` files of the project."""
+        """Return completions of the prompt: task commands for ``/``, project files for ``@``."""
         if kind == "/":
-            found = [
-                (task.command, task.arguments)
-                for task in self.engine.types.values()
-                if task.command.startswith(prefix)
+            commands = [
+                (task_type.command, task_type.arguments)
+                for task_type in self.engine.task_types.values()
+                if task_type.command.startswith(prefix)
             ]
-            return sorted(found)[:COMPLETIONS]
+            return sorted(commands)[:MAX_COMPLETIONS]
         if self._files is None:
-            self._files = await _files(self.place)
-        wanted = prefix.removeprefix("@").casefold()
-        hits = [path for path in self._files if wanted in path.casefold()]
-        hits.sort(key=lambda path: (not path.casefold().startswith(wanted), len(path), path))
-        return [(f"@{path}", "") for path in hits[:COMPLETIONS]]
+            self._files = await _list_files(self.place)
+        query = prefix.removeprefix("@").casefold()
+        matches = [path for path in self._files if query in path.casefold()]
+        matches.sort(key=lambda path: (not path.casefold().startswith(query), len(path), path))
+        return [(f"@{path}", "") for path in matches[:MAX_COMPLETIONS]]
 
 
-def _submit(tx: Tx, session: Session, task: Task, opened: Opening) -> None:
+def _limits_record(limits: Limits) -> dict[str, Any]:
+    return {name: value for name, value in asdict(limits).items() if value is not None}
+
+
+def _submit_task(tx: Tx, session: Session, task: Task, opened: Opening) -> None:
     messages.complete(tx, session_id=session.session_id, role="person", text=task.words)
     if opened.notice:
         messages.complete(tx, session_id=session.session_id, role="notice", text=opened.notice)
@@ -291,7 +296,7 @@ def _submit(tx: Tx, session: Session, task: Task, opened: Opening) -> None:
         tx,
         source=session.source,
         source_event_id="task",
-        event_type=SUBMITTED,
+        event_type=TASK_SUBMITTED,
         trace_id=session.trace_id,
         payload={
             "text": opened.text,
@@ -301,45 +306,45 @@ def _submit(tx: Tx, session: Session, task: Task, opened: Opening) -> None:
     )
 
 
-def _say(tx: Tx, session_id: str, text: str) -> None:
+def _send_message(tx: Tx, session_id: str, text: str) -> None:
     session = sessions.load(tx.connection, session_id)
     message_id = messages.complete(tx, session_id=session_id, role="person", text=text)
     events.ingest(
         tx,
         source=session.source,
         source_event_id=message_id,
-        event_type=SAID,
+        event_type=USER_MESSAGE_SENT,
         payload={"message_id": message_id},
         trace_id=session.trace_id,
         tier=0,
     )
 
 
-async def _repository(place: ProjectPaths) -> str | None:
-    """``owner/name`` of the project's one remote on a forge, if there is exactly one."""
+async def _find_repo(place: ProjectPaths) -> str | None:
+    """Return ``owner/name`` of the project's remote on GitHub, if there is exactly one."""
     if not place.git:
         return None
     names = await Repository(place.root).repositories()
     return next(iter(names)) if len(names) == 1 else None
 
 
-async def _branch(place: ProjectPaths) -> str:
+async def _current_branch(place: ProjectPaths) -> str:
     if not place.git:
         return ""
     for arguments in (("symbolic-ref", "--quiet", "--short", "HEAD"), ("rev-parse", "HEAD")):
         try:
-            ended = await run_git(*arguments, cwd=place.root)
+            finished = await run_git(*arguments, cwd=place.root)
         except ProgramMissing:
             return ""
-        if ended.ok:
-            return ended.text.strip()[:40]
+        if finished.ok:
+            return finished.text.strip()[:40]
     return ""
 
 
-async def _files(place: ProjectPaths) -> tuple[str, ...]:
+async def _list_files(place: ProjectPaths) -> tuple[str, ...]:
     if not place.git:
         return ()
-    ended = await run_git(
+    finished = await run_git(
         "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=place.root
     )
-    return tuple(path for path in ended.text.split("\0") if path)[:50_000]
+    return tuple(path for path in finished.text.split("\0") if path)[:MAX_COMPLETED_FILES]

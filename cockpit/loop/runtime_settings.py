@@ -1,4 +1,4 @@
-"""What a runtime is told: models, budget, caps, deadlines and the user's folder."""
+"""The settings of a runtime: models, budgets, limits, deadlines and the user's folder."""
 
 from __future__ import annotations
 
@@ -8,75 +8,89 @@ from pathlib import Path
 from typing import Literal
 
 from cockpit.decide.model_settings import ModelSettings
-from cockpit.loop.decisions.approved_effects import Commissions
+from cockpit.loop.decisions.approval_effects import ApprovalEffects
 
 DEFAULT_BUDGET = 150_000
+"""Tokens of a packet."""
+DEFAULT_DEADLINE_S = 3600.0
+"""Seconds until a proposal of a headless session expires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a session ends by itself. ``max_waves`` counts waves, ``max_cost`` is in US dollars,
-    ``deadline_s`` seconds that a proposal of a headless session waits for a person."""
+    """The limits of a session: it ends when one of the first two is reached."""
 
     max_waves: int = 50
     max_cost: float | None = None
-    deadline_s: float = 3600.0
+    """US dollars for model calls."""
+    deadline_s: float = DEFAULT_DEADLINE_S
+    """Seconds that a proposal of a headless session waits for a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObserveLimits:
-    """RFC-003 §10.1's hard caps, by their names."""
+    """The hard limits of observation; see ``docs/reference/kernel.md``."""
 
     max_jobs: int = 10_000
+    """Observation jobs of a wave."""
     max_concurrent: int = 128
+    """Jobs that run at the same time."""
     max_facts: int = 50_000
+    """Facts that a wave stores."""
     job_timeout_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class AdaptationLimits:
-    """RFC-003 §10.3–10.4: what passes without a person, what happens at a horizon's end, the longest
-    horizon in waves, the least floors as a part of the shipped ones, and how many waves must have been
-    judged under a version, and under the one before it, to compare them."""
+class ProfileChangeLimits:
+    """The administrator's rules for profile changes; see ``docs/reference/kernel.md``."""
 
     auto: Literal["never", "weights"] = "never"
+    """Changes that a policy approves without the user."""
     at_horizon: Literal["revert", "promote_if_better"] = "revert"
+    """What happens when a temporary change expires."""
     max_waves: int = 50
+    """The longest that a temporary change applies."""
     floor_percent: int = 100
+    """The lowest floor that a change may set, as a percentage of the shipped one."""
     min_judged_waves: int = 3
+    """Waves that must have been judged under each of two versions before they are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerSettings:
-    """An agent of somebody else's that may take a role's part in place of the engine.
-
-    ``command`` is its argv with placeholders; ``format`` how its output is read (``auto`` finds out);
-    ``env`` names the variables that it gets although they look like secrets. ``timeout_s`` seconds and
-    ``max_output_mb`` mebibytes of output end a run.
-    """
+    """An external agent that may play a role in place of the built-in agent."""
 
     name: str
     command: tuple[str, ...]
+    """The argv, with placeholders."""
     format: Literal["auto", "claude", "codex", "text"] = "auto"
+    """How its output is parsed; ``auto`` detects it."""
     env: tuple[str, ...] = ()
+    """Variables that it gets although their names look like secrets."""
     timeout_s: float = 3600.0
+    """Seconds after which a run is stopped."""
     max_output_mb: int = 64
+    """Mebibytes of output after which a run is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSettings:
-    """Everything that a runtime needs to know and does not find in the project. ``commissions`` are the
-    actions without a session that it can carry out, by their type."""
+    """Everything that a runtime needs and cannot read from the project."""
 
     model: ModelSettings = field(default_factory=ModelSettings)
     policy: str = "ask"
+    """The approval policy of new sessions."""
     token_budget: int = DEFAULT_BUDGET
     answer_tokens: int = 8_000
     limits: Limits = field(default_factory=Limits)
     observe: ObserveLimits = field(default_factory=ObserveLimits)
-    adaptation: AdaptationLimits = field(default_factory=AdaptationLimits)
+    adaptation: ProfileChangeLimits = field(default_factory=ProfileChangeLimits)
     user_dir: Path = Path()
+    """The folder of the user's own task types, roles and skills."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of the process, as the configuration read them."""
     runners: Mapping[str, RunnerSettings] = field(default_factory=dict)
     log_json: str | None = None
-    commissions: Commissions = field(default_factory=dict)
+    """Where journal rows are also written as JSON lines."""
+    approval_effects: ApprovalEffects = field(default_factory=dict)
+    """What cockpit does itself when an action without a session is approved, by the action's type."""

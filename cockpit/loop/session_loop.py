@@ -1,7 +1,7 @@
-"""A session: wave after wave until it is finished, limited, waiting or stopped.
+"""The session loop: one wave after another until the session finishes, waits, fails or reaches a limit.
 
-One process owns a session at a time. Whatever phase a process died in, the next one takes the wave up
-there: what is stored is not done twice. Source: RFC-003 §15; design of the loop.
+One process owns a session at a time. The next process resumes a wave in the phase in which it was cut off;
+work that is stored is not repeated. See ``docs/reference/loop.md``, sessions.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from cockpit.core.errors import CockpitError, Stale
 from cockpit.core.processes import current_process
 from cockpit.decide.model import ModelError
 from cockpit.learn.decision_quality import measured
-from cockpit.loop.decisions import profile_change_expiry
 from cockpit.loop.decisions.await_decision import DeadlinePassed
+from cockpit.loop.decisions.profile_change_expiry import pin_profile
 from cockpit.loop.phases.acting import act
 from cockpit.loop.phases.deciding import decide
 from cockpit.loop.phases.learning import learn
 from cockpit.loop.phases.observing import observe
 from cockpit.loop.phases.orienting import orient
-from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.wave_context import Engine, Here
+from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
+from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.context import prune
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
@@ -39,175 +39,179 @@ from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
 HEARTBEAT_S = 15.0
-SAID = "person.said"
-SUBMITTED = "task.submitted"
+"""Seconds between renewals of the lease on a session."""
 
-OPEN = ("observing", "orienting", "deciding", "acting", "learning")
-"""The phases in which a wave can be taken up."""
+USER_MESSAGE_SENT = "person.said"
+TASK_SUBMITTED = "task.submitted"
+"""Events that a wave begins for."""
+
+_RESUMABLE_PHASES = ("observing", "orienting", "deciding", "acting", "learning")
 
 
 async def run_session(
     engine: Engine, session_id: str, *, interactive: bool | None = None
 ) -> Session:
-    """Run the session until it ends or rests; returns it as it stands then.
+    """Run the session until it ends or waits for the user; returns the session.
 
-    ``interactive`` says whether a person sits before it from now on (None: as before); without one
-    every proposal has a deadline.
+    ``interactive`` says whether a user is at the screen from now on; None leaves it unchanged. Without a
+    user every proposal gets a deadline.
 
-    Raises :class:`Stale` when another live process has it, ``ModelError`` when the model cannot be
-    reached, and other :class:`CockpitError` with the session marked failed. Cancelling stops it
-    within the wave, resumable.
+    Raises :class:`Stale` when another live process owns the session, ``ModelError`` when the model cannot
+    be reached, and other :class:`CockpitError` with the session marked failed. Cancelling stops the
+    session within its wave, and it can be resumed.
     """
     store = engine.store
-    token = await _owned(engine, session_id)
+    lease_token = await _take_lease(engine, session_id)
     runner = asyncio.current_task()
-    lost: list[Stale] = []
-    beat = asyncio.create_task(_heartbeat(engine, session_id, token, runner, lost))
+    lease_errors: list[Stale] = []
+    heartbeat = asyncio.create_task(
+        _renew_lease(engine, session_id, lease_token, runner, lease_errors)
+    )
     try:
         if interactive is not None:
-            await store.write(lambda tx: _attended(tx, session_id, interactive))
-        return await _rounds(engine, session_id)
+            await store.write(lambda tx: _set_interactive(tx, session_id, interactive))
+        return await _run_waves(engine, session_id)
     except asyncio.CancelledError:
-        if lost:
-            raise lost[0] from None
-        await asyncio.shield(_stopped(engine, session_id))
+        if lease_errors:
+            raise lease_errors[0] from None
+        await asyncio.shield(_mark_stopped(engine, session_id))
         raise
     finally:
-        beat.cancel()
-        await asyncio.gather(beat, return_exceptions=True)
-        await asyncio.shield(store.write(lambda tx: sessions.release(tx, session_id, token)))
+        heartbeat.cancel()
+        await asyncio.gather(heartbeat, return_exceptions=True)
+        await asyncio.shield(store.write(lambda tx: sessions.release(tx, session_id, lease_token)))
 
 
-def _attended(tx: Tx, session_id: str, interactive: bool) -> None:
+def _set_interactive(tx: Tx, session_id: str, interactive: bool) -> None:
     session = sessions.load(tx.connection, session_id)
     if session.interactive != interactive:
         sessions.change(tx, session_id, actor="engine", interactive=interactive)
     if not interactive:
-        deadline_s = float(session.limits.get("deadline_s", 3600.0))
+        deadline_s = float(session.limits.get("deadline_s", DEFAULT_DEADLINE_S))
         proposals.set_deadline(tx, session_id, deadline_s)
 
 
-async def _owned(engine: Engine, session_id: str) -> str:
-    """The lease of the session. Cancelled meanwhile, it is stopped like one that ran."""
+async def _take_lease(engine: Engine, session_id: str) -> str:
+    """Take the lease of the session. Cancelled meanwhile, mark it stopped, as if it had run."""
     store = engine.store
     taking = asyncio.ensure_future(store.write(lambda tx: sessions.acquire(tx, session_id)))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:
-        token = await taking
-        await _stopped(engine, session_id)
-        await store.write(lambda tx: sessions.release(tx, session_id, token))
+        lease_token = await taking
+        await _mark_stopped(engine, session_id)
+        await store.write(lambda tx: sessions.release(tx, session_id, lease_token))
         raise
 
 
 class SessionPruned(CockpitError):
-    """The session's facts were archived; it cannot go on without them."""
+    """The session's facts were archived; it cannot resume without them."""
 
     code = "pruned"
 
 
-async def _rounds(engine: Engine, session_id: str) -> Session:
+async def _run_waves(engine: Engine, session_id: str) -> Session:
     store = engine.store
     if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
         raise SessionPruned(
-            f"The facts of session {session_id} were pruned. Put them back with `cockpit prune "
-            "--restore ARCHIVE` (the archives stand in .cockpit/state/archive), or begin a new session."
+            f"Session {session_id} cannot resume: its facts were pruned. Restore them with `cockpit prune "
+            "--restore ARCHIVE` (the archives are in .cockpit/state/archive), or start a new session."
         )
     await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
     await Dispatcher(store, engine.ground).recover(session_id)
     wave: Wave | None = None
     try:
-        session, wave = await store.write(lambda tx: _turn(tx, session_id, engine.settings))
+        session, wave = await store.write(
+            lambda tx: _begin_or_stop(tx, session_id, engine.settings)
+        )
         while wave is not None:
-            session, wave = await _drive(engine, session, wave)
+            session, wave = await _run_phase(engine, session, wave)
         return session
-    except DeadlinePassed as passed:
-        return await store.write(_unanswered(session_id, str(passed)))
+    except DeadlinePassed as error:
+        return await store.write(_mark_waiting(session_id, str(error)))
     except (CockpitError, ModelError) as error:
-        await store.write(_failed(session_id, wave, error.code, str(error)))
+        await store.write(_mark_failed(session_id, wave, error.code, str(error)))
         raise
     except Exception as error:
-        await store.write(_failed(session_id, wave, type(error).__name__, _brief(error)))
+        message = f"{type(error).__name__}: {error}"[:2000]
+        await store.write(_mark_failed(session_id, wave, type(error).__name__, message))
         raise
 
 
-def _unanswered(session_id: str, words: str) -> Callable[[Tx], Session]:
-    why = SessionWaiting(for_="proposal", why=words)
-    result = {"status": "expired", "summary": words}
-    return lambda tx: sessions.set_status(tx, session_id, "waiting", detail=why, result=result)
+async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Session, Wave | None]:
+    """Run the wave's current phase; returns the session and the wave to go on with, or None to stop.
 
-
-async def _drive(engine: Engine, session: Session, wave: Wave) -> tuple[Session, Wave | None]:
-    """One step of the wave; the session then, and the wave to go on with (None to rest).
-
-    What nothing outside happens between is one transaction: a packet and the call that it is for, a
-    wave's end and the next one's beginning.
+    Two steps with nothing outside the store between them are one transaction: a packet and the model call
+    for it, a wave's end and the next one's beginning.
     """
-    store, here = engine.store, Here(engine, session, wave)
+    store, context = engine.store, WaveContext(engine, session, wave)
     match wave.phase:
         case "observing":
-            moved = await observe(here)
+            next_wave = await observe(context)
         case "orienting":
-            moved = await decide(here, await orient(here))
+            next_wave = await decide(context, await orient(context))
         case "deciding":
-            moved = await decide(here)
+            next_wave = await decide(context)
         case "acting":
-            closing = await act(here)
-            return await store.write(lambda tx: _ended(tx, here, closing))
+            finish_acting = await act(context)
+            return await store.write(lambda tx: _end_wave(tx, context, finish_acting))
         case _:
-            return await store.write(lambda tx: _ended(tx, here, None))
-    return store.read_now(lambda connection: sessions.load(connection, session.session_id)), moved
+            return await store.write(lambda tx: _end_wave(tx, context, None))
+    session = store.read_now(lambda connection: sessions.load(connection, session.session_id))
+    return session, next_wave
 
 
-def _ended(
-    tx: Tx, here: Here, closing: Callable[[Tx], object] | None
+def _end_wave(
+    tx: Tx, context: WaveContext, finish_acting: Callable[[Tx], object] | None
 ) -> tuple[Session, Wave | None]:
-    """The wave's end, and whose turn it is then."""
-    if closing is not None:
-        closing(tx)
-    learn(tx, here)
-    session = sessions.load(tx.connection, here.session.session_id)
+    """End the wave; returns the session and the next wave, or None to stop."""
+    if finish_acting is not None:
+        finish_acting(tx)
+    learn(tx, context)
+    session = sessions.load(tx.connection, context.session.session_id)
     if session.status == "completed":
         return session, None
-    return _turn(tx, session.session_id, here.engine.settings)
+    return _begin_or_stop(tx, session.session_id, context.engine.settings)
 
 
-def _turn(tx: Tx, session_id: str, settings: RuntimeSettings) -> tuple[Session, Wave | None]:
-    """The session and the wave to drive; without one the session rests."""
+def _begin_or_stop(
+    tx: Tx, session_id: str, settings: RuntimeSettings
+) -> tuple[Session, Wave | None]:
+    """Return the session and the wave to run; without a wave the session waits or is completed."""
     wave = _next_wave(tx, session_id, settings)
     if wave is None:
-        return _rest(tx, session_id), None
+        return _stop_without_wave(tx, session_id), None
     return sessions.load(tx.connection, session_id), wave
 
 
-def _begin(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
-    """Enter ``observing`` with the profile's version pinned for the whole wave (RFC-003 §10.2)."""
+def _begin_wave(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
+    """Enter ``observing`` with the profile's version pinned for the whole wave."""
     session = sessions.load(tx.connection, wave.session_id)
-    pinned = profile_change_expiry.begin(tx, settings, session.profile_id, measured, wave)
-    left = UNSET if pinned.waves_left is None else pinned.waves_left
+    pinned = pin_profile(tx, settings, session.profile_id, measured, wave)
+    waves_left = UNSET if pinned.waves_left is None else pinned.waves_left
     return waves.advance(
         tx,
         wave.wave_id,
         "observing",
         profile_version=pinned.version,
-        detail=WaveStarted(waves_left=left),
+        detail=WaveStarted(waves_left=waves_left),
     )
 
 
 def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | None:
-    """The wave to drive: the open one, or a new one for what has arrived, begun; None to rest."""
+    """Return the open wave, or a new one for the events that arrived; None when there is neither."""
     session = sessions.load(tx.connection, session_id)
     last = waves.find_latest(tx.connection, session_id)
     if last is not None and last.phase == "failed_retryable":
         last = waves.reenter(tx, last.wave_id)
     if last is not None and last.phase == "created":
-        return _begin(tx, last, settings)
+        return _begin_wave(tx, last, settings)
     if last is not None and last.phase not in ("completed", "failed_terminal"):
         return last
-    if not events.count_waiting(tx.connection, session.source) or _limited(tx, session, last):
+    if not events.count_waiting(tx.connection, session.source) or _end_at_limit(tx, session, last):
         return None
     first = None
-    # All that has been said by now belongs to this wave; one event is named as its cause.
+    # Every message that has arrived belongs to this wave; the first event is named as its cause.
     while True:
         event = events.claim(tx, source=session.source, owner=current_process(), lease_s=60)
         if event is None:
@@ -216,52 +220,63 @@ def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | Non
         first = first or event
     if first is None:
         return None
-    made = waves.create(
+    wave = waves.create(
         tx, session_id=session_id, trace_id=session.trace_id, event_id=first.event_id
     )
-    return _begin(tx, made, settings)
+    return _begin_wave(tx, wave, settings)
 
 
-def _limited(tx: Tx, session: Session, last: Wave | None) -> bool:
-    """Whether a limit keeps the next wave from beginning; then the session has ended."""
-    most, cost = session.limits.get("max_waves"), session.limits.get("max_cost")
-    why = ""
-    if most is not None and last is not None and last.ordinal >= most:
-        why = f"The limit of {most} waves is reached."
-    elif cost is not None and session.cost_usd is not None and session.cost_usd >= cost:
-        why = f"The limit of ${cost:.2f} is reached (${session.cost_usd:.2f} spent)."
-    elif (tokens := session.limits.get("max_tokens")) is not None and tokens <= (
-        spent := session.input_tokens + session.output_tokens
-    ):
-        why = f"The limit of {tokens:,} tokens is reached ({spent:,} spent)."
-    if not why:
+def _end_at_limit(tx: Tx, session: Session, last: Wave | None) -> bool:
+    """Complete the session if it has reached one of its limits; returns whether it has."""
+    max_waves, max_cost = session.limits.get("max_waves"), session.limits.get("max_cost")
+    max_tokens = session.limits.get("max_tokens")
+    tokens = session.input_tokens + session.output_tokens
+    reason = ""
+    if max_waves is not None and last is not None and last.ordinal >= max_waves:
+        reason = f"The limit of {max_waves} waves is reached."
+    elif max_cost is not None and session.cost_usd is not None and session.cost_usd >= max_cost:
+        reason = f"The limit of ${max_cost:.2f} is reached (${session.cost_usd:.2f} spent)."
+    elif max_tokens is not None and max_tokens <= tokens:
+        reason = f"The limit of {max_tokens:,} tokens is reached ({tokens:,} spent)."
+    if not reason:
         return False
-    ended = {"status": "limit", "summary": f"{why} The work is kept; continue with a higher one."}
+    result = {
+        "status": "limit",
+        "summary": f"{reason} The work is kept; resume the session with a higher limit.",
+    }
     if session.result.get("status") != "limit" or session.status != "completed":
-        detail = SessionCompleted(**ended)
-        sessions.set_status(tx, session.session_id, "completed", detail=detail, result=ended)
+        detail = SessionCompleted(**result)
+        sessions.set_status(tx, session.session_id, "completed", detail=detail, result=result)
     return True
 
 
-def _rest(tx: Tx, session_id: str) -> Session:
-    """Nothing to do: the person has the word, or (headless) the last answer was the result."""
+def _stop_without_wave(tx: Tx, session_id: str) -> Session:
+    """Wait for the user's next message, or, headless, complete with the last answer as the result."""
     session = sessions.load(tx.connection, session_id)
     if session.status == "completed":
         return session
     if session.interactive:
-        why = SessionWaiting(for_="person", why="your turn")
-        return sessions.set_status(tx, session_id, "waiting", detail=why)
+        detail = SessionWaiting(for_="person", why="your turn")
+        return sessions.set_status(tx, session_id, "waiting", detail=detail)
     last = waves.find_latest(tx.connection, session_id)
     plan = plans.find(tx.connection, last.wave_id) if last else None
-    ended = {"status": "done", "summary": plan.text.strip() if plan else ""}
+    result = {"status": "done", "summary": plan.text.strip() if plan else ""}
     return sessions.set_status(
-        tx, session_id, "completed", detail=SessionCompleted(**ended), result=ended
+        tx, session_id, "completed", detail=SessionCompleted(**result), result=result
     )
 
 
-def _failed(session_id: str, wave: Wave | None, code: str, message: str) -> Callable[[Tx], None]:
-    def step(tx: Tx) -> None:
-        if wave is not None and waves.load(tx.connection, wave.wave_id).phase in OPEN:
+def _mark_waiting(session_id: str, message: str) -> Callable[[Tx], Session]:
+    detail = SessionWaiting(for_="proposal", why=message)
+    result = {"status": "expired", "summary": message}
+    return lambda tx: sessions.set_status(tx, session_id, "waiting", detail=detail, result=result)
+
+
+def _mark_failed(
+    session_id: str, wave: Wave | None, code: str, message: str
+) -> Callable[[Tx], None]:
+    def mark(tx: Tx) -> None:
+        if wave is not None and waves.load(tx.connection, wave.wave_id).phase in _RESUMABLE_PHASES:
             waves.fail(tx, wave.wave_id, retryable=True, error_class=code, message=message)
         sessions.set_status(
             tx,
@@ -272,10 +287,10 @@ def _failed(session_id: str, wave: Wave | None, code: str, message: str) -> Call
             result={"status": "failed", "summary": message},
         )
 
-    return step
+    return mark
 
 
-async def _stopped(engine: Engine, session_id: str) -> None:
+async def _mark_stopped(engine: Engine, session_id: str) -> None:
     await engine.store.write(
         lambda tx: sessions.set_status(
             tx, session_id, "stopped", actor="person", detail=SessionStopped(reason="interrupted")
@@ -283,24 +298,20 @@ async def _stopped(engine: Engine, session_id: str) -> None:
     )
 
 
-async def _heartbeat(
+async def _renew_lease(
     engine: Engine,
     session_id: str,
-    token: str,
+    lease_token: str,
     runner: asyncio.Task[object] | None,
-    lost: list[Stale],
+    lease_errors: list[Stale],
 ) -> None:
-    """Renew the lease; when it was lost, stop the runner."""
+    """Renew the lease until cancelled; when it is lost, record why and cancel the runner."""
     while True:
         await asyncio.sleep(HEARTBEAT_S)
         try:
-            await engine.store.write(lambda tx: sessions.renew(tx, session_id, token))
+            await engine.store.write(lambda tx: sessions.renew(tx, session_id, lease_token))
         except Stale as error:
-            lost.append(error)
+            lease_errors.append(error)
             if runner is not None:
                 runner.cancel()
             return
-
-
-def _brief(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:2000]

@@ -1,4 +1,4 @@
-"""The engine: what every phase of a wave works with, opened once per runtime."""
+"""The context that every phase of a wave gets: the engine of the project, the session and the wave."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cockpit.act.workspace import ActGround
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import choose_model
 from cockpit.decide.model import Model
-from cockpit.loop.change_waiter import Pulse
+from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.intake.roles import NOBODY, Role, load_roles
 from cockpit.loop.intake.task_types import TaskType
-from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
@@ -23,42 +23,42 @@ from cockpit.store.sessions.waves import Wave
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The store, the project and everything that a wave needs of both.
-
-    ``repo`` is ``owner/name`` of the project on GitHub, where a remote names one.
-    """
+    """Everything that the waves of one project share; opened once per runtime."""
 
     store: Store
     place: ProjectPaths
     settings: RuntimeSettings
-    types: Mapping[str, TaskType]
+    task_types: Mapping[str, TaskType]
+    """The task types by name."""
     ground: ActGround
-    pulse: Pulse
+    """Where actions run."""
+    change_waiter: ChangeWaiter
     repo: str | None
+    """``owner/name`` of the project on GitHub, where one remote names it."""
     models: dict[str | None, Model] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
 
     def model(self, name: str | None) -> Model:
-        """The model of that name, or the default; the same one as long as the runtime is open.
+        """Return the model of that name, or the default one; the same object for every call.
 
         Raises ``ModelError``.
         """
-        known = self.models.get(name)
-        if known is None:
+        model = self.models.get(name)
+        if model is None:
             environment = {**os.environ, **self.settings.environment}
-            known = self.models[name] = choose_model(
+            model = self.models[name] = choose_model(
                 name,
                 config=self.settings.model,
                 env=environment,
                 sleep=self.store.clock.sleep,
             )
-        return known
+        return model
 
     def role(self, name: str) -> Role | None:
-        """The role of that name, None for a session without one. One that nobody knows can only end.
+        """Return the role of that name; None for a session without a role ('').
 
-        Roles come from the main checkout: what is changed in a task's own tree gives no rights.
-        Raises ``RoleInvalid``.
+        A role that does not exist can do nothing but finish. Roles come from the main checkout: an edit
+        in a task's own worktree gives no rights. Raises ``RoleInvalid``.
         """
         if not name:
             return None
@@ -68,7 +68,7 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class WaveContext:
     """One wave of one session, as a phase sees it."""
 
     engine: Engine
@@ -78,6 +78,13 @@ class Here:
     @property
     def store(self) -> Store:
         return self.engine.store
+
+    @property
+    def proposal_deadline_s(self) -> float | None:
+        """Seconds until a proposal of this session expires; None while a user is at the screen."""
+        if self.session.interactive:
+            return None
+        return float(self.session.limits.get("deadline_s", DEFAULT_DEADLINE_S))
 
     def journal(
         self,
@@ -89,7 +96,7 @@ class Here:
         error_code: str = "",
         latency_ms: int | None = None,
     ) -> None:
-        """Append a row that belongs to this wave."""
+        """Append a journal row that belongs to this wave."""
         tx.journal(
             event,
             actor=actor,

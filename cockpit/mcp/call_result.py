@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.core.errors import NotFound
-from cockpit.loop.decisions import profile_requests
-from cockpit.loop.phases.propose_context import request_id
-from cockpit.loop.phases.tool_exchange import clipped
-from cockpit.loop.phases.tool_results import exchanges
+from cockpit.loop.decisions import profile_change_tool
+from cockpit.loop.phases.propose_context_request import request_id_of_call
+from cockpit.loop.phases.tool_results import clip_text, read_exchanges
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 from cockpit.store.context import facts
 from cockpit.store.sessions import plans, proposals, waves
@@ -65,9 +64,9 @@ def load_call_result(
         )
     if not idle and wave.wave_id == _last_calling_wave(connection, session_id).wave_id:
         return CallResult("working", "The user decided; cockpit is carrying it out.", newest_id)
-    exchange = exchanges(connection, wave)[0]
+    exchange = read_exchanges(connection, wave)[0]
     granted = _granted_facts(connection, wave, call)
-    return CallResult(exchange.status, clipped(exchange.result), newest_id, granted)
+    return CallResult(exchange.status, clip_text(exchange.result), newest_id, granted)
 
 
 def _last_calling_wave(connection: sqlite3.Connection, session_id: str) -> Wave:
@@ -88,13 +87,14 @@ def _newest_proposal(
     key = str(call["key"])
     if call["name"] == "request_context":
         row = connection.execute(
-            "SELECT proposal_id FROM context_requests WHERE request_id=?", (request_id(key),)
+            "SELECT proposal_id FROM context_requests WHERE request_id=?",
+            (request_id_of_call(key),),
         ).fetchone()
         return None if row is None or row[0] is None else proposals.load(connection, row[0])
-    if call["name"] == profile_requests.TOOL:
+    if call["name"] == profile_change_tool.TOOL:
         row = connection.execute(
             "SELECT proposal_id FROM proposals WHERE proposal_id=?",
-            (profile_requests.proposal_id(key),),
+            (profile_change_tool.proposal_id_of_call(key),),
         ).fetchone()
         return None if row is None else proposals.load(connection, row[0])
     revisions = proposals.select_for_action(connection, wave.wave_id, key)
@@ -111,7 +111,7 @@ def _granted_facts(
     """
     if call["name"] != "request_context":
         return ()
-    identity = request_id(str(call["key"]))
+    identity = request_id_of_call(str(call["key"]))
     row = connection.execute(
         "SELECT status FROM context_requests WHERE request_id=?", (identity,)
     ).fetchone()

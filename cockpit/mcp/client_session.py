@@ -18,7 +18,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.decide.external_agent import PREFIX, OutsideModel
 from cockpit.decide.model import ToolCall
-from cockpit.loop.session_loop import SUBMITTED, run_session
+from cockpit.loop.session_loop import TASK_SUBMITTED, run_session
 from cockpit.loop.wave_context import Engine
 from cockpit.mcp.call_result import CallResult, load_call_result
 from cockpit.store.context import profiles
@@ -107,7 +107,7 @@ class ClientSession:
         run, session_id = self._run, self.session_id
         if run is not None:
             proposed = asyncio.create_task(
-                engine.pulse.until(
+                engine.change_waiter.wait_for(
                     lambda: engine.store.read_now(
                         lambda connection: _pending_proposal(connection, session_id)
                     )
@@ -146,7 +146,7 @@ class ClientSession:
             return session.session_id
         session = self._create_session(tx, engine)
         opening = {"text": session.words, "scope_items": [], "included": False}
-        _ingest(tx, session, "task", SUBMITTED, opening)
+        _ingest(tx, session, "task", TASK_SUBMITTED, opening)
         return session.session_id
 
     def _create_session(self, tx: Tx, engine: Engine) -> Session:

@@ -17,7 +17,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.decide.model import ModelError
-from cockpit.loop.decisions.approval_policy import WIDTH
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.intake.assign_role import Assignment, assign
 from cockpit.loop.intake.review_template import visible
 from cockpit.loop.runtime import Runtime, runtime_over
@@ -127,7 +127,7 @@ async def _apply_policy(context: TaskContext, session: Session, chain_id: str) -
 
     Within one chain the user may have narrowed the session's policy, which then stays.
     """
-    narrower = WIDTH[context.approve] < WIDTH[session.policy]
+    narrower = POLICY_WIDTH[context.approve] < POLICY_WIDTH[session.policy]
     if narrower or (chain_id != context.chain_id and session.policy != context.approve):
         await context.store.write(
             lambda tx: sessions.change(
@@ -167,7 +167,9 @@ async def _assignment(
     ) or "{changed_files}" in role.template
     changed = await changed_files(root, worktree.base_commit) if needs_changes else ()
     failure = _last_detail(steps, "test", "output") or _last_detail(steps, "test", "summary")
-    task_type = runtime.engine.types.get(task.task_type) or runtime.engine.types["implement"]
+    task_type = (
+        runtime.engine.task_types.get(task.task_type) or runtime.engine.task_types["implement"]
+    )
     values = {
         "task": task.task_id,
         "title": visible(task.title),

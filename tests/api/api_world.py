@@ -19,7 +19,7 @@ from learn.learn_world import World, fact
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
 from cockpit.core.project_paths import locate_project
-from cockpit.loop.decisions.profile_change_expiry import roll_back
+from cockpit.loop.decisions.profile_change_expiry import roll_back_profile
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.context import profiles
 from cockpit.store.context.profile_changes import ChangeProposal, select_changes
@@ -106,7 +106,7 @@ def project(folder: Path) -> Iterator[Project]:
 def back(at: Project) -> None:
     """End the adaptation that runs: the next change may begin."""
     name = profiles.initial_profile(150_000).profile_id
-    at.store.write_now(lambda tx: roll_back(tx, RuntimeSettings(), name, PERSON))
+    at.store.write_now(lambda tx: roll_back_profile(tx, RuntimeSettings(), name, PERSON))
 
 
 def judged_wave(store: Store) -> tuple[str, str]:

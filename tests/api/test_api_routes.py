@@ -25,8 +25,8 @@ from api_world import (
 )
 
 from cockpit.access.principals import PERSON
-from cockpit.loop.decisions import profile_change_service
-from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.profile_changes.profile_json import document, imported
 from cockpit.store.context import packets, profiles
@@ -154,12 +154,12 @@ def test_a_repeat_with_the_same_key_is_the_same_proposal(at: Project, http: http
 def test_only_an_admin_approves_what_holds_for_good(at: Project, http: httpx2.Client) -> None:
     name = profiles.initial_profile(150_000).profile_id
 
-    def step(tx: Tx) -> Outcome:
+    def step(tx: Tx) -> DecisionOutcome:
         base = profiles.load_current(tx.connection, name)
         body = document(base)
         body["rules"][0]["priority_weight"] = 1.25
         change = imported(json.dumps(body), base, waves=0, reason="for good")
-        return profile_change_service.propose(
+        return propose_profile_change(
             tx, RuntimeSettings(), change, PERSON, profile_id=name, proposal_id="p-good"
         )
 

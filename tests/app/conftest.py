@@ -15,7 +15,7 @@ from app_git import git
 from cockpit.act.workspace import stand_on
 from cockpit.core.clock import Clock, CountingIds, FixedClock
 from cockpit.core.project_paths import locate_project
-from cockpit.loop.change_waiter import Pulse
+from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.intake.task_types import load_task_types
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -78,7 +78,7 @@ def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]
     settings = RuntimeSettings(user_dir=tmp_path / "user")
     ground = asyncio.run(stand_on(place.root, repo="acme/api"))
     types = load_task_types(place.root, settings.user_dir)
-    yield Still(Engine(store, place, settings, types, ground, Pulse(store), "acme/api"))
+    yield Still(Engine(store, place, settings, types, ground, ChangeWaiter(store), "acme/api"))
     store.close()
 
 

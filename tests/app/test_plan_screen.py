@@ -8,7 +8,7 @@ from app_world import look, screen_of, settled, until
 from cockpit.access.principals import PERSON
 from cockpit.app.application import CockpitApp
 from cockpit.app.key_policy import Discuss, Say, Steering
-from cockpit.backlog.approved_plans import COMMISSIONS
+from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.propose_plan import propose
 from cockpit.store.backlog import tasks
 from cockpit.store.sessions import proposals
@@ -32,7 +32,7 @@ Signing in behaves as people expect it.
 def planned(opened, project, clock):
     """A runtime that can take plans in, in a project with one."""
     (project / "plan.md").write_text(PLAN, encoding="utf-8")
-    return opened(clock, commissions=COMMISSIONS)
+    return opened(clock, approval_effects=APPROVAL_EFFECTS)
 
 
 async def typed(pilot, words: str) -> None:

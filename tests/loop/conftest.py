@@ -69,7 +69,7 @@ arguments.question = "what does add do?"
 arguments.scope = ["file:calc.py", "file:test_calc.py"]
 
 [[turn]]
-when = { not_called = ["git_commit"], contains = ["Nobody decided before the deadline"] }
+when = { not_called = ["git_commit"], contains = ["The deadline passed without a decision"] }
 text = "I still need them."
 [[turn.call]]
 name = "request_context"

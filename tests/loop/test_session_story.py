@@ -21,7 +21,7 @@ async def pending(runtime, count=1):
         found = runtime.store.read_now(proposals.select_pending)
         return found if len(found) >= count else None
 
-    return await asyncio.wait_for(runtime.engine.pulse.until(ask), 20)
+    return await asyncio.wait_for(runtime.engine.change_waiter.wait_for(ask), 20)
 
 
 async def test_policy_all_carries_a_change_to_its_commit(opened, fix, project):
@@ -91,7 +91,7 @@ arguments = { purpose = "fix", question = "what?", scope = ["file:calc.py"] }
             session = runtime.store.read_now(lambda c: sessions.load(c, sid))
             return True if session.status == "waiting" else None
 
-        await asyncio.wait_for(runtime.engine.pulse.until(waits), 20)
+        await asyncio.wait_for(runtime.engine.change_waiter.wait_for(waits), 20)
         await runtime.say(sid, "only the module please")
         (second,) = await pending(runtime)
         assert second.revises == first.proposal_id

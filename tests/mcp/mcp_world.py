@@ -16,7 +16,7 @@ from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
 from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project
-from cockpit.loop.decisions.decide_proposal import Ruling, rule
+from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals
@@ -66,12 +66,14 @@ class Project:
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    def decide(self, proposal_id: str, verdict: Ruling = "approved", reason: str = "") -> None:
+    def decide(self, proposal_id: str, verdict: Decision = "approved", reason: str = "") -> None:
         """A person decides."""
         settings = load_settings(None, env={}).runtime
         with self.store() as store:
             store.write_now(
-                lambda tx: rule(tx, settings, proposal_id, verdict, token="", reason=reason)
+                lambda tx: decide_proposal(
+                    tx, settings, proposal_id, verdict, PERSON, reason=reason
+                )
             )
 
     def waiting(self) -> list[str]:

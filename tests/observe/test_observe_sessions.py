@@ -19,8 +19,9 @@ from observe_world import Project
 
 from cockpit.access.principals import PERSON
 from cockpit.core.project_paths import locate_project
-from cockpit.loop.decisions import profile_change_service
-from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime_settings import ObserveLimits
 from cockpit.store.db.transaction import Tx
 
@@ -171,11 +172,11 @@ async def test_a_source_that_is_switched_off_is_refused_with_its_reason(
         settings = runtime.engine.settings
         sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
 
-        def switch_off(tx: Tx) -> Outcome:
-            profile_change_service.propose(
+        def switch_off(tx: Tx) -> DecisionOutcome:
+            propose_profile_change(
                 tx, settings, json.dumps(change), PERSON, profile_id="default", proposal_id="p-1"
             )
-            return profile_change_service.decide(tx, settings, "p-1", "approved", PERSON)
+            return decide_proposal(tx, settings, "p-1", "approved", PERSON)
 
         assert (await runtime.store.write(switch_off)).status == "approved"
         await asyncio.wait_for(runtime.run(sid), PATIENCE_S)

@@ -16,7 +16,7 @@ from cockpit.app.actions.packet_actions import PacketActs
 from cockpit.app.dialogs.question import Ask, Help, PickOne
 from cockpit.app.screens.panes import PANES
 from cockpit.core.errors import CockpitError
-from cockpit.loop.decisions.approval_policy import WIDTH
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from widgets.views import ProposalView
 
 if TYPE_CHECKING:
@@ -146,10 +146,10 @@ class Acts(PacketActs, WorkActs):
         session = self._cockpit.session
         if session is None:
             return
-        names = list(WIDTH)
+        names = list(POLICY_WIDTH)
         now = asked or session.policy
         wanted = names[(names.index(now) + 1) % len(names)] if now in names else names[0]
-        if WIDTH[wanted] > WIDTH.get(session.policy, 0):
+        if POLICY_WIDTH[wanted] > POLICY_WIDTH.get(session.policy, 0):
             self._screen.asking_policy = wanted
             self._screen.words()
         elif wanted != session.policy:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cockpit.access.principals import Caller
+from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import WORK_WRITE
 from cockpit.backlog import service
 from cockpit.backlog.planning.parse_plan import read_plan
@@ -21,9 +21,10 @@ from cockpit.backlog.planning.plan_markdown import plan_markdown
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import NotFound, Stale
 from cockpit.core.secrets import mask
-from cockpit.loop.decisions.approval_policy import automatic
-from cockpit.loop.decisions.approved_effects import Revised
-from cockpit.loop.decisions.profile_change_results import actor_of
+from cockpit.loop.decisions.approval_effects import RevisedProposal
+from cockpit.loop.decisions.approval_policy import approving_policy
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import dependencies, tasks, work_queue
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.backlog import BacklogPlanned
@@ -52,9 +53,14 @@ class PlanResult:
 
 
 def propose(
-    tx: Tx, text: str, caller: Caller, *, policy: str = "ask", again: bool = False
+    tx: Tx,
+    text: str,
+    caller: Caller,
+    *,
+    settings: RuntimeSettings | None = None,
+    again: bool = False,
 ) -> Proposal:
-    """Propose the plan that ``text`` is; with ``policy`` ``all`` a person's is taken in at once.
+    """Propose the plan that ``text`` is; the policy of ``settings`` may approve the user's at once.
 
     The same text is the same proposal while it waits. Raises ``PlanInvalid``, ``NotAllowed``, and
     :class:`~cockpit.core.errors.Stale` for one that is in the backlog already, unless ``again``.
@@ -74,14 +80,15 @@ def propose(
             title=title,
             body=body,
             risk="low",
-            actor=actor_of(caller),
+            actor=journal_actor(caller),
         )
-    by = automatic(policy, "action") if caller.kind == "person" else None
-    if by is None:
+    by = None
+    if settings is not None and caller.kind == "person":
+        by = approving_policy(settings.policy, "action")
+    if settings is None or by is None:
         return made
-    decided = proposals.decide(tx, made.proposal_id, "approved", by=by)
-    carry_out(tx, decided, by=by)
-    return decided
+    decide_proposal(tx, settings, made.proposal_id, "approved", by)
+    return proposals.load(tx.connection, made.proposal_id)
 
 
 def plan_result(connection: sqlite3.Connection, proposal_id: str) -> PlanResult | None:
@@ -126,10 +133,10 @@ def editable(proposal: Proposal) -> tuple[str, str]:
     return str(proposal.body["payload"]["markdown"]), ".md"
 
 
-def edited(connection: sqlite3.Connection, text: str) -> Revised:
+def edited(connection: sqlite3.Connection, text: str) -> RevisedProposal:
     """The proposal that the person's ``text`` makes. Raises ``PlanInvalid``."""
     title, body = _shown(connection, mask(text))
-    return Revised(title, body)
+    return RevisedProposal(title, body)
 
 
 def _identity(tx: Tx, payload: Mapping[str, Any], *, again: bool) -> tuple[str, Proposal | None]:

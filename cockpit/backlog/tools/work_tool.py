@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cockpit.access.principals import Caller, at_a_task
+from cockpit.access.principals import Caller, at_a_task, journal_actor
 from cockpit.access.token_scopes import WORK_READ, WORK_WRITE, NotAllowed
 from cockpit.backlog.response_modes import ANSWER_TOKENS
-from cockpit.loop.decisions.profile_change_results import actor_of
 from cockpit.store.db.transaction import Tx
 
 Tier = Literal["core", "standard", "all"]
@@ -81,4 +80,6 @@ class WorkTool:
             )
         tx = where if isinstance(where, Tx) else None
         connection = where.connection if isinstance(where, Tx) else where
-        return self.answer(ToolCall(connection, tx, actor_of(caller), session_id, cap_tokens), args)
+        return self.answer(
+            ToolCall(connection, tx, journal_actor(caller), session_id, cap_tokens), args
+        )

@@ -92,12 +92,12 @@ def write_store(step: Any) -> Any:
 
 def authorize_writer(tx: Tx, token: str, purpose: str) -> str:
     """Return the name of the caller. Raises ``TokenRefused``, and ``NotAllowed`` without ``work.write``."""
+    from cockpit.access.principals import journal_actor
     from cockpit.access.token_scopes import WORK_WRITE
-    from cockpit.loop.decisions.profile_change_results import actor_of
 
     caller = find_caller(tx, token)
     caller.require(WORK_WRITE, purpose)
-    return actor_of(caller)
+    return journal_actor(caller)
 
 
 def read_text_argument(text: str | None) -> str | None:

@@ -129,12 +129,12 @@ def set_handoff(
     paths = [path.strip() for named in files for path in named.split(",") if path.strip()]
 
     def step(tx: Tx) -> Handoff:
+        from cockpit.access.principals import journal_actor
         from cockpit.access.token_scopes import WORK_WRITE
-        from cockpit.loop.decisions.profile_change_results import actor_of
 
         caller = find_caller(tx, token)
         caller.require(WORK_WRITE, "hand a task over")
-        by = actor_of(caller)
+        by = journal_actor(caller)
         return handoffs.set_handoff(tx, task, status.upper(), summary, paths, details, by=by)
 
     read_store(lambda connection: tasks.load(connection, task))

@@ -110,20 +110,23 @@ def _propose(
     ensure_root_token(place)
 
     def step(tx: Tx) -> tuple[Proposal, PlanResult | None]:
-        from cockpit.access.token_scopes import NotAllowed
-        from cockpit.backlog.approved_plans import COMMISSIONS
+        from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
         from cockpit.backlog.planning.plan import PLAN_ACTION
         from cockpit.backlog.planning.propose_plan import plan_result, propose
-        from cockpit.loop.decisions.edit_action import revise
+        from cockpit.loop.decisions.edit_action import revise_proposal
 
         who = find_caller(tx, token)
         if waiting is None:
-            proposal = propose(tx, text, who, policy=settings.policy, again=again)
-        elif who.kind != "person":
-            raise NotAllowed(f"{who.namespace} may not edit this plan. Only the user may.")
+            proposal = propose(tx, text, who, settings=settings, again=again)
         else:
-            proposal = revise(
-                tx, COMMISSIONS[PLAN_ACTION], waiting.proposal_id, waiting.shown_digest, text
+            proposal = revise_proposal(
+                tx,
+                settings,
+                APPROVAL_EFFECTS[PLAN_ACTION],
+                waiting.proposal_id,
+                waiting.shown_digest,
+                text,
+                editor=who,
             )
         return proposal, plan_result(tx.connection, proposal.proposal_id)
 

@@ -94,12 +94,12 @@ def set_wip(task: str, changes: tuple[str, ...], source: str | None, token: str)
         )
 
     def step(tx: Tx) -> dict[str, Any]:
+        from cockpit.access.principals import journal_actor
         from cockpit.access.token_scopes import WORK_WRITE
-        from cockpit.loop.decisions.profile_change_results import actor_of
 
         caller = find_caller(tx, token)
         caller.require(WORK_WRITE, "change work in progress")
-        return wip.update(tx, task, patch, by=actor_of(caller))
+        return wip.update(tx, task, patch, by=journal_actor(caller))
 
     read_store(lambda connection: tasks.load(connection, task))
     with open_store(find_project()) as store:

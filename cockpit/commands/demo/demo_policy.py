@@ -6,6 +6,7 @@ and approves the rest, under its own name, so that no row claims a person.
 
 from __future__ import annotations
 
+from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.runtime import Runtime
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
@@ -39,11 +40,12 @@ async def _answer(runtime: Runtime, row: Row, discuss: str) -> None:
         await runtime.say(proposal.session_id, discuss)
 
     def step(tx: Tx) -> None:
-        proposals.decide(
+        decide_proposal(
             tx,
+            runtime.engine.settings,
             proposal_id,
             "discussed" if talk else "approved",
-            by=NAME,
+            NAME,
             shown_digest=proposal.shown_digest,
             reason=discuss if talk else "",
         )

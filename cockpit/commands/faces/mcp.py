@@ -67,7 +67,7 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
     if not http and (host, port) != (_HOST, _PORT):
         raise WrongUse("--host and --port need --http.")
     from cockpit.access.listen_address import listening
-    from cockpit.loop.decisions.decide_proposal import TOKEN
+    from cockpit.loop.decisions.decide_proposal import TOKEN_VARIABLE
 
     place = find_project()
     settings = load_project_settings(place).runtime
@@ -87,7 +87,7 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
             say(
                 "A client starts this and speaks to it on standard input; docs/reference/agents.md tells how."
             )
-        secret = token or os.environ.get(TOKEN, "")
+        secret = token or os.environ.get(TOKEN_VARIABLE, "")
         asyncio.run(serve_stdio(place, settings, cast("Tier", tier), secret.strip()))
 
 

@@ -62,16 +62,16 @@ def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: b
     Your verdict outweighs the measured score. A newer verdict replaces an older one. With --token it is
     the verdict of the token's principal, which needs the scope orientation.approve.
     """
+    from cockpit.access.principals import journal_actor
     from cockpit.access.token_scopes import APPROVE
     from cockpit.learn.judge_waves import spoken
-    from cockpit.loop.decisions.profile_change_results import actor_of
 
     def step(tx: Tx) -> Feedback:
         caller = find_caller(tx, token)
         # Feedback decides promotions: who may not approve a change may not bring it about.
         caller.require(APPROVE, "judge a wave")
         wave_id = choose_wave(tx.connection, wave)
-        return spoken(tx, wave_id, verdict, " ".join(words), by=actor_of(caller))
+        return spoken(tx, wave_id, verdict, " ".join(words), by=journal_actor(caller))
 
     read_store(stored.select_recent)  # raises where nothing was recorded, before a store is created
     with open_store(find_project()) as store:

@@ -30,7 +30,7 @@ from cockpit.store.context import profiles
 from cockpit.store.context.profile_model import Profile
 
 if TYPE_CHECKING:
-    from cockpit.loop.decisions.profile_change_results import Outcome
+    from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 
 LARGEST_FILE = 1_000_000
 FILE = click.argument("file", type=click.Path(allow_dash=True, path_type=Path))
@@ -123,7 +123,7 @@ def rollback(profile_id: str, to: int | None, token: str, as_json: bool) -> None
 
     The next wave uses the earlier version again.
     """
-    from cockpit.loop.decisions.profile_change_expiry import roll_back
+    from cockpit.loop.decisions.profile_change_expiry import roll_back_profile
     from cockpit.orient.profile_changes.profile_json import document
 
     place = find_project()
@@ -131,7 +131,7 @@ def rollback(profile_id: str, to: int | None, token: str, as_json: bool) -> None
 
     def step(tx: Any) -> Profile:
         name = profile_id or profiles.ensure_default(tx, settings.token_budget).profile_id
-        return roll_back(tx, settings, name, find_caller(tx, token), to=to)
+        return roll_back_profile(tx, settings, name, find_caller(tx, token), to=to)
 
     with _print_refusal_code(as_json), open_store(place) as store:
         restored = store.write_now(step)
@@ -145,14 +145,14 @@ COMMANDS = (propose, import_profile, approve, reject, rollback)
 
 
 def _propose(payload: Callable[[Profile], Any], profile_id: str, token: str, as_json: bool) -> None:
-    from cockpit.loop.decisions import profile_change_service
+    from cockpit.loop.decisions.propose_profile_change import propose_profile_change
     from cockpit.orient.profile_changes.change_record import ChangeRefused
 
     place = find_project()
     settings = load_project_settings(place).runtime
     ensure_root_token(place)
 
-    def step(tx: Any) -> Outcome:
+    def step(tx: Any) -> DecisionOutcome:
         who = find_caller(tx, token)
         base = profiles.ensure_default(tx, settings.token_budget)
         if profile_id:
@@ -161,7 +161,7 @@ def _propose(payload: Callable[[Profile], Any], profile_id: str, token: str, as_
             change = payload(base)
         except ChangeRefused as error:
             raise CockpitError(f"{error.code}: {error}", code=error.code) from error
-        return profile_change_service.propose(
+        return propose_profile_change(
             tx,
             settings,
             change,
@@ -180,7 +180,7 @@ def _propose(payload: Callable[[Profile], Any], profile_id: str, token: str, as_
             f"approve:  cockpit profile approve {outcome.proposal_id}\n"
             f"reject:   cockpit profile reject {outcome.proposal_id} --reason '…'"
         )
-    outcome.granted()
+    outcome.raise_if_refused()
 
 
 def _decide(
@@ -191,18 +191,19 @@ def _decide(
     as_json: bool,
     reason: str = "",
 ) -> None:
-    from cockpit.loop.decisions import profile_change_service
+    from cockpit.loop.decisions.decide_proposal import decide_proposal
 
     place = find_project()
     settings = load_project_settings(place).runtime
 
-    def step(tx: Any) -> Outcome:
-        return profile_change_service.decide(
+    def step(tx: Any) -> DecisionOutcome:
+        return decide_proposal(
             tx,
             settings,
             proposal_id,
             verdict,
             find_caller(tx, token),
+            kind="profile",
             shown_digest=_full_digest(tx, proposal_id, shown),
             reason=reason,
         )
@@ -210,10 +211,10 @@ def _decide(
     with _print_refusal_code(as_json), open_store(place) as store:
         outcome = store.write_now(step)
     _print_outcome(outcome, as_json)
-    outcome.granted()
+    outcome.raise_if_refused()
 
 
-def _print_outcome(outcome: Outcome, as_json: bool) -> None:
+def _print_outcome(outcome: DecisionOutcome, as_json: bool) -> None:
     """Print the proposal, its status and the verdict of the guard on stdout."""
     from cockpit.orient.profile_changes.guard import passed
 

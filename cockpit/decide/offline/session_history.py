@@ -13,7 +13,7 @@ from typing import Any
 from cockpit.decide.model import PacketFact, Prompt
 
 _PLACE = re.compile(r"exchange:(\d+)\.(\d+)")
-_SAID = re.compile(r"They said: (?P<words>.*)", re.DOTALL)
+_SAID = re.compile(r"(?:They|The user) said: (?P<words>.*)", re.DOTALL)
 _TAIL = " Nothing was read."
 
 

@@ -1,7 +1,8 @@
-"""Waiting for a decision, following a person's edits, and what a revision changed.
+"""Waiting for the decision of a proposal, and comparing a proposal with its next revision.
 
-Whoever is first decides: the screen, a command in another process, or a policy. A deadline that
-passes ends the wait with :class:`DeadlinePassed`; the expired proposal stays settled as such.
+Whoever decides first counts: the screen, a command in another process, or a policy. The wait follows the
+user's own edits of a proposal and ends with :class:`DeadlinePassed` when the proposal expires. See
+``docs/reference/loop.md``, approvals.
 """
 
 from __future__ import annotations
@@ -12,27 +13,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.core.errors import CockpitError
-from cockpit.loop.wave_context import Here
+from cockpit.loop.wave_context import WaveContext
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
-DISCUSS = (
-    "The person wants to discuss before anything happens. Ask what is on their mind; do not reach the"
-    " same end another way."
+DISCUSS_NOTICE = (
+    "The user wants to discuss this before anything happens. Ask what is on their mind; do not try to"
+    " reach the same result another way."
 )
+"""What the agent reads after a discussion began."""
+
 EDITED = "edited by the person"
+"""The stored reason of a proposal that the user replaced by an edited revision."""
 
 
 class DeadlinePassed(CockpitError):
-    """A proposal's deadline passed without a decision; the session rests until it is continued."""
+    """A proposal's deadline passed without a decision; the session waits until it is resumed."""
 
     code = "deadline"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """How a proposal ended: the last revision that the person made of it, and its status."""
+class DecidedProposal:
+    """A proposal that is no longer pending: the last revision that the user made of it."""
 
     proposal: Proposal
 
@@ -41,65 +45,74 @@ class Verdict:
         return self.proposal.status
 
     @property
-    def told(self) -> str:
-        """What the agent is told of it."""
-        words = self.proposal.reason
+    def message(self) -> str:
+        """The decision, as the agent reads it."""
+        reason = self.proposal.reason
         match self.status:
             case "approved":
                 return f"Approved by {self.proposal.decided_by}."
             case "discussed":
-                return DISCUSS + (f" They said: {words}" if words else "")
+                # The offline rules read the user's text after this marker.
+                return DISCUSS_NOTICE + (f" The user said: {reason}" if reason else "")
             case "rejected":
-                return f"Rejected by {self.proposal.decided_by}" + (f": {words}" if words else ".")
+                return f"Rejected by {self.proposal.decided_by}" + (
+                    f": {reason}" if reason else "."
+                )
             case _:
-                return "Nobody decided before the deadline; it expired and did not happen."
+                return "The deadline passed without a decision. The proposal expired; it did not happen."
 
 
-async def await_verdict(here: Here, proposal_id: str) -> Verdict:
-    """Wait until the proposal (or the person's edit of it) is decided.
+async def await_decision(context: WaveContext, proposal_id: str) -> DecidedProposal:
+    """Wait until the proposal, or the user's edit of it, is decided; the session is ``waiting`` then.
 
-    Raises :class:`DeadlinePassed` when it expires while this waits.
+    Raises :class:`DeadlinePassed` when it expires during the wait.
     """
-    session_id = here.session.session_id
-    first = here.store.read_now(lambda connection: _current(connection, proposal_id))
+    session_id = context.session.session_id
+    first = context.store.read_now(lambda connection: _latest_edit(connection, proposal_id))
     if first.status != "pending":
-        return Verdict(first)
-    why = SessionWaiting(for_="proposal", why=first.title)
-    await here.store.write(lambda tx: sessions.set_status(tx, session_id, "waiting", detail=why))
+        return DecidedProposal(first)
+    detail = SessionWaiting(for_="proposal", why=first.title)
+    await context.store.write(
+        lambda tx: sessions.set_status(tx, session_id, "waiting", detail=detail)
+    )
 
-    def ask() -> Proposal | None:
-        current = here.store.read_now(lambda connection: _current(connection, proposal_id))
+    def read_decided() -> Proposal | None:
+        current = context.store.read_now(lambda connection: _latest_edit(connection, proposal_id))
         if current.status != "pending":
             return current
         if current.expires_at is not None:
-            here.store.write_now(lambda tx: proposals.expire_due(tx, session_id))
-            current = here.store.read_now(lambda connection: _current(connection, proposal_id))
+            context.store.write_now(lambda tx: proposals.expire_due(tx, session_id))
+            current = context.store.read_now(
+                lambda connection: _latest_edit(connection, proposal_id)
+            )
         return None if current.status == "pending" else current
 
-    decided = await here.engine.pulse.until(ask)
+    decided = await context.engine.change_waiter.wait_for(read_decided)
     if decided.status == "expired" and decided.decided_by == "deadline":
-        how = f"go on with `cockpit run --continue {session_id}`"
-        if here.session.role:
-            how = f"`cockpit tasks unblock {here.session.task_id}` lets its task go on"
+        next_step = f"Resume the session with `cockpit run --continue {session_id}`"
+        if context.session.role:
+            next_step = f"Resume the task with `cockpit tasks unblock {context.session.task_id}`"
         raise DeadlinePassed(
-            f"Nobody decided {decided.title!r} ({decided.proposal_id}) before its deadline. "
-            f"Nothing happened; {how}."
+            f"The deadline of {decided.title!r} ({decided.proposal_id}) passed without a decision. "
+            f"It did not happen. {next_step}."
         )
-    await here.store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
-    return Verdict(decided)
+    await context.store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
+    return DecidedProposal(decided)
 
 
-def revised(
+def find_discussed_predecessor(
     connection: sqlite3.Connection, session_id: str, kind: str, proposal_id: str
 ) -> Proposal | None:
-    """The discussed proposal that a new one of ``kind`` answers: the session's last of that kind,
-    when it ended in discussion and nothing has answered it yet."""
+    """Return the discussed proposal that the new proposal ``proposal_id`` of ``kind`` answers.
+
+    That is the session's last other proposal of that kind, when it ended in discussion; else None.
+    """
     last = proposals.find_latest_of_kind(connection, session_id, kind, but=proposal_id)
     return last if last is not None and last.status == "discussed" else None
 
 
-def changes_since(before: Proposal, body: Mapping[str, Any]) -> list[str]:
-    """One line for each difference between a discussed proposal and its next revision."""
+def list_changes(before: Proposal, body: Mapping[str, Any]) -> list[str]:
+    """Return one line for each difference between a discussed proposal and its next revision's body."""
     if before.kind == "context":
         old = [item["item"] for item in before.body.get("items", ())]
         new = [item["item"] for item in body.get("items", ())]
@@ -117,8 +130,8 @@ def changes_since(before: Proposal, body: Mapping[str, Any]) -> list[str]:
     return lines or ["nothing changed"]
 
 
-def _current(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
-    """The proposal, or the newest of the person's edits of it."""
+def _latest_edit(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
+    """Return the proposal, or the newest of the user's edits of it."""
     proposal = proposals.load(connection, proposal_id)
     while proposal.status == "discussed" and proposal.reason == EDITED:
         row = connection.execute(

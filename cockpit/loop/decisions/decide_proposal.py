@@ -1,7 +1,8 @@
-"""Deciding a proposal of any kind: who may, and what follows from it.
+"""The one decider: every approval, rejection and discussion of a proposal goes through here.
 
-The person in command decides everything; a profile change may also be decided by whoever holds the
-scope for it. Agents decide nothing. Source: RFC-003 §11.2; design of Act, approval semantics.
+The screen, the command line, HTTP, policies and the demo call :func:`decide_proposal`, whatever the kind
+of the proposal: context request, action, plan or profile change. Only expiry by deadline is elsewhere
+(:func:`cockpit.store.sessions.proposals.expire_due`). See ``docs/reference/loop.md``, approvals.
 """
 
 from __future__ import annotations
@@ -10,60 +11,76 @@ from collections.abc import Sequence
 from typing import Literal
 
 from cockpit.access.capability_tokens import caller
+from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
-from cockpit.loop.decisions import profile_change_service
-from cockpit.loop.decisions.approved_effects import commissioned
-from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.decisions.approval_effects import find_approval_effect
+from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.decisions.profile_change_decision import decide_profile_change
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
 
-TOKEN = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
-Ruling = Literal["approved", "rejected", "discussed"]
+TOKEN_VARIABLE = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
+"""The environment variable with the capability token that a process acts under."""
+
+Decision = Literal["approved", "rejected", "discussed"]
 
 
-def rule(
+def find_decider(tx: Tx, settings: RuntimeSettings, token: str | None = None) -> Caller:
+    """Return the holder of ``token``; None means the environment's token, and '' the user.
+
+    Raises ``TokenRefused``.
+    """
+    secret = settings.environment.get(TOKEN_VARIABLE, "") if token is None else token
+    return caller(tx.connection, secret, tx.now())
+
+
+def decide_proposal(
     tx: Tx,
     settings: RuntimeSettings,
     proposal_id: str,
-    verdict: Ruling,
+    decision: Decision,
+    decider: Caller | str,
     *,
-    token: str | None = None,
+    kind: Literal["profile"] | None = None,
     shown_digest: str | None = None,
     narrowed: Sequence[str] | None = None,
     reason: str = "",
-) -> Outcome:
-    """Decide a proposal as the holder of ``token`` (None: of the environment's, else the person).
+) -> DecisionOutcome:
+    """Decide a pending proposal, once, and apply what its approval does.
 
-    Raises ``TokenRefused``, ``NotAllowed``, ``NotFound``, ``AlreadyDecided``, ``Stale``, and what an
-    action that cockpit carries out itself raises; then nothing changed. What the guard refused is in the
-    outcome.
+    ``decider`` is a caller (see :func:`find_decider`) or the name of a policy, such as ``policy:all``.
+    The user decides everything; a service with the scope for it decides profile changes; agents decide
+    nothing. ``kind`` limits the call to profile changes. ``shown_digest`` is the digest of what the
+    decider saw, ``narrowed`` the items that stay of a context request, ``reason`` the text for the agent.
+
+    Raises ``NotAllowed``, ``NotFound``, ``AlreadyDecided``, ``Stale``, and the errors of an approval
+    effect; then nothing changed. A profile change that the guard refuses is in the outcome.
     """
-    held = settings.environment.get(TOKEN, "") if token is None else token
-    who = caller(tx.connection, held, tx.now())
-    proposal = proposals.load(tx.connection, proposal_id)
-    if proposal.kind == "profile":
-        return profile_change_service.decide(
-            tx,
-            settings,
-            proposal_id,
-            verdict,
-            who,
-            shown_digest=shown_digest,
-            reason=reason,
+    if kind is None:
+        proposal = proposals.load(tx.connection, proposal_id)
+    if kind == "profile" or proposal.kind == "profile":
+        return decide_profile_change(
+            tx, settings, proposal_id, decision, decider, shown_digest=shown_digest, reason=reason
         )
-    if who.kind != "person":
-        raise NotAllowed(f"{who.namespace} may not decide this: only the person in command does.")
-    commission = commissioned(settings.commissions, proposal) if verdict == "approved" else None
+    if isinstance(decider, Caller):
+        if decider.kind != "person":
+            raise NotAllowed(f"{decider.namespace} may not decide this: only the user may.")
+        by = "person"
+    else:
+        by = decider
+    effect = None
+    if decision == "approved":
+        effect = find_approval_effect(settings.approval_effects, proposal)
     decided = proposals.decide(
         tx,
         proposal_id,
-        verdict,
-        by="person",
+        decision,
+        by=by,
         shown_digest=shown_digest,
         narrowed=narrowed,
         reason=reason,
     )
-    if commission is not None:
-        commission.carry_out(tx, decided, by="person")
-    return Outcome(proposal_id, decided.status)
+    if effect is not None:
+        effect.apply(tx, decided, by=by)
+    return DecisionOutcome(proposal_id, decided.status)

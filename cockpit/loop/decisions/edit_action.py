@@ -1,7 +1,7 @@
-"""Editing an action before it is approved: the person's words take the place of the agent's.
+"""Editing a proposed action before it is approved: the user's text replaces the agent's.
 
-What is edited is the one text that matters of each action. The result is a new revision that is shown
-and decided like any other; what the agent had proposed ends as discussed.
+Each type of action has one text that can be edited. The edit is a new revision, shown and decided like any
+other proposal; the agent's own proposal ends as discussed.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from cockpit.access.gh_command import parse_gh
+from cockpit.access.principals import Caller
 from cockpit.act.preview import shown
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
-from cockpit.loop.decisions.approved_effects import Commission, commissioned
+from cockpit.loop.decisions.approval_effects import ApprovalEffect, find_approval_effect
 from cockpit.loop.decisions.await_decision import EDITED
+from cockpit.loop.decisions.decide_proposal import decide_proposal, find_decider
+from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import plans, proposals
 from cockpit.store.sessions.proposals import Proposal
 
-_FIELD = {"write_file": "content", "edit_file": "new", "git_commit": "message"}
+_EDITABLE_ARGUMENT = {"write_file": "content", "edit_file": "new", "git_commit": "message"}
 
 
 class NotEditable(CockpitError):
@@ -32,71 +35,113 @@ class NotEditable(CockpitError):
     code = "not_editable"
 
 
-async def editable(engine: Engine, proposal_id: str) -> tuple[str, str]:
-    """The text that the person may edit, and a file suffix for the editor ('.py', '.md', …)."""
+async def load_editable_text(engine: Engine, proposal_id: str) -> tuple[str, str]:
+    """Return the text that the user may edit, and the suffix of the editor's file ('.py', '.md', …).
+
+    Raises :class:`NotEditable` and ``NotFound``.
+    """
     proposal = await engine.store.read(lambda connection: proposals.load(connection, proposal_id))
-    commission = commissioned(engine.settings.commissions, proposal)
-    if commission is not None:
-        return commission.editable(proposal)
-    arguments = await _arguments(engine, proposal)
-    kind = str(proposal.body["type"])
-    if kind == "run":
+    effect = find_approval_effect(engine.settings.approval_effects, proposal)
+    if effect is not None:
+        return effect.editable_text(proposal)
+    arguments = await _load_arguments(engine, proposal)
+    action_type = str(proposal.body["type"])
+    if action_type == "run":
         argv = arguments.get("argv")
         return (shlex.join(argv) if argv else str(arguments.get("command", ""))), ".txt"
-    if kind == "github":
+    if action_type == "github":
         command = parse_gh(str(arguments["command"]))
         return (str(arguments["command"]) if command.body is None else command.body), ".md"
-    text = str(arguments[_FIELD[kind]])
+    text = str(arguments[_EDITABLE_ARGUMENT[action_type]])
     path = str(arguments.get("path", "message.md"))
     return text, PurePosixPath(path).suffix or ".txt"
 
 
-async def edit(engine: Engine, proposal_id: str, shown_digest: str, text: str) -> Proposal:
-    """Put the person's ``text`` in place and propose the result anew.
+async def edit_action(engine: Engine, proposal_id: str, shown_digest: str, text: str) -> Proposal:
+    """Replace the agent's text by the user's ``text``; returns the new revision, which is pending.
 
-    Raises :class:`NotEditable`, the errors of reading and showing a call, and those of a decision
-    that came too late; then nothing changed.
+    Raises :class:`NotEditable`, the errors of parsing and previewing a call, and those of
+    :func:`~cockpit.loop.decisions.decide_proposal.decide_proposal`; then nothing changed.
     """
+    settings = engine.settings
     proposal = await engine.store.read(lambda connection: proposals.load(connection, proposal_id))
-    commission = commissioned(engine.settings.commissions, proposal)
-    if commission is not None:
+    effect = find_approval_effect(settings.approval_effects, proposal)
+    if effect is not None:
         return await engine.store.write(
-            lambda tx: revise(tx, commission, proposal_id, shown_digest, text)
+            lambda tx: revise_proposal(
+                tx,
+                settings,
+                effect,
+                proposal_id,
+                shown_digest,
+                text,
+                editor=find_decider(tx, settings),
+            )
         )
-    arguments = _edited(proposal, await _arguments(engine, proposal), text)
+    arguments = _with_text(proposal, await _load_arguments(engine, proposal), text)
     call = parse_call(str(proposal.body["type"]), canonical_json(arguments))
-    seen = await shown(call, engine.ground)
+    preview = await shown(call, engine.ground)
     body = {
-        **seen.proposal_body(),
+        **preview.proposal_body(),
         "key": proposal.body["key"],
         "arguments": dict(arguments),
         "changes": [EDITED],
     }
 
-    def step(tx: Tx) -> Proposal:
-        return _instead(tx, proposal, shown_digest, seen.title, body, seen.risk)
+    def write_revision(tx: Tx) -> Proposal:
+        return _replace_proposal(
+            tx,
+            settings,
+            proposal,
+            shown_digest,
+            preview.title,
+            body,
+            preview.risk,
+            editor=find_decider(tx, settings),
+        )
 
-    return await engine.store.write(step)
+    return await engine.store.write(write_revision)
 
 
-def revise(
-    tx: Tx, commission: Commission, proposal_id: str, shown_digest: str, text: str
+def revise_proposal(
+    tx: Tx,
+    settings: RuntimeSettings,
+    effect: ApprovalEffect,
+    proposal_id: str,
+    shown_digest: str,
+    text: str,
+    *,
+    editor: Caller,
 ) -> Proposal:
-    """Put the person's ``text`` in place of a proposal of that commission, which ends as discussed."""
+    """Replace a proposal with an approval effect by the revision that ``text`` makes of it.
+
+    Raises ``NotAllowed`` unless ``editor`` is the user, and the errors of the effect.
+    """
     proposal = proposals.load(tx.connection, proposal_id)
-    made = commission.edited(tx.connection, proposal, text)
-    body = {**made.body, "changes": [EDITED]}
-    return _instead(tx, proposal, shown_digest, made.title, body, proposal.risk)
+    revision = effect.revise(tx.connection, proposal, text)
+    body = {**revision.body, "changes": [EDITED]}
+    return _replace_proposal(
+        tx, settings, proposal, shown_digest, revision.title, body, proposal.risk, editor=editor
+    )
 
 
-def _instead(
-    tx: Tx, proposal: Proposal, shown_digest: str, title: str, body: Mapping[str, Any], risk: str
+def _replace_proposal(
+    tx: Tx,
+    settings: RuntimeSettings,
+    proposal: Proposal,
+    shown_digest: str,
+    title: str,
+    body: Mapping[str, Any],
+    risk: str,
+    *,
+    editor: Caller,
 ) -> Proposal:
-    proposals.decide(
+    decide_proposal(
         tx,
+        settings,
         proposal.proposal_id,
         "discussed",
-        by="person",
+        editor,
         shown_digest=shown_digest,
         reason=EDITED,
     )
@@ -114,28 +159,29 @@ def _instead(
     )
 
 
-def _edited(proposal: Proposal, arguments: Mapping[str, Any], text: str) -> dict[str, Any]:
-    kind = str(proposal.body["type"])
-    if kind == "run":
-        rest = {name: value for name, value in arguments.items() if name != "argv"}
-        return {**rest, "command": text.strip()}
-    if kind == "github":
+def _with_text(proposal: Proposal, arguments: Mapping[str, Any], text: str) -> dict[str, Any]:
+    action_type = str(proposal.body["type"])
+    if action_type == "run":
+        others = {name: value for name, value in arguments.items() if name != "argv"}
+        return {**others, "command": text.strip()}
+    if action_type == "github":
         command = parse_gh(str(arguments["command"]))
         if command.body is None:
             return {**arguments, "command": text.strip()}
         return {**arguments, "command": shlex.join(command.with_body(text).argv)}
-    return {**arguments, _FIELD[kind]: text}
+    return {**arguments, _EDITABLE_ARGUMENT[action_type]: text}
 
 
-async def _arguments(engine: Engine, proposal: Proposal) -> Mapping[str, Any]:
+async def _load_arguments(engine: Engine, proposal: Proposal) -> Mapping[str, Any]:
     if proposal.kind != "action" or "key" not in proposal.body:
-        raise NotEditable("Only an action can be edited; narrow a context request, or discuss it.")
+        raise NotEditable("Only an action can be edited. Narrow a context request, or discuss it.")
+    arguments: Mapping[str, Any]
     if "arguments" in proposal.body:
-        kept: Mapping[str, Any] = proposal.body["arguments"]
-        return kept
+        arguments = proposal.body["arguments"]
+        return arguments
     plan = await engine.store.read(lambda connection: plans.find(connection, proposal.wave_id))
     for call in plan.calls if plan else ():
         if call["key"] == proposal.body["key"]:
-            found: Mapping[str, Any] = call["arguments"]
-            return found
-    raise NotEditable("The plan behind this proposal is gone; discuss it instead.")
+            arguments = call["arguments"]
+            return arguments
+    raise NotEditable("The store no longer has the plan of this proposal. Discuss it instead.")

@@ -1,7 +1,7 @@
-"""The horizon of an adaptation: waves that begin under it, and how it ends.
+"""The expiry of temporary profile changes: counting waves, reverting, promoting, rolling back.
 
-Counting and ending happen in the transaction that begins a wave, so that a crash neither counts a
-wave twice nor lets a version outlive its horizon. Source: RFC-003 §10.3.4, §13.3.
+A wave is counted, and an expired change ended, in the transaction that begins the wave: a crash neither
+counts a wave twice nor lets a change outlive its expiry. See ``docs/reference/kernel.md``, profile changes.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cockpit.access.principals import Caller
+from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import APPROVE
 from cockpit.core.errors import IllegalTransition
 from cockpit.learn.decision_quality import Measured
-from cockpit.loop.decisions.profile_change_results import ChangeNotMade, actor_of
-from cockpit.loop.decisions.profile_change_service import admin_of, settle
+from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
+from cockpit.loop.decisions.profile_change_decision import (
+    admin_policy_of,
+    reconcile_profile_changes,
+)
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.profile_changes.apply_change import again, promotes
 from cockpit.orient.profile_changes.guard import unsafe
@@ -32,146 +35,151 @@ from cockpit.store.journal.details.profiles import (
 )
 from cockpit.store.sessions.waves import Wave
 
-Measure = Callable[[sqlite3.Connection, str, int], Measured | None]
-"""The decision quality of the waves that ran under (profile id, version); None where none was judged."""
+QualityMeasure = Callable[[sqlite3.Connection, str, int], Measured | None]
+"""Returns the decision quality of the waves under (profile id, version); None when none was judged."""
 
 PROMOTED_BY = "policy:promote_if_better"
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
-    """What a wave begins under. ``waves_left`` is None when no adaptation runs, else how many more
-    waves may begin under it after this one."""
+class PinnedProfile:
+    """The profile version that a wave runs under."""
 
     profile_id: str
     version: int
     waves_left: int | None
+    """How many more waves may begin under a temporary change after this one; None without one."""
 
 
-def unmeasured(connection: sqlite3.Connection, profile_id: str, version: int) -> Measured | None:
-    """No quality is known: a horizon's end always goes back."""
+def measure_nothing(
+    connection: sqlite3.Connection, profile_id: str, version: int
+) -> Measured | None:
+    """Return no quality, so that a temporary change is always reverted when it expires."""
     return None
 
 
-def begin(
+def pin_profile(
     tx: Tx,
     settings: RuntimeSettings,
     profile_id: str,
-    measure: Measure = unmeasured,
+    measure: QualityMeasure = measure_nothing,
     wave: Wave | None = None,
-) -> Pinned:
-    """The version to pin for ``wave``, which begins now, counted; the journal names it when it ends one.
+) -> PinnedProfile:
+    """Return the profile version to pin for ``wave``, which begins now, and count the wave.
 
-    Changes decided elsewhere are carried over first, and an adaptation whose waves have all begun
-    ends: the next version is what was there before it, or, promoted, itself.
+    Ends a temporary change whose waves have all begun: the next version has the content from before it,
+    or, when promoted, its own. The journal row of that names ``wave``.
     """
-    settle(tx, settings)
+    reconcile_profile_changes(tx, settings)
     running = profile_changes.find_running(tx.connection, profile_id)
     if running is not None and running.waves_left == 0:
-        _end(tx, settings, running, measure, wave)
+        _end_expired(tx, settings, running, measure, wave)
         running = None
     version = profiles.load_current(tx.connection, profile_id).version
     if running is None:
-        return Pinned(profile_id, version, None)
-    return Pinned(profile_id, version, profile_changes.count_wave(tx, running).waves_left)
+        return PinnedProfile(profile_id, version, None)
+    waves_left = profile_changes.count_wave(tx, running).waves_left
+    return PinnedProfile(profile_id, version, waves_left)
 
 
-def roll_back(
+def roll_back_profile(
     tx: Tx, settings: RuntimeSettings, profile_id: str, caller: Caller, *, to: int | None = None
 ) -> Profile:
-    """End what runs now, by hand: the next version has the content from before it, or of ``to``.
+    """End the running temporary change: the next version has the content from before it, or of ``to``.
 
-    Raises ``NotAllowed``, ``NotFound``, ``IllegalTransition`` when there is nothing to go back to,
-    and :class:`ChangeNotMade` when that version would not be safe.
+    Raises ``NotAllowed``, ``NotFound``, ``IllegalTransition`` when there is nothing to roll back, and
+    :class:`~cockpit.loop.decisions.decision_outcome.ProfileChangeRefused` when that content is not safe.
     """
     caller.require(APPROVE, "roll a profile back")
-    settle(tx, settings)
+    reconcile_profile_changes(tx, settings)
     running = profile_changes.find_running(tx.connection, profile_id)
-    now = profiles.load_current(tx.connection, profile_id)
+    current = profiles.load_current(tx.connection, profile_id)
     if running is None and to is None:
         raise IllegalTransition(
-            f"No adaptation of {profile_id} runs. To go back to an earlier version, name it with"
-            " --to; `cockpit profile history` lists them."
+            f"{profile_id} has no temporary change to roll back. To return to an earlier version, pass"
+            " --to VERSION; `cockpit profile history` lists the versions."
         )
     target = running.base_version if running is not None and to is None else to
-    content = profiles.load(tx.connection, profile_id, target or now.version)
-    if running is None and content.digest == now.digest:
-        raise IllegalTransition(f"Version {now.version} of {profile_id} is the same as {target}.")
-    refusals = unsafe(content, now, admin_of(settings))
+    content = profiles.load(tx.connection, profile_id, target or current.version)
+    if running is None and content.digest == current.digest:
+        raise IllegalTransition(
+            f"Version {current.version} of {profile_id} is the same as {target}."
+        )
+    refusals = unsafe(content, current, admin_policy_of(settings))
     if refusals:
-        raise ChangeNotMade(refusals)
+        raise ProfileChangeRefused(refusals)
     if running is not None:
         profile_changes.end(tx, running, "rolled_back")
-    return _next(
+    return _insert_next_version(
         tx,
         ProfileRolledBack,
         content,
-        now,
+        current,
         updated_by=content.updated_by if to is None else caller.namespace,
-        actor=actor_of(caller),
-        ended_version=now.version,
+        actor=journal_actor(caller),
+        ended_version=current.version,
         proposal_id=running.proposal_id if running is not None else "",
     )
 
 
-def _end(
+def _end_expired(
     tx: Tx,
     settings: RuntimeSettings,
     running: TemporaryChange,
-    measure: Measure,
+    measure: QualityMeasure,
     wave: Wave | None,
 ) -> None:
-    now = profiles.load(tx.connection, running.profile_id, running.version)
+    current = profiles.load(tx.connection, running.profile_id, running.version)
     base = profiles.load(tx.connection, running.profile_id, running.base_version)
-    policy = settings.adaptation
-    found = [
-        measure(tx.connection, running.profile_id, version)
-        for version in (running.version, running.base_version)
-    ]
-    quality, before = (each.mean if each else None for each in found)
-    judged, judged_before = (each.waves if each else 0 for each in found)
-    # Few waves tell more of chance than of the version.
-    enough = min(judged, judged_before) >= policy.min_judged_waves
-    stays = enough and promotes(policy.at_horizon, quality, before)
-    profile_changes.end(tx, running, "promoted" if stays else "reverted")
-    _next(
+    rules = settings.adaptation
+    measured = measure(tx.connection, running.profile_id, running.version)
+    base_measured = measure(tx.connection, running.profile_id, running.base_version)
+    quality = measured.mean if measured else None
+    base_quality = base_measured.mean if base_measured else None
+    judged_waves = measured.waves if measured else 0
+    base_judged_waves = base_measured.waves if base_measured else 0
+    # A mean over few waves says more about chance than about the version.
+    comparable = min(judged_waves, base_judged_waves) >= rules.min_judged_waves
+    is_promoted = comparable and promotes(rules.at_horizon, quality, base_quality)
+    profile_changes.end(tx, running, "promoted" if is_promoted else "reverted")
+    _insert_next_version(
         tx,
-        ProfilePromoted if stays else ProfileReverted,
-        now if stays else base,
-        now,
-        updated_by=PROMOTED_BY if stays else base.updated_by,
-        actor=PROMOTED_BY if stays else "engine",
+        ProfilePromoted if is_promoted else ProfileReverted,
+        current if is_promoted else base,
+        current,
+        updated_by=PROMOTED_BY if is_promoted else base.updated_by,
+        actor=PROMOTED_BY if is_promoted else "engine",
         ended_version=running.version,
         proposal_id=running.proposal_id,
         horizon_waves=running.duration_waves,
         waves_begun=running.waves_begun,
         quality=quality,
-        base_quality=before,
-        judged_waves=judged,
-        base_judged_waves=judged_before,
+        base_quality=base_quality,
+        judged_waves=judged_waves,
+        base_judged_waves=base_judged_waves,
         wave=wave,
     )
 
 
-def _next(
+def _insert_next_version(
     tx: Tx,
     event: type[ProfileEnded],
     content: Profile,
-    now: Profile,
+    current: Profile,
     *,
     updated_by: str,
     actor: str,
     wave: Wave | None = None,
-    **own: Any,
+    **detail: Any,
 ) -> Profile:
-    stored = profiles.insert_version(tx, again(content, now.version, updated_by=updated_by))
+    stored = profiles.insert_version(tx, again(content, current.version, updated_by=updated_by))
     profile_changes.link_base(tx, stored.profile_id, stored.version, content.version)
     tx.journal(
         event(
             profile_id=stored.profile_id,
             base_version=content.version,
             version=stored.version,
-            **own,
+            **detail,
         ),
         actor=actor,
         session_id=wave.session_id if wave else "",

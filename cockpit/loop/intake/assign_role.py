@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.roles import Role
-from cockpit.loop.session_loop import SUBMITTED
+from cockpit.loop.session_loop import TASK_SUBMITTED
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.context import profiles
@@ -47,7 +47,7 @@ async def assign(
     """
     name = f"{sessions.RUNNER_PREFIX}{runner}" if runner else engine.model(model).name
     role, task = given.role, given.task
-    kind = task.task_type if task.task_type in engine.types else "implement"
+    kind = task.task_type if task.task_type in engine.task_types else "implement"
     if not set(role.tools) - {"request_context", "finish"}:
         kind = "investigate"
     limits = engine.settings.limits
@@ -91,7 +91,7 @@ async def assign(
                 tx,
                 source=session.source,
                 source_event_id="task",
-                event_type=SUBMITTED,
+                event_type=TASK_SUBMITTED,
                 trace_id=session.trace_id,
                 payload={"text": text, "scope_items": list(given.scope), "included": False},
             )

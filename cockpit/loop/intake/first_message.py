@@ -22,7 +22,7 @@ from cockpit.loop.intake.task_types import TaskType
 __all__ = ["Opening", "OpeningFailed", "opening"]
 
 
-class Place(Protocol):
+class ProjectPaths(Protocol):
     """Where a task happens. ``root`` is the project's directory."""
 
     @property
@@ -46,7 +46,7 @@ class Opening:
     notice: str = ""
 
 
-async def opening(task: Task, task_type: TaskType, ground: Place) -> Opening:
+async def opening(task: Task, task_type: TaskType, ground: ProjectPaths) -> Opening:
     """Gather what every task of this type needs. Raises :class:`OpeningFailed`."""
     target = dict(task.target)
     said = mask(visible(task.words))

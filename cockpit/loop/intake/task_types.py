@@ -25,7 +25,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from cockpit.core.errors import CockpitError
-from cockpit.loop.decisions.approval_policy import WIDTH
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 
 LAYERS = ("built-in", "user", "project")
 
@@ -277,9 +277,9 @@ def _check(kind: TaskType, where: str) -> None:
                 f"{where}: field `command` or `aliases`: {command!r} is not a slash command such "
                 f"as `/review-pr`."
             )
-    if kind.policy not in WIDTH:
+    if kind.policy not in POLICY_WIDTH:
         raise TaskTypeInvalid(
-            f"{where}: field `policy` is {kind.policy!r}; it is one of {', '.join(WIDTH)}."
+            f"{where}: field `policy` is {kind.policy!r}; it is one of {', '.join(POLICY_WIDTH)}."
         )
     if not all(alias.strip() for alias in kind.aliases):
         raise TaskTypeInvalid(f"{where}: field `aliases`: an alias is empty.")

@@ -1,8 +1,8 @@
-"""Act: guards, approval, outbox; one action after the other, each shown as it stands then.
+"""Act: guard, preview, approve and run the actions of the wave's plan, one after the other.
 
-The first action that does not end confirmed stops the rest of the plan: what follows was decided in
-the belief that it would. Context requests become proposals here; they are read in the next wave, after
-their decision. Source: RFC-003 §6.4; design of Act.
+The first action that does not end confirmed stops the rest of the plan, which was decided in the belief
+that it would. Context requests become proposals here; the next wave reads them after their decision. See
+``docs/reference/loop.md``, phases, and ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
@@ -14,179 +14,200 @@ from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.guards import ActionGuard, GuardState, check, standard_guards
 from cockpit.act.preview import Shown, shown
 from cockpit.act.protected_tests import TestsGuard
-from cockpit.act.tools import Call, parse_call
+from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
-from cockpit.loop.decisions import profile_requests
-from cockpit.loop.decisions.approval_policy import automatic
-from cockpit.loop.decisions.await_decision import Verdict, await_verdict, changes_since, revised
-from cockpit.loop.phases import propose_context, uncertain_actions
-from cockpit.loop.phases.guard_state import guard_state
-from cockpit.loop.phases.wip_capture import capture
-from cockpit.loop.wave_context import Here
+from cockpit.loop.decisions import profile_change_tool
+from cockpit.loop.decisions.approval_policy import approving_policy
+from cockpit.loop.decisions.await_decision import (
+    DecidedProposal,
+    await_decision,
+    find_discussed_predecessor,
+    list_changes,
+)
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.phases.propose_context_request import propose_context_request
+from cockpit.loop.phases.read_guard_state import read_guard_state
+from cockpit.loop.phases.uncertain_actions import settle_uncertain_action
+from cockpit.loop.phases.wip_capture import capture_work_in_progress
+from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import ActionRefused
 from cockpit.store.journal.details.waves import WaveActed
 from cockpit.store.sessions import outbox, plans, proposals, waves
 from cockpit.store.sessions.outbox import OutboxAction
 
+Write = Callable[[Tx], object]
 
-async def act(here: Here) -> Callable[[Tx], object]:
-    """Settle or propose every call of the wave's plan.
 
-    Returns what is left to write, which ends with the step from ``acting`` to ``learning``: nothing
-    runs after it, so it is committed with what Learn makes of it.
+async def act(context: WaveContext) -> Write:
+    """Run or propose every call of the wave's plan.
+
+    Returns the last write, which takes the wave from ``acting`` to ``learning``: nothing runs after it, so
+    Learn commits it together with its own.
     """
-    plan = here.store.read_now(lambda connection: plans.find(connection, here.wave.wave_id))
+    plan = context.store.read_now(lambda connection: plans.find(connection, context.wave.wave_id))
     calls = plan.calls if plan else ()
-    ran = 0
-    stopped = ""
-    asked: list[Callable[[Tx], object]] = []
+    action_count = 0
+    stop_reason = ""
+    pending_writes: list[Write] = []
     for call in calls:
         if call["error"] or call["name"] == "finish":
             continue
         if call["name"] == "request_context":
-            asked += await propose_context.propose(here, call)
+            pending_writes += await propose_context_request(context, call)
             continue
-        await _written(here, asked)  # what was asked before is seen before
-        if call["name"] == profile_requests.TOOL:
-            await profile_requests.attend(here, call)
+        await _flush(context, pending_writes)  # earlier requests are shown before this call
+        if call["name"] == profile_change_tool.TOOL:
+            await profile_change_tool.run_profile_change_call(context, call)
         else:
-            stopped = await _settle(here, call, stopped)
-            ran += 1
+            stop_reason = await _run_action(context, call, stop_reason)
+            action_count += 1
 
-    def onwards(tx: Tx) -> None:
-        waves.advance(tx, here.wave.wave_id, "learning", detail=WaveActed(actions=ran))
+    def advance(tx: Tx) -> None:
+        detail = WaveActed(actions=action_count)
+        waves.advance(tx, context.wave.wave_id, "learning", detail=detail)
 
-    return _together([*asked, onwards])
-
-
-async def _written(here: Here, steps: list[Callable[[Tx], object]]) -> None:
-    """Do these in one transaction, and forget them."""
-    if steps:
-        await here.store.write(_together(steps))
-    steps.clear()
+    return _in_one_transaction([*pending_writes, advance])
 
 
-def _together(steps: Sequence[Callable[[Tx], object]]) -> Callable[[Tx], object]:
-    def step(tx: Tx) -> None:
-        for one in steps:
-            one(tx)
-
-    return step
+async def _flush(context: WaveContext, writes: list[Write]) -> None:
+    if writes:
+        await context.store.write(_in_one_transaction(writes))
+    writes.clear()
 
 
-async def _settle(here: Here, call: Mapping[str, Any], stopped: str) -> str:
-    """See one action through; returns why the rest must not run ('' when it may)."""
-    action = here.store.read_now(lambda connection: _by_key(connection, here, call["key"]))
+def _in_one_transaction(writes: Sequence[Write]) -> Write:
+    def write_all(tx: Tx) -> None:
+        for write in writes:
+            write(tx)
+
+    return write_all
+
+
+async def _run_action(context: WaveContext, call: Mapping[str, Any], stop_reason: str) -> str:
+    """Run one action to its end; returns why the rest must not run ('' when it may)."""
+    action = context.store.read_now(lambda connection: _find_action(connection, context, call))
     if action.phase == "planned":
-        if stopped:
-            await here.store.write(lambda tx: outbox.drop(tx, action.action_id, stopped))
-            return stopped
-        refused = await _approve(here, call, action)
+        if stop_reason:
+            await context.store.write(lambda tx: outbox.drop(tx, action.action_id, stop_reason))
+            return stop_reason
+        refused = await _approve(context, call, action)
         if refused:
             return f"not run: {action.title} before it was {refused}"
     if action.phase == "uncertain":
-        await uncertain_actions.ask(here, action)
-    await Dispatcher(here.store, here.engine.ground).run_wave(here.wave.wave_id)
-    ended = here.store.read_now(lambda connection: outbox.load(connection, action.action_id))
+        await settle_uncertain_action(context, action)
+    await Dispatcher(context.store, context.engine.ground).run_wave(context.wave.wave_id)
+    ended = context.store.read_now(lambda connection: outbox.load(connection, action.action_id))
     if ended.phase == "uncertain":
-        await uncertain_actions.ask(here, ended)
-        ended = here.store.read_now(lambda connection: outbox.load(connection, action.action_id))
-    await capture(here, ended)
+        await settle_uncertain_action(context, ended)
+        ended = context.store.read_now(lambda connection: outbox.load(connection, action.action_id))
+    await capture_work_in_progress(context, ended)
     return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
 
 
-async def _approve(here: Here, call: Mapping[str, Any], action: OutboxAction) -> str:
-    """Guard, show and decide a planned action. '' when it is queued, else what became of it."""
-    read = parse_call(call["name"], canonical_json(call["arguments"]))
-    state: GuardState = await here.store.read(lambda connection: guard_state(connection, here))
-    refusal = check(_guards(here), read, state)
+async def _approve(context: WaveContext, call: Mapping[str, Any], action: OutboxAction) -> str:
+    """Guard, preview and decide a planned action; returns '' when it is queued, else its status."""
+    parsed = parse_call(call["name"], canonical_json(call["arguments"]))
+    state: GuardState = await context.store.read(
+        lambda connection: read_guard_state(connection, context)
+    )
+    refusal = check(_guards_of_session(context), parsed, state)
     if refusal is not None:
-        await here.store.write(_refuse(here, action, refusal.guard, refusal.message))
+        await context.store.write(_refuse(context, action, refusal.guard, refusal.message))
         return "refused"
     try:
-        seen = await shown(read, here.engine.ground)
+        preview = await shown(parsed, context.engine.ground)
     except CockpitError as error:
-        problem = error
-        await here.store.write(_refuse(here, action, problem.code, str(problem)))
+        await context.store.write(_refuse(context, action, error.code, str(error)))
         return "refused"
-    verdict = await _decided(here, read, seen, action)
-    if verdict.status != "approved":
-        await here.store.write(lambda tx: outbox.drop(tx, action.action_id, verdict.told))
-        return verdict.status
+    decided = await _propose_and_await(context, preview, action)
+    if decided.status != "approved":
+        await context.store.write(lambda tx: outbox.drop(tx, action.action_id, decided.message))
+        return decided.status
     return ""
 
 
-def _guards(here: Here) -> tuple[ActionGuard, ...]:
-    """What this session's calls are checked by: its role may add to what holds for all."""
-    confined = here.engine.ground.confined
-    role = here.engine.role(here.session.role)
+def _guards_of_session(context: WaveContext) -> tuple[ActionGuard, ...]:
+    """Return the standard guards, and those that the session's role adds."""
+    confined = context.engine.ground.confined
+    role = context.engine.role(context.session.role)
     if role is None or not role.protects_tests:
         return standard_guards(confined)
     return (TestsGuard(confined), *standard_guards(confined))
 
 
-async def _decided(here: Here, read: Call, seen: Shown, action: OutboxAction) -> Verdict:
-    body = {**seen.proposal_body(), "key": action.key, "changes": []}
-    # The id follows from what is shown: after a crash the same proposal is met again, and a file
-    # that changed meanwhile makes a new one.
+async def _propose_and_await(
+    context: WaveContext, preview: Shown, action: OutboxAction
+) -> DecidedProposal:
+    """Propose the action as it is previewed, await the decision, and queue it when it is approved."""
+    session = context.session
+    body = {**preview.proposal_body(), "key": action.key, "changes": []}
+    # The id follows from the preview: after a crash the same preview is the same proposal, and a file
+    # that has changed since makes a new one.
     proposal_id = f"p-{digest([action.key, body])[:10]}"
-    by = automatic(here.session.policy, "action")
+    policy = approving_policy(session.policy, "action")
 
-    def step(tx: Tx) -> None:
-        before = revised(tx.connection, here.session.session_id, "action", proposal_id)
-        _supersede(tx, action, proposal_id)
-        made = proposals.create(
+    def propose(tx: Tx) -> None:
+        before = find_discussed_predecessor(
+            tx.connection, session.session_id, "action", proposal_id
+        )
+        _expire_other_previews(tx, action, proposal_id)
+        proposal = proposals.create(
             tx,
             proposal_id=proposal_id,
             kind="action",
-            session_id=here.session.session_id,
-            wave_id=here.wave.wave_id,
-            title=seen.title,
-            body={**body, "changes": changes_since(before, body)} if before else body,
-            risk=seen.risk,
+            session_id=session.session_id,
+            wave_id=context.wave.wave_id,
+            title=preview.title,
+            body={**body, "changes": list_changes(before, body)} if before else body,
+            risk=preview.risk,
             revises=before.proposal_id if before else None,
-            task_id=here.session.task_id,
-            deadline_s=None
-            if here.session.interactive
-            else float(here.session.limits.get("deadline_s", 3600.0)),
+            task_id=session.task_id,
+            deadline_s=context.proposal_deadline_s,
         )
-        if by and made.status == "pending":
-            proposals.decide(tx, proposal_id, "approved", by=by, shown_digest=made.shown_digest)
+        if policy and proposal.status == "pending":
+            decide_proposal(
+                tx,
+                context.engine.settings,
+                proposal_id,
+                "approved",
+                policy,
+                shown_digest=proposal.shown_digest,
+            )
 
-    await here.store.write(step)
-    verdict = await await_verdict(here, proposal_id)
-    if verdict.status == "approved":
-        payload = verdict.proposal.body["payload"]
-        await here.store.write(
+    await context.store.write(propose)
+    decided = await await_decision(context, proposal_id)
+    if decided.status == "approved":
+        payload = decided.proposal.body["payload"]
+        await context.store.write(
             lambda tx: outbox.enqueue(
-                tx, action.action_id, proposal_id=verdict.proposal.proposal_id, payload=payload
+                tx, action.action_id, proposal_id=decided.proposal.proposal_id, payload=payload
             )
         )
-    return verdict
+    return decided
 
 
-def _supersede(tx: Tx, action: OutboxAction, proposal_id: str) -> None:
-    """Expire what an earlier life of this wave proposed for the same action, shown otherwise."""
-    for old in proposals.select_for_action(tx.connection, action.wave_id, action.key):
-        if old.status == "pending" and old.proposal_id != proposal_id:
-            proposals.decide(tx, old.proposal_id, "expired", by="engine", reason="shown anew")
+def _expire_other_previews(tx: Tx, action: OutboxAction, proposal_id: str) -> None:
+    """Expire what an earlier process proposed for the same action with another preview."""
+    for earlier in proposals.select_for_action(tx.connection, action.wave_id, action.key):
+        if earlier.status == "pending" and earlier.proposal_id != proposal_id:
+            proposals.decide(tx, earlier.proposal_id, "expired", by="engine", reason="shown anew")
 
 
-def _refuse(here: Here, action: OutboxAction, guard: str, message: str) -> Any:
-    def step(tx: Tx) -> None:
+def _refuse(context: WaveContext, action: OutboxAction, guard: str, message: str) -> Write:
+    def refuse(tx: Tx) -> None:
         outbox.drop(tx, action.action_id, message)
-        here.journal(
+        context.journal(
             tx,
             ActionRefused(tool=action.action_type, guard=guard, message=message),
             result="refused",
             error_code=guard,
         )
 
-    return step
+    return refuse
 
 
-def _by_key(connection: Any, here: Here, key: str) -> OutboxAction:
-    actions: Sequence[OutboxAction] = outbox.select_for_wave(connection, here.wave.wave_id)
-    return next(action for action in actions if action.key == key)
+def _find_action(connection: Any, context: WaveContext, call: Mapping[str, Any]) -> OutboxAction:
+    actions = outbox.select_for_wave(connection, context.wave.wave_id)
+    return next(action for action in actions if action.key == call["key"])

@@ -1,15 +1,15 @@
-"""Decide: render the packet, let the model speak, commit what it decided before anything runs.
+"""Decide: render the packet, call the model, and commit its plan before anything runs.
 
-Text and calls become one plan in one transaction with the wave's step to ``acting``. A malformed
-call is part of the plan with its error, and is answered in the next wave. Source: RFC-003 §6.3;
-design of Decide.
+Text and calls become one plan, in one transaction with the wave's step to ``acting``. A malformed call is
+part of the plan with its error, and the next wave answers it. See ``docs/reference/loop.md``, phases.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -30,10 +30,10 @@ from cockpit.decide.model import (
     Usage,
 )
 from cockpit.decide.render_prompt import render
-from cockpit.loop.decisions import profile_requests
-from cockpit.loop.phases.answer_stream import Speech
-from cockpit.loop.phases.orienting import Oriented
-from cockpit.loop.wave_context import Here
+from cockpit.loop.decisions import profile_change_tool
+from cockpit.loop.phases.orienting import CompiledPacket
+from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
+from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.packets import Packet
 from cockpit.store.db.transaction import Tx
@@ -49,88 +49,92 @@ from cockpit.store.sessions import messages, outbox, plans, sessions, waves
 from cockpit.store.sessions.waves import Wave
 
 MAX_CALLS = 24
-"""More calls than this in one answer are answered as malformed."""
+"""Calls of one answer; with more, every call is answered as malformed."""
 
 
 @dataclass(slots=True)
 class _Answer:
-    """What came from the model so far."""
+    """The calls and the usage of an answer so far."""
 
     calls: list[ToolCall] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     stop: str = "cut"
 
 
-async def decide(here: Here, oriented: Oriented | None = None) -> Wave:
-    """Take a wave to ``acting``: from ``deciding``, or with its packet just ``oriented`` from
-    ``orienting``; then packet and call are one transaction, committed before the model is reached.
+async def decide(context: WaveContext, compiled: CompiledPacket | None = None) -> Wave:
+    """Call the model and commit its plan; returns the wave, which is ``acting`` then.
 
-    Raises ``ModelError`` when the model cannot answer. Cancelled while the model speaks, it keeps
-    what came as an interrupted answer, steps on, and is cancelled then.
+    The wave is ``deciding``, or ``orienting`` with its packet just ``compiled``: then one transaction
+    stores the packet and journals the call, before the model is reached.
+
+    Raises ``ModelError`` when the model cannot answer. Cancelled while the model streams, it commits the
+    text so far as an interrupted answer before it raises ``CancelledError``.
     """
-    packet = oriented.packet if oriented else None
-    prompt = await here.store.read(lambda connection: _prompt(connection, here, packet))
+    packet = compiled.packet if compiled else None
+    prompt = await context.store.read(lambda connection: _build_prompt(connection, context, packet))
     try:
-        model = here.engine.model(here.session.model)
+        model = context.engine.model(context.session.model)
     except ModelError:
-        if oriented is not None:
-            await here.store.write(oriented.keep)
+        if compiled is not None:
+            await context.store.write(compiled.store)
         raise
 
-    def call(tx: Tx) -> tuple[Here, int]:
-        now = replace(here, wave=oriented.keep(tx)) if oriented else here
-        attempt = 1 if oriented else _attempts(tx, here) + 1
-        now.journal(tx, ModelCalled(model=model.name, attempt=attempt))
-        return now, attempt
+    def journal_call(tx: Tx) -> tuple[WaveContext, int]:
+        current = replace(context, wave=compiled.store(tx)) if compiled else context
+        attempt = 1 if compiled else _count_calls(tx, context) + 1
+        current.journal(tx, ModelCalled(model=model.name, attempt=attempt))
+        return current, attempt
 
-    here, attempt = await here.store.write(call)
-    speech = Speech(
-        here.store, here.session.session_id, here.wave.wave_id, f"m-{here.wave.wave_id}-{attempt}"
+    context, attempt = await context.store.write(journal_call)
+    wave_id = context.wave.wave_id
+    answer_stream = AnswerStream(
+        context.store, context.session.session_id, wave_id, f"m-{wave_id}-{attempt}"
     )
     answer = _Answer()
-    started = here.store.clock.monotonic()
+    started = context.store.clock.monotonic()
     try:
         async with aclosing(model.stream(prompt)) as stream:
             async for event in stream:
                 match event:
                     case TextDelta(text):
-                        await speech.feed(text)
+                        await answer_stream.feed(text)
                     case ToolCall():
                         answer.calls.append(event)
                     case Retrying():
-                        await here.store.write(_retried(here, model.name, event))
+                        await context.store.write(_journal_retry(context, model.name, event))
                     case Done():
                         answer.usage, answer.stop = event.usage, event.stop
     except asyncio.CancelledError:
         answer.calls, answer.stop = [], "interrupted"
-        await asyncio.shield(_commit(here, speech, answer, started))
+        await asyncio.shield(_commit_plan(context, answer_stream, answer, started))
         raise
-    return await _commit(here, speech, answer, started)
+    return await _commit_plan(context, answer_stream, answer, started)
 
 
-async def _commit(here: Here, speech: Speech, answer: _Answer, started: float) -> Wave:
+async def _commit_plan(
+    context: WaveContext, answer_stream: AnswerStream, answer: _Answer, started: float
+) -> Wave:
     calls = [
-        _planned(here, place, call, len(answer.calls))
+        _plan_call(context, place, call, len(answer.calls))
         for place, call in enumerate(answer.calls, start=1)
     ]
-    latency = round((here.store.clock.monotonic() - started) * 1000)
+    latency_ms = round((context.store.clock.monotonic() - started) * 1000)
 
-    def step(tx: Tx) -> Wave:
-        cut = answer.stop in ("cut", "interrupted")
-        if speech.text.strip():
+    def commit(tx: Tx) -> Wave:
+        if answer_stream.text.strip():
             messages.complete(
                 tx,
-                session_id=here.session.session_id,
-                wave_id=here.wave.wave_id,
-                message_id=speech.message_id,
+                session_id=context.session.session_id,
+                wave_id=context.wave.wave_id,
+                message_id=answer_stream.message_id,
                 role="agent",
-                text=speech.text,
-                interrupted=cut,
+                text=answer_stream.text,
+                interrupted=answer.stop in ("cut", "interrupted"),
             )
-        _completed(tx, here, answer, latency)
+        _journal_completion(tx, context, answer, latency_ms)
         for call in calls:
             if call["error"]:
-                here.journal(
+                context.journal(
                     tx,
                     ModelMalformedCall(tool=call["name"], message=call["error"]),
                     actor="agent",
@@ -139,9 +143,9 @@ async def _commit(here: Here, speech: Speech, answer: _Answer, started: float) -
                 )
         plan = plans.commit(
             tx,
-            wave_id=here.wave.wave_id,
-            session_id=here.session.session_id,
-            text=speech.text,
+            wave_id=context.wave.wave_id,
+            session_id=context.session.session_id,
+            text=answer_stream.text,
             calls=calls,
             stop=answer.stop,
         )
@@ -149,33 +153,36 @@ async def _commit(here: Here, speech: Speech, answer: _Answer, started: float) -
             if call["name"] in ACTIONS and not call["error"]:
                 outbox.plan(
                     tx,
-                    wave_id=here.wave.wave_id,
-                    session_id=here.session.session_id,
+                    wave_id=context.wave.wave_id,
+                    session_id=context.session.session_id,
                     position=place,
                     key=call["key"],
                     action_type=call["name"],
                     title=call["title"],
                     payload=call["arguments"],
                 )
-        return waves.advance(tx, here.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls)))
+        return waves.advance(
+            tx, context.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls))
+        )
 
-    return await here.store.write(step)
+    return await context.store.write(commit)
 
 
-def _prompt(connection: Any, here: Here, packet: Packet | None) -> Prompt:
-    """The prompt from the packet (the stored one, unless it was just compiled) and the facts."""
-    packet = packet or packets.load(connection, here.wave.wave_id).packet
-    bands = {entry.fact_id: band for band, entry in packet.rendered()}
-    chosen = [entry for _, entry in packet.rendered()]
-    words = facts.load_texts(connection, [entry.fact_id for entry in chosen])
-    made = []
-    for entry in chosen:
-        text = words[entry.fact_id]
+def _build_prompt(
+    connection: sqlite3.Connection, context: WaveContext, packet: Packet | None
+) -> Prompt:
+    """Return the prompt for ``packet``, or for the wave's stored packet when it is None."""
+    packet = packet or packets.load(connection, context.wave.wave_id).packet
+    rendered = list(packet.rendered())
+    texts = facts.load_texts(connection, [entry.fact_id for _, entry in rendered])
+    packet_facts = []
+    for band, entry in rendered:
+        text = texts[entry.fact_id]
         levels = {"full": text.full, "outline": text.outline or "", "reference": text.reference}
-        made.append(
+        packet_facts.append(
             PacketFact(
                 fact_id=entry.fact_id,
-                band=bands[entry.fact_id],
+                band=band,
                 source_type=text.source_type,
                 source_ref=text.source_ref,
                 level=entry.level,
@@ -187,26 +194,28 @@ def _prompt(connection: Any, here: Here, packet: Packet | None) -> Prompt:
             )
         )
     reserve = next((band.target_tokens for band in packet.bands if band.name == "reserve"), 8_000)
-    tools = [_told(connection, here, tool) for tool in offered(here)]
+    tools = [_describe_for_wave(connection, context, tool) for tool in offered_tools(context)]
     return render(
-        made,
+        packet_facts,
         tools,
-        wave=here.wave.ordinal,
-        task_type=here.session.task_type,
-        target=here.session.target,
+        wave=context.wave.ordinal,
+        task_type=context.session.task_type,
+        target=context.session.target,
         max_output_tokens=max(1_024, reserve),
     )
 
 
-def offered(here: Here) -> Sequence[ToolSpec]:
-    """The tools that this session's task type and role allow: a type that only reads has no actions."""
-    kind = here.engine.types.get(here.session.task_type)
-    role = here.engine.role(here.session.role)
-    return _offered(kind is not None and kind.reads_only, None if role is None else role.tools)
+def offered_tools(context: WaveContext) -> Sequence[ToolSpec]:
+    """Return the tools of this session: its role's, and no actions for a task type that only reads."""
+    task_type = context.engine.task_types.get(context.session.task_type)
+    role = context.engine.role(context.session.role)
+    return _tools_for(
+        task_type is not None and task_type.reads_only, None if role is None else role.tools
+    )
 
 
 @cache
-def _offered(reads_only: bool, allowed: tuple[str, ...] | None) -> Sequence[ToolSpec]:
+def _tools_for(reads_only: bool, allowed: tuple[str, ...] | None) -> Sequence[ToolSpec]:
     return tuple(
         ToolSpec(tool.name, tool.description, tool.parameters)
         for tool in TOOLS
@@ -214,35 +223,41 @@ def _offered(reads_only: bool, allowed: tuple[str, ...] | None) -> Sequence[Tool
     )
 
 
-def _told(connection: Any, here: Here, tool: ToolSpec) -> ToolSpec:
-    """The tool as this wave's model reads it: what it starts from belongs to its description."""
-    if tool.name != profile_requests.TOOL or here.wave.profile_version is None:
+def _describe_for_wave(
+    connection: sqlite3.Connection, context: WaveContext, tool: ToolSpec
+) -> ToolSpec:
+    """Return the tool with the wave's profile in its description, where it changes that profile."""
+    if tool.name != profile_change_tool.TOOL or context.wave.profile_version is None:
         return tool
-    version = here.wave.profile_version
-    pinned = profiles.load(connection, here.session.profile_id, version)
-    return replace(tool, description=tool.description + profile_requests.described(pinned))
+    version = context.wave.profile_version
+    pinned = profiles.load(connection, context.session.profile_id, version)
+    return replace(
+        tool, description=tool.description + profile_change_tool.describe_profile(pinned)
+    )
 
 
-def _planned(here: Here, place: int, call: ToolCall, count: int) -> Mapping[str, Any]:
-    """A call as the plan keeps it: read, masked, named by its place."""
+def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> Mapping[str, Any]:
+    """Return a call as the plan stores it: parsed, masked, and named by its place in the answer."""
     arguments: dict[str, Any] = {}
     error, title = "", call.name
     try:
         if count > MAX_CALLS:
             raise MalformedCall(
-                f"You made {count} calls at once; at most {MAX_CALLS} are read. Make fewer."
+                f"You made {count} calls in one answer; at most {MAX_CALLS} are allowed. Make fewer."
             )
-        if call.name not in {tool.name for tool in offered(here)}:
-            names = ", ".join(tool.name for tool in offered(here))
-            raise MalformedCall(f"{call.name!r} is not offered in this task. You have: {names}.")
-        parse_call(call.name, call.arguments)  # before masking: duplicates and NaN show here only
+        names = [tool.name for tool in offered_tools(context)]
+        if call.name not in names:
+            raise MalformedCall(
+                f"{call.name!r} is not a tool of this task. You have: {', '.join(names)}."
+            )
+        parse_call(call.name, call.arguments)  # before masking: only here duplicates and NaN show
         arguments = mask_value(json.loads(call.arguments or "{}"))
         title = _title(call.name, parse_call(call.name, canonical_json(arguments)).arguments)
     except MalformedCall as problem:
         error = str(problem)
-    key = digest([here.wave.wave_id, place, call.name, arguments])[:24]
+    key = digest([context.wave.wave_id, place, call.name, arguments])[:24]
     return {
-        "call_id": f"call-{here.wave.ordinal}-{place}",
+        "call_id": f"call-{context.wave.ordinal}-{place}",
         "name": mask(call.name),
         "arguments": arguments,
         "key": f"k-{key}",
@@ -252,7 +267,7 @@ def _planned(here: Here, place: int, call: ToolCall, count: int) -> Mapping[str,
 
 
 def _title(name: str, arguments: Mapping[str, Any]) -> str:
-    """A few words for lists: what, to what."""
+    """Return a short title for lists: the verb and its object."""
     match name:
         case "write_file" | "edit_file":
             return f"{name.removesuffix('_file')} {arguments['path']}"
@@ -266,28 +281,28 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
         case "request_context":
             return str(arguments["question"])[:100]
         case "propose_profile_change":
-            return f"shift attention: {str(arguments['reason'])[:80]}"
+            return f"change the profile: {str(arguments['reason'])[:80]}"
         case _:
             return name
 
 
-def _attempts(tx: Tx, here: Here) -> int:
-    """How often the model was called for this wave."""
-    (before,) = tx.execute(
+def _count_calls(tx: Tx, context: WaveContext) -> int:
+    """Count the model calls of this wave so far."""
+    (count,) = tx.execute(
         "SELECT count(*) FROM journal WHERE session_id=? AND wave_id=? AND action=?",
-        (here.session.session_id, here.wave.wave_id, str(Action.MODEL_CALLED)),
+        (context.session.session_id, context.wave.wave_id, str(Action.MODEL_CALLED)),
     ).fetchone()
-    return int(before)
+    return int(count)
 
 
-def _retried(here: Here, model: str, event: Retrying) -> Any:
+def _journal_retry(context: WaveContext, model: str, event: Retrying) -> Callable[[Tx], None]:
     retried = ModelRetried(
         model=model, reason=event.reason, attempt=event.attempt, wait_s=event.wait_s
     )
-    return lambda tx: here.journal(tx, retried, result="error")
+    return lambda tx: context.journal(tx, retried, result="error")
 
 
-def _completed(tx: Tx, here: Here, answer: _Answer, latency: int) -> None:
+def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_ms: int) -> None:
     usage = answer.usage
     spent: dict[str, Any] = {
         "input_tokens": usage.input_tokens,
@@ -295,9 +310,9 @@ def _completed(tx: Tx, here: Here, answer: _Answer, latency: int) -> None:
         "cached_tokens": usage.cached_tokens,
         "cost_usd": usage.cost_usd,
     }
-    sessions.add_usage(tx, here.session.session_id, **spent)
-    here.journal(
+    sessions.add_usage(tx, context.session.session_id, **spent)
+    context.journal(
         tx,
-        ModelCompleted(model=here.session.model, stop=answer.stop, **spent),
-        latency_ms=latency,
+        ModelCompleted(model=context.session.model, stop=answer.stop, **spent),
+        latency_ms=latency_ms,
     )

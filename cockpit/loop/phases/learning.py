@@ -1,31 +1,31 @@
-"""Learn: what the wave amounted to, and whether there is a next one.
+"""Learn: judge the wave, and end the session or enqueue the next wave.
 
-The wave is judged in the transaction that completes it (:mod:`cockpit.learn.judge_waves`).
-``finish`` ends the session when nothing else of the same answer went wrong. Source: RFC-003 §6.5.
+The wave is judged in the transaction that completes it (:mod:`cockpit.learn.judge_waves`). ``finish`` ends
+the session when every other call of the same answer succeeded. See ``docs/reference/loop.md``, phases.
 """
 
 from __future__ import annotations
 
 from cockpit.learn.judge_waves import learned
-from cockpit.loop.wave_context import Here
+from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.sessions import events, outbox, plans, sessions, waves
 from cockpit.store.sessions.plans import Plan
 
 CONTINUED = "wave.continued"
+"""The event that begins the next wave of a session that goes on by itself."""
 
 
-def learn(tx: Tx, here: Here) -> None:
-    """Take a wave from ``learning`` to ``completed``; in the same transaction, end the session or
-    enqueue the event that brings its next wave."""
-    session_id, wave_id = here.session.session_id, here.wave.wave_id
+def learn(tx: Tx, context: WaveContext) -> None:
+    """Take a wave from ``learning`` to ``completed``, and end the session or enqueue its next wave."""
+    session_id, wave_id = context.session.session_id, context.wave.wave_id
     plan = plans.find(tx.connection, wave_id)
     learned(tx, waves.advance(tx, wave_id, "completed"))
     if plan is None:
         return
-    finish = _finish(plan)
-    if finish is not None and _all_went_through(tx, here, plan):
+    finish = _find_finish(plan)
+    if finish is not None and _has_only_successes(tx, context, plan):
         status, summary = finish
         sessions.set_status(
             tx,
@@ -35,32 +35,36 @@ def learn(tx: Tx, here: Here) -> None:
             detail=SessionCompleted(status=status, summary=summary),
             result={"status": status, "summary": summary},
         )
-    elif plan.calls or plan.stop in _unfinished(here):
+    elif plan.calls or plan.stop in _continuing_stops(context):
         events.ingest(
             tx,
-            source=here.session.source,
+            source=context.session.source,
             source_event_id=wave_id,
             event_type=CONTINUED,
             payload={"wave_id": wave_id},
-            trace_id=here.session.trace_id,
+            trace_id=context.session.trace_id,
         )
 
 
-def _unfinished(here: Here) -> tuple[str, ...]:
-    """How an answer stops that goes on in the next wave. Whoever interrupts at the screen has the
-    word; a session without one was ended from outside, and goes on when it is continued."""
-    return ("length", "cut") if here.session.interactive else ("length", "cut", "interrupted")
+def _continuing_stops(context: WaveContext) -> tuple[str, ...]:
+    """Return the reasons to stop an answer after which the next wave continues it.
+
+    A user who interrupts at the screen says what comes next; a headless session was interrupted from
+    outside, and continues when it is resumed.
+    """
+    return ("length", "cut") if context.session.interactive else ("length", "cut", "interrupted")
 
 
-def _finish(plan: Plan) -> tuple[str, str] | None:
+def _find_finish(plan: Plan) -> tuple[str, str] | None:
+    """Return the status and summary of the plan's valid ``finish`` call, if it has one."""
     for call in plan.calls:
         if call["name"] == "finish" and not call["error"]:
             return str(call["arguments"]["status"]), str(call["arguments"]["summary"])
     return None
 
 
-def _all_went_through(tx: Tx, here: Here, plan: Plan) -> bool:
+def _has_only_successes(tx: Tx, context: WaveContext, plan: Plan) -> bool:
     if any(call["error"] or call["name"] == "request_context" for call in plan.calls):
         return False
-    ran = outbox.select_for_wave(tx.connection, here.wave.wave_id)
-    return all(action.phase == "confirmed" for action in ran)
+    actions = outbox.select_for_wave(tx.connection, context.wave.wave_id)
+    return all(action.phase == "confirmed" for action in actions)

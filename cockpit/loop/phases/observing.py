@@ -1,23 +1,24 @@
-"""Observe: everything that enters a wave's context, through the gateway and nothing else.
+"""Observe: everything that enters a wave's context.
 
-The first wave takes in the baseline and the task type's deterministic context; a later one waits for
-the decision on what the wave before it asked for, reads what was granted, and takes in what came back
-and what the person said. Source: RFC-003 §10.1; RFC-09 (single gateway); design of Observe.
+The first wave takes in the baseline and the task type's deterministic context. A later wave waits for the
+decisions on the context requests of the wave before, runs the granted jobs, and takes in the results of
+that wave's calls and the user's messages. See ``docs/reference/loop.md``, phases.
 """
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from cockpit.act.tools import ACTIONS, TOOLS
-from cockpit.loop.decisions.await_decision import DISCUSS, Verdict, await_verdict
+from cockpit.loop.decisions.await_decision import DISCUSS_NOTICE, DecidedProposal, await_decision
 from cockpit.loop.intake.baseline_facts import baseline, task_fact
-from cockpit.loop.phases.observation_fan_out import fan, pinned_profile, wanted
-from cockpit.loop.phases.tool_exchange import spoken
-from cockpit.loop.phases.tool_results import exchanges
-from cockpit.loop.wave_context import Here
+from cockpit.loop.phases.orienting import load_pinned_profile
+from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_jobs
+from cockpit.loop.phases.tool_results import pinned_text_fact, read_exchanges
+from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
 from cockpit.observe.stale_files import Read
 from cockpit.store.context import facts, observation_jobs, regranted_facts
@@ -30,45 +31,50 @@ from cockpit.store.sessions.context_requests import ContextRequest
 from cockpit.store.sessions.waves import Wave
 
 
-async def observe(here: Here) -> Wave:
-    """Take a wave from ``observing`` to ``orienting``.
+async def observe(context: WaveContext) -> Wave:
+    """Take a wave from ``observing`` to ``orienting``; returns the wave.
 
-    Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when nobody decides in time.
+    Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when no decision comes in time.
     """
-    if here.wave.ordinal == 1:
-        await _open(here)
+    if context.wave.ordinal == 1:
+        await _take_in_task(context)
     else:
-        await _settle_requests(here)
-        await _hear_discussion(here)
-    await fan(
-        here,
-        here.store.read_now(
-            lambda connection: wanted(connection, here, _granted_files(connection, here))
-        ),
+        await _await_requests(context)
+        await _await_discussion(context)
+    work = context.store.read_now(
+        lambda connection: list_work(connection, context, _list_changed_files(connection, context))
     )
-    return await here.store.write(lambda tx: _take_in(tx, here))
+    await run_observation_jobs(context, work)
+    return await context.store.write(lambda tx: _take_in_results(tx, context))
 
 
-async def _open(here: Here) -> None:
-    """The first wave's own facts: identity, capabilities, the task as it was put."""
-    opening = here.store.read_now(lambda connection: _opening(connection, here.wave))
-    root, user_dir = here.engine.place.root, here.engine.settings.user_dir
-    # A review's opening carries the object of the task; other tasks are words.
-    band = "situational" if here.session.target else "objectives"
-    made = [*baseline(root, user_dir, _tools(here)), task_fact(opening["text"], band=band)]
+async def _take_in_task(context: WaveContext) -> None:
+    """Store the first wave's facts: identity, capabilities and the task as the user put it."""
+    opening = context.store.read_now(lambda connection: _load_opening(connection, context.wave))
+    root, user_dir = context.engine.place.root, context.engine.settings.user_dir
+    # A review's opening contains the object of the task; that of other tasks is the user's text.
+    band = "situational" if context.session.target else "objectives"
+    opening_facts = [
+        *baseline(root, user_dir, _tools_of_session(context)),
+        task_fact(opening["text"], band=band),
+    ]
     scope = [str(item) for item in opening["scope_items"]]
-    auto = f"task_type:{here.session.task_type}"
 
-    def step(tx: Tx) -> None:
-        _record(tx, here, made, job="baseline")
+    def write(tx: Tx) -> None:
+        _record_facts(tx, context, opening_facts, job="baseline")
         if scope:
-            _ask_automatically(tx, here, scope, auto, bool(opening["included"]))
+            _request_deterministic_context(tx, context, scope, bool(opening["included"]))
 
-    await here.store.write(step)
+    await context.store.write(write)
 
 
-def _ask_automatically(tx: Tx, here: Here, scope: Sequence[str], auto: str, included: bool) -> None:
-    """Declared deterministic: logged like any other request, approved in the task type's name."""
+def _request_deterministic_context(
+    tx: Tx, context: WaveContext, scope: Sequence[str], is_included: bool
+) -> None:
+    """Record the task type's own context as a request that the task type approves.
+
+    ``is_included`` says that the opening contains it already.
+    """
     items = [
         {
             "item": item,
@@ -80,188 +86,203 @@ def _ask_automatically(tx: Tx, here: Here, scope: Sequence[str], auto: str, incl
         }
         for item in scope
     ]
-    made = context_requests.create(
+    request = context_requests.create(
         tx,
-        request_id=f"q-{here.wave.wave_id}",
-        session_id=here.session.session_id,
-        wave_id=here.wave.wave_id,
+        request_id=f"q-{context.wave.wave_id}",
+        session_id=context.session.session_id,
+        wave_id=context.wave.wave_id,
         call_id="",
-        purpose=f"{here.session.task_type}: the object of the request",
+        purpose=f"{context.session.task_type}: the object of the request",
         question="What is this task about?",
         escalation="",
         items=items,
         proposal_id=None,
         auto=True,
-        decided_by=auto,
+        decided_by=f"task_type:{context.session.task_type}",
     )
-    if included and made.status == "approved":
-        # The opening holds it already, fetched whole before the session began.
+    if is_included and request.status == "approved":
+        # It was fetched whole before the session began.
         outcomes = [
             {"item": item, "facts": 0, "new": 0, "tokens": 0, "error": ""} for item in scope
         ]
         context_requests.record_fetched(
-            tx, made.request_id, wave_id=here.wave.wave_id, outcomes=outcomes
+            tx, request.request_id, wave_id=context.wave.wave_id, outcomes=outcomes
         )
 
 
-async def _settle_requests(here: Here) -> None:
-    """Wait for the decision on every pending request of the session and carry it over."""
-    pending = here.store.read_now(
+async def _await_requests(context: WaveContext) -> None:
+    """Wait for the decision on every pending request of the session, and store it with the request."""
+    pending = context.store.read_now(
         lambda connection: context_requests.select_by_status(
-            connection, here.session.session_id, "pending"
+            connection, context.session.session_id, "pending"
         )
     )
     for request in pending:
         if request.proposal_id is None:
             continue
-        await here.store.write(_settled(request, await await_verdict(here, request.proposal_id)))
+        decided = await await_decision(context, request.proposal_id)
+        await context.store.write(_settle_request(request, decided))
 
 
-def _settled(request: ContextRequest, verdict: Verdict) -> Callable[[Tx], ContextRequest]:
+def _settle_request(
+    request: ContextRequest, decided: DecidedProposal
+) -> Callable[[Tx], ContextRequest]:
     offered = [str(item["item"]) for item in request.items if not item.get("refused")]
-    narrowed = verdict.proposal.narrowed
-    kept = [item for item in offered if narrowed is None or item in narrowed]
-    granted = kept if verdict.status == "approved" else []
-    by = verdict.proposal.decided_by or ""
+    narrowed = decided.proposal.narrowed
+    remaining = [item for item in offered if narrowed is None or item in narrowed]
+    granted = remaining if decided.status == "approved" else []
+    by = decided.proposal.decided_by or ""
     return lambda tx: context_requests.apply_decision(
-        tx, request.request_id, verdict.status, approved=granted, decided_by=by
+        tx, request.request_id, decided.status, approved=granted, decided_by=by
     )
 
 
-async def _hear_discussion(here: Here) -> None:
-    """After an Escape without words, an interactive session waits for what is on the mind."""
-    if not here.session.interactive:
+async def _await_discussion(context: WaveContext) -> None:
+    """After a discussion that began without a message, wait for the user's message.
+
+    Only in an interactive session.
+    """
+    if not context.session.interactive:
         return
-    since = here.store.read_now(lambda connection: _silent_discussion(connection, here))
+    since = context.store.read_now(lambda connection: _find_silent_discussion(connection, context))
     if since is None:
         return
-    session_id = here.session.session_id
-    why = SessionWaiting(for_="person", why="what is on your mind?")
-    await here.store.write(lambda tx: sessions.set_status(tx, session_id, "waiting", detail=why))
+    session_id = context.session.session_id
+    detail = SessionWaiting(for_="person", why="what is on your mind?")
+    await context.store.write(
+        lambda tx: sessions.set_status(tx, session_id, "waiting", detail=detail)
+    )
 
-    def ask() -> bool | None:
-        return here.store.read_now(lambda connection: _spoke_since(connection, session_id, since))
+    def read_message() -> bool | None:
+        return context.store.read_now(
+            lambda connection: _has_message_since(connection, session_id, since) or None
+        )
 
-    await here.engine.pulse.until(ask)
-    await here.store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
+    await context.engine.change_waiter.wait_for(read_message)
+    await context.store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
 
 
-def _silent_discussion(connection: Any, here: Here) -> str | None:
-    """When the last discussion without words began, if nobody has spoken since."""
+def _find_silent_discussion(connection: sqlite3.Connection, context: WaveContext) -> str | None:
+    """Return when the last discussion without a message began, if no message has come since."""
+    session_id = context.session.session_id
     row = connection.execute(
         "SELECT max(decided_at) FROM proposals WHERE session_id=? AND status='discussed'"
         " AND reason='' AND wave_id=?",
-        (here.session.session_id, f"{here.session.session_id}-w{here.wave.ordinal - 1}"),
+        (session_id, _previous_wave_id(context)),
     ).fetchone()
     if row is None or row[0] is None:
         return None
-    return None if _spoke_since(connection, here.session.session_id, row[0]) else str(row[0])
+    return None if _has_message_since(connection, session_id, row[0]) else str(row[0])
 
 
-def _spoke_since(connection: Any, session_id: str, since: str) -> bool | None:
+def _has_message_since(connection: sqlite3.Connection, session_id: str, since: str) -> bool:
     row = connection.execute(
         "SELECT 1 FROM messages WHERE session_id=? AND role='person' AND created_at>=? LIMIT 1",
         (session_id, since),
     ).fetchone()
-    return True if row else None
+    return row is not None
 
 
-def _granted_files(connection: Any, here: Here) -> list[Read]:
-    """The files in the session's facts, when an action of the wave before may have changed them.
+def _list_changed_files(connection: sqlite3.Connection, context: WaveContext) -> list[Read]:
+    """List the granted files of the session, when an action of the wave before may have changed them.
 
-    The grant covers the place: what has changed is read again, and supersedes what was read.
+    The grant covers the path: a file that changed is read again, and replaces what was read before.
     """
-    if here.wave.ordinal == 1 or here.session.rev is not None:
+    if context.wave.ordinal == 1 or context.session.rev is not None:
         return []
-    previous = f"{here.session.session_id}-w{here.wave.ordinal - 1}"
-    changed = any(
+    has_acted = any(
         action.phase == "confirmed" and action.action_type in ACTIONS
-        for action in outbox.select_for_wave(connection, previous)
+        for action in outbox.select_for_wave(connection, _previous_wave_id(context))
     )
-    if not changed:
+    if not has_acted:
         return []
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT s.source_ref, json_extract(f.provenance_json, '$.path'),"
         " json_extract(f.provenance_json, '$.sha256')"
         " FROM session_facts AS s JOIN observed_facts AS f USING(fact_id)"
         " WHERE s.session_id=? AND s.source_type='file' AND s.superseded_at IS NULL"
         " ORDER BY s.ordinal, s.position LIMIT ?",
-        (here.session.session_id, MAX_JOBS),
+        (context.session.session_id, MAX_JOBS),
     )
-    return [Read(str(item), str(path), str(sha256)) for item, path, sha256 in found]
+    return [Read(str(item), str(path), str(sha256)) for item, path, sha256 in rows]
 
 
-def _take_in(tx: Tx, here: Here) -> Wave:
-    """What came back and what was said, and the step to ``orienting``."""
-    made: list[Fact] = []
-    if here.wave.ordinal > 1:
-        before = waves.load(tx.connection, f"{here.session.session_id}-w{here.wave.ordinal - 1}")
-        made.extend(exchange.fact() for exchange in exchanges(tx.connection, before))
-        made.extend(_notices(tx, here, before))
-    made.extend(_words(tx, here))
-    _record(tx, here, made, job="words")
-    if here.wave.ordinal > 1:
-        regranted_facts.pin_for_wave(tx, _look(here), lambda: pinned_profile(tx.connection, here))
+def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
+    """Store the results of the wave before and the user's messages, and step to ``orienting``."""
+    new_facts: list[Fact] = []
+    if context.wave.ordinal > 1:
+        previous = waves.load(tx.connection, _previous_wave_id(context))
+        new_facts += [exchange.fact() for exchange in read_exchanges(tx.connection, previous)]
+        new_facts += _notices(tx, context, previous)
+    new_facts += _user_messages(tx, context)
+    _record_facts(tx, context, new_facts, job="words")
+    if context.wave.ordinal > 1:
+        regranted_facts.pin_for_wave(
+            tx, _look_of(context), lambda: load_pinned_profile(tx.connection, context)
+        )
     (total, new) = tx.execute(
         "SELECT count(*), sum(ordinal=?) FROM session_facts WHERE session_id=?",
-        (here.wave.ordinal, here.session.session_id),
+        (context.wave.ordinal, context.session.session_id),
     ).fetchone()
-    counted = observation_jobs.summarize_wave(tx.connection, here.wave.wave_id)
-    observed = WaveObserved(
-        facts=total,
-        new=new or 0,
-        jobs=counted.planned,
-        refused=sum(counted.refused.values()),
+    jobs = observation_jobs.summarize_wave(tx.connection, context.wave.wave_id)
+    detail = WaveObserved(
+        facts=total, new=new or 0, jobs=jobs.planned, refused=sum(jobs.refused.values())
     )
-    return waves.advance(tx, here.wave.wave_id, "orienting", detail=observed)
+    return waves.advance(tx, context.wave.wave_id, "orienting", detail=detail)
 
 
-def _notices(tx: Tx, here: Here, before: Wave) -> list[Fact]:
-    """What cockpit tells the agent by itself: an interruption, a wave that failed."""
-    row = tx.execute("SELECT stop FROM plans WHERE wave_id=?", (before.wave_id,)).fetchone()
-    place = f"notice:{before.ordinal}"
-    if row is not None and row[0] == "interrupted" and not here.session.interactive:
-        return [spoken("notice", place, "Your last answer was interrupted; go on with the task.")]
-    if row is not None and row[0] == "interrupted":
-        return [spoken("notice", place, f"The person interrupted you. {DISCUSS}")]
-    if row is not None and row[0] == "length":
-        return [spoken("notice", place, "Your last answer was cut at its length limit; go on.")]
-    if row is not None and row[0] == "cut":
-        return [spoken("notice", place, "Your last answer was cut off by the connection; go on.")]
-    return []
+def _notices(tx: Tx, context: WaveContext, previous: Wave) -> list[Fact]:
+    """Return cockpit's notice to the agent that its last answer was interrupted or cut, if it was."""
+    row = tx.execute("SELECT stop FROM plans WHERE wave_id=?", (previous.wave_id,)).fetchone()
+    match row[0] if row is not None else "":
+        case "interrupted" if context.session.interactive:
+            text = f"The user interrupted you. {DISCUSS_NOTICE}"
+        case "interrupted":
+            text = "Your last answer was interrupted. Continue with the task."
+        case "length":
+            text = "Your last answer was cut at its length limit. Continue."
+        case "cut":
+            text = "Your last answer was cut off by the connection. Continue."
+        case _:
+            return []
+    return [pinned_text_fact("notice", f"notice:{previous.ordinal}", text)]
 
 
-def _words(tx: Tx, here: Here) -> list[Fact]:
-    """Everything that the person said after the task itself, numbered, pinned."""
-    said = messages.select_for_session(tx.connection, here.session.session_id, role="person")
+def _user_messages(tx: Tx, context: WaveContext) -> list[Fact]:
+    """Return every message of the user after the task itself, numbered, as pinned facts."""
+    sent = messages.select_for_session(tx.connection, context.session.session_id, role="person")
     return [
-        spoken("person", f"person:{number}", message.text)
-        for number, message in enumerate(said)
+        pinned_text_fact("person", f"person:{number}", message.text)
+        for number, message in enumerate(sent)
         if number > 0
     ]
 
 
-def _look(here: Here) -> ObservingWave:
-    wave = here.wave
-    return ObservingWave(here.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now)
+def _look_of(context: WaveContext) -> ObservingWave:
+    wave = context.wave
+    return ObservingWave(context.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now)
 
 
-def _record(tx: Tx, here: Here, made: Sequence[Fact], *, job: str) -> int:
+def _previous_wave_id(context: WaveContext) -> str:
+    return f"{context.session.session_id}-w{context.wave.ordinal - 1}"
+
+
+def _record_facts(tx: Tx, context: WaveContext, new_facts: Sequence[Fact], *, job: str) -> int:
     return facts.record(
         tx,
-        session_id=here.session.session_id,
-        wave_id=here.wave.wave_id,
-        ordinal=here.wave.ordinal,
-        pinned_now=here.wave.pinned_now,
-        facts=made,
+        session_id=context.session.session_id,
+        wave_id=context.wave.wave_id,
+        ordinal=context.wave.ordinal,
+        pinned_now=context.wave.pinned_now,
+        facts=new_facts,
         job=job,
     )
 
 
-def _tools(here: Here) -> list[Any]:
-    kind = here.engine.types.get(here.session.task_type)
-    reads_only = kind is not None and kind.reads_only
-    role = here.engine.role(here.session.role)
+def _tools_of_session(context: WaveContext) -> list[Any]:
+    task_type = context.engine.task_types.get(context.session.task_type)
+    reads_only = task_type is not None and task_type.reads_only
+    role = context.engine.role(context.session.role)
     return [
         tool
         for tool in TOOLS
@@ -269,7 +290,7 @@ def _tools(here: Here) -> list[Any]:
     ]
 
 
-def _opening(connection: Any, wave: Wave) -> dict[str, Any]:
+def _load_opening(connection: sqlite3.Connection, wave: Wave) -> dict[str, Any]:
     (payload,) = connection.execute(
         "SELECT payload_json FROM events WHERE event_id=?", (wave.event_id,)
     ).fetchone()

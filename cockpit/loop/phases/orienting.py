@@ -1,7 +1,7 @@
-"""Orient: the compiled packet of one wave, once.
+"""Orient: compile the wave's packet, once.
 
-Crash before the packet row: it is compiled again, to the same digest. After it: this is skipped.
-Source: RFC-003 §10.2, §15.
+After a crash before the packet is stored it is compiled again, to the same digest; after that this phase
+is skipped. See ``docs/reference/kernel.md``, compiler.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cockpit.loop.wave_context import Here
+from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets, profiles
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
@@ -22,66 +22,66 @@ from cockpit.store.sessions.waves import Wave
 
 
 @dataclass(frozen=True, slots=True)
-class Oriented:
-    """A compiled packet. ``keep`` stores it and takes the wave from ``orienting`` to ``deciding``;
-    it is Decide's to run, with the first thing it writes."""
+class CompiledPacket:
+    """A packet that is not stored yet."""
 
     packet: Packet
-    keep: Callable[[Tx], Wave]
+    store: Callable[[Tx], Wave]
+    """Stores the packet and takes the wave to ``deciding``; Decide runs it with its first write."""
 
 
-async def orient(here: Here) -> Oriented:
+async def orient(context: WaveContext) -> CompiledPacket:
     """Compile the wave's packet.
 
-    Raises ``PinnedOverBudget`` when what is pinned alone is too much.
+    Raises ``PinnedOverBudget`` when the pinned facts alone exceed the token budget.
     """
-    started = here.store.clock.monotonic()
-    packet = await asyncio.to_thread(_compiled, here)
-    latency = round((here.store.clock.monotonic() - started) * 1000)
-    return Oriented(packet, lambda tx: _keep(tx, here, packet, latency))
+    started = context.store.clock.monotonic()
+    packet = await asyncio.to_thread(_compile, context)
+    latency_ms = round((context.store.clock.monotonic() - started) * 1000)
+    return CompiledPacket(packet, lambda tx: _store_packet(tx, context, packet, latency_ms))
 
 
-def _profile(connection: sqlite3.Connection, here: Here) -> Profile:
-    """The version that was pinned when the wave began."""
-    version = here.wave.profile_version
+def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) -> Profile:
+    """Return the profile version that was pinned when the wave began."""
+    version = context.wave.profile_version
     if version is None:
-        return profiles.load_current(connection, here.session.profile_id)
-    return profiles.load(connection, here.session.profile_id, version)
+        return profiles.load_current(connection, context.session.profile_id)
+    return profiles.load(connection, context.session.profile_id, version)
 
 
-def _compiled(here: Here) -> Packet:
+def _compile(context: WaveContext) -> Packet:
     from cockpit.orient.compile_packet import compile_packet
     from cockpit.orient.fact_arrays import Columns, read
 
-    def look(connection: sqlite3.Connection) -> Packet | tuple[Profile, Columns]:
-        stored = packets.find(connection, here.wave.wave_id)
+    def read_inputs(connection: sqlite3.Connection) -> Packet | tuple[Profile, Columns]:
+        stored = packets.find(connection, context.wave.wave_id)
         if stored is not None:
             return stored.packet
-        columns = read(connection, here.session.session_id, here.wave.ordinal)
-        return _profile(connection, here), columns
+        columns = read(connection, context.session.session_id, context.wave.ordinal)
+        return load_pinned_profile(connection, context), columns
 
-    found = here.store.read_now(look)
-    if isinstance(found, Packet):
-        return found
-    profile, columns = found
-    return compile_packet(columns, profile, here.wave.ordinal)
+    inputs = context.store.read_now(read_inputs)
+    if isinstance(inputs, Packet):
+        return inputs
+    profile, columns = inputs
+    return compile_packet(columns, profile, context.wave.ordinal)
 
 
-def _keep(tx: Tx, here: Here, packet: Packet, latency: int) -> Wave:
-    identity = packets.insert(
+def _store_packet(tx: Tx, context: WaveContext, packet: Packet, latency_ms: int) -> Wave:
+    packet_id = packets.insert(
         tx,
-        here.wave.wave_id,
+        context.wave.wave_id,
         packet,
-        pinned_now=here.wave.pinned_now,
-        session_id=here.session.session_id,
-        trace_id=here.session.trace_id,
-        latency_ms=latency,
+        pinned_now=context.wave.pinned_now,
+        session_id=context.session.session_id,
+        trace_id=context.session.trace_id,
+        latency_ms=latency_ms,
     )
     return waves.advance(
         tx,
-        here.wave.wave_id,
+        context.wave.wave_id,
         "deciding",
-        packet_id=identity,
+        packet_id=packet_id,
         profile_version=packet.profile_version,
-        detail=WaveOriented(packet_id=identity, digest=packet.digest),
+        detail=WaveOriented(packet_id=packet_id, digest=packet.digest),
     )

@@ -1,34 +1,117 @@
-"""What came back from a wave's calls, read from the store: the next wave's exchanges."""
+"""Results of a wave's tool calls, as facts of the next wave.
+
+An exchange is one call of the agent and its result: one fact, kept or dropped together. Call ids name
+places (``call-3-1``: third wave, first call) instead of a provider's ids, so that the same session
+compiles to the same facts.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.loop.decisions import profile_requests
-from cockpit.loop.decisions.await_decision import Verdict
-from cockpit.loop.phases.propose_context import request_id
-from cockpit.loop.phases.tool_exchange import Exchange
+from cockpit.core.secrets import mask, mask_value
+from cockpit.core.text import pluralize
+from cockpit.loop.decisions import profile_change_tool
+from cockpit.loop.decisions.await_decision import DecidedProposal
+from cockpit.loop.phases.propose_context_request import request_id_of_call
+from cockpit.observe.count_tokens import count_tokens
+from cockpit.store.context.facts import Fact, Level
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import context_requests, outbox, plans, proposals
 from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.waves import Wave
 
-_LEFT_OUT = ("stdout", "stderr", "duration_ms")
-"""Of a receipt: what is told as text, and what differs from run to run for no reason."""
+MAX_RESULT_CHARS = 24_000
+"""Characters of a result that are stored; the middle of a longer one is cut out."""
+
+_RECEIPT_FIELDS_LEFT_OUT = ("stdout", "stderr", "duration_ms")
+"""Fields of a receipt that follow as text, or that differ from run to run without a reason."""
 
 
-def exchanges(connection: sqlite3.Connection, wave: Wave) -> list[Exchange]:
-    """The exchanges of ``wave``, whose calls are all settled, in the order of its calls."""
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One call of the agent and its result."""
+
+    wave: int
+    place: int
+    """The call's number in its wave, from 1."""
+    text: str
+    """The agent's text before the call."""
+    call: str
+    """The tool's name; empty for text without a call."""
+    arguments: Mapping[str, Any]
+    result: str
+    status: str
+    """One of approved, narrowed, rejected, discussed, expired, confirmed, failed, uncertain, refused,
+    malformed, fetched, said, interrupted."""
+
+    def fact(self) -> Fact:
+        """Return the exchange as a fact of the situational band."""
+        result = mask(clip_text(self.result))
+        arguments = mask_value(dict(self.arguments))
+        text = mask(self.text)
+        body = text if not self.call else f"{self.call} {canonical_json(arguments)}\n→ {result}"
+        full = f"{text}\n{body}" if text and self.call else body
+        name = self.call or "words"
+        brief = f"wave {self.wave}: {name} → {self.status}"
+        return Fact(
+            source_type="exchange",
+            source_ref=f"exchange:{self.wave}.{self.place}",
+            band="situational",
+            full=Level(full, count_tokens(full)),
+            reference=Level(brief, count_tokens(brief)),
+            provenance={
+                "text": text,
+                "call": self.call,
+                "call_id": f"call-{self.wave}-{self.place}" if self.call else "",
+                "arguments": arguments,
+                "result": result,
+                "status": self.status,
+            },
+            utility=800_000,
+        )
+
+
+def clip_text(text: str, limit: int = MAX_RESULT_CHARS) -> str:
+    """Return ``text``, its middle cut out when it is longer than ``limit`` characters."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return (
+        f"{text[:half]}\n[… {pluralize(len(text) - limit, 'character')} left out …]\n{text[-half:]}"
+    )
+
+
+def pinned_text_fact(
+    source_type: str, source_ref: str, text: str, *, band: str = "objectives"
+) -> Fact:
+    """Return a message to the agent, from the user or from cockpit, as a pinned fact."""
+    masked = mask(text)
+    brief = masked.strip().splitlines()[0][:120] if masked.strip() else source_ref
+    return Fact(
+        source_type=source_type,
+        source_ref=source_ref,
+        band=band,
+        full=Level(masked, count_tokens(masked)),
+        reference=Level(brief, count_tokens(brief)),
+        pinned=True,
+        utility=1_000_000,
+    )
+
+
+def read_exchanges(connection: sqlite3.Connection, wave: Wave) -> list[Exchange]:
+    """Return the exchanges of ``wave`` in the order of its calls, all of which have ended."""
     plan = plans.find(connection, wave.wave_id)
     if plan is None:
         return []
-    found = []
+    exchanges = []
     for place, call in enumerate(plan.calls, start=1):
-        result, status = _result(connection, wave, call)
-        found.append(
+        result, status = _result_of_call(connection, wave, call)
+        exchanges.append(
             Exchange(
                 wave=wave.ordinal,
                 place=place,
@@ -39,98 +122,108 @@ def exchanges(connection: sqlite3.Connection, wave: Wave) -> list[Exchange]:
                 status=status,
             )
         )
-    if not found and plan.text:
+    if not exchanges and plan.text:
         status = "interrupted" if plan.stop in ("interrupted", "cut") else "said"
-        found.append(Exchange(wave.ordinal, 1, plan.text, "", {}, "", status))
-    return found
+        exchanges.append(Exchange(wave.ordinal, 1, plan.text, "", {}, "", status))
+    return exchanges
 
 
-def _result(connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]) -> tuple[str, str]:
+def _result_of_call(
+    connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Return the result of one call, as the agent reads it, and its status."""
     if call["error"]:
         return f"Not understood: {call['error']}", "malformed"
     if call["name"] == "finish":
-        return "Not finished: another call of the same answer did not go through.", "refused"
+        return "Not finished: another call of the same answer did not succeed.", "refused"
     if call["name"] == "request_context":
-        return _request(connection, wave, call)
-    if call["name"] == profile_requests.TOOL:
-        return profile_requests.told(connection, str(call["key"]))
-    return _action(connection, wave, str(call["key"]))
+        return _result_of_request(connection, wave, call)
+    if call["name"] == profile_change_tool.TOOL:
+        return profile_change_tool.read_call_result(connection, str(call["key"]))
+    return _result_of_action(connection, wave, str(call["key"]))
 
 
-def _request(
+def _result_of_request(
     connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
 ) -> tuple[str, str]:
+    request_id = request_id_of_call(call["key"])
     row = connection.execute(
-        "SELECT 1 FROM context_requests WHERE request_id=?", (request_id(call["key"]),)
+        "SELECT 1 FROM context_requests WHERE request_id=?", (request_id,)
     ).fetchone()
     if row is None:
-        refused = connection.execute(
+        messages = connection.execute(
             "SELECT json_extract(detail_json,'$.message') FROM journal WHERE session_id=?"
             " AND wave_id=? AND action=? ORDER BY seq",
             (wave.session_id, wave.wave_id, str(Action.CONTEXT_REFUSED)),
         ).fetchall()
-        return f"Refused: {'; '.join(message for (message,) in refused)}", "refused"
-    request = context_requests.load(connection, request_id(call["key"]))
+        return f"Refused: {'; '.join(message for (message,) in messages)}", "refused"
+    request = context_requests.load(connection, request_id)
     if request.status != "fetched" or request.proposal_id is None:
-        return _undone(connection, request)
-    barred = {str(item["item"]): item["refused"] for item in request.items if item["refused"]}
-    asked = [str(item["item"]) for item in request.items if not item["refused"]]
-    kept = [item for item in asked if item in request.approved]
-    left = [item for item in asked if item not in request.approved]
-    verb = f"Narrowed by {request.decided_by} to" if left else f"Approved by {request.decided_by}:"
-    lines = [f"{verb} {', '.join(kept)}."]
-    if left:
-        lines.append(f"Not granted: {', '.join(left)}.")
-    lines += [f"{item}: cannot be read: {reason}" for item, reason in barred.items()]
-    for outcome in request.outcomes:
-        if outcome.get("error"):
-            lines.append(f"{outcome['item']}: could not be read: {outcome['error']}")
-    lines.append("What was read stands in the context under its source.")
-    return "\n".join(lines), "narrowed" if left else "approved"
+        return _result_of_unread_request(connection, request)
+    unreadable = {str(item["item"]): item["refused"] for item in request.items if item["refused"]}
+    offered = [str(item["item"]) for item in request.items if not item["refused"]]
+    granted = [item for item in offered if item in request.approved]
+    not_granted = [item for item in offered if item not in request.approved]
+    by = request.decided_by
+    verb = f"Narrowed by {by} to" if not_granted else f"Approved by {by}:"
+    lines = [f"{verb} {', '.join(granted)}."]
+    if not_granted:
+        lines.append(f"Not granted: {', '.join(not_granted)}.")
+    lines += [f"{item}: cannot be read: {reason}" for item, reason in unreadable.items()]
+    lines += [
+        f"{outcome['item']}: could not be read: {outcome['error']}"
+        for outcome in request.outcomes
+        if outcome.get("error")
+    ]
+    lines.append("What was read is in the context under its source.")
+    return "\n".join(lines), "narrowed" if not_granted else "approved"
 
 
-def _undone(
+def _result_of_unread_request(
     connection: sqlite3.Connection, request: context_requests.ContextRequest
 ) -> tuple[str, str]:
     if request.proposal_id is None:
         return "Not read.", "refused"
-    verdict = Verdict(proposals.load(connection, request.proposal_id))
-    return f"{verdict.told} Nothing was read.", verdict.status
+    decided = DecidedProposal(proposals.load(connection, request.proposal_id))
+    # The offline rules strip this last sentence from the user's text.
+    return f"{decided.message} Nothing was read.", decided.status
 
 
-def _action(connection: sqlite3.Connection, wave: Wave, key: str) -> tuple[str, str]:
+def _result_of_action(connection: sqlite3.Connection, wave: Wave, key: str) -> tuple[str, str]:
     action = next(
         item for item in outbox.select_for_wave(connection, wave.wave_id) if item.key == key
     )
     receipts = outbox.select_receipts(connection, action.action_id)
     if not receipts:
-        return _without_receipt(connection, action)
+        return _result_without_receipt(connection, action)
     last = receipts[-1]
-    told = f"{last.summary}\n{_readable(last.detail)}".strip()
-    return told, "confirmed" if action.phase == "confirmed" else "failed"
+    result = f"{last.summary}\n{_format_receipt(last.detail)}".strip()
+    return result, "confirmed" if action.phase == "confirmed" else "failed"
 
 
-def _without_receipt(connection: sqlite3.Connection, action: OutboxAction) -> tuple[str, str]:
+def _result_without_receipt(
+    connection: sqlite3.Connection, action: OutboxAction
+) -> tuple[str, str]:
     if action.phase == "uncertain":
         return (
-            "It was cut off and nobody can tell whether it happened. It was not repeated. "
+            "It was cut off, and it is unknown whether it ran. It was not repeated. "
             + action.last_error,
             "uncertain",
         )
-    ended = proposals.select_for_action(connection, action.wave_id, action.key)
-    if ended and ended[-1].status in ("discussed", "rejected", "expired"):
-        verdict = Verdict(ended[-1])
-        return verdict.told, verdict.status
+    revisions = proposals.select_for_action(connection, action.wave_id, action.key)
+    if revisions and revisions[-1].status in ("discussed", "rejected", "expired"):
+        decided = DecidedProposal(revisions[-1])
+        return decided.message, decided.status
     return f"It did not run: {action.last_error}", "refused"
 
 
-def _readable(detail: Mapping[str, Any]) -> str:
-    """A receipt's detail as text for a model: outputs as they are, the rest in one line."""
-    texts = [str(detail[name]) for name in ("stdout", "stderr") if detail.get(name)]
+def _format_receipt(detail: Mapping[str, Any]) -> str:
+    """Return a receipt's detail as text for a model: outputs as they are, the rest in one line."""
+    outputs = [str(detail[name]) for name in ("stdout", "stderr") if detail.get(name)]
     rest = {
         name: value
         for name, value in detail.items()
-        if name not in _LEFT_OUT and value not in (None, "", [], {})
+        if name not in _RECEIPT_FIELDS_LEFT_OUT and value not in (None, "", [], {})
     }
     head = canonical_json(rest) if rest else ""
-    return "\n".join(part for part in (head, *texts) if part)
+    return "\n".join(part for part in (head, *outputs) if part)

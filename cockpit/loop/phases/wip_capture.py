@@ -1,7 +1,7 @@
-"""The engine's own actions, told to the work in progress of the session's task.
+"""Capture of work in progress: an action's effect on the record of the session's task.
 
-As soon as an action has its receipt; merging twice is merging once, so that a wave that is taken up
-again after a crash loses nothing and adds nothing. Source: seed 004, solution 2.
+It runs as soon as an action has its receipt. Merging the same action twice changes nothing, so a wave that
+resumes after a crash may repeat it. See ``docs/reference/backlog.md``, work in progress.
 """
 
 from __future__ import annotations
@@ -12,39 +12,41 @@ from typing import Any
 
 from cockpit.core.errors import NotFound
 from cockpit.learn.capture_wip import ToolUse, captured
-from cockpit.loop.wave_context import Here
+from cockpit.loop.wave_context import WaveContext
 from cockpit.store.backlog import wip
 from cockpit.store.sessions import outbox
 from cockpit.store.sessions.outbox import OutboxAction, Receipt
 
-_MOST_READ = 100_000
+_MAX_FILE_BYTES = 100_000
 
 
-async def capture(here: Here, action: OutboxAction) -> None:
-    """Merge what ``action``, which has ended, tells. A session without a task is left alone."""
-    task_id = here.session.task_id
+async def capture_work_in_progress(context: WaveContext, action: OutboxAction) -> None:
+    """Merge an ended action into the work in progress of the session's task, if it has one."""
+    task_id = context.session.task_id
     if task_id is None:
         return
-    receipts = here.store.read_now(lambda found: outbox.select_receipts(found, action.action_id))
+    receipts = context.store.read_now(
+        lambda connection: outbox.select_receipts(connection, action.action_id)
+    )
     if not receipts or action.phase not in ("confirmed", "failed_terminal"):
         return
-    use = _used(action, receipts[-1], str(here.engine.place.root))
-    patch = await asyncio.to_thread(captured, use, _read)
+    tool_use = _tool_use_of(action, receipts[-1], str(context.engine.place.root))
+    patch = await asyncio.to_thread(captured, tool_use, _read_small_file)
     if not patch:
         return
     try:
-        await here.store.write(
+        await context.store.write(
             lambda tx: wip.update(
-                tx, task_id, patch, by="engine", session_id=here.session.session_id
+                tx, task_id, patch, by="engine", session_id=context.session.session_id
             )
         )
     except NotFound:
-        return  # a session may be about a task of somewhere else, and only bears its name
+        return  # the task may belong to another project, and the session only names it
 
 
-def _used(action: OutboxAction, receipt: Receipt, root: str) -> ToolUse:
+def _tool_use_of(action: OutboxAction, receipt: Receipt, root: str) -> ToolUse:
     detail = receipt.detail
-    told = [str(detail[name]) for name in ("stdout", "stderr") if detail.get(name)]
+    outputs = [str(detail[name]) for name in ("stdout", "stderr") if detail.get(name)]
     code = detail.get("exit_code")
     arguments: dict[str, Any] = dict(action.payload)
     if detail.get("commit"):
@@ -52,7 +54,7 @@ def _used(action: OutboxAction, receipt: Receipt, root: str) -> ToolUse:
     return ToolUse(
         tool=action.action_type,
         arguments=arguments,
-        output="\n".join(told) or receipt.summary,
+        output="\n".join(outputs) or receipt.summary,
         exit_code=code if isinstance(code, int) else None,
         cwd=root,
         root=root,
@@ -60,12 +62,12 @@ def _used(action: OutboxAction, receipt: Receipt, root: str) -> ToolUse:
     )
 
 
-def _read(path: str) -> str | None:
-    """The text of a script or a patch, where there is one of a sensible size."""
-    place = Path(path)
+def _read_small_file(path: str) -> str | None:
+    """Return the text of a script or patch file; None when it is missing or too large."""
+    file = Path(path)
     try:
-        if not place.is_file() or place.stat().st_size > _MOST_READ:
+        if not file.is_file() or file.stat().st_size > _MAX_FILE_BYTES:
             return None
-        return place.read_text(encoding="utf-8", errors="replace")
+        return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None

@@ -115,6 +115,6 @@ def test_an_agent_with_a_token_cannot_approve_by_an_option(project: Project) -> 
     assert json.loads(told.stdout)["status"] == "pending"
     identity = json.loads(told.stdout)["proposal_id"]
     refused = project.run("proposals", "approve", identity, expect=3, COCKPIT_TOKEN=secret)
-    assert "only the person in command" in refused.stderr
+    assert "only the user may" in refused.stderr
     edited = project.run("plan", identity, "--edit", expect=3, COCKPIT_TOKEN=secret, EDITOR="true")
-    assert "Only the user may" in edited.stderr
+    assert "only the user may" in edited.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,14 @@ import pytest
 from cockpit.access.principals import PERSON, Caller, agent
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.backlog import service
-from cockpit.backlog.approved_plans import COMMISSIONS
+from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.plan import PLAN_ACTION, PlanInvalid
 from cockpit.backlog.planning.propose_plan import plan_result, propose
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.core.errors import AlreadyDecided, Stale
-from cockpit.loop.decisions.approved_effects import NoCommission
-from cockpit.loop.decisions.decide_proposal import rule
-from cockpit.loop.decisions.edit_action import revise
+from cockpit.loop.decisions.approval_effects import NoApprovalEffect
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.decisions.edit_action import revise_proposal
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import dependencies, tasks, work_queue
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
@@ -35,7 +36,7 @@ TEXT = """# Accounts [P1]
 - [ ] Refuse expired ones in `src/auth.py` [bug, 3h] (after #1)
 - [ ] Refresh (after #2)
 """
-SETTINGS = RuntimeSettings(commissions=COMMISSIONS, environment={})
+SETTINGS = RuntimeSettings(approval_effects=APPROVAL_EFFECTS, environment={})
 
 
 def proposed(store: Store, text: str = TEXT, **given: object) -> Proposal:
@@ -44,8 +45,14 @@ def proposed(store: Store, text: str = TEXT, **given: object) -> Proposal:
 
 def approve(store: Store, made: Proposal, **given: object) -> None:
     store.write_now(
-        lambda tx: rule(
-            tx, SETTINGS, made.proposal_id, "approved", shown_digest=made.shown_digest, **given
+        lambda tx: decide_proposal(
+            tx,
+            SETTINGS,
+            made.proposal_id,
+            "approved",
+            PERSON,
+            shown_digest=made.shown_digest,
+            **given,
         )  # type: ignore[arg-type]  # keywords of the test's
     )
 
@@ -147,18 +154,24 @@ def test_of_many_who_approve_at_once_one_takes_it_in(tmp_path: Path) -> None:
 def test_the_same_text_is_one_proposal_while_it_waits(store: Store) -> None:
     assert proposed(store).proposal_id == proposed(store).proposal_id
     made = proposed(store)
-    store.write_now(lambda tx: rule(tx, SETTINGS, made.proposal_id, "rejected", reason="later"))
+    store.write_now(
+        lambda tx: decide_proposal(
+            tx, SETTINGS, made.proposal_id, "rejected", PERSON, reason="later"
+        )
+    )
     assert proposed(store).proposal_id != made.proposal_id
 
 
 def test_policy_all_takes_it_in_at_once_in_its_own_name(store: Store) -> None:
-    made = proposed(store, policy="all")
+    made = proposed(store, settings=replace(SETTINGS, policy="all"))
     assert (made.status, made.decided_by) == ("approved", "policy:all")
     assert counted(store) == (1, 1, 3, 2)
 
 
 def test_an_agent_proposes_and_does_not_approve(store: Store) -> None:
-    made = store.write_now(lambda tx: propose(tx, TEXT, agent("s-1"), policy="all"))
+    made = store.write_now(
+        lambda tx: propose(tx, TEXT, agent("s-1"), settings=replace(SETTINGS, policy="all"))
+    )
     assert made.status == "pending"
     assert counted(store) == (0, 0, 0, 0)
     with pytest.raises(NotAllowed):
@@ -187,12 +200,14 @@ def test_what_is_read_otherwise_than_it_was_shown_is_not_taken_in(store: Store) 
 
 def test_an_edit_takes_the_place_of_the_plan(store: Store) -> None:
     made = proposed(store)
-    commission = COMMISSIONS[PLAN_ACTION]
-    text, suffix = commission.editable(made)
+    effect = APPROVAL_EFFECTS[PLAN_ACTION]
+    text, suffix = effect.editable_text(made)
     assert (text, suffix) == (TEXT, ".md")
     edited = text.replace("Refresh (after #2)", "Refresh in UTC")
     revision = store.write_now(
-        lambda tx: revise(tx, commission, made.proposal_id, made.shown_digest, edited)
+        lambda tx: revise_proposal(
+            tx, SETTINGS, effect, made.proposal_id, made.shown_digest, edited, editor=PERSON
+        )
     )
     assert (revision.revises, revision.status) == (made.proposal_id, "pending")
     assert revision.body["changes"] == ["edited by the person"]
@@ -207,12 +222,14 @@ def test_an_edit_that_cannot_be_read_changes_nothing(store: Store) -> None:
     made = proposed(store)
     with pytest.raises(PlanInvalid, match="Line 1"):
         store.write_now(
-            lambda tx: revise(
+            lambda tx: revise_proposal(
                 tx,
-                COMMISSIONS[PLAN_ACTION],
+                SETTINGS,
+                APPROVAL_EFFECTS[PLAN_ACTION],
                 made.proposal_id,
                 made.shown_digest,
                 "- [ ] A (after #7)",
+                editor=PERSON,
             )
         )
     assert store.read_now(lambda c: proposals.load(c, made.proposal_id)).status == "pending"
@@ -220,8 +237,10 @@ def test_an_edit_that_cannot_be_read_changes_nothing(store: Store) -> None:
 
 def test_a_cockpit_that_does_not_know_plans_does_not_approve_them(store: Store) -> None:
     made = proposed(store)
-    with pytest.raises(NoCommission, match="backlog_plan"):
-        store.write_now(lambda tx: rule(tx, RuntimeSettings(), made.proposal_id, "approved"))
+    with pytest.raises(NoApprovalEffect, match="backlog_plan"):
+        store.write_now(
+            lambda tx: decide_proposal(tx, RuntimeSettings(), made.proposal_id, "approved", PERSON)
+        )
     assert store.read_now(lambda c: proposals.load(c, made.proposal_id)).status == "pending"
 
 

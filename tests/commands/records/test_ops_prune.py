@@ -97,7 +97,7 @@ async def test_what_an_open_session_needs_stays(project: Path) -> None:
         def asked() -> bool | None:
             return bool(runtime.store.read_now(proposals.select_pending)) or None
 
-        await asyncio.wait_for(runtime.engine.pulse.until(asked), 20)
+        await asyncio.wait_for(runtime.engine.change_waiter.wait_for(asked), 20)
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
         store = runtime.store

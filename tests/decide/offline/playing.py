@@ -16,7 +16,7 @@ from cockpit.loop.intake.first_message import Opening, opening
 from cockpit.loop.intake.intent import resolve
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.task_types import load_task_types
-from cockpit.loop.phases.tool_exchange import Exchange, spoken
+from cockpit.loop.phases.tool_results import Exchange, pinned_text_fact
 from cockpit.observe.context_request import parse_request
 from cockpit.observe.gateway import ContextGateway
 from cockpit.store.context.facts import Fact, Level
@@ -129,13 +129,13 @@ class Play:
     def settle(self, said: Said, status: str, result: str = "", *, words: str = "") -> None:
         """Record what came of an answer, and what the person says next."""
         name, arguments = said.calls[0] if said.calls else ("", {})
-        told = f"{DISCUSS}{f' They said: {words}' if words else ''}"
+        told = f"{DISCUSS}{f' The user said: {words}' if words else ''}"
         result = told if status == "discussed" else result
         made = Exchange(self.wave, 1, said.words, name, arguments, result, status)
         self.take(made.fact(), self.wave + 1)
 
     def hear(self, words: str) -> None:
-        self.take(spoken("person", f"person:{self.wave + 1}", words), self.wave + 1)
+        self.take(pinned_text_fact("person", f"person:{self.wave + 1}", words), self.wave + 1)
 
     async def grant(self, said: Said, items: Sequence[str] | None = None) -> None:
         """Approve a request, or narrow it to ``items``: the gateway reads at the reviewed commit."""

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from cockpit.access.principals import PERSON
 from cockpit.core.errors import CockpitError
-from cockpit.loop.decisions import profile_change_expiry, profile_change_service
+from cockpit.loop.decisions import profile_change_expiry
+from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -24,11 +25,13 @@ def main() -> None:
 
     def act(tx: Tx) -> str:
         if verb == "begin":
-            return str(profile_change_expiry.begin(tx, settings, profile).version)
+            return str(profile_change_expiry.pin_profile(tx, settings, profile).version)
         if verb == "rollback":
-            return str(profile_change_expiry.roll_back(tx, settings, profile, PERSON).version)
+            return str(
+                profile_change_expiry.roll_back_profile(tx, settings, profile, PERSON).version
+            )
         verdict = "rejected" if verb == "reject" else "approved"
-        outcome = profile_change_service.decide(tx, settings, proposal, verdict, PERSON)
+        outcome = decide_proposal(tx, settings, proposal, verdict, PERSON, kind="profile")
         if verb == "die before":
             os.kill(os.getpid(), signal.SIGKILL)
         return outcome.status

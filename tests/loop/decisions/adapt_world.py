@@ -13,10 +13,11 @@ from typing import Any
 
 from cockpit.access.principals import PERSON, Caller
 from cockpit.core.project_paths import locate_project
-from cockpit.loop.decisions import profile_change_service
-from cockpit.loop.decisions.profile_change_results import Outcome
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime import open_runtime
-from cockpit.loop.runtime_settings import AdaptationLimits, Limits, RuntimeSettings
+from cockpit.loop.runtime_settings import Limits, ProfileChangeLimits, RuntimeSettings
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.profile_changes import find_running
 from cockpit.store.context.profile_model import Profile
@@ -160,9 +161,9 @@ class Desk:
 
     def propose(
         self, payload: str, caller: Caller = PERSON, proposal_id: str | None = None, **more: Any
-    ) -> Outcome:
+    ) -> DecisionOutcome:
         return self.store.write_now(
-            lambda tx: profile_change_service.propose(
+            lambda tx: propose_profile_change(
                 tx,
                 self.settings,
                 payload,
@@ -175,10 +176,10 @@ class Desk:
 
     def decide(
         self, proposal_id: str, verdict: Any = "approved", caller: Caller = PERSON, **more: Any
-    ) -> Outcome:
+    ) -> DecisionOutcome:
         return self.store.write_now(
-            lambda tx: profile_change_service.decide(
-                tx, self.settings, proposal_id, verdict, caller, **more
+            lambda tx: decide_proposal(
+                tx, self.settings, proposal_id, verdict, caller, kind="profile", **more
             )
         )
 
@@ -188,14 +189,16 @@ class Desk:
 
         given = () if measure is None else (measure,)
         return self.store.write_now(
-            lambda tx: profile_change_expiry.begin(tx, self.settings, self.name, *given)
+            lambda tx: profile_change_expiry.pin_profile(tx, self.settings, self.name, *given)
         )
 
     def roll_back(self, caller: Caller = PERSON, **more: Any) -> Profile:
         from cockpit.loop.decisions import profile_change_expiry
 
         return self.store.write_now(
-            lambda tx: profile_change_expiry.roll_back(tx, self.settings, self.name, caller, **more)
+            lambda tx: profile_change_expiry.roll_back_profile(
+                tx, self.settings, self.name, caller, **more
+            )
         )
 
     def running(self) -> Any:
@@ -224,7 +227,7 @@ class Desk:
 def desk(path: Path, clock: Any = None, ids: Any = None, **limits: Any) -> Desk:
     """Open a store at ``path`` with the shipped profile as version 1."""
     store = Store.open(path, clock, ids)
-    settings = RuntimeSettings(adaptation=AdaptationLimits(**limits))
+    settings = RuntimeSettings(adaptation=ProfileChangeLimits(**limits))
 
     def ensure(tx: Tx) -> None:
         profiles.ensure_default(tx, settings.token_budget)

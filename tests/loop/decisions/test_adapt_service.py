@@ -14,8 +14,8 @@ from cockpit.access.token_scopes import ADMIN, APPROVE, PROPOSE, NotAllowed
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import AlreadyDecided, IllegalTransition, NotFound, Stale
 from cockpit.learn.decision_quality import Measured
-from cockpit.loop.decisions import profile_change_service
-from cockpit.loop.decisions.profile_change_results import ChangeNotMade, Origin
+from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
+from cockpit.loop.decisions.profile_change_decision import Origin, reconcile_profile_changes
 from cockpit.orient.profile_changes.profile_json import document, imported
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.journal import journal
@@ -100,8 +100,8 @@ def test_what_is_refused_is_kept_with_its_code_and_changes_nothing(at_desk):
     before = desk.profile
     made = desk.propose(desk.payload(rules=[{"rule_id": "task", "enabled": False}]))
     assert (made.status, [one.code for one in made.refusals]) == ("rejected", ["critical_source"])
-    with pytest.raises(ChangeNotMade) as refused:
-        made.granted()
+    with pytest.raises(ProfileChangeRefused) as refused:
+        made.raise_if_refused()
     assert refused.value.code == "critical_source"
     broken = desk.propose("{")
     assert [one.code for one in broken.refusals] == ["malformed"]
@@ -159,7 +159,7 @@ def test_nobody_decides_in_time(at_desk, clock):
     late = desk.decide(made.proposal_id)
     assert late.status == "expired"
     with pytest.raises(Stale):
-        late.granted()
+        late.raise_if_refused()
     kept = desk.store.read_now(lambda c: profile_changes.load(c, made.proposal_id))
     shown = desk.store.read_now(lambda c: proposals.load(c, made.proposal_id))
     assert (kept.status, shown.status) == ("expired", "expired")
@@ -193,7 +193,7 @@ def test_what_was_decided_elsewhere_is_carried_over_once(at_desk, verdict, statu
     desk.begin()
     kept = desk.store.read_now(lambda c: profile_changes.load(c, made.proposal_id))
     assert (kept.status, desk.versions()) == (status, versions)
-    assert desk.store.write_now(lambda tx: profile_change_service.settle(tx, desk.settings)) == []
+    assert desk.store.write_now(lambda tx: reconcile_profile_changes(tx, desk.settings)) == []
 
 
 def test_rolled_back_by_hand_at_any_time(at_desk):

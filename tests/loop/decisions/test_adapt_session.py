@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from adapt_world import runtime_on, settings_of
 
-from cockpit.loop.decisions.profile_requests import TOOL, described
+from cockpit.loop.decisions.profile_change_tool import TOOL, describe_profile
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_model import load_shipped
 from cockpit.store.journal import journal
@@ -103,7 +103,7 @@ async def test_a_call_that_cannot_be_read_changes_nothing(project, tmp_path, raw
     [
         ("approve", "Approved by main", [1, 2]),
         ("reject", "Rejected by person", [1]),
-        ("discuss", "They said: because", [1]),
+        ("discuss", "The user said: because", [1]),
     ],
 )
 async def test_a_person_decides_on_the_screen(project, tmp_path, verdict, told, versions):
@@ -117,7 +117,7 @@ async def test_a_person_decides_on_the_screen(project, tmp_path, verdict, told, 
                 True if running.done() else None
             )
 
-        (shown,) = await runtime.engine.pulse.until(waiting)
+        (shown,) = await runtime.engine.change_waiter.wait_for(waiting)
         assert shown.body["base_version"] == 1
         assert [one["band"] for one in shown.body["bands_after"]] == [
             band.name for band in load_shipped().bands
@@ -142,7 +142,7 @@ async def test_the_tool_says_what_a_change_starts_from(project, tmp_path):
         assert last.profile_version == 2
         plan = await runtime.store.read(lambda c: plans.find(c, f"{session_id}-w1"))
         assert plan.calls[0]["name"] == TOOL
-    words = described(load_shipped())
+    words = describe_profile(load_shipped())
     assert "base_profile_version is 1" in words
     assert "situational 45000/75000/110000" in words
     assert "search 0.9" in words

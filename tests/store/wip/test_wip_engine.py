@@ -11,10 +11,10 @@ import pytest
 from commands.cli_world import Project, git
 
 from cockpit.core.project_paths import locate_project
-from cockpit.loop.phases.wip_capture import capture
+from cockpit.loop.phases.wip_capture import capture_work_in_progress
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.wave_context import Here
+from cockpit.loop.wave_context import WaveContext
 from cockpit.store.backlog import tasks
 from cockpit.store.sessions import outbox, sessions, waves
 
@@ -160,12 +160,12 @@ async def test_a_wave_that_is_taken_up_again_captures_nothing_twice(project):
             for wave in store.read_now(
                 lambda found: waves.select_for_session(found, session.session_id)
             ):
-                here = Here(engine, session, wave)
+                context = WaveContext(engine, session, wave)
                 done = store.read_now(
                     lambda found, at=wave: outbox.select_for_wave(found, at.wave_id)
                 )
                 for action in done:
-                    await capture(here, action)
+                    await capture_work_in_progress(context, action)
 
         await again()
         assert store.read_now(lambda found: tasks.load(found, "T-1").wip) == before

@@ -1,0 +1,43 @@
+"""The outcome of proposing or deciding, and the error of a profile change that the guard refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cockpit.core.errors import CockpitError, Stale
+from cockpit.orient.profile_changes.guard import Refusal
+
+
+class ProfileChangeRefused(CockpitError):
+    """The guard refused a profile change; ``code`` is the most severe of the ``refusals``' codes."""
+
+    def __init__(self, refusals: Sequence[Refusal], proposal_id: str = "") -> None:
+        messages = " ".join(dict.fromkeys(refusal.message for refusal in refusals))
+        super().__init__(f"{refusals[0].code}: {messages}", code=refusals[0].code)
+        self.refusals = tuple(refusals)
+        self.proposal_id = proposal_id
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionOutcome:
+    """The status of a proposal after it was proposed or decided."""
+
+    proposal_id: str
+    status: str
+    version: int | None = None
+    """The profile version that an approved change became."""
+    refusals: tuple[Refusal, ...] = ()
+    """The guard's refusals of a profile change in this call."""
+
+    def raise_if_refused(self) -> DecisionOutcome:
+        """Return the outcome itself.
+
+        Raises :class:`ProfileChangeRefused` when the guard refused, and ``Stale`` when the deadline had
+        passed.
+        """
+        if self.refusals:
+            raise ProfileChangeRefused(self.refusals, self.proposal_id)
+        if self.status == "expired":
+            raise Stale(f"The deadline of proposal {self.proposal_id} has passed; it expired.")
+        return self

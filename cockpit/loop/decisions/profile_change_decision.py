@@ -1,0 +1,276 @@
+"""The decision of a profile change: judged again, then applied as a new version, or refused.
+
+:func:`~cockpit.loop.decisions.decide_proposal.decide_proposal` calls :func:`decide_profile_change`; call
+that one. A change is decided once, in one transaction; who decides is derived from the caller, never read
+from a payload. See ``docs/reference/kernel.md``, profile changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from cockpit.access.principals import Caller, journal_actor
+from cockpit.access.token_scopes import ADMIN, APPROVE
+from cockpit.core.errors import AlreadyDecided
+from cockpit.core.secrets import mask
+from cockpit.core.text import pluralize
+from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.orient.profile_changes.apply_change import applied
+from cockpit.orient.profile_changes.change_limits import envelope_of
+from cockpit.orient.profile_changes.change_record import ProfileChange
+from cockpit.orient.profile_changes.guard import CODES, AdminPolicy, Refusal, admin_policy, judge
+from cockpit.orient.profile_changes.parse_change import parse_change
+from cockpit.store.context import profile_changes, profiles
+from cockpit.store.context.profile_changes import ChangeProposal
+from cockpit.store.context.profile_model import Profile
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details import profiles as details
+from cockpit.store.sessions import proposals
+from cockpit.store.sessions.proposals import Proposal
+
+GUARD = "guard"
+"""The name in which the guard rejects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a change was proposed: in a wave of a session, or (all empty) outside any."""
+
+    session_id: str = ""
+    wave_id: str = ""
+    task_id: str | None = None
+    policy: str = "ask"
+
+
+def admin_policy_of(settings: RuntimeSettings) -> AdminPolicy:
+    """Return the administrator's limits on profile changes that ``settings`` state."""
+    rules = settings.adaptation
+    return admin_policy(
+        settings.token_budget, horizon_max=rules.max_waves, floor_percent=rules.floor_percent
+    )
+
+
+def judge_profile_change(
+    tx: Tx, settings: RuntimeSettings, change: ProfileChange, base: Profile, namespace: str
+) -> tuple[Refusal, ...]:
+    """Return the guard's refusals of ``change``, most severe first; none when it may be applied.
+
+    ``base`` is the version to change, ``namespace`` the principal that asks.
+    """
+    refusals = [*judge(change, base, admin_policy_of(settings), envelope_of(namespace), namespace)]
+    running = profile_changes.find_running(tx.connection, base.profile_id)
+    if running is not None:
+        refusals.append(
+            Refusal(
+                "adaptation_running",
+                f"Version {running.version} of {base.profile_id} is a temporary change that applies for "
+                f"{pluralize(running.waves_left, 'more wave')}. Only one applies at a time: "
+                "wait for its end, or roll it back.",
+            )
+        )
+    return tuple(sorted(refusals, key=lambda refusal: CODES.index(refusal.code)))
+
+
+def decide_profile_change(
+    tx: Tx,
+    settings: RuntimeSettings,
+    proposal_id: str,
+    decision: Literal["approved", "rejected", "discussed"],
+    decider: Caller | str,
+    *,
+    shown_digest: str | None = None,
+    reason: str = "",
+) -> DecisionOutcome:
+    """Decide a pending change, once; an approved one is the current version on return.
+
+    The guard judges it again against the current version: what it refuses now is rejected in its name
+    (see ``refusals``), and a change after its deadline expires. ``decider`` is a caller or the name of a
+    policy.
+
+    Raises ``NotAllowed``, ``NotFound``, ``AlreadyDecided`` and ``Stale``; then nothing changed.
+    """
+    if isinstance(decider, Caller):
+        decider.require(APPROVE, "decide on profile changes")
+    reconciled = {
+        outcome.proposal_id: outcome for outcome in reconcile_profile_changes(tx, settings)
+    }
+    if proposal_id in reconciled:
+        return reconciled[proposal_id]
+    row = profile_changes.load(tx.connection, proposal_id)
+    if row.status != "pending":
+        raise _already_decided(row)
+    proposal = proposals.load(tx.connection, proposal_id)
+    by = journal_actor(decider) if isinstance(decider, Caller) else decider
+    if decision == "approved":
+        if isinstance(decider, Caller) and row.effective_waves == 0:
+            decider.require(ADMIN, "change a profile permanently")
+        return _approve(
+            tx,
+            settings,
+            row,
+            proposal,
+            by=by,
+            namespace=decider.namespace if isinstance(decider, Caller) else decider,
+            digest=shown_digest,
+            reason=reason,
+        )
+    proposals.decide(tx, proposal_id, decision, by=by, shown_digest=shown_digest, reason=reason)
+    return _reject(tx, row, _origin_of(proposal), code=decision, reason=reason, by=by)
+
+
+def reconcile_profile_changes(tx: Tx, settings: RuntimeSettings) -> list[DecisionOutcome]:
+    """Apply decisions that only the ``proposals`` table has, and expire changes past their deadline.
+
+    Idempotent. Runs before every wave and before every look at pending changes. Returns the outcome of
+    each change that it touched.
+    """
+    outcomes = []
+    for proposal_id, status in profile_changes.select_unapplied(tx.connection, tx.now()):
+        row = profile_changes.load(tx.connection, proposal_id)
+        proposal = proposals.load(tx.connection, proposal_id)
+        by = proposal.decided_by or ""
+        if status == "expired":
+            if proposal.status == "pending":
+                proposals.decide(tx, proposal_id, "expired", by="deadline")
+            profile_changes.decide(tx, proposal_id, "expired")
+            journal_profile_change(
+                tx, details.ProfileExpired, row, _origin_of(proposal), result="refused"
+            )
+            outcomes.append(DecisionOutcome(proposal_id, "expired"))
+        elif status == "approved":
+            outcomes.append(_approve(tx, settings, row, proposal, by=by, namespace=by))
+        else:
+            outcomes.append(
+                _reject(tx, row, _origin_of(proposal), code=status, reason=proposal.reason, by=by)
+            )
+    return outcomes
+
+
+def refuse_profile_change(
+    tx: Tx, row: ChangeProposal, refusals: Sequence[Refusal], origin: Origin
+) -> DecisionOutcome:
+    """Reject a change in the guard's name, with all of its reasons."""
+    message = " ".join(refusal.message for refusal in refusals)
+    codes = tuple(dict.fromkeys(refusal.code for refusal in refusals))
+    outcome = _reject(tx, row, origin, code=codes[0], reason=message, by=GUARD, codes=codes)
+    return replace(outcome, refusals=tuple(refusals))
+
+
+def stored_refusals(row: ChangeProposal) -> tuple[Refusal, ...]:
+    """Return the guard's refusal that a rejected change was stored with, if the guard rejected it."""
+    if row.status != "rejected" or row.rejection_code not in CODES:
+        return ()
+    return (Refusal(row.rejection_code, row.rejection_reason or ""),)
+
+
+def journal_profile_change(
+    tx: Tx,
+    event: type[details.ProfileChange],
+    row: ChangeProposal,
+    origin: Origin,
+    *,
+    actor: str = "engine",
+    profile_version: int | None = None,
+    result: str = "ok",
+    error_code: str = "",
+    **detail: Any,
+) -> None:
+    """Journal an event of a change; its profile version is the base version unless given."""
+    tx.journal(
+        event(**profile_changes.detail(row), **detail),
+        actor=actor,
+        session_id=origin.session_id,
+        wave_id=origin.wave_id,
+        profile_id=row.profile_id,
+        profile_version=row.base_version if profile_version is None else profile_version,
+        result=result,
+        error_code=error_code,
+    )
+
+
+def _approve(
+    tx: Tx,
+    settings: RuntimeSettings,
+    row: ChangeProposal,
+    proposal: Proposal,
+    *,
+    by: str,
+    namespace: str,
+    digest: str | None = None,
+    reason: str = "",
+) -> DecisionOutcome:
+    """Judge the change again, then apply it, or let the guard reject it."""
+    origin = _origin_of(proposal)
+    base = profiles.load_current(tx.connection, row.profile_id)
+    change = parse_change(row.payload, imported=True)
+    refusals = judge_profile_change(tx, settings, change, base, row.requested_by)
+    if refusals:
+        if proposal.status == "pending":
+            message = f"{refusals[0].code}: {refusals[0].message}"
+            proposals.decide(
+                tx, row.proposal_id, "rejected", by=GUARD, shown_digest=digest, reason=message
+            )
+        return refuse_profile_change(tx, row, refusals, origin)
+    if proposal.status == "pending":
+        proposals.decide(tx, row.proposal_id, "approved", by=by, shown_digest=digest, reason=reason)
+    after = replace(applied(change, base), updated_by=namespace)
+    version = profiles.insert_version(tx, after).version
+    profile_changes.link_base(tx, row.profile_id, version, base.version)
+    approved = profile_changes.decide(
+        tx, row.proposal_id, "approved", by=namespace, applied_version=version
+    )
+    if change.effective_waves:
+        profile_changes.start(tx, approved, version)
+    journal_profile_change(
+        tx, details.ProfileApproved, row, origin, actor=by, approved_by=namespace
+    )
+    journal_profile_change(
+        tx,
+        details.ProfileApplied,
+        row,
+        origin,
+        actor=by,
+        profile_version=version,
+        version=version,
+    )
+    return DecisionOutcome(row.proposal_id, "approved", version)
+
+
+def _reject(
+    tx: Tx,
+    row: ChangeProposal,
+    origin: Origin,
+    *,
+    code: str,
+    reason: str,
+    by: str,
+    codes: Sequence[str] = (),
+) -> DecisionOutcome:
+    reason = mask(reason)
+    profile_changes.decide(tx, row.proposal_id, "rejected", code=code, reason=reason)
+    journal_profile_change(
+        tx,
+        details.ProfileRejected,
+        row,
+        origin,
+        actor=by,
+        result="refused",
+        error_code=code,
+        codes=tuple(codes or (code,)),
+        message=reason,
+    )
+    return DecisionOutcome(row.proposal_id, "rejected")
+
+
+def _origin_of(proposal: Proposal) -> Origin:
+    return Origin(proposal.session_id, proposal.wave_id, proposal.task_id)
+
+
+def _already_decided(row: ChangeProposal) -> AlreadyDecided:
+    by = row.approved_by or row.rejection_code
+    return AlreadyDecided(
+        f"The profile change {row.proposal_id} was {row.status} already{f' ({by})' if by else ''}."
+    )

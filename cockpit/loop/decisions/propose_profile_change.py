@@ -1,0 +1,134 @@
+"""Proposing a profile change: the guard judges it, and a policy or the user decides it.
+
+The agent's tool, the command line and HTTP call this, inside one write transaction: a crash leaves a
+change either pending or decided and applied. See ``docs/reference/kernel.md``, profile changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cockpit.access.principals import Caller, journal_actor
+from cockpit.access.token_scopes import PROPOSE
+from cockpit.core.secrets import mask, mask_value
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.decisions.profile_change_decision import (
+    Origin,
+    journal_profile_change,
+    judge_profile_change,
+    refuse_profile_change,
+    stored_refusals,
+)
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.orient.profile_changes.apply_change import applied, weights_only
+from cockpit.orient.profile_changes.change_preview import proposal_body, title
+from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
+from cockpit.orient.profile_changes.guard import Refusal
+from cockpit.orient.profile_changes.parse_change import parse_change
+from cockpit.store.context import profile_changes, profiles
+from cockpit.store.context.profile_model import Profile
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.profiles import ProfileProposed
+from cockpit.store.sessions import proposals
+
+NO_SESSION = Origin()
+"""The origin of a change that was proposed outside any session."""
+
+
+def propose_profile_change(
+    tx: Tx,
+    settings: RuntimeSettings,
+    payload: str | bytes | ProfileChange,
+    caller: Caller,
+    *,
+    profile_id: str,
+    proposal_id: str,
+    origin: Origin = NO_SESSION,
+    deadline_s: float | None = None,
+) -> DecisionOutcome:
+    """Propose a change of the current version of ``profile_id``.
+
+    The guard judges it at once. A refused change is stored as rejected with its code and changes
+    nothing; any other waits for the user, or a policy approves it. For a ``proposal_id`` that exists,
+    returns its status. ``deadline_s`` is in seconds; None means that the proposal never expires.
+
+    Raises ``NotAllowed`` for a caller who may not propose.
+    """
+    caller.require(PROPOSE, "propose a profile change")
+    existing = profile_changes.find(tx.connection, proposal_id)
+    if existing is not None:
+        return DecisionOutcome(
+            proposal_id, existing.status, existing.applied_version, stored_refusals(existing)
+        )
+    base = profiles.load_current(tx.connection, profile_id)
+    change, refusals = _parse_and_judge(tx, settings, payload, base, caller)
+    row = profile_changes.propose(
+        tx,
+        proposal_id=proposal_id,
+        requested_by=caller.namespace,
+        profile_id=profile_id,
+        base_version=base.version if change is None else change.base_version,
+        effective_waves=0 if change is None else change.effective_waves,
+        payload="{}" if change is None else change.text,
+    )
+    if change is None or refusals:
+        return refuse_profile_change(tx, row, refusals, origin)
+    after = applied(change, base)
+    proposals.create(
+        tx,
+        proposal_id=proposal_id,
+        kind="profile",
+        session_id=origin.session_id,
+        wave_id=origin.wave_id,
+        title=title(change),
+        body=proposal_body(change, base, after),
+        risk="low" if weights_only(base, after) else "medium",
+        task_id=origin.task_id,
+        deadline_s=deadline_s,
+        actor=journal_actor(caller),
+    )
+    journal_profile_change(
+        tx,
+        ProfileProposed,
+        row,
+        origin,
+        actor=journal_actor(caller),
+        reason=change.reason,
+        payload=change.body(),
+    )
+    policy = _approving_policy(settings, caller, origin, weights_only(base, after))
+    if policy:
+        return decide_proposal(tx, settings, proposal_id, "approved", policy, kind="profile")
+    return DecisionOutcome(proposal_id, "pending")
+
+
+def _parse_and_judge(
+    tx: Tx,
+    settings: RuntimeSettings,
+    payload: str | bytes | ProfileChange,
+    base: Profile,
+    caller: Caller,
+) -> tuple[ProfileChange | None, tuple[Refusal, ...]]:
+    try:
+        change = payload if isinstance(payload, ProfileChange) else parse_change(payload)
+    except ChangeRefused as error:
+        return None, (Refusal(error.code, str(error)),)
+    change = replace(change, reason=mask(change.reason))
+    if mask_value(change.body()) != change.body():
+        return None, (Refusal("malformed", "It contains text that looks like a secret."),)
+    return change, judge_profile_change(tx, settings, change, base, caller.namespace)
+
+
+def _approving_policy(
+    settings: RuntimeSettings, caller: Caller, origin: Origin, weights: bool
+) -> str:
+    """Return the policy that approves the change; '' leaves it to the user.
+
+    ``weights`` says that the change touches nothing but weights.
+    """
+    if caller.kind != "agent":
+        return ""
+    if origin.policy == "all":
+        return "policy:all"
+    return "policy:weights" if weights and settings.adaptation.auto == "weights" else ""

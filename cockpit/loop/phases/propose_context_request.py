@@ -1,0 +1,151 @@
+"""A context request becomes a proposal that shows what it would cost; nothing is read before its decision.
+
+See ``docs/reference/loop.md``, context requests.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cockpit.act.guards import GuardState, check, standard_guards
+from cockpit.act.tools import parse_call
+from cockpit.core.canonical_json import canonical_json, digest
+from cockpit.core.text import pluralize
+from cockpit.loop.decisions.approval_policy import approving_policy
+from cockpit.loop.decisions.await_decision import find_discussed_predecessor, list_changes
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.phases.read_guard_state import read_guard_state
+from cockpit.loop.wave_context import WaveContext
+from cockpit.observe.context_request import RequestRefused, parse_request
+from cockpit.observe.gateway import ContextGateway, Preview
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.waves import ContextRefused
+from cockpit.store.sessions import context_requests, proposals
+
+MAX_LOW_RISK_TOKENS = 20_000
+"""A request for more tokens than this is of medium risk: it crowds the packet."""
+
+
+def request_id_of_call(key: str) -> str:
+    """Return the request id that follows from a call's idempotency key, so that a call asks once."""
+    return f"q-{key.removeprefix('k-')[:12]}"
+
+
+async def propose_context_request(
+    context: WaveContext, call: Mapping[str, Any]
+) -> list[Callable[[Tx], object]]:
+    """Preview a ``request_context`` call; returns the writes that propose it or refuse it.
+
+    A request of which nothing can be granted is refused, with a message that the model can act on.
+    """
+    if context.store.read_now(lambda connection: _is_stored(connection, call)):
+        return []
+    parsed = parse_call(call["name"], canonical_json(call["arguments"]))
+    state: GuardState = await context.store.read(
+        lambda connection: read_guard_state(connection, context)
+    )
+    refusal = check(standard_guards(context.engine.ground.confined), parsed, state)
+    if refusal is not None:
+        return [lambda tx: _refuse(tx, context, refusal.message)]
+    try:
+        request = parse_request(call["arguments"], rev=context.session.rev)
+        previews = await open_gateway(context).preview(request)
+    except RequestRefused as error:
+        message = str(error)
+        return [lambda tx: _refuse(tx, context, message)]
+    items = [preview_record(preview) for preview in previews]
+    if all(item["refused"] for item in items):
+        message = "; ".join(f"{item['item']}: {item['refused']}" for item in items)
+        return [lambda tx: _refuse(tx, context, message)]
+    body: dict[str, Any] = {
+        "purpose": request.purpose,
+        "question": request.question,
+        "escalation": request.escalation,
+        "items": items,
+        "total_tokens": sum(item["tokens"] for item in items if not item["refused"]),
+    }
+    return [lambda tx: _create_proposal(tx, context, call, body)]
+
+
+def open_gateway(context: WaveContext) -> ContextGateway:
+    """Return the gateway as this session may use it: at its revision, with its limits."""
+    engine = context.engine
+    return ContextGateway.of(
+        root=engine.place.root,
+        rev=context.session.rev,
+        repo=engine.repo,
+        limits=engine.settings.observe,
+    )
+
+
+def preview_record(preview: Preview) -> dict[str, Any]:
+    """Return one item as the body of a context proposal lists it."""
+    return {
+        "item": str(preview.item),
+        "level": preview.item.level,
+        "tokens": preview.tokens,
+        "band": preview.band,
+        "refused": preview.refused,
+        "note": preview.note,
+    }
+
+
+def _create_proposal(
+    tx: Tx, context: WaveContext, call: Mapping[str, Any], body: dict[str, Any]
+) -> None:
+    proposal_id = f"p-{digest([call['key'], 'context'])[:10]}"
+    session_id = context.session.session_id
+    before = find_discussed_predecessor(tx.connection, session_id, "context", proposal_id)
+    proposal = proposals.create(
+        tx,
+        proposal_id=proposal_id,
+        kind="context",
+        session_id=session_id,
+        wave_id=context.wave.wave_id,
+        title=f"read {_count_grantable(body['items'])}",
+        body={**body, "changes": list_changes(before, body)} if before else body,
+        risk="medium" if body["total_tokens"] > MAX_LOW_RISK_TOKENS else "low",
+        revises=before.proposal_id if before else None,
+        task_id=context.session.task_id,
+        deadline_s=context.proposal_deadline_s,
+    )
+    context_requests.create(
+        tx,
+        request_id=request_id_of_call(call["key"]),
+        session_id=session_id,
+        wave_id=context.wave.wave_id,
+        call_id=call["call_id"],
+        purpose=body["purpose"],
+        question=body["question"],
+        escalation=body["escalation"],
+        items=body["items"],
+        proposal_id=proposal_id,
+    )
+    policy = approving_policy(context.session.policy, "context")
+    if policy and proposal.status == "pending":
+        decide_proposal(
+            tx,
+            context.engine.settings,
+            proposal_id,
+            "approved",
+            policy,
+            shown_digest=proposal.shown_digest,
+        )
+
+
+def _is_stored(connection: sqlite3.Connection, call: Mapping[str, Any]) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM context_requests WHERE request_id=?", (request_id_of_call(call["key"]),)
+    ).fetchone()
+    return row is not None
+
+
+def _refuse(tx: Tx, context: WaveContext, message: str) -> None:
+    context.journal(tx, ContextRefused(message=message), result="refused")
+
+
+def _count_grantable(items: Sequence[Mapping[str, Any]]) -> str:
+    count = sum(1 for item in items if not item["refused"])
+    return pluralize(count, "item")
