@@ -60,7 +60,7 @@ class ProjectPaths:
         except FileExistsError as error:
             if not (self.state.is_dir() and (self.state / ".gitignore").is_file()):
                 raise StoreUnwritable(
-                    f"{error.filename} is in the place of cockpit's state. Move it away and start again."
+                    f"{error.filename} blocks the path of cockpit's state. Move it away and start again."
                 ) from error
         except OSError as error:
             raise StoreUnwritable(

@@ -158,26 +158,29 @@ def _path(connection: sqlite3.Connection, start: str, end: str) -> tuple[str, ..
     Searches from both ends and always extends the side that has visited fewer tasks: a new task has
     no dependents, so the search ends at once however long the chain of its prerequisites is.
     """
-    came: dict[bool, dict[str, str]] = {True: {start: ""}, False: {end: ""}}
-    edges = {True: [start], False: [end]}
-    while edges[True] and edges[False]:
-        ahead = len(came[True]) <= len(came[False])
-        following = []
-        for task_id in edges[ahead]:
+    origins: dict[bool, dict[str, str]] = {True: {start: ""}, False: {end: ""}}
+    frontier = {True: [start], False: [end]}
+    while frontier[True] and frontier[False]:
+        ahead = len(origins[True]) <= len(origins[False])
+        reached = []
+        for task_id in frontier[ahead]:
             for (other,) in connection.execute(_FOLLOWING[ahead], (task_id,)):
-                if other in came[ahead]:
+                if other in origins[ahead]:
                     continue
-                came[ahead][other] = task_id
-                if other in came[not ahead]:
-                    return (*reversed(_steps(came[True], other)), *_steps(came[False], other)[1:])
-                following.append(other)
-        edges[ahead] = following
+                origins[ahead][other] = task_id
+                if other in origins[not ahead]:
+                    return (
+                        *reversed(_steps(origins[True], other)),
+                        *_steps(origins[False], other)[1:],
+                    )
+                reached.append(other)
+        frontier[ahead] = reached
     return ()
 
 
-def _steps(came: dict[str, str], last: str) -> list[str]:
+def _steps(origins: dict[str, str], last: str) -> list[str]:
     """Return the tasks from ``last`` back to where the search began."""
     steps = [last]
-    while came[steps[-1]]:
-        steps.append(came[steps[-1]])
+    while origins[steps[-1]]:
+        steps.append(origins[steps[-1]])
     return steps

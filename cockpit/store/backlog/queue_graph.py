@@ -74,13 +74,13 @@ class DependencyGraph:
         seen = {task_id}
         level = [task_id]
         while level and len(seen) <= MOST_UNBLOCKED:
-            following = []
+            reached = []
             for open_task in level:
                 for other in self.dependents(open_task):
                     if other not in seen and not self._settled[other]:
                         seen.add(other)
-                        following.append(other)
-            level = following
+                        reached.append(other)
+            level = reached
         return min(len(seen) - 1, MOST_UNBLOCKED)
 
     def select_affected(self, task_ids: Iterable[str]) -> set[str]:
@@ -92,14 +92,14 @@ class DependencyGraph:
         seen = set(task_ids)
         level, affected = list(seen), set[str]()
         for _ in range(MOST_UNBLOCKED + 1):
-            following = []
+            reached = []
             for open_task in level:
                 for other in self.prerequisites(open_task):
                     if other not in seen and not self._settled[other]:
                         seen.add(other)
                         affected.add(other)
-                        following.append(other)
-            level = following
+                        reached.append(other)
+            level = reached
             if not level:
                 break
         return affected

@@ -236,7 +236,7 @@ def test_what_was_better_stays_when_policy_says_so(at_desk, quality, how, same_a
     assert desk.begin(measure).version == 3
     found = desk.store.read_now(lambda c: profiles.select_versions(c, desk.name))
     assert found[2].digest == found[same_as - 1].digest
-    assert (found[2].horizon_waves, desk.actions()[-1]) == (0, f"orientation.profile.{how}")
+    assert (found[2].duration_waves, desk.actions()[-1]) == (0, f"orientation.profile.{how}")
     # It is the base of what comes next, and does not end again.
     assert desk.begin(measure).version == 3
     assert desk.propose(desk.payload(rules=[{"rule_id": "log", "priority_weight": 2}])).status == (
