@@ -137,11 +137,11 @@ def test_a_chain_is_watched_by_one_process(world: World) -> None:
     assert world.store.write_now(lambda tx: chains.acquire(tx, made.chain_id)).owner == made.owner
 
 
-def test_a_chain_has_one_session_at_a_time(world: World) -> None:
+def test_a_chain_has_one_worker_at_a_time(world: World) -> None:
     made = chain(world.store)
     started(world, made, 1)
     for ordinal in (1, 2):
-        with pytest.raises(IllegalTransition, match="one session at a time"):
+        with pytest.raises(IllegalTransition, match="one worker at a time"):
             started(world, made, ordinal)
     world.store.write_now(lambda tx: workers.end(tx, made, 1, "clean", "pressure"))
     with pytest.raises(IllegalTransition):

@@ -165,7 +165,7 @@ for size in range(0, 400_000, 40_000):
                 )
                 written += 1
             except StoreUnwritable as error:
-                assert "free some disk space" in str(error), error
+                assert "Free some disk space" in str(error), error
                 refused += 1
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING))

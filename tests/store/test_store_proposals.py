@@ -93,7 +93,7 @@ JOURNALLED = {"proposal.approved", "proposal.rejected", "proposal.discussed", "p
 def test_what_was_not_shown_is_not_approved(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         shown = store.write_now(propose).shown_digest
-        with pytest.raises(Stale, match="look at it again"):
+        with pytest.raises(Stale, match="differs from what was shown"):
             decide(store, shown_digest="0" * 64)
         assert status(store) == "pending"
         assert decide(store, shown_digest=shown).status == "approved"
