@@ -4,6 +4,7 @@
 #   make test       the tests
 #   make check      format, lint, types, import contracts
 #   make bench      the benches: a table, and bench/results.json; ARGS='--strict wave'
+#   make docs       generate the pages of docs/reference/ that list commands and settings
 #   make snapshots  draw the screens' snapshots anew
 #   make setup      only install
 #   make clean      remove what make made
@@ -21,10 +22,10 @@ DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench snapshots clean
+.PHONY: help setup demo test check bench docs snapshots clean
 
 help:
-	@sed -n '3,9s/^# *//p' Makefile
+	@sed -n '3,10s/^# *//p' Makefile
 
 setup: $(DEVELOPMENT)
 
@@ -42,6 +43,9 @@ check: $(DEVELOPMENT)
 
 bench: $(DEVELOPMENT)
 	@$(BIN)/python bench/run.py $(ARGS)
+
+docs: $(DEVELOPMENT)
+	@$(BIN)/python docs/generate.py
 
 snapshots: $(DEVELOPMENT)
 	@$(BIN)/pytest tests/app -n $(JOBS) --dist worksteal --snapshot-update

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import tomllib
 from dataclasses import fields
@@ -84,7 +85,7 @@ def test_every_dependency_is_pinned(requirement: str) -> None:
 def test_every_setting_is_documented(key: Any) -> None:
     rows = [
         line
-        for line in document("configuration.md").splitlines()
+        for line in document("reference/configuration.md").splitlines()
         if line.startswith(f"| `{key.full}` |")
     ]
     assert len(rows) == 1
@@ -93,7 +94,7 @@ def test_every_setting_is_documented(key: Any) -> None:
 
 
 def test_every_variable_is_documented() -> None:
-    page = document("configuration.md")
+    page = document("reference/configuration.md")
     assert [name for name in sorted(ENVIRONMENT) if f"`{name}`" not in page] == []
 
 
@@ -139,7 +140,7 @@ def commands() -> list[tuple[str, click.Command]]:
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value))
 def test_every_command_and_option_is_documented(name: str, command: click.Command) -> None:
-    page = document("commands.md")
+    page = document("reference/commands.md")
     assert f"`cockpit {name}" in page
     if isinstance(command, click.Group):
         return
@@ -151,6 +152,32 @@ def test_every_command_and_option_is_documented(name: str, command: click.Comman
         if option.startswith("--")
     ]
     assert [option for option in options if f"`{option}" not in page] == []
+
+
+@pytest.fixture(scope="module")
+def generator() -> Any:
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+GENERATED = re.findall(
+    r'^    "([a-z-]+\.md)": ', (ROOT / "docs" / "generate.py").read_text(), re.MULTILINE
+)
+
+
+def test_every_generated_page_is_tested(generator: Any) -> None:
+    assert list(generator.PAGES) == GENERATED
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_is_up_to_date(generator: Any, name: str) -> None:
+    page = document(f"reference/{name}")
+    assert page == generator.page_text(name), "run `make docs`"
+    assert page.count(generator.MARKER) == 1
 
 
 def test_no_document_names_a_place_that_is_not_the_project() -> None:
