@@ -1,6 +1,7 @@
-"""The command of a runner: placeholders filled in, the environment cleaned.
+"""The command line and environment of an external agent.
 
-Words stay words: no shell reads them, whatever a task's text holds.
+Placeholders are replaced word by word and no shell is involved, so a task's text cannot add words. See
+``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
@@ -13,46 +14,48 @@ from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime_settings import RunnerSettings
 
 PLACEHOLDERS = ("prompt", "prompt_file", "worktree", "task", "mcp_config", "hooks", "session")
-"""What a command may ask for. Without the first two the prompt comes on standard input."""
+"""Placeholders of a command. Without the first two, the prompt comes on standard input."""
 
 LONGEST_WORD = 120_000
-"""Bytes of one argument; the kernel takes little more."""
+"""Bytes of one argument, just below the kernel's limit."""
 
-_ASKED = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
+_PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 _NESTED = frozenset(("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR", "CODEX_SANDBOX"))
-"""Set by an agent that cockpit itself may have been started from; another one would misread them."""
+"""Variables set by an agent that may have started cockpit; the agent started here would misread them."""
 
 
 class RunnerError(CockpitError):
-    """A runner cannot be used; the message says which, why and what to do."""
+    """A runner cannot be used; the message says why and what to do."""
 
     code = "runner"
 
 
 class RunnerMissing(RunnerError):
-    """Nobody configured that runner, or its program cannot be started: no task is to blame for it."""
+    """The runner is not configured, or its program cannot be started; no task is at fault."""
 
     code = "runner_missing"
 
 
 def placeholders_in(runner: RunnerSettings) -> frozenset[str]:
-    """The placeholders that the command names."""
-    return frozenset(name for word in runner.command for name in _ASKED.findall(word))
+    """Return the placeholders in the runner's command."""
+    return frozenset(name for word in runner.command for name in _PLACEHOLDER.findall(word))
 
 
 def build_argv(runner: RunnerSettings, values: Mapping[str, str]) -> tuple[str, ...]:
-    """The command with ``values`` in place of its placeholders, which are read once and not again in
-    what they give. Raises :class:`RunnerError`."""
-    words = tuple(_ASKED.sub(lambda match: values[match[1]], word) for word in runner.command)
+    """Return the command with ``values`` in place of its placeholders.
+
+    Placeholders inside a value stay text. Raises :class:`RunnerError`.
+    """
+    words = tuple(_PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in runner.command)
     if any("\0" in word for word in words):
         raise RunnerError(
-            f"The prompt for runner {runner.name} holds a NUL character, which no argument can."
-            " Leave {prompt} out of its command: it comes on standard input then."
+            f"The prompt for runner {runner.name} contains a NUL character, which an argument cannot."
+            " Remove {prompt} from its command; the prompt then comes on standard input."
         )
     if any(len(word.encode("utf-8", "replace")) > LONGEST_WORD for word in words):
         raise RunnerError(
-            f"The prompt is too long to be an argument of runner {runner.name}. Leave {{prompt}} out of"
-            " its command: it comes on standard input then; or use {prompt_file}."
+            f"The prompt is too long to be an argument of runner {runner.name}. Remove {{prompt}} from"
+            " its command, and the prompt comes on standard input; or use {prompt_file}."
         )
     return words
 
@@ -60,10 +63,9 @@ def build_argv(runner: RunnerSettings, values: Mapping[str, str]) -> tuple[str, 
 def build_environment(
     runner: RunnerSettings, environment: Mapping[str, str], ours: Mapping[str, str]
 ) -> dict[str, str]:
-    """The variables that the agent sees: ``environment`` without what looks like a secret, those that
-    the runner names, and ``ours``."""
-    kept = {
+    """Return the agent's variables: ``environment`` without secrets, the runner's, and ``ours``."""
+    cleaned = {
         name: value for name, value in clean_environment(environment).items() if name not in _NESTED
     }
-    named = {name: environment[name] for name in runner.env if name in environment}
-    return {**kept, **named, **ours}
+    allowed = {name: environment[name] for name in runner.env if name in environment}
+    return {**cleaned, **allowed, **ours}

@@ -1,4 +1,7 @@
-"""The hooks that an agent is given, so that it tells cockpit what it does and asks what it may."""
+"""The hooks that an external agent gets: they report its actions to cockpit and ask for permission.
+
+See ``docs/reference/hooks.md``.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ _TOOLS = {
     "codex": "Bash|apply_patch|mcp__.*__update_task_status",
 }
 _TIMEOUT_S = 15
-_PATIENCE_S = 10.0
-_LOOK_S = 0.05
+_WAIT_S = 10.0
+_POLL_S = 0.05
 
 
 def hook_groups(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
-    """Our hooks by event: each a list with one matcher group. ``program`` starts cockpit."""
+    """Return our hooks by event, each a list with one matcher group. ``program`` starts cockpit."""
     handler: dict[str, Any] = {
         "type": "command",
         "command": f"{program} hook --agent {agent}",
@@ -36,7 +39,7 @@ def hook_groups(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
         "Stop": None,
     }
     if agent == "codex":
-        del matchers["PostToolUseFailure"]  # there a failed command is told like any other
+        del matchers["PostToolUseFailure"]  # Codex reports a failed command like any other
     return {
         event: [{**({"matcher": matcher} if matcher else {}), "hooks": [dict(handler)]}]
         for event, matcher in matchers.items()
@@ -44,12 +47,12 @@ def hook_groups(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
 
 
 async def wait_for_hook_events(store: Store, task_id: str) -> None:
-    """Wait until what hooks told of the task is work in progress; not for ever, and mostly a moment.
+    """Wait until the task's hook events are work in progress, at most a few seconds.
 
-    What comes after the agent's end would otherwise say of a tree that is committed that it is not.
+    Events that arrive after the commit would mark a clean worktree as uncommitted.
     """
-    until = store.clock.monotonic() + _PATIENCE_S
-    while store.read_now(lambda seen: pending_events.has_waiting_for(seen, task_id)):
+    until = store.clock.monotonic() + _WAIT_S
+    while store.read_now(lambda connection: pending_events.has_waiting_for(connection, task_id)):
         if store.clock.monotonic() > until:
             return
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_S)

@@ -1,6 +1,7 @@
-"""One process of an agent: its output read to the end within bounds, its whole group ended.
+"""One process of an external agent: bounded output, a time limit, and an end of its whole process group.
 
-Reading never waits for the journal: what a program wrote before it ended is told however fast it came.
+Reading never waits for the journal, so all output written before the end is read, however fast it came.
+See ``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
@@ -14,24 +15,28 @@ from typing import Any, Literal
 
 from cockpit.access.process_group import Overflow, end_group, ended, feed, start
 from cockpit.access.run_program import ProgramMissing
-from cockpit.agents.bounded_lines import LineReader
 from cockpit.core.errors import CockpitError
 
+LONGEST_LINE = 32 * 1024 * 1024
+"""Bytes of one line; a longer line is skipped, and reading continues after it."""
+
 _CHUNK = 65_536
-_ERRORS = 16_384
-_REST_S = 2.0
+_ERROR_TAIL = 16_384
+_DRAIN_S = 2.0
 
 ProcessEnd = Literal["ended", "timeout", "output", "called_off"]
+"""Why a process is over: by itself, after its time limit, after too much output, or stopped by cockpit."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentProcess:
-    """How the process went: ``why`` it is over, its exit ``code`` (negative: a signal), and the end of
-    its standard error."""
+    """A process that is over."""
 
-    why: ProcessEnd
-    code: int
+    end: ProcessEnd
+    exit_code: int
+    """Negative: the number of the signal that ended it."""
     errors: str
+    """The end of its standard error."""
 
 
 async def run_agent_process(
@@ -42,101 +47,139 @@ async def run_agent_process(
     stdin: bytes | None,
     timeout_s: float,
     max_bytes: int,
-    off: Sequence[asyncio.Event],
-    began: Callable[[int], object],
-    take: Callable[[str | None], Awaitable[object]],
+    stop_events: Sequence[asyncio.Event],
+    on_start: Callable[[int], object],
+    on_line: Callable[[str | None], Awaitable[object]],
 ) -> AgentProcess:
-    """Run ``argv``, give each line of its output to ``take`` (None: one that was too long), and wait
-    for its end, or for any of the events in ``off``. ``began`` is called with its process id.
+    """Run ``argv`` until it ends, its time is up, or one of ``stop_events`` is set.
 
-    Cancelled, or when ``take`` raises, it ends the process as well. Raises ``ProgramMissing``.
+    ``on_start`` receives the process id. ``on_line`` receives each line of the output, and None for a
+    line that was too long. The process also ends when this call is cancelled or ``on_line`` raises.
+    Raises ``ProgramMissing``.
     """
-    words = tuple(argv)
-    if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - one stat, of a tree of ours
-        raise CockpitError(f"cannot run {words[0]!r} in {cwd}: no such directory")
+    command = tuple(argv)
+    if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - one stat, of a worktree of ours
+        raise CockpitError(f"cannot run {command[0]!r} in {cwd}: no such directory")
     try:
-        process = await start(words, cwd, env, piped=stdin is not None)
+        process = await start(command, cwd, env, piped=stdin is not None)
     except FileNotFoundError as error:
-        raise ProgramMissing(words[0]) from error
+        raise ProgramMissing(command[0]) from error
     except OSError as error:
-        raise ProgramMissing(words[0], error.strerror or str(error)) from error
-    waiting: asyncio.Queue[list[str | None] | None] = asyncio.Queue()
+        raise ProgramMissing(command[0], error.strerror or str(error)) from error
+    lines: asyncio.Queue[list[str | None] | None] = asyncio.Queue()
     errors = bytearray()
-    reading = asyncio.ensure_future(_read(process.stdout, waiting, max_bytes))
-    noting = asyncio.ensure_future(_tail(process.stderr, errors))
-    talking = asyncio.gather(feed(process, stdin), ended(process, (reading, noting)))
-    taking = asyncio.ensure_future(_take(waiting, take))
-    calls = [asyncio.ensure_future(event.wait()) for event in off]
-    why: ProcessEnd = "ended"
-    soonest = asyncio.FIRST_COMPLETED
+    reader = asyncio.ensure_future(_read_lines(process.stdout, lines, max_bytes))
+    error_reader = asyncio.ensure_future(_read_tail(process.stderr, errors))
+    exit_future = asyncio.gather(feed(process, stdin), ended(process, (reader, error_reader)))
+    consumer = asyncio.ensure_future(_consume(lines, on_line))
+    stop_waits = [asyncio.ensure_future(event.wait()) for event in stop_events]
+    end: ProcessEnd = "ended"
+    first = asyncio.FIRST_COMPLETED
     try:
-        began(process.pid)
-        waits: list[asyncio.Future[Any]] = [talking, taking, *calls]
-        await asyncio.wait(waits, timeout=timeout_s, return_when=soonest)
-        if taking.done():
-            taking.result()
-        if not talking.done():
-            why = "timeout"
-        elif isinstance(talking.exception(), Overflow):
-            why = "output"
+        on_start(process.pid)
+        waits: list[asyncio.Future[Any]] = [exit_future, consumer, *stop_waits]
+        await asyncio.wait(waits, timeout=timeout_s, return_when=first)
+        if consumer.done():
+            consumer.result()
+        if not exit_future.done():
+            end = "timeout"
+        elif isinstance(exit_future.exception(), Overflow):
+            end = "output"
         else:
-            talking.result()
-            # All that it wrote before it ended by itself is told, unless nobody waits for it.
-            waiting.put_nowait(None)
-            await asyncio.wait([taking, *calls], return_when=soonest)
-        if any(call.done() for call in calls):
-            why = "called_off"
+            exit_future.result()
+            # The process ended by itself: consume all of its output, unless cockpit stops the run.
+            lines.put_nowait(None)
+            await asyncio.wait([consumer, *stop_waits], return_when=first)
+        if any(wait.done() for wait in stop_waits):
+            end = "called_off"
     finally:
-        for call in calls:
-            call.cancel()
-        # Children that outlive the agent are part of what was started, and go with it.
+        for wait in stop_waits:
+            wait.cancel()
+        # Children that outlive the agent belong to its run and end with it.
         await asyncio.shield(end_group(process))
-        talking.cancel()
-        reading.cancel()
-        noting.cancel()
-        await asyncio.gather(talking, reading, noting, *calls, return_exceptions=True)
-        waiting.put_nowait(None)
-        await asyncio.shield(_rest(taking))
-    if not taking.cancelled():
-        taking.result()
-    code = process.returncode if process.returncode is not None else -9
-    return AgentProcess(why, code, bytes(errors).decode("utf-8", "replace").strip())
+        exit_future.cancel()
+        reader.cancel()
+        error_reader.cancel()
+        await asyncio.gather(exit_future, reader, error_reader, *stop_waits, return_exceptions=True)
+        lines.put_nowait(None)
+        await asyncio.shield(_drain(consumer))
+    if not consumer.cancelled():
+        consumer.result()
+    exit_code = process.returncode if process.returncode is not None else -9
+    return AgentProcess(end, exit_code, bytes(errors).decode("utf-8", "replace").strip())
 
 
-async def _read(
+class LineReader:
+    """Splits output into lines.
+
+    A line is text without its end, or None for one that was longer than ``longest`` bytes.
+    """
+
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest = longest
+        self._buffer = bytearray()
+        self._skipping = False
+
+    def feed(self, chunk: bytes) -> list[str | None]:
+        """Return the lines that ``chunk`` completes."""
+        lines: list[str | None] = []
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            lines.append(self._complete(piece))
+        self._append(rest)
+        return lines
+
+    def end(self) -> list[str | None]:
+        """Return the last line, where it has no line end."""
+        return [self._complete(b"")] if self._buffer or self._skipping else []
+
+    def _complete(self, piece: bytes) -> str | None:
+        self._append(piece)
+        line, skipped = bytes(self._buffer), self._skipping
+        self._buffer, self._skipping = bytearray(), False
+        return None if skipped else line.decode("utf-8", "replace").removesuffix("\r")
+
+    def _append(self, piece: bytes) -> None:
+        if self._skipping or len(self._buffer) + len(piece) > self._longest:
+            self._skipping, self._buffer = True, bytearray()
+            return
+        self._buffer += piece
+
+
+async def _read_lines(
     stream: asyncio.StreamReader | None,
-    into: asyncio.Queue[list[str | None] | None],
+    queue: asyncio.Queue[list[str | None] | None],
     max_bytes: int,
 ) -> None:
-    """Cut a stream into lines. Raises ``Overflow`` past the limit."""
-    lines = LineReader()
+    """Split a stream into lines. Raises ``Overflow`` past the limit."""
+    reader = LineReader()
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         max_bytes -= len(chunk)
         if max_bytes < 0:
             raise Overflow
-        if whole := lines.feed(chunk):
-            into.put_nowait(whole)
-    if rest := lines.end():
-        into.put_nowait(rest)
+        if whole := reader.feed(chunk):
+            queue.put_nowait(whole)
+    if rest := reader.end():
+        queue.put_nowait(rest)
 
 
-async def _take(
-    waiting: asyncio.Queue[list[str | None] | None],
-    take: Callable[[str | None], Awaitable[object]],
+async def _consume(
+    queue: asyncio.Queue[list[str | None] | None],
+    on_line: Callable[[str | None], Awaitable[object]],
 ) -> None:
-    while (lines := await waiting.get()) is not None:
+    while (lines := await queue.get()) is not None:
         for line in lines:
-            await take(line)
+            await on_line(line)
 
 
-async def _rest(taking: asyncio.Future[None]) -> None:
-    """Let what was read be told, for a moment."""
-    await asyncio.wait([taking], timeout=_REST_S)
-    taking.cancel()
-    await asyncio.gather(taking, return_exceptions=True)
+async def _drain(consumer: asyncio.Future[None]) -> None:
+    """Give the consumer a moment for the lines that were read, then cancel it."""
+    await asyncio.wait([consumer], timeout=_DRAIN_S)
+    consumer.cancel()
+    await asyncio.gather(consumer, return_exceptions=True)
 
 
-async def _tail(stream: asyncio.StreamReader | None, into: bytearray) -> None:
+async def _read_tail(stream: asyncio.StreamReader | None, tail: bytearray) -> None:
     while stream is not None and (chunk := await stream.read(_CHUNK)):
-        into += chunk
-        del into[:-_ERRORS]
+        tail += chunk
+        del tail[:-_ERROR_TAIL]

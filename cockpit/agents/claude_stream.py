@@ -1,7 +1,8 @@
-"""Claude Code's ``--output-format stream-json``: one JSON object a line.
+"""The stream of Claude Code (``--output-format stream-json``): one JSON object a line.
 
-``system`` opens it, ``assistant`` and ``user`` carry messages, tool calls and their results,
-``stream_event`` pieces of a message (``--include-partial-messages``), ``result`` ends it.
+``system`` opens it; ``assistant`` and ``user`` carry messages, tool calls and results; ``stream_event``
+carries pieces of a message (``--include-partial-messages``); ``result`` ends it. See
+``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
@@ -22,109 +23,128 @@ from cockpit.agents.stream_events import (
     UnreadableLine,
     UsageUpdate,
 )
-from cockpit.core.json_fields import Object, count, inner, objects, price, read_object, text
+from cockpit.core.json_fields import (
+    JsonObject,
+    get_count,
+    get_object,
+    get_objects,
+    get_price,
+    get_text,
+    parse_object,
+)
 
 TYPES = frozenset(("system", "assistant", "user", "result", "stream_event"))
-_CODE = re.compile(r"\s*(?:Error: )?Exit code (\d{1,3})\b")
+_EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (\d{1,3})\b")
 
 
 class ClaudeStream:
-    """The stream of one run. ``take`` lines in order; ``finish`` is there once it told its end."""
+    """The stream of one run: feed it lines in order; ``finished`` is set once it reported its end."""
 
     def __init__(self) -> None:
         self.finished: Finish | None = None
-        self._by_message: dict[str, TokenUsage] = {}
+        self._usage_by_message: dict[str, TokenUsage] = {}
 
-    def take(self, line: str) -> list[StreamEvent]:
-        """What a line tells."""
-        body = read_object(line)
+    def feed(self, line: str) -> list[StreamEvent]:
+        """Return the events in a line."""
+        body = parse_object(line)
         if body is None:
             return (
                 [UnreadableLine(f"no JSON object: {line.strip()[:200]!r}")] if line.strip() else []
             )
         match body.get("type"):
             case "system" if body.get("subtype") == "init":
-                return [AgentStarted(text(body, "session_id"), text(body, "model"))]
+                return [AgentStarted(get_text(body, "session_id"), get_text(body, "model"))]
             case "stream_event":
-                return self._piece(body)
+                return self._text_pieces(body)
             case "assistant":
-                return self._assistant(body)
+                return self._assistant_events(body)
             case "user":
-                blocks = objects(inner(body, "message"), "content")
-                return [_result(one) for one in blocks if one.get("type") == "tool_result"]
+                blocks = get_objects(get_object(body, "message"), "content")
+                return [
+                    _tool_result(block) for block in blocks if block.get("type") == "tool_result"
+                ]
             case "result":
-                self.finished = self._end(body)
+                self.finished = self._finish(body)
         return []
 
-    def close(self, code: int) -> Finish | None:
-        """How it ended, when the program has ended with ``code``; None when it never told."""
+    def close(self, exit_code: int) -> Finish | None:
+        """Return the reported end, when the program has exited; None without one."""
         return self.finished
 
-    def _piece(self, body: Object) -> list[StreamEvent]:
-        event = inner(body, "event")
-        delta = inner(event, "delta")
-        # What a helper of the agent's says to it is not said to anybody here.
+    def _text_pieces(self, body: JsonObject) -> list[StreamEvent]:
+        event = get_object(body, "event")
+        delta = get_object(event, "delta")
+        # A subagent's text is addressed to the agent, not to the user.
         if body.get("parent_tool_use_id") or delta.get("type") != "text_delta":
             return []
-        return [TextPiece(text(delta, "text"))]
+        return [TextPiece(get_text(delta, "text"))]
 
-    def _assistant(self, body: Object) -> list[StreamEvent]:
-        message = inner(body, "message")
-        told: list[StreamEvent] = []
-        for block in objects(message, "content"):
+    def _assistant_events(self, body: JsonObject) -> list[StreamEvent]:
+        message = get_object(body, "message")
+        events: list[StreamEvent] = []
+        for block in get_objects(message, "content"):
             if block.get("type") == "tool_use":
-                arguments = inner(block, "input")
-                told.append(ToolStarted(text(block, "id"), text(block, "name"), arguments))
+                arguments = get_object(block, "input")
+                events.append(
+                    ToolStarted(get_text(block, "id"), get_text(block, "name"), arguments)
+                )
             elif block.get("type") == "text" and not body.get("parent_tool_use_id"):
-                told.append(AgentMessage(text(block, "text")))
-        usage = inner(message, "usage")
+                events.append(AgentMessage(get_text(block, "text")))
+        usage = get_object(message, "usage")
         if usage:
-            self._by_message[text(message, "id")] = _spent(usage)
-            told.append(UsageUpdate(_sum(list(self._by_message.values()))))
-        return told
+            self._usage_by_message[get_text(message, "id")] = _message_usage(usage)
+            events.append(UsageUpdate(_sum(list(self._usage_by_message.values()))))
+        return events
 
-    def _end(self, body: Object) -> Finish:
-        cost = price(body, "total_cost_usd")
-        models = [one for one in inner(body, "modelUsage").values() if isinstance(one, dict)]
-        # Helpers of the agent's, and other models that it asked, are counted by model alone.
-        spent = _sum([_by_model(one) for one in models]) if models else _spent(inner(body, "usage"))
-        spent = replace(spent, cost_usd=cost)
+    def _finish(self, body: JsonObject) -> Finish:
+        by_model = [
+            usage for usage in get_object(body, "modelUsage").values() if isinstance(usage, dict)
+        ]
+        # Subagents and other models are counted only in the usage by model.
+        usage = (
+            _sum([_model_usage(entry) for entry in by_model])
+            if by_model
+            else _message_usage(get_object(body, "usage"))
+        )
+        usage = replace(usage, cost_usd=get_price(body, "total_cost_usd"))
         ok = body.get("is_error") is not True and body.get("subtype") == "success"
-        words = text(body, "result")
+        text = get_text(body, "result")
         if not ok:
-            words = words or text(body, "subtype").replace("_", " ")
-        return Finish(ok, words, spent)
+            text = text or get_text(body, "subtype").replace("_", " ")
+        return Finish(ok, text, usage)
 
 
-def _result(block: Object) -> ToolEnded:
+def _tool_result(block: JsonObject) -> ToolEnded:
     failed = block.get("is_error") is True
-    output = _words(block.get("content"))
-    found = _CODE.match(output) if failed else None
-    code = int(found[1]) if found else None
-    return ToolEnded(text(block, "tool_use_id"), output, failed, code)
+    output = _content_text(block.get("content"))
+    match = _EXIT_CODE.match(output) if failed else None
+    exit_code = int(match[1]) if match else None
+    return ToolEnded(get_text(block, "tool_use_id"), output, failed, exit_code)
 
 
-def _words(content: Any) -> str:
+def _content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(text(one, "text") for one in objects({"content": content}, "content"))
+    return "\n".join(
+        get_text(block, "text") for block in get_objects({"content": content}, "content")
+    )
 
 
-def _spent(usage: Object) -> TokenUsage:
-    cached = count(usage, "cache_read_input_tokens")
-    fresh = count(usage, "input_tokens") + count(usage, "cache_creation_input_tokens")
-    return TokenUsage(fresh + cached, count(usage, "output_tokens"), cached)
+def _message_usage(usage: JsonObject) -> TokenUsage:
+    cached = get_count(usage, "cache_read_input_tokens")
+    fresh = get_count(usage, "input_tokens") + get_count(usage, "cache_creation_input_tokens")
+    return TokenUsage(fresh + cached, get_count(usage, "output_tokens"), cached)
 
 
-def _by_model(usage: Object) -> TokenUsage:
-    cached = count(usage, "cacheReadInputTokens")
-    fresh = count(usage, "inputTokens") + count(usage, "cacheCreationInputTokens")
-    return TokenUsage(fresh + cached, count(usage, "outputTokens"), cached)
+def _model_usage(usage: JsonObject) -> TokenUsage:
+    cached = get_count(usage, "cacheReadInputTokens")
+    fresh = get_count(usage, "inputTokens") + get_count(usage, "cacheCreationInputTokens")
+    return TokenUsage(fresh + cached, get_count(usage, "outputTokens"), cached)
 
 
-def _sum(several: list[TokenUsage]) -> TokenUsage:
+def _sum(usages: list[TokenUsage]) -> TokenUsage:
     return TokenUsage(
-        sum(one.input_tokens for one in several),
-        sum(one.output_tokens for one in several),
-        sum(one.cached_tokens for one in several),
+        sum(usage.input_tokens for usage in usages),
+        sum(usage.output_tokens for usage in usages),
+        sum(usage.cached_tokens for usage in usages),
     )

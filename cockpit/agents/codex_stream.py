@@ -1,7 +1,7 @@
-"""Codex's ``exec --json``: one JSON object a line.
+"""The stream of Codex (``exec --json``): one JSON object a line.
 
-``thread.started`` opens it, ``item.started`` and ``item.completed`` carry messages, commands, file
-changes and tool calls, ``turn.completed`` or ``turn.failed`` ends it.
+``thread.started`` opens it; ``item.started`` and ``item.completed`` carry messages, commands, file
+changes and tool calls; ``turn.completed`` or ``turn.failed`` ends it. See ``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
@@ -18,69 +18,76 @@ from cockpit.agents.stream_events import (
     ToolStarted,
     UnreadableLine,
 )
-from cockpit.core.json_fields import Object, count, inner, objects, read_object, text
+from cockpit.core.json_fields import (
+    JsonObject,
+    get_count,
+    get_object,
+    get_objects,
+    get_text,
+    parse_object,
+)
 
 TYPES = ("thread.", "turn.", "item.")
 
 
 class CodexStream:
-    """The stream of one run, as :class:`~cockpit.agents.claude_stream.ClaudeStream`."""
+    """The stream of one run, like :class:`~cockpit.agents.claude_stream.ClaudeStream`."""
 
     def __init__(self) -> None:
         self.finished: Finish | None = None
-        self._last = ""
+        self._last_message = ""
         self._error = ""
-        self._begun: set[str] = set()
+        self._started_calls: set[str] = set()
 
-    def take(self, line: str) -> list[StreamEvent]:
-        """What a line tells."""
-        body = read_object(line)
+    def feed(self, line: str) -> list[StreamEvent]:
+        """Return the events in a line."""
+        body = parse_object(line)
         if body is None:
             return (
                 [UnreadableLine(f"no JSON object: {line.strip()[:200]!r}")] if line.strip() else []
             )
         match body.get("type"):
             case "thread.started":
-                return [AgentStarted(text(body, "thread_id"))]
+                return [AgentStarted(get_text(body, "thread_id"))]
             case "item.started":
-                return self._began(inner(body, "item"))
+                return self._started(get_object(body, "item"))
             case "item.completed":
-                return self._completed(inner(body, "item"))
+                return self._completed(get_object(body, "item"))
             case "turn.completed":
-                self.finished = Finish(True, self._last, _spent(inner(body, "usage")))
+                self.finished = Finish(True, self._last_message, _usage(get_object(body, "usage")))
             case "turn.failed":
-                words = text(inner(body, "error"), "message") or self._error or "the turn failed"
-                self.finished = Finish(False, words)
+                error = get_text(get_object(body, "error"), "message")
+                self.finished = Finish(False, error or self._error or "the turn failed")
             case "error":
-                self._error = text(body, "message")
+                self._error = get_text(body, "message")
         return []
 
-    def close(self, code: int) -> Finish | None:
-        """How it ended; None when it never told, unless it told what went wrong."""
+    def close(self, exit_code: int) -> Finish | None:
+        """Return the reported end or error, when the program has exited; None without either."""
         if self.finished is None and self._error:
             return Finish(False, self._error)
         return self.finished
 
-    def _began(self, item: Object) -> list[StreamEvent]:
-        used = _used(item)
-        if used is None or used[0] in self._begun:
+    def _started(self, item: JsonObject) -> list[StreamEvent]:
+        call = _tool_call(item)
+        if call is None or call.call_id in self._started_calls:
             return []
-        self._begun.add(used[0])
-        return [ToolStarted(*used)]
+        self._started_calls.add(call.call_id)
+        return [call]
 
-    def _completed(self, item: Object) -> list[StreamEvent]:
+    def _completed(self, item: JsonObject) -> list[StreamEvent]:
         kind = item.get("type")
         if kind == "agent_message":
-            self._last = text(item, "text")
-            return [AgentMessage(self._last)]
+            self._last_message = get_text(item, "text")
+            return [AgentMessage(self._last_message)]
         if kind == "error":
-            return [UnreadableLine(text(item, "message")[:400])]
-        if kind not in _KINDS:
+            return [UnreadableLine(get_text(item, "message")[:400])]
+        if kind not in _TOOLS:
             return []
-        return [*self._began(item), _ended(item)]
+        return [*self._started(item), _tool_result(item)]
 
 
-_KINDS = {
+_TOOLS = {
     "command_execution": "shell",
     "file_change": "apply_patch",
     "mcp_tool_call": "mcp",
@@ -89,41 +96,43 @@ _KINDS = {
 _CHANGES = {"add": "Add", "delete": "Delete", "update": "Update"}
 
 
-def _used(item: Object) -> tuple[str, str, dict[str, Any]] | None:
-    """(its id, the tool, its arguments) of an item that is a use of one."""
+def _tool_call(item: JsonObject) -> ToolStarted | None:
+    """Return the tool call that the item is; None for any other item."""
     kind = item.get("type")
-    if not isinstance(kind, str) or kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _TOOLS:
         return None
-    tool, arguments = _KINDS[kind], {}
+    tool: str = _TOOLS[kind]
+    arguments: dict[str, Any] = {}
     match kind:
         case "command_execution":
-            arguments = {"command": text(item, "command")}
+            arguments = {"command": get_text(item, "command")}
         case "file_change":
-            # As its own patches name files: no more than that is known of them.
+            # In the form of Codex's own patches: the stream names the files only.
             lines = [
-                f"*** {_CHANGES.get(text(one, 'kind'), 'Update')} File: {text(one, 'path')}"
-                for one in objects(item, "changes")
+                f"*** {_CHANGES.get(get_text(change, 'kind'), 'Update')} File:"
+                f" {get_text(change, 'path')}"
+                for change in get_objects(item, "changes")
             ]
             arguments = {"input": "\n".join(lines)}
         case "mcp_tool_call":
-            tool = f"{text(item, 'server')}.{text(item, 'tool')}"
-            arguments = dict(inner(item, "arguments"))
+            tool = f"{get_text(item, 'server')}.{get_text(item, 'tool')}"
+            arguments = dict(get_object(item, "arguments"))
         case _:
-            arguments = {"query": text(item, "query")}
-    return text(item, "id"), tool, arguments
+            arguments = {"query": get_text(item, "query")}
+    return ToolStarted(get_text(item, "id"), tool, arguments)
 
 
-def _ended(item: Object) -> ToolEnded:
+def _tool_result(item: JsonObject) -> ToolEnded:
     code = item.get("exit_code")
-    known = code if isinstance(code, int) and not isinstance(code, bool) else None
-    failed = text(item, "status") in ("failed", "declined") or bool(known)
-    output = text(item, "aggregated_output") or text(inner(item, "error"), "message")
-    return ToolEnded(text(item, "id"), output, failed, known)
+    exit_code = code if isinstance(code, int) and not isinstance(code, bool) else None
+    failed = get_text(item, "status") in ("failed", "declined") or bool(exit_code)
+    output = get_text(item, "aggregated_output") or get_text(get_object(item, "error"), "message")
+    return ToolEnded(get_text(item, "id"), output, failed, exit_code)
 
 
-def _spent(usage: Object) -> TokenUsage:
+def _usage(usage: JsonObject) -> TokenUsage:
     return TokenUsage(
-        count(usage, "input_tokens"),
-        count(usage, "output_tokens"),
-        count(usage, "cached_input_tokens"),
+        get_count(usage, "input_tokens"),
+        get_count(usage, "output_tokens"),
+        get_count(usage, "cached_input_tokens"),
     )

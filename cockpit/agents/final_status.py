@@ -1,4 +1,7 @@
-"""What an agent without our ``finish`` says at its end: a line with its status, then words."""
+"""The status in an external agent's last message: a line ``STATUS: done`` or ``STATUS: blocked``.
+
+See ``docs/reference/agents.md``.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,11 @@ _LINE = re.compile(
 
 
 def read_status(text: str) -> tuple[str, str]:
-    """(``done`` or ``blocked``, the text without the line that says so).
+    """Return ``done`` or ``blocked``, and the text without its status lines.
 
-    One that says nothing of it is done: tests and reviews come after it. One that says both is
-    blocked.
+    A message without a status is done: tests and reviews follow. One with both is blocked.
     """
     lines = text.strip().splitlines()
-    said = [match[1].lower() for line in lines if (match := _LINE.fullmatch(line))]
-    words = "\n".join(line for line in lines if _LINE.fullmatch(line) is None).strip()
-    return ("blocked" if "blocked" in said else "done"), words
+    statuses = [match[1].lower() for line in lines if (match := _LINE.fullmatch(line))]
+    summary = "\n".join(line for line in lines if _LINE.fullmatch(line) is None).strip()
+    return ("blocked" if "blocked" in statuses else "done"), summary

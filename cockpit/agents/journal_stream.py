@@ -1,6 +1,7 @@
-"""An agent's stream as rows of the journal: messages, tools and tokens of a session like any other's.
+"""An external agent's stream as journal rows: messages, tools and tokens like those of any session.
 
-What its tools did is kept as work in progress of its task, as the engine's own actions are.
+The results of its tools become work in progress of its task, like those of the built-in agent. See
+``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
@@ -11,11 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cockpit.agents import stream_events
+from cockpit.agents.stream_events import (
+    AgentMessage,
+    AgentStarted,
+    Finish,
+    StreamEvent,
+    TextPiece,
+    TokenUsage,
+    ToolEnded,
+    ToolStarted,
+    UnreadableLine,
+    UsageUpdate,
+)
 from cockpit.agents.stream_formats import LONGEST_TEXT, shorten_message
 from cockpit.core.errors import NotFound
 from cockpit.learn.capture_wip import ToolUse, captured
-from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
+from cockpit.loop.phases.answer_stream import AnswerStream
 from cockpit.store.backlog import wip
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -29,104 +41,109 @@ from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.details.waves import ModelCompleted
 from cockpit.store.sessions import messages, sessions
 
-MOST_ODD = 20
-"""Strange lines of one run that are journalled; the others are counted."""
-_SPENT_S = 2.0
-_OUTPUT = 24_000
-_TITLE = 160
-_SUMMARY = 400
-_SAYS = ("command", "file_path", "path", "notebook_path", "input", "pattern", "query", "url")
+MAX_UNREADABLE = 20
+"""Unreadable lines of one run that are journalled; the others are counted."""
+_USAGE_INTERVAL_S = 2.0
+_MAX_OUTPUT = 24_000
+_MAX_TITLE = 160
+_MAX_SUMMARY = 400
+_TITLE_ARGUMENTS = (
+    *("command", "file_path", "path", "notebook_path", "input", "pattern", "query", "url"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """The run that is told. ``number`` counts the runs of the session; ``captures``: nobody else
-    tells the task's work in progress what the agent's tools do."""
+    """One run of an agent in a session."""
 
     session_id: str
     task_id: str | None
     runner: str
     root: Path
     number: int
+    """Counts the runs of the session, from 1."""
     captures: bool
+    """Whether this stream captures work in progress; the agent's hooks do it otherwise."""
 
 
 class StreamJournal:
-    """Takes what a stream tells, in order. ``agent_session`` is the agent's own name for it, ``odd``
-    how many lines were strange, ``spent`` what was accounted for so far."""
+    """Journals the events of a run's stream, in order."""
 
-    def __init__(self, store: Store, part: AgentRun) -> None:
+    def __init__(self, store: Store, run: AgentRun) -> None:
         self.agent_session = ""
-        self.odd = 0
-        self.spent = stream_events.TokenUsage()
+        """The agent's own id of the session."""
+        self.unreadable = 0
+        """Number of unreadable lines."""
+        self.usage = TokenUsage()
+        """The usage that is accounted for in the session."""
         self._store = store
-        self._part = part
+        self._run = run
         self._speech: AnswerStream | None = None
         self._messages = 0
-        self._last = ""
-        self._tools: dict[str, stream_events.ToolStarted] = {}
-        self._due = stream_events.TokenUsage()
+        self._last_message = ""
+        self._tools: dict[str, ToolStarted] = {}
+        self._reported_usage = TokenUsage()
         self._accounted_at = store.clock.monotonic()
 
-    async def take(self, one: stream_events.StreamEvent) -> None:
-        """Journal one thing."""
-        match one:
-            case stream_events.AgentStarted():
-                self.agent_session = one.agent_session[:200]
-                await self._row(
-                    RunnerJoined(agent_session=self.agent_session, model=one.model[:200])
+    async def record(self, event: StreamEvent) -> None:
+        """Journal one event."""
+        match event:
+            case AgentStarted():
+                self.agent_session = event.agent_session[:200]
+                await self._journal_row(
+                    RunnerJoined(agent_session=self.agent_session, model=event.model[:200])
                 )
-            case stream_events.TextPiece(text):
-                speech = self._speech = self._speech or self._speaking()
+            case TextPiece(text):
+                speech = self._speech = self._speech or self._new_speech()
                 if len(speech.text) <= LONGEST_TEXT:
                     await speech.feed(text)
-            case stream_events.AgentMessage():
-                await self._said(shorten_message(one).text)
-            case stream_events.ToolStarted():
-                self._tools[one.call_id] = one
-                await self._row(
+            case AgentMessage():
+                await self._store_message(shorten_message(event).text)
+            case ToolStarted():
+                self._tools[event.call_id] = event
+                await self._journal_row(
                     RunnerToolStarted(
-                        run=self._part.number,
-                        call_id=one.call_id[:200],
-                        tool=one.tool[:200],
-                        title=tool_title(one),
+                        run=self._run.number,
+                        call_id=event.call_id[:200],
+                        tool=event.tool[:200],
+                        title=tool_title(event),
                     )
                 )
-            case stream_events.ToolEnded():
-                await self._used(one)
-            case stream_events.UsageUpdate(spent):
-                self._due = spent
-                if self._store.clock.monotonic() - self._accounted_at >= _SPENT_S:
+            case ToolEnded():
+                await self._record_tool_result(event)
+            case UsageUpdate(usage):
+                self._reported_usage = usage
+                if self._store.clock.monotonic() - self._accounted_at >= _USAGE_INTERVAL_S:
                     await self._account("tool")
-            case stream_events.UnreadableLine(words):
-                await self._strange(words)
+            case UnreadableLine(message):
+                await self._record_unreadable(message)
 
-    async def close(self, finish: stream_events.Finish | None) -> None:
-        """The end: the last message, and what it all cost."""
-        if finish is not None and finish.ok and finish.text.strip() != self._last.strip():
-            await self._said(shorten_message(stream_events.AgentMessage(finish.text)).text)
+    async def close(self, finish: Finish | None) -> None:
+        """Store the last message and the run's usage."""
+        if finish is not None and finish.ok and finish.text.strip() != self._last_message.strip():
+            await self._store_message(shorten_message(AgentMessage(finish.text)).text)
         elif self._speech is not None:
-            await self._said(self._speech.text, interrupted=True)
-        if finish is not None and finish.spent != stream_events.TokenUsage():
-            self._due = finish.spent
+            await self._store_message(self._speech.text, interrupted=True)
+        if finish is not None and finish.usage != TokenUsage():
+            self._reported_usage = finish.usage
         await self._account("end" if finish is not None and finish.ok else "cut")
 
-    def _speaking(self) -> AnswerStream:
+    def _new_speech(self) -> AnswerStream:
         self._messages += 1
-        part = self._part
-        identity = f"m-{part.session_id}-{part.number}-{self._messages}"
-        return AnswerStream(self._store, part.session_id, "", identity)
+        run = self._run
+        message_id = f"m-{run.session_id}-{run.number}-{self._messages}"
+        return AnswerStream(self._store, run.session_id, "", message_id)
 
-    async def _said(self, text: str, *, interrupted: bool = False) -> None:
-        speech = self._speech or self._speaking()
+    async def _store_message(self, text: str, *, interrupted: bool = False) -> None:
+        speech = self._speech or self._new_speech()
         self._speech = None
         if not text.strip() and not speech.text:
             return
-        self._last = text
+        self._last_message = text
         await self._store.write(
             lambda tx: messages.complete(
                 tx,
-                session_id=self._part.session_id,
+                session_id=self._run.session_id,
                 role="agent",
                 text=text,
                 message_id=speech.message_id,
@@ -134,108 +151,101 @@ class StreamJournal:
             )
         )
 
-    async def _used(self, ended: stream_events.ToolEnded) -> None:
-        began = self._tools.pop(ended.call_id, None)
-        used = began or stream_events.ToolStarted(ended.call_id, "", {})
-        summary = " ".join(ended.output[: 4 * _SUMMARY].split())[:_SUMMARY]
-        await self._row(
+    async def _record_tool_result(self, result: ToolEnded) -> None:
+        started = self._tools.pop(result.call_id, None)
+        call = started or ToolStarted(result.call_id, "", {})
+        summary = " ".join(result.output[: 4 * _MAX_SUMMARY].split())[:_MAX_SUMMARY]
+        await self._journal_row(
             RunnerToolEnded(
-                run=self._part.number,
-                call_id=used.call_id[:200],
-                tool=used.tool[:200],
-                title=tool_title(used),
-                failed=ended.failed,
-                exit_code=ended.exit_code,
+                run=self._run.number,
+                call_id=call.call_id[:200],
+                tool=call.tool[:200],
+                title=tool_title(call),
+                failed=result.failed,
+                exit_code=result.exit_code,
                 summary=summary,
             ),
-            result="error" if ended.failed else "ok",
+            result="error" if result.failed else "ok",
         )
-        if began is not None and self._part.captures:
-            await self._capture(began, ended)
+        if started is not None and self._run.captures:
+            await self._capture_wip(started, result)
 
-    async def _capture(
-        self, began: stream_events.ToolStarted, ended: stream_events.ToolEnded
-    ) -> None:
-        task_id, root = self._part.task_id, str(self._part.root)
+    async def _capture_wip(self, call: ToolStarted, result: ToolEnded) -> None:
+        task_id, root = self._run.task_id, str(self._run.root)
         if task_id is None:
             return
         use = ToolUse(
-            tool=began.tool,
-            arguments=_arguments(began.arguments),
-            output=_bounded(ended.output),
-            exit_code=ended.exit_code,
+            tool=call.tool,
+            arguments=_arguments(call.arguments),
+            output=_bounded(result.output),
+            exit_code=result.exit_code,
             cwd=root,
             root=root,
-            failed=ended.failed,
+            failed=result.failed,
         )
         patch = await asyncio.to_thread(captured, use)
         if not patch:
             return
 
-        def step(tx: Tx) -> None:
+        def update(tx: Tx) -> None:
             try:
-                wip.update(tx, task_id, patch, by="agent", session_id=self._part.session_id)
+                wip.update(tx, task_id, patch, by="agent", session_id=self._run.session_id)
             except (NotFound, wip.WipInvalid) as error:
-                self._journal(tx, RunnerNoted(message=str(error)[:_SUMMARY]), "error")
+                self._journal(tx, RunnerNoted(message=str(error)[:_MAX_SUMMARY]), "error")
 
-        await self._store.write(step)
+        await self._store.write(update)
 
-    async def _strange(self, words: str) -> None:
-        self.odd += 1
-        if self.odd <= MOST_ODD:
-            await self._row(RunnerNoted(message=words[:_SUMMARY]), result="error")
+    async def _record_unreadable(self, message: str) -> None:
+        self.unreadable += 1
+        if self.unreadable <= MAX_UNREADABLE:
+            await self._journal_row(RunnerNoted(message=message[:_MAX_SUMMARY]), result="error")
 
     async def _account(self, stop: str) -> None:
-        """Add what was spent since the last time to the session's totals."""
-        due, before = self._due, self.spent
+        """Add the usage since the last call to the session's totals."""
+        reported, accounted = self._reported_usage, self.usage
         self._accounted_at = self._store.clock.monotonic()
-        price = due.cost_usd
-        cost = None if price is None else max(0.0, price - (before.cost_usd or 0.0))
-        more: dict[str, Any] = {
-            "input_tokens": max(0, due.input_tokens - before.input_tokens),
-            "output_tokens": max(0, due.output_tokens - before.output_tokens),
-            "cached_tokens": max(0, due.cached_tokens - before.cached_tokens),
+        price = reported.cost_usd
+        cost = None if price is None else max(0.0, price - (accounted.cost_usd or 0.0))
+        added: dict[str, Any] = {
+            "input_tokens": max(0, reported.input_tokens - accounted.input_tokens),
+            "output_tokens": max(0, reported.output_tokens - accounted.output_tokens),
+            "cached_tokens": max(0, reported.cached_tokens - accounted.cached_tokens),
             "cost_usd": cost,
         }
-        if not any(more.values()):
+        if not any(added.values()):
             return
-        self.spent = due
+        self.usage = reported
 
-        def step(tx: Tx) -> None:
-            sessions.add_usage(tx, self._part.session_id, **more)
-            model = f"{sessions.RUNNER_PREFIX}{self._part.runner}"
-            self._journal(tx, ModelCompleted(model=model, stop=stop, **more), "ok")
+        def update(tx: Tx) -> None:
+            sessions.add_usage(tx, self._run.session_id, **added)
+            model = f"{sessions.RUNNER_PREFIX}{self._run.runner}"
+            self._journal(tx, ModelCompleted(model=model, stop=stop, **added), "ok")
 
-        await self._store.write(step)
+        await self._store.write(update)
 
-    async def _row(self, event: Detail, *, result: str = "ok") -> None:
+    async def _journal_row(self, event: Detail, *, result: str = "ok") -> None:
         await self._store.write(lambda tx: self._journal(tx, event, result))
 
     def _journal(self, tx: Tx, event: Detail, result: str) -> None:
-        tx.journal(
-            event,
-            actor="agent",
-            session_id=self._part.session_id,
-            result=result,
-        )
+        tx.journal(event, actor="agent", session_id=self._run.session_id, result=result)
 
 
-def tool_title(used: stream_events.ToolStarted) -> str:
-    """A tool's use in one line: the tool, and what says most of its arguments."""
-    said = (used.arguments.get(name) for name in _SAYS)
-    about = next((one for one in said if isinstance(one, str) and one.strip()), "")
-    return " ".join(f"{used.tool} {about[: 4 * _TITLE]}".split())[:_TITLE]
+def tool_title(call: ToolStarted) -> str:
+    """Return a tool call on one line: the tool and its most telling argument."""
+    values = (call.arguments.get(name) for name in _TITLE_ARGUMENTS)
+    argument = next((value for value in values if isinstance(value, str) and value.strip()), "")
+    return " ".join(f"{call.tool} {argument[: 4 * _MAX_TITLE]}".split())[:_MAX_TITLE]
 
 
 def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that capture reads; the texts of files are not among them."""
+    """Return the arguments that the capture reads, without the contents of files."""
     return {
-        name: value[:_OUTPUT] if isinstance(value, str) else value
+        name: value[:_MAX_OUTPUT] if isinstance(value, str) else value
         for name, value in arguments.items()
         if name not in ("content", "old_string", "new_string", "edits", "new_source")
     }
 
 
 def _bounded(output: str) -> str:
-    half = _OUTPUT // 2
-    return output if len(output) <= _OUTPUT else f"{output[:half]}\n[…]\n{output[-half:]}"
+    half = _MAX_OUTPUT // 2
+    return output if len(output) <= _MAX_OUTPUT else f"{output[:half]}\n[…]\n{output[-half:]}"

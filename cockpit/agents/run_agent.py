@@ -1,22 +1,22 @@
-"""Running an outside agent for one session: started, listened to, journalled, ended.
+"""Running an external agent in one session: started, journalled, and ended.
 
-What it says of its end decides, and only that: a run without a finish counts as crashed. Source: design
-of work, "The runner of a session is configurable".
+Only the agent's own reported end counts as finished; a run without it has crashed. See
+``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.agents.agent_command import build_argv, build_environment, placeholders_in
-from cockpit.agents.agent_process import AgentProcess, run_agent_process
-from cockpit.agents.bounded_lines import LONGEST_LINE
+from cockpit.agents.agent_process import LONGEST_LINE, AgentProcess, run_agent_process
 from cockpit.agents.final_status import read_status
 from cockpit.agents.journal_stream import AgentRun, StreamJournal
 from cockpit.agents.run_folder import (
@@ -25,7 +25,6 @@ from cockpit.agents.run_folder import (
     create_run_folder,
     remove_run_folder,
 )
-from cockpit.agents.session_lease import hold_session
 from cockpit.agents.stream_events import Finish, UnreadableLine, UsageUpdate
 from cockpit.agents.stream_formats import open_stream
 from cockpit.core.errors import Stale
@@ -39,24 +38,27 @@ from cockpit.store.journal.details.sessions import SessionCompleted, SessionFail
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import sessions
 
+HEARTBEAT_S = 15.0
+"""Seconds between two renewals of the session's lease."""
+
 Status = Literal["finished", "crashed", "stopped", "limit"]
-_SAID = 2_000
+_MAX_MESSAGE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerOutcome:
-    """How a run ended.
-
-    ``text`` is the agent's last message; ``reason`` says what went wrong when it did not finish.
-    ``tokens`` and ``cost_usd`` are this run's; ``exit_code`` is negative when a signal ended it.
-    """
+    """How a run ended."""
 
     status: Status
     text: str
+    """The agent's last message."""
     tokens: int
+    """Tokens of this run."""
     cost_usd: float | None
     exit_code: int
+    """Negative: the number of the signal that ended it."""
     reason: str = ""
+    """Why the run did not finish."""
 
 
 async def run_agent(
@@ -74,16 +76,16 @@ async def run_agent(
     scopes: frozenset[str] = AGENT_SCOPES,
     max_tokens: int | None = None,
 ) -> RunnerOutcome:
-    """Have the agent do what ``prompt`` says in ``worktree``, and put the session where it ended.
+    """Run the agent with ``prompt`` in ``worktree``, and end the session as the run ended.
 
-    ``stop`` ends it; ``environment`` is what it gets after cleaning; ``policy`` what its hooks allow
-    without a person; ``scopes`` what its token opens; ``max_tokens`` ends it when it has spent
-    more that no cache gave.
-    Cancelled, it ends the agent and leaves the session stopped. Raises ``Stale`` when another process
-    has the session, ``RunnerTrouble`` and ``ProgramMissing`` for a command that cannot be run.
+    ``stop`` ends the run. ``environment`` is cleaned before the agent gets it. ``policy`` is what its
+    hooks allow without the user, ``scopes`` what its token allows. ``max_tokens`` limits the tokens
+    that no cache provided. Cancelled, it ends the agent and leaves the session stopped. Raises
+    ``Stale`` when another process holds the session, ``RunnerError`` and ``ProgramMissing`` for a
+    command that cannot run.
     """
     async with hold_session(store, session_id) as lost:
-        given = await create_run_folder(
+        run_folder = await create_run_folder(
             store,
             place,
             session_id=session_id,
@@ -94,26 +96,57 @@ async def run_agent(
         )
         run = _Run(store, runner, session_id, task_id, worktree, WORK_WRITE in scopes)
         try:
-            around = environment or {}
+            base_environment = environment or {}
             variables = cockpit_variables(
-                given, around, task_id=task_id or "", policy=policy, works=WORK_WRITE in scopes
+                run_folder,
+                base_environment,
+                task_id=task_id or "",
+                policy=policy,
+                works=WORK_WRITE in scopes,
             )
-            env = build_environment(runner, around, variables)
-            return await run.through(given, prompt, env, stop, lost, max_tokens)
+            env = build_environment(runner, base_environment, variables)
+            return await run.run(run_folder, prompt, env, stop, lost, max_tokens)
         except asyncio.CancelledError:
-            await asyncio.shield(run.stopped())
+            await asyncio.shield(run.stop_session())
             raise
         except Stale:
             raise
         except Exception as error:
-            await run.failed(getattr(error, "code", type(error).__name__), str(error))
+            await run.fail_session(getattr(error, "code", type(error).__name__), str(error))
             raise
         finally:
-            await asyncio.shield(remove_run_folder(store, given))
+            await asyncio.shield(remove_run_folder(store, run_folder))
+
+
+@asynccontextmanager
+async def hold_session(store: Store, session_id: str) -> AsyncIterator[asyncio.Event]:
+    """Hold the session's lease; the yielded event is set when another process has taken it.
+
+    Raises ``Stale`` when another live process holds it.
+    """
+    token = await store.write(lambda tx: sessions.acquire(tx, session_id))
+    lost = asyncio.Event()
+    heartbeat = asyncio.create_task(_renew_lease(store, session_id, token, lost))
+    try:
+        yield lost
+    finally:
+        heartbeat.cancel()
+        await asyncio.gather(heartbeat, return_exceptions=True)
+        await asyncio.shield(store.write(lambda tx: sessions.release(tx, session_id, token)))
+
+
+async def _renew_lease(store: Store, session_id: str, token: str, lost: asyncio.Event) -> None:
+    while True:
+        await asyncio.sleep(HEARTBEAT_S)
+        try:
+            await store.write(lambda tx: sessions.renew(tx, session_id, token))
+        except Stale:
+            lost.set()
+            return
 
 
 def count_runs(connection: sqlite3.Connection, session_id: str) -> int:
-    """How often an agent was started for the session."""
+    """Return how often an agent was started for the session."""
     (count,) = connection.execute(
         "SELECT count(*) FROM journal WHERE session_id=? AND action=?",
         (session_id, str(Action.RUNNER_STARTED)),
@@ -140,108 +173,108 @@ class _Run:
         self._worktree = worktree
         self._works = works
 
-    async def through(
+    async def run(
         self,
-        given: RunFolder,
+        run_folder: RunFolder,
         prompt: str,
         env: Mapping[str, str],
         stop: asyncio.Event | None,
         lost: asyncio.Event,
         max_tokens: int | None,
     ) -> RunnerOutcome:
-        """Start it, take in what it tells, and conclude."""
-        runner, task = self._runner, self._task_id or ""
-        argv = build_argv(runner, given.values(prompt, self._worktree, task, self._session_id))
-        placed = placeholders_in(runner)
-        number = await self._store.write(self._started)
-        part = AgentRun(
+        """Start the agent, journal its stream, and record the end."""
+        runner, task_id = self._runner, self._task_id or ""
+        values = run_folder.placeholder_values(prompt, self._worktree, task_id, self._session_id)
+        argv = build_argv(runner, values)
+        placeholders = placeholders_in(runner)
+        number = await self._store.write(self._record_start)
+        run = AgentRun(
             self._session_id,
             self._task_id,
             runner.name,
             self._worktree,
             number,
-            captures=self._works and "hooks" not in placed,
+            captures=self._works and "hooks" not in placeholders,
         )
-        telling, stream, spent_all = (
-            StreamJournal(self._store, part),
-            open_stream(runner.format),
-            False,
-        )
-        enough = asyncio.Event()
+        journal, stream = StreamJournal(self._store, run), open_stream(runner.format)
+        limit_reached = asyncio.Event()
 
-        async def take(line: str | None) -> None:
-            nonlocal spent_all
+        async def read_line(line: str | None) -> None:
             if line is None:
-                await telling.take(
-                    UnreadableLine(f"a line of more than {LONGEST_LINE} bytes: passed over")
-                )
+                message = f"a line of more than {LONGEST_LINE} bytes: skipped"
+                await journal.record(UnreadableLine(message))
                 return
-            for told in stream.take(line):
-                await telling.take(told)
-                if isinstance(told, UsageUpdate) and max_tokens and told.spent.fresh > max_tokens:
-                    spent_all = True
-                    enough.set()
+            for event in stream.feed(line):
+                await journal.record(event)
+                if isinstance(event, UsageUpdate) and max_tokens and event.usage.fresh > max_tokens:
+                    limit_reached.set()
 
-        stdin = None if placed & {"prompt", "prompt_file"} else prompt.encode("utf-8", "replace")
+        stdin = (
+            None if placeholders & {"prompt", "prompt_file"} else prompt.encode("utf-8", "replace")
+        )
         finish: Finish | None = None
         try:
-            talked = await run_agent_process(
+            process = await run_agent_process(
                 argv,
                 cwd=self._worktree,
                 env=env,
                 stdin=stdin,
                 timeout_s=runner.timeout_s,
                 max_bytes=runner.max_output_mb * 1024 * 1024,
-                off=[event for event in (stop, lost, enough) if event is not None],
-                began=given.mark,
-                take=take,
+                stop_events=[event for event in (stop, lost, limit_reached) if event is not None],
+                on_start=run_folder.record_process,
+                on_line=read_line,
             )
-            finish = stream.close(talked.code)
+            finish = stream.close(process.exit_code)
         finally:
-            await asyncio.shield(telling.close(finish))
+            await asyncio.shield(journal.close(finish))
         if lost.is_set():
-            raise Stale(f"Session {self._session_id} was taken over by another process.")
-        limit = f"The limit of {max_tokens:,} tokens is reached." if spent_all else ""
-        outcome = self._outcome(talked, finish, telling, limit)
-        await self._store.write(lambda tx: self._ended(tx, outcome, telling))
+            raise Stale(f"Another process took session {self._session_id} over.")
+        limit = f"The limit of {max_tokens:,} tokens is reached." if limit_reached.is_set() else ""
+        outcome = self._outcome(process, finish, journal, limit)
+        await self._store.write(lambda tx: self._record_end(tx, outcome, journal))
         return outcome
 
     def _outcome(
-        self, talked: AgentProcess, finish: Finish | None, telling: StreamJournal, limit: str
+        self, process: AgentProcess, finish: Finish | None, journal: StreamJournal, limit: str
     ) -> RunnerOutcome:
         text = finish.text if finish is not None and finish.ok else ""
         status: Status
-        # One that told its finish and then hangs has finished.
-        if finish is not None and finish.ok and (talked.code == 0 or talked.why == "timeout"):
+        # An agent that reported its end and then hangs has finished.
+        if (
+            finish is not None
+            and finish.ok
+            and (process.exit_code == 0 or process.end == "timeout")
+        ):
             status, reason = "finished", ""
         elif limit:
             status, reason = "limit", limit
-        elif talked.why == "called_off":
+        elif process.end == "called_off":
             status, reason = "stopped", "interrupted"
         else:
-            status, reason = "crashed", self._wrong(talked, finish)
+            status, reason = "crashed", self._crash_reason(process, finish)
         return RunnerOutcome(
-            status, text, telling.spent.tokens, telling.spent.cost_usd, talked.code, reason
+            status, text, journal.usage.tokens, journal.usage.cost_usd, process.exit_code, reason
         )
 
-    def _wrong(self, talked: AgentProcess, finish: Finish | None) -> str:
+    def _crash_reason(self, process: AgentProcess, finish: Finish | None) -> str:
         name, limits = f"Runner {self._runner.name}", self._runner
-        said = f" It said: {finish.text}" if finish is not None and not finish.ok else ""
-        if talked.why == "timeout":
-            words = f"{name} did not end within {limits.timeout_s:g} s and was ended."
-        elif talked.why == "output":
-            words = f"{name} wrote more than {limits.max_output_mb} MiB and was ended."
-        elif talked.code < 0:
-            words = f"{name} was ended by signal {-talked.code}."
+        reported = f" It reported: {finish.text}" if finish is not None and not finish.ok else ""
+        if process.end == "timeout":
+            message = f"{name} did not end within {limits.timeout_s:g} s and was ended."
+        elif process.end == "output":
+            message = f"{name} wrote more than {limits.max_output_mb} MiB and was ended."
+        elif process.exit_code < 0:
+            message = f"{name} was ended by signal {-process.exit_code}."
         elif finish is not None and finish.ok:
-            words = f"{name} ended with exit code {talked.code} after its finish."
+            message = f"{name} ended with exit code {process.exit_code} after its finish."
         else:
-            words = f"{name} ended with exit code {talked.code} and without a finish."
-        errors = talked.errors.splitlines()[-3:]
-        more = f" Its last words: {' / '.join(errors)}" if errors and not said else ""
-        return mask(f"{words}{said}{more}")[:_SAID]
+            message = f"{name} ended with exit code {process.exit_code} and without a finish."
+        errors = process.errors.splitlines()[-3:]
+        stderr = f" Its last output: {' / '.join(errors)}" if errors and not reported else ""
+        return mask(f"{message}{reported}{stderr}")[:_MAX_MESSAGE]
 
-    def _started(self, tx: Tx) -> int:
+    def _record_start(self, tx: Tx) -> int:
         sessions.set_status(tx, self._session_id, "running")
         number = count_runs(tx.connection, self._session_id) + 1
         started = RunnerStarted(
@@ -254,21 +287,21 @@ class _Run:
         tx.journal(started, session_id=self._session_id)
         return number
 
-    def _ended(self, tx: Tx, outcome: RunnerOutcome, telling: StreamJournal) -> None:
+    def _record_end(self, tx: Tx, outcome: RunnerOutcome, journal: StreamJournal) -> None:
         ended = RunnerEnded(
             runner=self._runner.name,
             status=outcome.status,
             message=outcome.reason,
             exit_code=outcome.exit_code,
-            agent_session=telling.agent_session,
-            odd_lines=telling.odd,
+            agent_session=journal.agent_session,
+            odd_lines=journal.unreadable,
         )
-        wrong = outcome.status == "crashed"
+        crashed = outcome.status == "crashed"
         tx.journal(
             ended,
             session_id=self._session_id,
-            result="error" if wrong else "ok",
-            error_code="runner_crashed" if wrong else "",
+            result="error" if crashed else "ok",
+            error_code="runner_crashed" if crashed else "",
         )
         status, summary = read_status(outcome.text)
         match outcome.status:
@@ -297,13 +330,13 @@ class _Run:
         )
 
     def _stop(self, tx: Tx) -> None:
-        why = SessionStopped(reason="interrupted")
-        sessions.set_status(tx, self._session_id, "stopped", actor="person", detail=why)
+        detail = SessionStopped(reason="interrupted")
+        sessions.set_status(tx, self._session_id, "stopped", actor="person", detail=detail)
 
-    async def stopped(self) -> None:
-        """The session is stopped and can be taken up again."""
+    async def stop_session(self) -> None:
+        """Mark the session as stopped; it can be resumed."""
         await self._store.write(self._stop)
 
-    async def failed(self, code: str, words: str) -> None:
-        """The agent could not be run at all, or not be listened to."""
-        await self._store.write(lambda tx: self._fail(tx, code, words[:_SAID]))
+    async def fail_session(self, code: str, message: str) -> None:
+        """Mark the session as failed: the agent could not run, or its stream could not be read."""
+        await self._store.write(lambda tx: self._fail(tx, code, message[:_MAX_MESSAGE]))

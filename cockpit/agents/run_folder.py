@@ -1,8 +1,8 @@
-"""What an agent is handed for one run, in a folder of its own that nobody else reads.
+"""The private folder of one agent run: prompt, MCP configuration, hooks, and the agent's process.
 
-The prompt, a configuration that starts our MCP server with a token of the task's own namespace, and
-one with our hooks. The token ends with the run. The folder also says which process it was: what a
-killed cockpit left running is ended before anybody else works in the same tree.
+The MCP configuration starts our server with a token that is limited to the task and ends with the run.
+The recorded process lets a later run kill an agent that a killed cockpit left behind. See
+``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
 TASK = "COCKPIT_TASK"
-"""The variable that tells hooks which task the agent was given."""
+"""The variable that names the agent's task to hooks."""
 WIP = "COCKPIT_WIP"
-"""The variable that tells hooks whether what it does is kept as work in progress: ``on`` or ``off``."""
+"""The variable that tells hooks whether to capture work in progress: ``on`` or ``off``."""
 TOKEN = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
 SERVER = "ohno"
-"""The name that prompts and plugins for such tools know the server by."""
+"""The server's name that existing prompts and plugins for such tools use."""
 _SLACK_S = 120.0
 
 
@@ -44,8 +44,10 @@ class RunFolder:
     cap_id: str
     secret: str
 
-    def values(self, prompt: str, worktree: Path, task_id: str, session_id: str) -> dict[str, str]:
-        """What stands for each placeholder of a command."""
+    def placeholder_values(
+        self, prompt: str, worktree: Path, task_id: str, session_id: str
+    ) -> dict[str, str]:
+        """Return the value of each placeholder of a command."""
         return {
             "prompt": prompt,
             "prompt_file": str(self.folder / "prompt.md"),
@@ -56,8 +58,8 @@ class RunFolder:
             "session": session_id,
         }
 
-    def mark(self, pid: int) -> None:
-        """Say which process the agent is."""
+    def record_process(self, pid: int) -> None:
+        """Record which process the agent is."""
         (self.folder / "process").write_text(process_name(pid), encoding="ascii")
 
 
@@ -71,19 +73,19 @@ async def create_run_folder(
     scopes: frozenset[str],
     lasts_s: float,
 ) -> RunFolder:
-    """Make the folder and its token, in place of what an earlier run of the session left."""
+    """Create the folder and its token, and remove what an earlier run of the session left."""
     folder = place.state / "runs" / session_id
     kill_leftover_agent(folder)
-    namespace = f"{AGENT}{task_id or 'run'}/{session_id}".lower()
+    principal = f"{AGENT}{task_id or 'run'}/{session_id}".lower()
 
     def issue(tx: Tx) -> tuple[capability_tokens.Token, str]:
         return capability_tokens.issue(
-            tx, namespace=namespace, scopes=scopes, by=PERSON, expires_s=lasts_s + _SLACK_S
+            tx, namespace=principal, scopes=scopes, by=PERSON, expires_s=lasts_s + _SLACK_S
         )
 
     token, secret = await store.write(issue)
     folder.mkdir(mode=0o700, parents=True)
-    given = RunFolder(folder, token.cap_id, secret)
+    run_folder = RunFolder(folder, token.cap_id, secret)
     cockpit = (sys.executable, "-P", "-m", "cockpit")
     server = {
         "type": "stdio",
@@ -93,52 +95,62 @@ async def create_run_folder(
     }
     _write(folder / "prompt.md", prompt)
     _write(folder / "mcp.json", json.dumps({"mcpServers": {SERVER: server}}))
-    _write(folder / "hooks.json", json.dumps({"hooks": hook_groups("claude", shlex.join(cockpit))}))
-    return given
+    hooks = hook_groups("claude", shlex.join(cockpit))
+    _write(folder / "hooks.json", json.dumps({"hooks": hooks}))
+    return run_folder
 
 
 def cockpit_variables(
-    given: RunFolder, environment: Mapping[str, str], *, task_id: str, policy: str, works: bool
+    run_folder: RunFolder,
+    environment: Mapping[str, str],
+    *,
+    task_id: str,
+    policy: str,
+    works: bool,
 ) -> dict[str, str]:
-    """The variables that make our hooks, server and commands act for the agent and its task.
+    """Return the variables by which our hooks, server and commands act for the agent and its task.
 
-    ``works`` is False for one that only looks: what it does is no work in progress.
+    ``works`` is False for an agent that only reads: its actions are not work in progress.
     """
-    found = {TOKEN: given.secret, "COCKPIT_APPROVE": policy, WIP: "on" if works else "off"}
+    variables = {
+        TOKEN: run_folder.secret,
+        "COCKPIT_APPROVE": policy,
+        WIP: "on" if works else "off",
+    }
     if task_id:
-        found[TASK] = task_id
-    folder = environment.get("COCKPIT_CONFIG_DIR")
-    return {**found, "COCKPIT_CONFIG_DIR": folder} if folder else found
+        variables[TASK] = task_id
+    config_folder = environment.get("COCKPIT_CONFIG_DIR")
+    return {**variables, "COCKPIT_CONFIG_DIR": config_folder} if config_folder else variables
 
 
-async def remove_run_folder(store: Store, given: RunFolder) -> None:
-    """End the token and remove the folder."""
+async def remove_run_folder(store: Store, run_folder: RunFolder) -> None:
+    """Revoke the token and remove the folder."""
 
     def revoke(tx: Tx) -> None:
         try:
-            capability_tokens.revoke(tx, given.cap_id, PERSON)
+            capability_tokens.revoke(tx, run_folder.cap_id, PERSON)
         except IllegalTransition:
-            return  # a person was faster
+            return  # the user has revoked it already
 
     await store.write(revoke)
-    shutil.rmtree(given.folder, ignore_errors=True)
+    shutil.rmtree(run_folder.folder, ignore_errors=True)
 
 
 def kill_leftover_agent(folder: Path) -> bool:
-    """End the agent that an earlier run left behind, and remove its folder; whether one still ran."""
+    """Kill the agent that an earlier run left behind and remove its folder; whether one still ran."""
     try:
-        named = (folder / "process").read_text(encoding="ascii")
+        name = (folder / "process").read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
-        named = ""
-    ran = _end_group(named)
+        name = ""
+    ran = _kill_group(name)
     if folder.exists():
         shutil.rmtree(folder)
     return ran
 
 
-def _end_group(named: str) -> bool:
-    pid = named.partition("/")[0]
-    if not pid.isdigit() or not is_process_alive(named):
+def _kill_group(name: str) -> bool:
+    pid = name.partition("/")[0]
+    if not pid.isdigit() or not is_process_alive(name):
         return False
     try:
         os.killpg(int(pid), signal.SIGKILL)

@@ -1,4 +1,7 @@
-"""What an agent's stream tells, whatever format it comes in."""
+"""The events in an external agent's output stream, the same for every format.
+
+See ``docs/reference/agents.md``.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +12,32 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens are counts, those read from a cache among ``input_tokens``; ``cost_usd`` is None when the
-    agent names no price."""
+    """Tokens and cost that an agent reported."""
 
     input_tokens: int = 0
+    """Includes tokens read from a cache."""
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float | None = None
+    """None when the agent reports no price."""
 
     @property
     def tokens(self) -> int:
+        """Input and output tokens."""
         return self.input_tokens + self.output_tokens
 
     @property
     def fresh(self) -> int:
-        """Tokens that no cache gave: an agent with a transcript reads the same ones again and again."""
+        """Tokens not read from a cache: an agent reads its own transcript again on every call."""
         return self.tokens - min(self.cached_tokens, self.input_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStarted:
-    """The agent has started: its own name for this session, and its model where it tells it."""
+    """The agent has started."""
 
     agent_session: str
+    """The agent's own id of the session."""
     model: str = ""
 
 
@@ -44,14 +50,14 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class AgentMessage:
-    """A whole message; the fragments before it were pieces of it."""
+    """A whole message; the pieces before it were parts of it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """The agent uses a tool of its own, in its own words."""
+    """The agent calls one of its own tools."""
 
     call_id: str
     tool: str
@@ -60,26 +66,27 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
-    """How that came out. ``exit_code`` is None where none is told."""
+    """The result of a tool call."""
 
     call_id: str
     output: str
     failed: bool
     exit_code: int | None = None
+    """None when the agent reports none."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageUpdate:
-    """What the agent has spent so far, all together."""
+    """What the agent has used so far in this run."""
 
-    spent: TokenUsage
+    usage: TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLine:
-    """A line that is none of the format's; the words say why, and quote little of it."""
+    """A line that does not fit the format; ``message`` says why and quotes its beginning."""
 
-    words: str
+    message: str
 
 
 StreamEvent = (
@@ -89,9 +96,9 @@ StreamEvent = (
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The agent's own word that it has finished: its last message, or with ``ok`` False what went
-    wrong."""
+    """The agent reported the end of its run."""
 
     ok: bool
     text: str
-    spent: TokenUsage = TokenUsage()
+    """Its last message, or with ``ok`` False the error."""
+    usage: TokenUsage = TokenUsage()

@@ -1,4 +1,7 @@
-"""The formats of streams: which one a runner speaks, told by its settings or by its first lines."""
+"""The formats of agents' output streams: chosen by a runner's settings, or detected from the first lines.
+
+See ``docs/reference/agents.md``.
+"""
 
 from __future__ import annotations
 
@@ -15,83 +18,83 @@ from cockpit.agents.stream_events import (
     TextPiece,
     UnreadableLine,
 )
-from cockpit.core.json_fields import read_object, text
+from cockpit.core.json_fields import get_text, parse_object
 
 LONGEST_TEXT = 200_000
-"""Characters of one message; what comes after them is left out."""
-_UNDECIDED = 20
-"""Lines that may come before the first one that gives a format away: programs warn and greet."""
+"""Characters of one message; the rest is left out."""
+_MAX_UNDETECTED = 20
+"""Lines before the first one that reveals the format: programs print warnings and greetings."""
 
 
 class Stream(Protocol):
-    """A stream as it comes in."""
+    """The reader of one format."""
 
-    def take(self, line: str) -> list[StreamEvent]:
-        """What a line (without its end) tells."""
+    def feed(self, line: str) -> list[StreamEvent]:
+        """Return the events in a line, which comes without its end."""
         ...
 
-    def close(self, code: int) -> Finish | None:
-        """How the run ended, when the program has ended with ``code``; None: without a finish."""
+    def close(self, exit_code: int) -> Finish | None:
+        """Return how the run ended, when the program has exited; None without a reported end."""
         ...
 
 
 class TextStream:
-    """Plain text: all of it is one message, and ending with 0 is the finish."""
+    """Plain text: all of it is one message, and exit code 0 is its end."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._length = 0
 
-    def take(self, line: str) -> list[StreamEvent]:
-        """The line, as a piece of the message."""
+    def feed(self, line: str) -> list[StreamEvent]:
+        """Return the line as a piece of the message."""
         if self._length > LONGEST_TEXT:
             return []
         self._length += len(line) + 1
         self._lines.append(line)
         return [TextPiece(line + "\n")]
 
-    def close(self, code: int) -> Finish | None:
-        """The whole text; None after a failure."""
-        words = "\n".join(self._lines).strip()
-        return Finish(True, words) if code == 0 else None
+    def close(self, exit_code: int) -> Finish | None:
+        """Return the whole text; None after a failure."""
+        text = "\n".join(self._lines).strip()
+        return Finish(True, text) if exit_code == 0 else None
 
 
 class DetectedStream:
-    """A stream whose format its own first lines tell."""
+    """A stream whose format its first lines reveal."""
 
     def __init__(self) -> None:
-        self._found: Stream | None = None
-        self._before: list[str] = []
+        self._stream: Stream | None = None
+        self._waiting_lines: list[str] = []
 
-    def take(self, line: str) -> list[StreamEvent]:
-        """What the line tells; nothing until the format is known."""
-        if self._found is not None:
-            return self._found.take(line)
-        self._found = _recognised(line)
-        if self._found is not None:
-            told: list[StreamEvent] = [
-                UnreadableLine(f"no JSON object: {one.strip()[:200]!r}")
-                for one in self._before
-                if one.strip()
+    def feed(self, line: str) -> list[StreamEvent]:
+        """Return the events in the line; none until the format is known."""
+        if self._stream is not None:
+            return self._stream.feed(line)
+        self._stream = _detect(line)
+        if self._stream is not None:
+            events: list[StreamEvent] = [
+                UnreadableLine(f"no JSON object: {earlier.strip()[:200]!r}")
+                for earlier in self._waiting_lines
+                if earlier.strip()
             ]
-            return told + self._found.take(line)
-        self._before.append(line)
-        return self._as_text() if len(self._before) > _UNDECIDED else []
+            return events + self._stream.feed(line)
+        self._waiting_lines.append(line)
+        return self._read_as_text() if len(self._waiting_lines) > _MAX_UNDETECTED else []
 
-    def close(self, code: int) -> Finish | None:
-        """As the format's own stream."""
-        if self._found is None:
-            self._as_text()
-        return self._found.close(code) if self._found is not None else None
+    def close(self, exit_code: int) -> Finish | None:
+        """Return how the run ended, as its format says."""
+        if self._stream is None:
+            self._read_as_text()
+        return self._stream.close(exit_code) if self._stream is not None else None
 
-    def _as_text(self) -> list[StreamEvent]:
-        self._found = TextStream()
-        before, self._before = self._before, []
-        return [one for line in before for one in self._found.take(line)]
+    def _read_as_text(self) -> list[StreamEvent]:
+        self._stream = TextStream()
+        lines, self._waiting_lines = self._waiting_lines, []
+        return [event for line in lines for event in self._stream.feed(line)]
 
 
 def open_stream(name: str) -> Stream:
-    """The stream of a format: ``claude``, ``codex``, ``text``, or ``auto`` to find out."""
+    """Return a reader of the format ``claude``, ``codex``, ``text``, or ``auto`` to detect it."""
     match name:
         case "claude":
             return ClaudeStream()
@@ -104,19 +107,17 @@ def open_stream(name: str) -> Stream:
 
 
 def shorten_message(message: AgentMessage) -> AgentMessage:
-    """The message, no longer than :data:`LONGEST_TEXT`."""
-    return (
-        message
-        if len(message.text) <= LONGEST_TEXT
-        else AgentMessage(message.text[:LONGEST_TEXT] + "…")
-    )
+    """Return the message, cut after :data:`LONGEST_TEXT`."""
+    if len(message.text) <= LONGEST_TEXT:
+        return message
+    return AgentMessage(message.text[:LONGEST_TEXT] + "…")
 
 
-def _recognised(line: str) -> Stream | None:
-    body = read_object(line)
+def _detect(line: str) -> Stream | None:
+    body = parse_object(line)
     if body is None:
         return None
-    kind = text(body, "type")
+    kind = get_text(body, "type")
     if kind in CLAUDE_TYPES:
         return ClaudeStream()
     return CodexStream() if kind.startswith(CODEX_TYPES) else None

@@ -1,4 +1,8 @@
-"""Fields of a stranger's JSON: what is missing or of another shape reads as nothing."""
+"""Fields of JSON that other programs wrote: a missing field, or one of another type, reads as empty.
+
+For JSON with a known shape use strict records instead; this is for streams and answers of programs whose
+format may change (external agents, ``gh``, hook payloads).
+"""
 
 from __future__ import annotations
 
@@ -7,52 +11,55 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-Object = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
-_MOST = 10**15
-_NOTHING: Object = {}
+_MAX_NUMBER = 10**15
+_EMPTY: JsonObject = {}
 
 
-def read_object(line: str) -> dict[str, Any] | None:
-    """The JSON object that a line is; None for anything else."""
+def parse_object(line: str) -> dict[str, Any] | None:
+    """Return the JSON object in ``line``; None for anything else."""
     if not line.lstrip().startswith("{"):
         return None
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def text(body: Object, name: str) -> str:
-    """A string, or ''."""
+def get_text(body: JsonObject, name: str) -> str:
+    """Return the string of that name, or an empty one. Lone surrogates become question marks."""
     value = body.get(name)
-    return value if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    # JSON can spell half of a surrogate pair, which no file and no database can store.
+    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
-def count(body: Object, name: str) -> int:
-    """A whole number of nothing or more; 0 for anything else."""
+def get_count(body: JsonObject, name: str) -> int:
+    """Return the whole number of that name, at least 0; 0 for anything else."""
     value = body.get(name)
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
-    return max(0, min(value, _MOST))
+    return max(0, min(value, _MAX_NUMBER))
 
 
-def price(body: Object, name: str) -> float | None:
-    """A finite amount, or None."""
+def get_price(body: JsonObject, name: str) -> float | None:
+    """Return the finite number of that name, or None."""
     value = body.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if abs(value) < _MOST and math.isfinite(value) else None
+    return float(value) if abs(value) < _MAX_NUMBER and math.isfinite(value) else None
 
 
-def inner(body: Object, name: str) -> Object:
-    """An object, or an empty one."""
+def get_object(body: JsonObject, name: str) -> JsonObject:
+    """Return the object of that name, or an empty one."""
     value = body.get(name)
-    return value if isinstance(value, dict) else _NOTHING
+    return value if isinstance(value, dict) else _EMPTY
 
 
-def objects(body: Object, name: str) -> list[Object]:
-    """The objects of a list."""
+def get_objects(body: JsonObject, name: str) -> list[JsonObject]:
+    """Return the objects in the list of that name."""
     value = body.get(name)
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -11,7 +11,7 @@ from agents.runner_world import Runs, assistant, init, result, text, tool, tool_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.agents.bounded_lines import LineReader
+from cockpit.agents.agent_process import LineReader
 from cockpit.agents.claude_stream import ClaudeStream
 from cockpit.agents.codex_stream import CodexStream
 from cockpit.agents.final_status import read_status
@@ -37,8 +37,8 @@ def line(body: Any) -> str:
 def test_claude_codes_lines() -> None:
     stream = ClaudeStream()
     began = {"type": "system", "subtype": "init", "session_id": "s", "model": "m"}
-    assert stream.take(line(began)) == [AgentStarted("s", "m")]
-    assert stream.take(line({"type": "system", "subtype": "status"})) == []
+    assert stream.feed(line(began)) == [AgentStarted("s", "m")]
+    assert stream.feed(line({"type": "system", "subtype": "status"})) == []
     usage = {"input_tokens": 3, "cache_creation_input_tokens": 4, "cache_read_input_tokens": 5}
     message = {
         "id": "m1",
@@ -49,17 +49,17 @@ def test_claude_codes_lines() -> None:
         ],
         "usage": {**usage, "output_tokens": 6},
     }
-    assert stream.take(line({"type": "assistant", "message": message})) == [
+    assert stream.feed(line({"type": "assistant", "message": message})) == [
         AgentMessage("hello"),
         ToolStarted("t1", "Bash", {"command": "ls"}),
         UsageUpdate(TokenUsage(12, 6, 5)),
     ]
     # The same message again is no second one.
-    again = stream.take(line({"type": "assistant", "message": {**message, "content": []}}))
+    again = stream.feed(line({"type": "assistant", "message": {**message, "content": []}}))
     assert again == [UsageUpdate(TokenUsage(12, 6, 5))]
     failed = {"type": "tool_result", "tool_use_id": "t1", "is_error": True}
     content = [{"type": "text", "text": "Exit code 2\nno"}, {"type": "image"}]
-    told = stream.take(
+    told = stream.feed(
         line({"type": "user", "message": {"content": [{**failed, "content": content}]}})
     )
     assert told == [ToolEnded("t1", "Exit code 2\nno\n", True, 2)]
@@ -76,7 +76,7 @@ def test_claude_codes_lines() -> None:
             "b": {"inputTokens": 20, "outputTokens": 2},
         },
     }
-    assert stream.take(line(ended)) == []
+    assert stream.feed(line(ended)) == []
     assert stream.close(0) == Finish(True, "done", TokenUsage(35, 3, 5, 0.5))
 
 
@@ -85,15 +85,15 @@ def test_what_a_helper_of_claude_codes_says_is_not_its_own_word() -> None:
     block = {"type": "text", "text": "to my parent"}
     call = {"type": "tool_use", "id": "t", "name": "Read", "input": {}}
     body = {"type": "assistant", "parent_tool_use_id": "p", "message": {"content": [block, call]}}
-    assert stream.take(line(body)) == [ToolStarted("t", "Read", {})]
+    assert stream.feed(line(body)) == [ToolStarted("t", "Read", {})]
 
 
 def test_codexs_lines() -> None:
     stream = CodexStream()
-    assert stream.take('{"type":"thread.started","thread_id":"t-1"}') == [AgentStarted("t-1")]
+    assert stream.feed('{"type":"thread.started","thread_id":"t-1"}') == [AgentStarted("t-1")]
 
     def item(event: str, **fields: Any) -> list[Any]:
-        return stream.take(line({"type": f"item.{event}", "item": {"id": "i1", **fields}}))
+        return stream.feed(line({"type": f"item.{event}", "item": {"id": "i1", **fields}}))
 
     assert item("completed", type="reasoning", text="hm") == []
     command = {"type": "command_execution", "command": "ls"}
@@ -110,13 +110,13 @@ def test_codexs_lines() -> None:
     assert item("completed", type="agent_message", text="bye") == [AgentMessage("bye")]
     assert stream.close(0) is None
     usage = {"input_tokens": 7, "cached_input_tokens": 3, "output_tokens": 2}
-    assert stream.take(line({"type": "turn.completed", "usage": usage})) == []
+    assert stream.feed(line({"type": "turn.completed", "usage": usage})) == []
     assert stream.close(0) == Finish(True, "bye", TokenUsage(7, 2, 3))
 
 
 def test_a_codex_that_told_only_of_trouble_says_so() -> None:
     stream = CodexStream()
-    stream.take('{"type":"error","message":"stream disconnected"}')
+    stream.feed('{"type":"error","message":"stream disconnected"}')
     assert stream.close(1) == Finish(False, "stream disconnected")
 
 
@@ -130,7 +130,7 @@ def test_a_codex_that_told_only_of_trouble_says_so() -> None:
 )
 def test_a_format_is_found_out(first: str, kind: type[object]) -> None:
     stream = DetectedStream()
-    told = [one for words in ["", first] for one in stream.take(words)]
+    told = [one for words in ["", first] for one in stream.feed(words)]
     finish = stream.close(0)
     assert (finish is not None) == (kind is TextPiece)
     assert [type(one) for one in told] == ([] if kind is TextPiece else [kind])
@@ -138,18 +138,18 @@ def test_a_format_is_found_out(first: str, kind: type[object]) -> None:
 
 def test_greetings_before_a_stream_are_noted() -> None:
     stream = DetectedStream()
-    assert stream.take("Update available!") == []
-    told = stream.take('{"type":"system","subtype":"init","session_id":"s"}')
+    assert stream.feed("Update available!") == []
+    told = stream.feed('{"type":"system","subtype":"init","session_id":"s"}')
     assert told == [UnreadableLine("no JSON object: 'Update available!'"), AgentStarted("s")]
 
 
 def test_text_that_is_no_stream_is_text_from_the_beginning() -> None:
     stream = DetectedStream()
-    told = [one for number in range(30) for one in stream.take(f"line {number}")]
+    told = [one for number in range(30) for one in stream.feed(f"line {number}")]
     assert len(told) == 30
     assert stream.close(1) is None
     whole = TextStream()
-    whole.take("a")
+    whole.feed("a")
     assert whole.close(0) == Finish(True, "a")
 
 
@@ -192,8 +192,8 @@ def test_no_shape_of_a_line_breaks_a_stream(body: dict[str, Any], kind: str, ite
         changed["item"] = {**inner, "type": item}
     for name in ("claude", "codex", "text", "auto"):
         stream = open_stream(name)
-        stream.take(json.dumps(changed))
-        stream.take(json.dumps(body))
+        stream.feed(json.dumps(changed))
+        stream.feed(json.dumps(body))
         stream.close(0)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
 from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.json_fields import get_count, get_objects, get_text
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
 from cockpit.observe.normalise_facts import make_fact
@@ -78,9 +79,9 @@ class PullRequestSource:
     async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
         """From its counts of changed lines and files."""
         seen = await _view(ground, "pr", item.ref, ("additions", "deletions", "files", "body"))
-        files = [f for f in _list(seen, "files") if matches(_text(f, "path"), item.glob)]
-        lines = sum(_number(f, "additions") + _number(f, "deletions") + 10 for f in files)
-        tokens = estimate_lines(lines) + estimate_bytes(len(_text(seen, "body"))) + 100
+        files = [f for f in get_objects(seen, "files") if matches(get_text(f, "path"), item.glob)]
+        lines = sum(get_count(f, "additions") + get_count(f, "deletions") + 10 for f in files)
+        tokens = estimate_lines(lines) + estimate_bytes(len(get_text(seen, "body"))) + 100
         return estimated(item, tokens, note=pluralize(len(files), "file"))
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
@@ -103,8 +104,8 @@ class IssueSource:
     async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
         """From the length of its words, which are measured and forgotten."""
         seen = await _view(ground, "issue", item.ref, ("body", "comments"))
-        comments = _list(seen, "comments")[:_MAX_COMMENTS]
-        size = len(_text(seen, "body")) + sum(len(_text(c, "body")) + 60 for c in comments)
+        comments = get_objects(seen, "comments")[:_MAX_COMMENTS]
+        size = len(get_text(seen, "body")) + sum(len(get_text(c, "body")) + 60 for c in comments)
         return estimated(item, estimate_bytes(size) + 60, note=pluralize(len(comments), "comment"))
 
     async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
@@ -113,31 +114,35 @@ class IssueSource:
 
 
 def _description(item: ScopeItem, seen: Mapping[str, Any], ground: Ground) -> Fact:
-    head = f"{'Pull request' if item.kind == 'pr' else 'Issue'} {item.ref}: {_text(seen, 'title')}"
-    lines = [head, f"state: {_text(seen, 'state')}, author: {_login(seen)}"]
+    head = (
+        f"{'Pull request' if item.kind == 'pr' else 'Issue'} {item.ref}: {get_text(seen, 'title')}"
+    )
+    lines = [head, f"state: {get_text(seen, 'state')}, author: {_login(seen)}"]
     if item.kind == "pr":
-        lines.append(f"branch: {_text(seen, 'headRefName')} into {_text(seen, 'baseRefName')}")
-        files = _list(seen, "files")
-        added, removed = _number(seen, "additions"), _number(seen, "deletions")
+        lines.append(
+            f"branch: {get_text(seen, 'headRefName')} into {get_text(seen, 'baseRefName')}"
+        )
+        files = get_objects(seen, "files")
+        added, removed = get_count(seen, "additions"), get_count(seen, "deletions")
         lines.append(f"changes: {pluralize(len(files), 'file')}, +{added} −{removed}")
-        issues = _list(seen, "closingIssuesReferences")
+        issues = get_objects(seen, "closingIssuesReferences")
         if issues:
-            closes = ", ".join(f"#{_number(issue, 'number')}" for issue in issues)
+            closes = ", ".join(f"#{get_count(issue, 'number')}" for issue in issues)
             lines.append(f"closes: {closes}")
-    labels = ", ".join(sorted(_text(label, "name") for label in _list(seen, "labels")))
+    labels = ", ".join(sorted(get_text(label, "name") for label in get_objects(seen, "labels")))
     if labels:
         lines.append(f"labels: {labels}")
-    body = _text(seen, "body").replace("\r\n", "\n").strip() or "(no description)"
+    body = get_text(seen, "body").replace("\r\n", "\n").strip() or "(no description)"
     parts = ["\n".join(lines), body]
     if item.kind == "pr":
         parts.append(
             "\n".join(
-                f"{_text(f, 'path')} +{_number(f, 'additions')} −{_number(f, 'deletions')}"
-                for f in _list(seen, "files")
+                f"{get_text(f, 'path')} +{get_count(f, 'additions')} −{get_count(f, 'deletions')}"
+                for f in get_objects(seen, "files")
             )
         )
-    for comment in _list(seen, "comments")[:_MAX_COMMENTS]:
-        words = _text(comment, "body").replace("\r\n", "\n").strip()
+    for comment in get_objects(seen, "comments")[:_MAX_COMMENTS]:
+        words = get_text(comment, "body").replace("\r\n", "\n").strip()
         parts.append(f"{_login(comment)} wrote:\n{words}")
     text = "\n\n".join(part for part in parts if part)
     return make_fact(
@@ -148,7 +153,7 @@ def _description(item: ScopeItem, seen: Mapping[str, Any], ground: Ground) -> Fa
         provenance={
             item.kind: item.ref,
             "repo": ground.repo,
-            "url": _text(seen, "url"),
+            "url": get_text(seen, "url"),
             "sha256": text_digest(canonical_json(seen)),
         },
         key=item.ref,
@@ -217,21 +222,6 @@ def failure(what: str, done: Finished) -> GhFailed:
     return GhFailed(f"{what} cannot be read: gh ended with {done.code}: {first[:200]}")
 
 
-def _text(seen: Mapping[str, Any], field: str) -> str:
-    value = seen.get(field)
-    return value if isinstance(value, str) else ""
-
-
-def _number(seen: Mapping[str, Any], field: str) -> int:
-    value = seen.get(field)
-    return value if isinstance(value, int) else 0
-
-
-def _list(seen: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
-    value = seen.get(field)
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
 def _login(seen: Mapping[str, Any]) -> str:
     author = seen.get("author")
-    return _text(author, "login") if isinstance(author, dict) else "unknown"
+    return get_text(author, "login") if isinstance(author, dict) else "unknown"
