@@ -27,7 +27,7 @@ from cockpit.agents.stream_events import (
 from cockpit.agents.stream_formats import LONGEST_TEXT, shorten_message
 from cockpit.core.errors import NotFound
 from cockpit.learn.capture_wip import ToolUse, captured
-from cockpit.loop.phases.answer_stream import AnswerStream
+from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.store.backlog import wip
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
