@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from widgets.work.card_views import TaskLineView
-from widgets.work.chain_views import ChainRowView
+from widgets.work.chain_tree_views import ChainRowView
+from widgets.work.task_card_views import TaskLineView
 
 Phase = Literal["created", "observe", "orient", "decide", "act", "learn", "done", "failed"]
 Risk = Literal["low", "medium", "high"]
@@ -86,7 +86,7 @@ class MeterView:
     facts: int = 0
     dropped: int = 0
     profile: str = ""
-    horizon_left: int | None = None
+    waves_left: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class FactView:
 
 
 @dataclass(frozen=True, slots=True)
-class BandShiftView:
+class BandChangeView:
     """A band before and after a profile change: (floor, target, ceiling), in tokens."""
 
     name: str
@@ -140,7 +140,7 @@ class BandShiftView:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleShiftView:
+class RuleChangeView:
     """An attention rule before and after, in words; empty where there is none."""
 
     name: str
@@ -149,7 +149,7 @@ class RuleShiftView:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictView:
+class GuardCheckView:
     """One thing that the guard looked at: its code, whether it holds, and why."""
 
     code: str
@@ -158,7 +158,7 @@ class VerdictView:
 
 
 @dataclass(frozen=True, slots=True)
-class ShiftView:
+class ProfileChangeView:
     """A change of the attention profile: what it was, what it would be, and what the guard says.
 
     ``holds`` is in words ("for the next 3 waves"), ``budget`` the tokens before and after.
@@ -168,9 +168,9 @@ class ShiftView:
     holds: str
     reason: str = ""
     budget: tuple[int, int] = (0, 0)
-    bands: tuple[BandShiftView, ...] = ()
-    rules: tuple[RuleShiftView, ...] = ()
-    verdict: tuple[VerdictView, ...] = ()
+    bands: tuple[BandChangeView, ...] = ()
+    rules: tuple[RuleChangeView, ...] = ()
+    verdict: tuple[GuardCheckView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class ProposalView:
     """Markdown body (a review, a commit message), scrolls."""
     diffs: tuple[FileDiffView, ...] = ()
     notes: tuple[str, ...] = ()
-    shift: ShiftView | None = None
+    shift: ProfileChangeView | None = None
     """Set for a change of the attention profile."""
     second_key: bool = False
     """True: approving asks for a second, different key (high risk, widening)."""
@@ -232,7 +232,7 @@ class WorkRowView:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardView:
+class WorkPaneView:
     """Chains and work of this project: ``chains`` are the lines of their trees; ``work`` sums up the
     backlog, ``tasks`` are those at work in no tree; ``summary`` sums up other sessions, ``rows`` are
     they."""

@@ -1,6 +1,6 @@
-"""An engine that is opened behind the screen's first frame.
+"""An engine that opens after the first frame of the screen.
 
-What the person asks of it before it is there waits for it; what the journal says is drawn meanwhile.
+Requests that come earlier wait for it; meanwhile the screen draws the journal.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound="Engine")
 
 
-class LateEngine:
-    """Every request of :class:`~cockpit.app.engine_client.Engine`, passed on as soon as there is one.
+class DeferredEngine:
+    """Pass every request of :class:`~cockpit.app.engine_client.Engine` on, as soon as the engine is open.
 
-    ``store`` and ``place`` are there from the start. Make it where an event loop runs.
+    ``store`` and ``place`` are available from the start. Create it where an event loop runs.
     """
 
     def __init__(self, store: Store, place: ProjectPaths) -> None:
@@ -29,28 +29,28 @@ class LateEngine:
         self.place = place
         self._engine: asyncio.Future[Engine] = asyncio.get_running_loop().create_future()
 
-    async def open(self, opened: Awaitable[E]) -> E:
-        """Take the engine that ``opened`` gives; its error is raised here and in all who wait."""
+    async def open(self, opening: Awaitable[E]) -> E:
+        """Await the engine and return it; its error is raised here and in all waiting requests."""
         try:
-            engine = await opened
+            engine = await opening
         except Exception as error:
             self._engine.set_exception(error)
-            self._engine.exception()  # told here; maybe nobody waits
+            self._engine.exception()  # raised here; perhaps no request waits
             raise
         self._engine.set_result(engine)
         return engine
 
     @property
     def engine(self) -> Engine:
-        """This, as the engine that it stands for."""
+        """This object, typed as the engine."""
         return cast("Engine", self)
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         if name.startswith("_"):
             raise AttributeError(name)
 
-        async def asked(*values: Any, **named: Any) -> Any:
+        async def request(*values: Any, **named: Any) -> Any:
             engine = await asyncio.shield(self._engine)
             return await getattr(engine, name)(*values, **named)
 
-        return asked
+        return request

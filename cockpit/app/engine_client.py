@@ -1,6 +1,6 @@
-"""What the screen asks of the engine: the person's words and decisions, and nothing else.
+"""The engine as the screen uses it: it takes messages and decisions, and answers questions.
 
-``cockpit.loop.runtime.Runtime`` is it. What happens then is read from the journal.
+``cockpit.loop.runtime.Runtime`` implements it. The screen reads all results from the journal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """The engine behind the screen. Every method raises ``CockpitError`` with words for a person."""
+    """The engine behind the screen. Every method raises ``CockpitError`` with text for the user."""
 
     @property
     def store(self) -> Store: ...
@@ -32,19 +32,19 @@ class Engine(Protocol):
         policy: str | None = None,
         interactive: bool = True,
     ) -> str:
-        """Make a session of the person's words; returns its id."""
+        """Start a session with a message; return its id."""
         ...
 
     async def default_model(self) -> str:
-        """The full name of the model that a new session would get."""
+        """Return the full name of the model that a new session would get."""
         ...
 
     async def run(self, session_id: str, *, interactive: bool | None = None) -> object:
-        """Drive waves until the session is done or waits for words. Cancelling interrupts it."""
+        """Run waves until the session is done or waits for a message. Cancelling interrupts it."""
         ...
 
     async def say(self, session_id: str, text: str) -> None:
-        """The person's words for the session's next wave."""
+        """Send a message for the next wave of a session."""
         ...
 
     async def approve(
@@ -56,34 +56,36 @@ class Engine(Protocol):
     async def reject(self, proposal_id: str, *, shown_digest: str, reason: str = "") -> None: ...
 
     async def editable(self, proposal_id: str) -> tuple[str, str]:
-        """The text of an action that the person may edit, and a suffix for the editor's file."""
+        """Return the text of an action to edit, and a suffix for the editor's file."""
         ...
 
     async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
-        """Propose the person's version instead; returns the new proposal's id."""
+        """Propose the edited version instead; return the id of the new proposal."""
         ...
 
     async def explain(
         self, session_id: str, ordinal: int | None = None, *, band: str = ""
     ) -> Explanation:
-        """The verdicts on the facts of a wave, by default of the newest that has a packet, or on those
-        of one band."""
+        """Return the verdicts on the facts of a wave, by default of the newest with a packet.
+
+        ``band`` limits them to one band.
+        """
         ...
 
     async def packet_diff(self, session_id: str, before: int, after: int) -> Difference:
-        """What changed in the packet between two waves."""
+        """Return the difference between the packets of two waves."""
         ...
 
     async def pin(self, session_id: str, fact_id: str) -> Pin:
-        """Keep a fact from the next wave on."""
+        """Pin a fact from the next wave on."""
         ...
 
     async def unpin(self, session_id: str, fact_id: str) -> Pin:
-        """Let a fact go again, from the next wave on."""
+        """Unpin a fact from the next wave on."""
         ...
 
     async def feedback(self, wave_id: str, verdict: str, words: str = "") -> object:
-        """The person's verdict on a wave: ``good`` or ``bad``."""
+        """Record the user's verdict on a wave: ``good`` or ``bad``."""
         ...
 
     async def change(
@@ -96,10 +98,12 @@ class Engine(Protocol):
     ) -> object: ...
 
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
-        """Completions as (text, hint). ``kind`` is ``/`` for commands and ``@`` for files; both
-        ``prefix`` and the answers carry that sign."""
+        """Return completions as (text, hint).
+
+        ``kind`` is ``/`` for commands and ``@`` for files; ``prefix`` and the answers start with it.
+        """
         ...
 
 
 Keys = Mapping[str, str | Sequence[str]]
-"""The user's ``[keys]``: an action's id to the key or keys that do it."""
+"""The user's ``[keys]``: ids of actions and the key or keys of each."""

@@ -1,4 +1,4 @@
-"""Leaving the screen because the process is asked to end: the terminal is given back first."""
+"""Leave the screen on SIGTERM and SIGHUP, so that the terminal is restored first."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def gives_back(app: App[Any]) -> Iterator[None]:
-    """While this holds, a request to end and a terminal that closes leave the app, with 130.
+def exit_on_signals(app: App[Any]) -> Iterator[None]:
+    """Exit the app with code 130 on a request to end and when its terminal closes.
 
-    A signal that is ignored already (under nohup) stays so.
+    A signal that is already ignored (under nohup) stays ignored.
     """
     loop = asyncio.get_running_loop()
     leave = partial(app.exit, return_code=INTERRUPTED)
-    taken = [
+    handled = [
         number
         for number in (signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) is not signal.SIG_IGN
     ]
-    for number in taken:
+    for number in handled:
         loop.add_signal_handler(number, leave)
     try:
         yield
     finally:
-        for number in taken:
+        for number in handled:
             loop.remove_signal_handler(number)

@@ -1,4 +1,4 @@
-"""The person's own editor: ``$VISUAL``, ``$EDITOR``, else ``vi``."""
+"""The user's own editor: ``$VISUAL``, ``$EDITOR``, else ``vi``."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from cockpit.core.errors import CockpitError
 
 
 class EditorFailed(CockpitError):
-    """The editor did not run or left nothing that can be used."""
+    """The editor did not start, or exited with an error."""
 
     code = "editor"
 
 
-def command(environ: Mapping[str, str]) -> list[str]:
-    """The editor as an argv list. Raises :class:`EditorFailed` when it is not written soundly."""
-    name = next((n for n in ("VISUAL", "EDITOR") if environ.get(n, "").strip()), "")
+def editor_command(environ: Mapping[str, str]) -> list[str]:
+    """Return the editor as an argv list. Raises :class:`EditorFailed` when its quotes do not match."""
+    names = ("VISUAL", "EDITOR")
+    name = next((name for name in names if environ.get(name, "").strip()), "")
     try:
         return shlex.split(environ[name]) if name else ["vi"]
     except ValueError as error:
-        raise EditorFailed(f"${name} cannot be read: {error}. Set it to a program.") from error
+        raise EditorFailed(f"Cannot read ${name}: {error}. Set it to a program.") from error
 
 
-def edited(text: str, *, argv: list[str], suffix: str = ".md") -> str:
-    """Open ``text`` in the editor, wait, and return what was saved. Blocks; for a thread.
+def edit_text(text: str, *, argv: list[str], suffix: str = ".md") -> str:
+    """Open ``text`` in the editor and return the saved text. Blocks: call it in a thread.
 
-    Raises :class:`EditorFailed`; then the text is as it was.
+    Raises :class:`EditorFailed`.
     """
     handle, name = tempfile.mkstemp(prefix="cockpit-", suffix=suffix)
     path = Path(name)
@@ -39,34 +40,36 @@ def edited(text: str, *, argv: list[str], suffix: str = ".md") -> str:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         try:
-            done = subprocess.run([*argv, name], check=False)
+            process = subprocess.run([*argv, name], check=False)
         except OSError as error:
             raise EditorFailed(
                 f"The editor {argv[0]} does not start: {error.strerror or error}. Set $EDITOR."
             ) from error
-        if done.returncode != 0:
+        if process.returncode != 0:
             raise EditorFailed(
-                f"The editor {argv[0]} ended with {done.returncode}; nothing changed."
+                f"The editor {argv[0]} exited with code {process.returncode}; nothing changed."
             )
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
-            found = file.read()
+            saved = file.read()
     finally:
         path.unlink(missing_ok=True)
-    # Editors end a file with a newline that nobody typed.
-    return found[:-1] if found.endswith("\n") and not text.endswith("\n") else found
+    # Editors end a file with a newline that the user did not type.
+    return saved[:-1] if saved.endswith("\n") and not text.endswith("\n") else saved
 
 
 @contextmanager
-def kept_if_refused(
-    text: str, told: Callable[[str], None], *, suffix: str = ".md"
+def save_text_on_error(
+    text: str, notify: Callable[[str], None], *, suffix: str = ".md"
 ) -> Iterator[None]:
-    """What a person wrote is not lost with a :class:`CockpitError` inside: ``told`` is told of the file
-    that then holds it."""
+    """Save ``text`` to a file when the block raises :class:`CockpitError`, so that it is not lost.
+
+    ``notify`` gets a message that names the file.
+    """
     try:
         yield
     except CockpitError:
         handle, name = tempfile.mkstemp(prefix="cockpit-", suffix=suffix)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
-        told(f"What you wrote is kept in {name}.")
+        notify(f"Your text is saved in {name}.")
         raise

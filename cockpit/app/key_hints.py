@@ -1,114 +1,122 @@
-"""What the keys mean at this moment, in words: the footer, the panel's hints, the prompt's border."""
+"""The meaning of the keys at this moment, as text: footer, keys under a proposal, border of the prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cockpit.app.actions.action import Action, Moment
-from cockpit.app.key_policy import Steering
+from cockpit.app.actions.action import AnyAction
+from cockpit.app.actions.context import ActionContext
+from cockpit.app.key_policy import KeyPolicy
 from cockpit.app.projection.header import SessionState
 from widgets.views import KeyHintView, QueueView
 
-_START = "what shall we do?  /review-pr 24 · main..HEAD · or plain words"
+_START = "type a task:  /review-pr 24 · main..HEAD · or plain text"
 _STRONG = ("approve", "second", "discuss")
 _DECIDING = ("approve", "discuss", "narrow", "edit", "reject", "next")
 
 
 @dataclass(frozen=True, slots=True)
-class PromptWords:
-    """The prompt's placeholder, and the words in its upper and lower border."""
+class PromptText:
+    """The text in and around the prompt."""
 
-    hint: str
+    placeholder: str
     above: str
+    """In the upper border."""
     below: str
+    """In the lower border."""
 
 
-def footer(actions: Sequence[Action], moment: Moment) -> list[KeyHintView]:
-    """The key bar: what is valid now, the most important first."""
-    valid = [
-        each
-        for each in actions
-        if each.footer and each.key and each.when(moment) and each.told(moment)
+def footer_hints(actions: Sequence[AnyAction], context: ActionContext) -> list[KeyHintView]:
+    """Return the footer: the keys that are valid now, the most important first."""
+    shown = [
+        action
+        for action in actions
+        if action.footer and action.key and action.when(context) and action.footer_when(context)
     ]
     return [
-        KeyHintView(each.key, each.label, each.id in _STRONG)
-        for each in sorted(valid, key=lambda each: each.footer)
+        KeyHintView(action.key, action.label, action.id in _STRONG)
+        for action in sorted(shown, key=lambda action: action.footer)
     ]
 
 
-def deciding(
-    actions: Sequence[Action], queue: QueueView, *, second: bool = False
+def proposal_hints(
+    actions: Sequence[AnyAction], queue: QueueView, *, second: bool = False
 ) -> tuple[KeyHintView, ...]:
-    """The keys under a proposal; ``second``: the first of two keys was pressed."""
+    """Return the keys under a proposal; ``second``: the first of two keys was pressed."""
     front = queue.front
     if front is None:
         return ()
     if second:
-        return (KeyHintView("y", "approve", True), KeyHintView("any other key", "does not"))
-    moment = Moment(pane="proposals", kind=front.kind, waiting=queue.total)
+        return (KeyHintView("y", "approve", True), KeyHintView("any other key", "cancel"))
+    context = ActionContext(pane="proposals", proposal_kind=front.kind, proposal_count=queue.total)
     hints = []
-    for each in actions:
-        if each.id not in _DECIDING or not each.when(moment):
+    for action in actions:
+        if action.id not in _DECIDING or not action.when(context):
             continue
-        label = each.label
-        if each.id == "approve" and front.second_key:
+        label = action.label
+        if action.id == "approve" and front.second_key:
             label = "then y approve"
-        elif each.id == "next":
+        elif action.id == "next":
             label = f"next ({queue.total})"
-        hints.append(KeyHintView(each.key, label, each.id in _STRONG))
+        hints.append(KeyHintView(action.key, label, action.id in _STRONG))
     return tuple(hints)
 
 
-def prompt(
-    moment: Moment,
-    steering: Steering,
+def prompt_text(
+    context: ActionContext,
+    key_policy: KeyPolicy,
     session: SessionState | None,
     *,
     note: str,
-    widening: str,
+    wider_policy: str,
     starting: bool,
     hidden: bool,
-) -> PromptWords:
-    """What the prompt says. ``note`` is for now only, ``widening`` a policy that waits for its
-    second key, ``hidden`` tells that a proposal waits where it cannot be seen."""
+) -> PromptText:
+    """Return the text of the prompt.
+
+    ``note`` is shown until the next key. ``wider_policy`` waits for its second key. ``starting``: a
+    session is being created. ``hidden``: a proposal waits in a pane that is not visible.
+    """
     policy = session.policy if session is not None else ""
-    return PromptWords(
-        hint="a proposal waits: ⏎ shows it" if hidden else _hint(moment, session, starting),
-        above=note or _above(moment, steering, widening),
+    return PromptText(
+        placeholder=(
+            "a proposal waits: ⏎ shows it" if hidden else _placeholder(context, session, starting)
+        ),
+        above=note or _above(context, key_policy, wider_policy),
         below=f"policy: {policy} · ⇧⇥" if policy else "",
     )
 
 
-def _hint(moment: Moment, session: SessionState | None, starting: bool) -> str:
-    if moment.asking:
-        return "y approves, any other key does not"
-    if moment.discussing:
-        return "what is on your mind?"
-    if moment.kind and not moment.session:
-        return "begin something new, or ⏎ to approve the proposal"
-    if moment.kind:
-        return "say what to change, or ⏎ to approve the proposal"
+def _placeholder(context: ActionContext, session: SessionState | None, starting: bool) -> str:
+    if context.asking_second_key:
+        return "y approves, any other key cancels"
+    if context.discussing:
+        return "type your reply"
+    if context.proposal_kind and not context.has_session:
+        return "type a new task, or ⏎ to approve the proposal"
+    if context.proposal_kind:
+        return "type a reply, or ⏎ to approve the proposal"
     if starting:
-        return "beginning…"
+        return "starting…"
     if session is None:
         return _START
     if session.status == "running":
-        return "say something for the next wave"
-    return "your turn" if session.status == "waiting" else "say how to go on"
+        return "type a message for the next wave"
+    return "your turn" if session.status == "waiting" else "type a message to continue"
 
 
-def _above(moment: Moment, steering: Steering, widening: str) -> str:
-    if widening:
-        return f"widen the policy to {widening}?  ^y yes · ⇧⇥ next"
-    if moment.asking:
-        return "⏎ pressed: once more, with y"
-    about = steering.discussing
+def _above(context: ActionContext, key_policy: KeyPolicy, wider_policy: str) -> str:
+    if wider_policy:
+        return f"widen the policy to {wider_policy}?  ^y yes · ⇧⇥ next"
+    if context.asking_second_key:
+        return "⏎ pressed: press y to approve"
+    about = key_policy.discussing
     if about is not None:
         return f"discussing: {about.title}"
-    front = steering.open
-    if front is not None and not moment.empty and moment.session:
-        return f"⏎ sends this as discussion of: {front.title}"
-    if moment.narrowing:
-        return "space keeps or drops · ⏎ approves what is ticked · esc back"
+    front = key_policy.open
+    if front is not None and not context.prompt_empty and context.has_session:
+        return f"⏎ sends this to discuss: {front.title}"
+    if context.narrowing:
+        return "space keeps or drops · ⏎ approves the ticked items · esc back"
     return ""

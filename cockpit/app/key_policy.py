@@ -1,8 +1,9 @@
-"""Enter and Escape are safe: what the two keys mean at this moment.
+"""Enter and Escape are safe: the meaning of the two keys at this moment.
 
-A proposal is armed when it has been visible for half a second and no key was pressed for half a
-second. What Enter approves is what was armed at the moment of the press, with the digest of what
-was drawn. Nothing here draws or decides: a key gives a :data:`Step`, which the screen carries out.
+A proposal is armed once it has been visible for half a second and no key was pressed for half a
+second. Enter approves the proposal that was armed when the key went down, with the digest of the text
+that was drawn. This module draws and decides nothing: a key gives a :data:`Step`, which the screen
+carries out. Specified in ``docs/reference/screen.md``.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from widgets.views import ProposalView
 ARM_S = 0.5
 """Seconds of being visible, and of no key, before a proposal can be decided."""
 
+_LOOK_FIRST = "look first: keys work in a moment"
+
 
 @dataclass(frozen=True, slots=True)
 class Approve:
+    """Approve the proposal as it was drawn."""
+
     proposal: ProposalView
 
 
 @dataclass(frozen=True, slots=True)
-class AskSecond:
+class AskSecondKey:
     """The first of two keys was pressed."""
 
     proposal: ProposalView
@@ -30,142 +35,150 @@ class AskSecond:
 
 @dataclass(frozen=True, slots=True)
 class Discuss:
-    """End this revision; ``words`` may be empty."""
+    """End this revision of the proposal; ``text`` may be empty."""
 
     proposal: ProposalView
-    words: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """Send words; ``session`` is empty for the one that is followed."""
+class Send:
+    """Send a message; ``session`` is empty for the followed one."""
 
     text: str
     session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
-    """Leave the mode that was asking for something."""
+class LeaveMode:
+    """Leave the mode that was asking for a key or for text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """Nothing happens; ``why`` tells the person, or is empty."""
+class DoNothing:
+    """Do nothing; ``reason`` tells the user why, or is empty."""
 
-    why: str = ""
-
-
-Step = Approve | AskSecond | Discuss | Say | Leave | Nothing
+    reason: str = ""
 
 
-class Steering:
-    """The state of the two keys. ``monotonic`` gives seconds."""
+Step = Approve | AskSecondKey | Discuss | Send | LeaveMode | DoNothing
+
+
+class KeyPolicy:
+    """The state behind Enter and Escape. ``monotonic`` gives seconds."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._now = monotonic
         self.front: ProposalView | None = None
+        """The proposal that is visible."""
         self.second: ProposalView | None = None
+        """The proposal that waits for its second key."""
         self.discussing: ProposalView | None = None
-        self._since = 0.0
+        """The proposal whose discussion the prompt asks for."""
+        self._visible_since = 0.0
         self._last_key = float("-inf")
         self._pressed: ProposalView | None = None
-        self._under_way: set[str] = set()
+        self._in_decision: set[str] = set()
 
-    def drawn(self, front: ProposalView | None) -> None:
-        """``front`` is what stands on the screen now; None when no proposal is to be seen."""
-        if _same(front, self.front) and self._since != float("inf"):
+    def note_drawn(self, front: ProposalView | None) -> None:
+        """Note the proposal that is on the screen now; None when no proposal is visible."""
+        if _is_same(front, self.front) and self._visible_since != float("inf"):
             self.front = front
             return
         self.front = front
-        self._since = self._now()
+        self._visible_since = self._now()
         self._pressed = None
-        if not _same(front, self.second):
+        if not _is_same(front, self.second):
             self.second = None
 
-    def cover(self) -> None:
-        """Something stands in front of the proposal: it has to be seen anew."""
-        self._since = float("inf")
+    def note_covered(self) -> None:
+        """Note that a dialog covers the proposal: the user has to see it again."""
+        self._visible_since = float("inf")
         self._pressed = self.second = None
 
     @property
     def open(self) -> ProposalView | None:
-        """The visible proposal, unless its decision is under way."""
+        """The visible proposal, unless its decision is in progress."""
         front = self.front
-        return None if front is None or front.proposal_id in self._under_way else front
+        return None if front is None or front.proposal_id in self._in_decision else front
 
     @property
-    def seen(self) -> bool:
-        """True when the open proposal has been visible long enough to be meant."""
-        return self.open is not None and self._now() - self._since >= ARM_S
+    def is_seen(self) -> bool:
+        """True when the open proposal has been visible for :data:`ARM_S`."""
+        return self.open is not None and self._now() - self._visible_since >= ARM_S
 
     @property
-    def armed(self) -> bool:
-        return self.seen and self._now() - self._last_key >= ARM_S
+    def is_armed(self) -> bool:
+        """True when Enter and Escape decide the open proposal."""
+        return self.is_seen and self._now() - self._last_key >= ARM_S
 
-    def press(self, key: str) -> None:
-        """A key goes down; called before anybody handles it."""
+    def note_key(self, key: str) -> None:
+        """Note that a key went down; called before any widget handles it."""
         if key in ("enter", "escape"):
-            self._pressed = self.open if self.armed else None
+            self._pressed = self.open if self.is_armed else None
         self._last_key = self._now()
 
-    def begin(self, proposal: ProposalView) -> None:
-        """Its decision is under way: it is not decided twice."""
-        self._under_way.add(proposal.proposal_id)
+    def lock(self, proposal: ProposalView) -> None:
+        """Note that the decision of a proposal is in progress: it is not decided twice."""
+        self._in_decision.add(proposal.proposal_id)
         self.second = None
 
-    def undo(self, proposal: ProposalView) -> None:
-        """The decision was refused: the proposal is open again."""
-        self._under_way.discard(proposal.proposal_id)
-        self._since = self._now()
+    def unlock(self, proposal: ProposalView) -> None:
+        """Open the proposal again: its decision was refused."""
+        self._in_decision.discard(proposal.proposal_id)
+        self._visible_since = self._now()
 
-    def enter(self, text: str, *, beginning: bool = False) -> Step:
-        """Enter was pressed with ``text`` in the prompt. ``beginning``: no session is followed, so
-        that words are meant for a new one."""
+    def handle_enter(self, text: str, *, starts_session: bool = False) -> Step:
+        """Return the meaning of Enter with ``text`` in the prompt.
+
+        ``starts_session``: no session is followed, so text starts a new one.
+        """
         pressed, self._pressed = self._pressed, None
         self.second = None
         if text:
             if self.discussing is not None:
                 about, self.discussing = self.discussing, None
-                return Say(text, about.session)
-            front = None if beginning else self.open
-            # Behind one that belongs to no session nobody stands who could answer.
-            talks = front is not None and self.seen and bool(front.session)
-            return Discuss(front, text) if front is not None and talks else Say(text)
+                return Send(text, about.session)
+            front = None if starts_session else self.open
+            # A proposal without a session has no agent that could answer.
+            has_reader = front is not None and self.is_seen and bool(front.session)
+            return Discuss(front, text) if front is not None and has_reader else Send(text)
         if self.discussing is not None:
-            return Nothing("say what is on your mind, or esc")
+            return DoNothing("type your reply, or press esc")
         if pressed is None:
-            return Nothing("look first: keys work in a moment" if self.open is not None else "")
+            return DoNothing(_LOOK_FIRST if self.open is not None else "")
         if pressed.second_key:
             self.second = pressed
-            return AskSecond(pressed)
+            return AskSecondKey(pressed)
         return Approve(pressed)
 
-    def second_key(self, key: str) -> Step | None:
-        """While a second key is awaited: ``y`` approves, any other key takes the question back
-        and (except Escape) is handled as usual. None: nothing was awaited."""
-        asked, self.second = self.second, None
-        if asked is None:
-            return None
-        if key == "y" and _same(asked, self.open):
-            return Approve(asked)
-        return Leave()
+    def handle_second_key(self, key: str) -> Step | None:
+        """Return the meaning of a key while a second key is awaited; None when none is.
 
-    def escape(self, text: str) -> Step:
-        """Escape was pressed with ``text`` in the prompt."""
+        ``y`` approves. Any other key withdraws the question and (except Escape) keeps its usual meaning.
+        """
+        proposal, self.second = self.second, None
+        if proposal is None:
+            return None
+        if key == "y" and _is_same(proposal, self.open):
+            return Approve(proposal)
+        return LeaveMode()
+
+    def handle_escape(self, text: str) -> Step:
+        """Return the meaning of Escape with ``text`` in the prompt."""
         pressed, self._pressed = self._pressed, None
         if self.discussing is not None:
             self.discussing = None
-            return Leave()
+            return LeaveMode()
         if text or self.open is None:
-            return Nothing()
+            return DoNothing()
         if pressed is None:
-            return Nothing("look first: keys work in a moment")
+            return DoNothing(_LOOK_FIRST)
         return Discuss(pressed)
 
 
-def _same(one: ProposalView | None, other: ProposalView | None) -> bool:
-    """True for the same revision with the same content, whatever its age."""
-    if one is None or other is None:
-        return one is other
-    return (one.proposal_id, one.digest) == (other.proposal_id, other.digest)
+def _is_same(first: ProposalView | None, second: ProposalView | None) -> bool:
+    """Return True for the same revision with the same content, whatever its age."""
+    if first is None or second is None:
+        return first is second
+    return (first.proposal_id, first.digest) == (second.proposal_id, second.digest)

@@ -1,4 +1,4 @@
-"""Completions for the prompt: asked of the engine beside the screen, remembered while they last."""
+"""Completions for the prompt: requested from the engine in the background, and cached."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ _MOST = 500
 
 
 class CompletionCache:
-    """Answers at once with what is known; what is not is asked, and ``arrived`` called then."""
+    """Answer at once from the cache; request anything else, and call ``on_arrival`` when it is there."""
 
-    def __init__(self, engine: Engine, arrived: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, on_arrival: Callable[[], None]) -> None:
         self._engine = engine
-        self._arrived = arrived
-        self._known: dict[tuple[str, str], tuple[CompletionView, ...]] = {}
-        self._asked: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._on_arrival = on_arrival
+        self._cache: dict[tuple[str, str], tuple[CompletionView, ...]] = {}
+        self._requests: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def get(self, sign: str, prefix: str) -> tuple[CompletionView, ...]:
-        """Completions of ``prefix`` (without its ``sign``); empty while they are being asked."""
+        """Return completions of ``prefix`` (without its ``sign``); empty while they are requested."""
         key = (sign, prefix)
-        found = self._known.get(key)
-        if found is None and key not in self._asked:
-            self._asked[key] = asyncio.create_task(self._ask(key))
-        return found or ()
+        completions = self._cache.get(key)
+        if completions is None and key not in self._requests:
+            self._requests[key] = asyncio.create_task(self._request(key))
+        return completions or ()
 
-    async def _ask(self, key: tuple[str, str]) -> None:
+    async def _request(self, key: tuple[str, str]) -> None:
         sign, prefix = key
         try:
-            found = [*await self._engine.complete(sign, sign + prefix)]
+            completions = [*await self._engine.complete(sign, sign + prefix)]
             if sign == "/" and plan_command.COMMAND.startswith(sign + prefix):
-                found = sorted([*found, (plan_command.COMMAND, plan_command.ARGUMENTS)])
+                completions = sorted([*completions, (plan_command.COMMAND, plan_command.ARGUMENTS)])
         except CockpitError:
-            found = []  # a list that cannot be had must not get into the way of typing
+            completions = []  # an error in a list of completions must not disturb typing
         finally:
-            del self._asked[key]
-        if len(self._known) >= _MOST:
-            self._known.clear()
-        self._known[key] = tuple(CompletionView(text, hint) for text, hint in found)
-        if found:
-            self._arrived()
+            del self._requests[key]
+        if len(self._cache) >= _MOST:
+            self._cache.clear()
+        self._cache[key] = tuple(CompletionView(text, hint) for text, hint in completions)
+        if completions:
+            self._on_arrival()

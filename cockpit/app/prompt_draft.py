@@ -1,4 +1,4 @@
-"""The prompt's draft on disk, so that it survives a restart."""
+"""The draft of the prompt on disk: it survives a restart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 1_000_000
 
 
 def load(place: ProjectPaths) -> str:
-    """The draft that was left; empty when there is none or it cannot be read."""
+    """Return the saved draft; empty when there is none or it cannot be read."""
     try:
         return (place.state / _NAME).read_text(encoding="utf-8", errors="replace")[:_MOST]
     except OSError:
@@ -20,13 +20,13 @@ def load(place: ProjectPaths) -> str:
 
 
 def save(place: ProjectPaths, text: str) -> None:
-    """Keep ``text``, or nothing when it is empty. Raises OSError when the disk refuses."""
+    """Save ``text``; an empty text removes the file. Raises OSError."""
     path = place.state / _NAME
     if not text:
         path.unlink(missing_ok=True)
         return
-    fresh = path.with_suffix(".new")
+    temporary = path.with_suffix(".new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
-    Path(fresh).replace(path)
+    Path(temporary).replace(path)

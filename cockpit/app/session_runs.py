@@ -1,4 +1,7 @@
-"""The sessions that this screen drives: at most one run of each, interrupted on request."""
+"""The sessions that this screen drives: at most one run of each, interrupted on request.
+
+Specified in ``docs/reference/loop.md``.
+"""
 
 from __future__ import annotations
 
@@ -9,62 +12,64 @@ from collections.abc import Callable
 from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.store.sessions import events, sessions
+from cockpit.store.sessions.sessions import Session
 
 
-class Runs:
-    """Runs by session. ``tell`` gets words for the person when a run ends in an error that the
-    journal does not show; ``changed`` is called when one begins or ends."""
+class SessionRuns:
+    """Runs by session.
+
+    ``show_error`` gets text for the user when a run ends in an error that the journal does not show.
+    ``on_change`` is called when a run starts or ends.
+    """
 
     def __init__(
-        self, engine: Engine, tell: Callable[[str], None], changed: Callable[[], None]
+        self, engine: Engine, show_error: Callable[[str], None], on_change: Callable[[], None]
     ) -> None:
         self._engine = engine
-        self._tell = tell
-        self._changed = changed
+        self._show_error = show_error
+        self._on_change = on_change
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._again: set[str] = set()
+        self._run_again: set[str] = set()
 
-    def active(self, session_id: str) -> bool:
-        """True while this process drives the session."""
+    def is_running(self, session_id: str) -> bool:
+        """Return True while this process drives the session."""
         return session_id in self._tasks
 
     @property
-    def busy(self) -> bool:
+    def any_running(self) -> bool:
         """True while this process drives any session."""
         return bool(self._tasks)
 
-    def ensure(self, session_id: str) -> None:
-        """Drive the session, if it is not driven: there may be something new for it."""
+    def ensure_running(self, session_id: str) -> None:
+        """Drive the session; one that already runs looks for new events before it ends."""
         if session_id in self._tasks:
-            self._again.add(session_id)
+            self._run_again.add(session_id)
             return
         self._tasks[session_id] = asyncio.create_task(
             self._run(session_id), name=f"session {session_id}"
         )
-        self._changed()
+        self._on_change()
 
     async def resume(self, session_id: str) -> None:
-        """Go on with a session of before, unless it is over and nothing new was said."""
+        """Resume an earlier session, unless it is completed and has no new events."""
         try:
-            session = await self._engine.store.read(
-                lambda connection: sessions.load(connection, session_id)
-            )
-            if session.status != "completed" or await self._unheard(session_id):
-                self.ensure(session_id)
+            session = await self._load(session_id)
+            if session.status != "completed" or await self._has_new_events(session_id):
+                self.ensure_running(session_id)
         except CockpitError as error:
-            self._tell(str(error))
+            self._show_error(str(error))
 
     def interrupt(self, session_id: str) -> bool:
-        """Stop the session within its wave; False when it is not driven here."""
+        """Stop the session within its wave; return False when it is not driven here."""
         task = self._tasks.get(session_id)
         if task is None:
             return False
-        self._again.discard(session_id)
+        self._run_again.discard(session_id)
         task.cancel()
         return True
 
     async def stop(self) -> None:
-        """Interrupt all and wait until they have written down where they stand."""
+        """Interrupt all sessions and wait until they have saved their state."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -72,56 +77,56 @@ class Runs:
 
     async def _run(self, session_id: str) -> None:
         try:
-            if await self._elsewhere(session_id):
+            if await self._is_driven_elsewhere(session_id):
                 return
             await self._engine.run(session_id, interactive=True)
-            # Words that were said as the run came to rest would otherwise wait for the next ones.
-            while session_id in self._again:
-                self._again.discard(session_id)
-                if await self._unheard(session_id):
+            # A message that came as the run ended would otherwise wait for the next one.
+            while session_id in self._run_again:
+                self._run_again.discard(session_id)
+                if await self._has_new_events(session_id):
                     await self._engine.run(session_id, interactive=True)
         except Stale:
-            return  # another process drives it, and the journal tells what it does there
+            return  # another process drives it, and the journal shows what happens there
         except Exception as error:
-            # Whatever the engine throws ends one session, never the screen.
-            await self._failed(session_id, error)
+            # An error of the engine ends one session, never the screen.
+            await self._report_failure(session_id, error)
         finally:
             self._tasks.pop(session_id, None)
-            self._changed()
+            self._on_change()
 
-    async def _elsewhere(self, session_id: str) -> bool:
-        """A role of a task, and an agent from outside, are run by whoever began them: in a tree that is
-        not the person's checkout. Their words are kept for the next wave there."""
-        session = await self._engine.store.read(
-            lambda connection: sessions.load(connection, session_id)
-        )
+    async def _is_driven_elsewhere(self, session_id: str) -> bool:
+        """Return True for the session of a role or of an external agent.
+
+        The process that started it drives it, in a worktree that is not the user's checkout. Messages
+        are kept for its next wave.
+        """
+        session = await self._load(session_id)
         if not session.role and session.task_type != sessions.EXTERNAL_AGENT:
             return False
         if session.status not in ("running", "waiting"):
-            about = (
-                f"{session.role} of {session.task_id}"
-                if session.role
-                else "that of an agent from outside"
-            )
-            self._tell(
-                f"Nothing runs session {session_id} now ({about}); words to it are not read."
+            owner = f"{session.role} of {session.task_id}" if session.role else "an external agent"
+            self._show_error(
+                f"Session {session_id} ({owner}) is not running; it does not read messages."
             )
         return True
 
-    async def _unheard(self, session_id: str) -> bool:
+    async def _has_new_events(self, session_id: str) -> bool:
         def look(connection: sqlite3.Connection) -> bool:
             source = sessions.load(connection, session_id).source
             return bool(events.count_waiting(connection, source))
 
         return await self._engine.store.read(look)
 
-    async def _failed(self, session_id: str, error: Exception) -> None:
+    async def _report_failure(self, session_id: str, error: Exception) -> None:
         try:
-            session = await self._engine.store.read(
-                lambda connection: sessions.load(connection, session_id)
-            )
+            session = await self._load(session_id)
         except CockpitError:
-            self._tell(str(error))
+            self._show_error(str(error))
             return
-        if session.status != "failed":  # a failed one says so in its conversation
-            self._tell(str(error) or type(error).__name__)
+        if session.status != "failed":  # the conversation of a failed session shows its error
+            self._show_error(str(error) or type(error).__name__)
+
+    async def _load(self, session_id: str) -> Session:
+        return await self._engine.store.read(
+            lambda connection: sessions.load(connection, session_id)
+        )

@@ -1,4 +1,4 @@
-"""The stylesheets of every screen, in the order in which Textual applies them."""
+"""The stylesheets of the screens, in the order in which Textual applies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the journal does not hold of a task, read from the store beside the screen."""
+"""Read the parts of a task that the journal does not contain, from the store, for the screens."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from cockpit.store.backlog.work_queue import Queued
 from cockpit.store.db.database import Store
 
 ACTIVITY_MOST = 200
-"""Rows of activity that are shown."""
+"""The number of activity rows shown."""
 
 QUEUE_MOST = 500
-"""Tasks of the queue that are shown."""
+"""The number of queued tasks shown."""
 
 
-async def told(store: Store, task_id: str) -> Told:
-    """All of a task that is shown. Raises ``NotFound`` and the store's other errors."""
-    return await store.read(partial(_told, task_id=task_id))
+async def read_task_detail(store: Store, task_id: str) -> Told:
+    """Return everything that the screen of a task shows. Raises ``NotFound`` and other store errors."""
+    return await store.read(partial(_load_task_detail, task_id=task_id))
 
 
-def _told(connection: sqlite3.Connection, task_id: str) -> Told:
+def _load_task_detail(connection: sqlite3.Connection, task_id: str) -> Told:
     return Told(
         tasks.load(connection, task_id),
         task_activity.select_for_task(connection, task_id, ACTIVITY_MOST),
@@ -34,16 +34,21 @@ def _told(connection: sqlite3.Connection, task_id: str) -> Told:
     )
 
 
-async def task(store: Store, task_id: str) -> tuple[Task, tuple[str, ...]]:
-    """A task's record, and what it waits for. Raises ``NotFound`` and the store's other errors."""
-    return await store.read(lambda c: (tasks.load(c, task_id), task_form.waits_for(c, task_id)))
+async def read_task(store: Store, task_id: str) -> tuple[Task, tuple[str, ...]]:
+    """Return a task and the tasks that it waits for. Raises ``NotFound`` and other store errors."""
+    return await store.read(
+        lambda connection: (
+            tasks.load(connection, task_id),
+            task_form.waits_for(connection, task_id),
+        )
+    )
 
 
-async def handoff(store: Store, task_id: str) -> Handoff | None:
-    """What the task handed over, with its details where they are kept."""
+async def read_handoff(store: Store, task_id: str) -> Handoff | None:
+    """Return the handoff of a task, with its details if they are still stored."""
     return await store.read(lambda connection: handoffs.find(connection, task_id))
 
 
-async def queue(store: Store) -> list[Queued]:
-    """The queue in its order, at most :data:`QUEUE_MOST` of it."""
+async def read_queue(store: Store) -> list[Queued]:
+    """Return the first :data:`QUEUE_MOST` tasks of the queue, in order."""
     return await store.read(lambda connection: work_queue.select(connection, limit=QUEUE_MOST))

@@ -18,7 +18,7 @@ from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Progress
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
-from widgets.work.chain_views import ChainSessionView, ChainTaskView, ChainView
+from widgets.work.chain_tree_views import ChainSessionView, ChainTaskView, ChainView
 
 ACTIONS = st.sampled_from(
     [str(action) for action in Action

@@ -242,5 +242,5 @@ def test_the_meter_counts_the_waves_of_an_adaptation(scene):
                 )
             )
         state.fold(scene.store.read_now(journal.rows))
-        left.append(state.views(NOW, scene.session_id).meter.horizon_left)
+        left.append(state.views(NOW, scene.session_id).meter.waves_left)
     assert left == [None, 1, 0, None]

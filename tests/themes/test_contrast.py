@@ -17,16 +17,16 @@ from textual.theme import BUILTIN_THEMES
 import themes
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
-from widgets.forms.pick_list import Pick
+from widgets.forms.pick_list import PickList
 from widgets.frame.footer import KeyBar
 from widgets.frame.header import HeaderBar
-from widgets.frame.timeline import ScrubBar
+from widgets.frame.timeline import Timeline
 from widgets.prompt.completions import Completions
 from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import (
     BandView,
-    BoardView,
+    WorkPaneView,
     CompletionView,
     FileDiffView,
     HeaderView,
@@ -39,7 +39,7 @@ from widgets.views import (
     TurnView,
     WorkRowView,
 )
-from widgets.work.work_pane import Board
+from widgets.work.work_pane import WorkPane
 
 LEAST = 4.5
 NAMES = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")
@@ -110,7 +110,7 @@ class Gallery(App[None]):
     CSS_PATH = themes.STYLESHEET
     CSS = """
     #left { width: 2fr; } #right { width: 3fr; } #far { width: 2fr; }
-    #context { height: 30; } #action { height: 1fr; } Board { height: 12; }
+    #context { height: 30; } #action { height: 1fr; } WorkPane { height: 12; }
     """
 
     def __init__(self, theme: str) -> None:
@@ -134,9 +134,9 @@ class Gallery(App[None]):
                 yield ProposalPanel(id="action")
             with Vertical(id="far"):
                 yield BandMeter()
-                yield Board()
-                yield Pick("pick", [("k", "row", "hint"), ("l", "other", "hint")])
-        yield ScrubBar()
+                yield WorkPane()
+                yield PickList("pick", [("k", "row", "hint"), ("l", "other", "hint")])
+        yield Timeline()
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -144,11 +144,11 @@ class Gallery(App[None]):
             HeaderView("p", "b", "T-1", "review", 7, "decide", "m", 9, 1.0, 2, "waits")
         )
         self.query_one(KeyBar).show(HINTS)
-        self.query_one(ScrubBar).show(3, 9, "wave 3")
+        self.query_one(Timeline).show(3, 9, "wave 3")
         bands = tuple(BandView(name, 9_000, 1_000, 2_000, 9_000, 3, 2) for name in NAMES)
         self.query_one(BandMeter).show(MeterView(bands, 9, 10, "abcdef12", 3, 2, "profile", 3))
         rows = tuple(WorkRowView(tone, "▶", tone, "title", "state", "detail") for tone in TONES)
-        self.query_one(Board).show(BoardView("summary", rows))
+        self.query_one(WorkPane).show(WorkPaneView("summary", rows))
         items = (*(ItemView(f"file:{name}", 10, name, "outline") for name in NAMES),)
         refused = ItemView("file:x", 1, "reserve", refused="outside", note="noted")
         context = ProposalView(
@@ -237,7 +237,7 @@ async def pictures(theme: str) -> set[tuple[str, str, float]]:
         found |= weak(app)
         await pilot.press("escape", "shift+left")
         found |= weak(app)
-        for kind in (Conversation, BandMeter, Board, ProposalPanel, Pick):
+        for kind in (Conversation, BandMeter, WorkPane, ProposalPanel, PickList):
             app.query(kind).first().focus()
             await pilot.press("k")
             await pilot.pause()

@@ -11,15 +11,15 @@ import themes
 from widgets.forms.form import Form
 from widgets.forms.key_values import Sheet
 from widgets.frame.headline import Headline
-from widgets.views import BoardView
-from widgets.work.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
-from widgets.work.chain_views import ChainRowView, ChainSessionView, ChainView, MarkView
+from widgets.views import WorkPaneView
+from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
+from widgets.work.chain_tree_views import ChainRowView, ChainSessionView, ChainView, MarkView
 from widgets.work.kanban import Kanban
-from widgets.work.queue import QueueList
-from widgets.work.task import TaskPanel
-from widgets.work.task_memory import handoff_rows, wip_rows
-from widgets.work.work_pane import Board
-from widgets.work.work_views import (
+from widgets.work.queue_list import QueueList
+from widgets.work.task_panel import TaskPanel
+from widgets.work.task_memory_rows import handoff_rows, wip_rows
+from widgets.work.work_pane import WorkPane
+from widgets.work.task_views import (
     ErrorView,
     FieldView,
     FormView,
@@ -44,7 +44,7 @@ class Gallery(App[None]):
     """All widgets of the backlog at once, each with everything that it can show."""
 
     CSS_PATH = themes.STYLESHEET
-    CSS = "Kanban { height: 30; } Board { height: 28; } QueueList { height: 1fr; }"
+    CSS = "Kanban { height: 30; } WorkPane { height: 28; } QueueList { height: 1fr; }"
 
     def __init__(self, theme: str) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Gallery(App[None]):
         with Horizontal():
             with Vertical():
                 yield Kanban()
-                yield Board()
+                yield WorkPane()
                 yield QueueList()
             with Vertical():
                 yield TaskPanel(
@@ -117,7 +117,7 @@ class Gallery(App[None]):
                 ),
                 ChainSessionView("s", "✔", tone, "s1", "batch 1", "41k of 120k tok", full=tone == "bad"),
             ]  # fmt: skip
-        self.query_one(Board).show(BoardView("sessions", (), "tasks", lines, tuple(chains)))
+        self.query_one(WorkPane).show(WorkPaneView("sessions", (), "tasks", lines, tuple(chains)))
         self.query_one(QueueList).show(
             [
                 QueuedView(f"{tone}{n}", "title", "○", tone, "can start", "why")

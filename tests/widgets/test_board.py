@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from widgets.views import BoardView, WorkRowView
-from widgets.work.work_pane import Board
+from widgets.views import WorkPaneView, WorkRowView
+from widgets.work.work_pane import WorkPane
 
 ROWS = (
     WorkRowView("s1", "▶", "accent", "T-42 token expiry", "testing", "12✓ 1✗", current=True),
@@ -15,9 +15,9 @@ MANY = tuple(WorkRowView(f"k{n}", "✔", "good", f"task {n}", "done") for n in r
 
 
 async def test_rows_have_signs_states_and_depth(stage: Any) -> None:
-    board = Board()
+    board = WorkPane()
     async with stage(board) as pilot:
-        board.show(BoardView("7/12 tasks", ROWS))
+        board.show(WorkPaneView("7/12 tasks", ROWS))
         await pilot.pause()
         text = pilot.app.drawn
         assert "7/12 tasks" in text
@@ -28,19 +28,19 @@ async def test_rows_have_signs_states_and_depth(stage: Any) -> None:
 
 
 async def test_keys_move_open_and_peek(stage: Any) -> None:
-    board = Board()
+    board = WorkPane()
     async with stage(board) as pilot:
-        board.show(BoardView("", ROWS))
+        board.show(WorkPaneView("", ROWS))
         board.focus()
         await pilot.press("j", "enter", "j", "j", "space", "k", "k", "k", "enter")
-        assert [each.key for each in pilot.app.got(Board.RowOpened)] == ["s2", "s1"]
-        assert [each.key for each in pilot.app.got(Board.RowPeeked)] == ["s3"]
+        assert [each.key for each in pilot.app.got(WorkPane.RowOpened)] == ["s2", "s1"]
+        assert [each.key for each in pilot.app.got(WorkPane.RowPeeked)] == ["s3"]
 
 
 async def test_the_cursor_scrolls_into_view(stage: Any) -> None:
-    board = Board()
+    board = WorkPane()
     async with stage(board, size=(60, 12)) as pilot:
-        board.show(BoardView("many", MANY))
+        board.show(WorkPaneView("many", MANY))
         board.focus()
         await pilot.press("G")
         await pilot.pause()
@@ -52,33 +52,33 @@ async def test_the_cursor_scrolls_into_view(stage: Any) -> None:
 
 
 async def test_the_cursor_follows_its_row(stage: Any) -> None:
-    board = Board()
+    board = WorkPane()
     async with stage(board) as pilot:
-        board.show(BoardView("", ROWS))
+        board.show(WorkPaneView("", ROWS))
         board.focus()
         await pilot.press("j")
-        board.show(BoardView("", (replace(ROWS[0], key="new"), *ROWS)))
+        board.show(WorkPaneView("", (replace(ROWS[0], key="new"), *ROWS)))
         await pilot.press("enter")
-        assert [each.key for each in pilot.app.got(Board.RowOpened)] == ["s2"]
-        board.show(BoardView("", ROWS[:1]))
+        assert [each.key for each in pilot.app.got(WorkPane.RowOpened)] == ["s2"]
+        board.show(WorkPaneView("", ROWS[:1]))
         await pilot.press("enter")
-        assert [each.key for each in pilot.app.got(Board.RowOpened)][-1] == "s1"
+        assert [each.key for each in pilot.app.got(WorkPane.RowOpened)][-1] == "s1"
 
 
 async def test_a_click_opens_a_row(stage: Any) -> None:
-    board = Board()
+    board = WorkPane()
     async with stage(board) as pilot:
-        board.show(BoardView("sum", ROWS))
+        board.show(WorkPaneView("sum", ROWS))
         await pilot.pause()
         place = next(y for y, text in enumerate(pilot.app.rows) if "T-40" in text)
         await pilot.click(offset=(8, place))
-        assert [each.key for each in pilot.app.got(Board.RowOpened)] == ["s3"]
+        assert [each.key for each in pilot.app.got(WorkPane.RowOpened)] == ["s3"]
 
 
 async def test_an_empty_board_says_so(stage: Any) -> None:
-    board = Board()
+    board = WorkPane()
     async with stage(board) as pilot:
         board.focus()
         await pilot.press("j", "k", "G", "enter", "space")
         assert "No other sessions" in pilot.app.drawn
-        assert not pilot.app.got(Board.RowOpened)
+        assert not pilot.app.got(WorkPane.RowOpened)

@@ -4,7 +4,7 @@ from typing import Any
 
 from widgets.conversation.conversation import LIVE, Conversation
 from widgets.conversation.markdown import SafeMarkdown
-from widgets.conversation.turn import LONG
+from widgets.conversation.live_turn import LONG
 from widgets.views import LineView, TurnView
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from widgets.forms.form import Form
-from widgets.work.work_views import FieldView, FormView
+from widgets.forms.form import FieldView, FormView
 
 VIEW = FormView(
     "A task",

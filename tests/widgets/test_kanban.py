@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from widgets.work.card_views import CardView, ColumnView, KanbanView, ResultsView
+from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView
 from widgets.work.kanban import Kanban, Spot
 
 NAMES = ("To do", "In progress", "Review", "Blocked", "Done")

@@ -6,7 +6,7 @@ import pytest
 
 from widgets.frame.footer import KeyBar
 from widgets.frame.header import HeaderBar
-from widgets.frame.timeline import ScrubBar
+from widgets.frame.timeline import Timeline
 from widgets.views import HeaderView, KeyHintView
 
 VIEW = HeaderView(
@@ -89,7 +89,7 @@ async def test_the_key_bar_leaves_out_whole_hints(stage: Any) -> None:
 
 
 async def test_the_scrubber_moves_by_keys(stage: Any) -> None:
-    bar = ScrubBar()
+    bar = Timeline()
     async with stage(bar) as pilot:
         bar.show(40, 130, "wave 3 · seq 40")
         bar.focus()
@@ -98,24 +98,24 @@ async def test_the_scrubber_moves_by_keys(stage: Any) -> None:
         assert "wave 3 · seq 40" in pilot.app.rows[0]
         for key in ("right", "left", "left", "pagedown", "end", "right", "home", "left"):
             await pilot.press(key)
-        moved = [each.position for each in pilot.app.got(ScrubBar.Moved)]
+        moved = [each.position for each in pilot.app.got(Timeline.Moved)]
         assert moved == [41, 40, 39, 52, 130, 0]
 
 
 async def test_the_scrubber_moves_by_click(stage: Any) -> None:
-    bar = ScrubBar()
+    bar = Timeline()
     async with stage(bar) as pilot:
         bar.show(0, 100)
         await pilot.pause()
         rail = pilot.app.rows[0]
         await pilot.click(bar, offset=(len(rail) - len(rail.split("▸")[1]) - 3, 0))
-        assert pilot.app.got(ScrubBar.Moved)[-1].position == 100
+        assert pilot.app.got(Timeline.Moved)[-1].position == 100
 
 
 async def test_an_empty_replay_is_drawn(stage: Any) -> None:
-    bar = ScrubBar()
+    bar = Timeline()
     async with stage(bar) as pilot:
         bar.focus()
         await pilot.press("right", "end", "pagedown")
         assert "0 / 0" in pilot.app.rows[0]
-        assert not pilot.app.got(ScrubBar.Moved)
+        assert not pilot.app.got(Timeline.Moved)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from widgets.work.measures import bars
+from widgets.work.measure_list import bars
 
 
 @pytest.mark.parametrize(

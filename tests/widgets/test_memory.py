@@ -4,9 +4,9 @@ from typing import Any
 
 from widgets.forms.key_values import Sheet, SheetRow
 from widgets.text.tone import line
-from widgets.work.task import TaskPanel
-from widgets.work.task_memory import LISTED_MOST, READ_MOST, handoff_rows, wip_rows
-from widgets.work.work_views import ErrorView, HandoffView, TaskView, WipView
+from widgets.work.task_panel import TaskPanel
+from widgets.work.task_memory_rows import LISTED_MOST, READ_MOST, handoff_rows, wip_rows
+from widgets.work.task_views import ErrorView, HandoffView, TaskView, WipView
 
 
 async def test_names_and_values_are_aligned_and_values_wrap_under_each_other(stage: Any) -> None:

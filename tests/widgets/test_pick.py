@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from widgets.forms.pick_list import Pick
+from widgets.forms.pick_list import PickList
 
 ROWS = [
     ("a", "review pr 24", "2 h ago"),
@@ -12,51 +12,51 @@ ROWS = [
 
 
 async def test_it_lists_rows_with_hints(stage: Any) -> None:
-    async with stage(Pick("Resume a session", ROWS)) as pilot:
+    async with stage(PickList("Resume a session", ROWS)) as pilot:
         text = pilot.app.drawn
         assert "Resume a session" in text
         assert all(title in text and hint in text for _, title, hint in ROWS)
 
 
 async def test_arrows_and_enter_pick(stage: Any) -> None:
-    async with stage(Pick("p", ROWS)) as pilot:
+    async with stage(PickList("p", ROWS)) as pilot:
         await pilot.press("down", "down", "up", "enter")
-        assert [each.key for each in pilot.app.got(Pick.Picked)] == ["b"]
+        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["b"]
 
 
 async def test_typing_filters_by_words_in_any_order(stage: Any) -> None:
-    async with stage(Pick("p", ROWS)) as pilot:
+    async with stage(PickList("p", ROWS)) as pilot:
         await pilot.press(*"OUT fix")
         assert "fix logout" in pilot.app.drawn
         assert "fix login" not in pilot.app.drawn
         await pilot.press("enter")
-        assert [each.key for each in pilot.app.got(Pick.Picked)] == ["c"]
+        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["c"]
 
 
 async def test_nothing_found_picks_nothing(stage: Any) -> None:
-    async with stage(Pick("p", ROWS)) as pilot:
+    async with stage(PickList("p", ROWS)) as pilot:
         await pilot.press(*"zzz", "down", "enter")
         assert "No row has all these words." in pilot.app.drawn
-        assert not pilot.app.got(Pick.Picked)
+        assert not pilot.app.got(PickList.Picked)
 
 
 async def test_escape_leaves(stage: Any) -> None:
-    async with stage(Pick("p", [], empty="No sessions yet.")) as pilot:
+    async with stage(PickList("p", [], empty="No sessions yet.")) as pilot:
         assert "No sessions yet." in pilot.app.drawn
         await pilot.press("enter", "escape")
-        assert len(pilot.app.got(Pick.Dismissed)) == 1
-        assert not pilot.app.got(Pick.Picked)
+        assert len(pilot.app.got(PickList.Dismissed)) == 1
+        assert not pilot.app.got(PickList.Picked)
 
 
 async def test_a_click_picks(stage: Any) -> None:
-    async with stage(Pick("p", ROWS)) as pilot:
+    async with stage(PickList("p", ROWS)) as pilot:
         place = next(y for y, text in enumerate(pilot.app.rows) if "fix login" in text)
         await pilot.click(offset=(6, place))
-        assert [each.key for each in pilot.app.got(Pick.Picked)] == ["b"]
+        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["b"]
 
 
 async def test_new_rows_keep_the_filter(stage: Any) -> None:
-    pick = Pick("p", ROWS)
+    pick = PickList("p", ROWS)
     async with stage(pick) as pilot:
         await pilot.press(*"fix")
         pick.show([("d", "fix build", ""), ("e", "docs", "")])

@@ -100,10 +100,10 @@ async def test_a_question_mark_asks_for_help_only_when_empty(stage: Any, prompt:
         prompt.focus()
         await pilot.press("question_mark")
         assert prompt.text == ""
-        assert len(pilot.app.got(Prompt.HelpWanted)) == 1
+        assert len(pilot.app.got(Prompt.HelpRequested)) == 1
         await pilot.press("a", "question_mark")
         assert prompt.text == "a?"
-        assert len(pilot.app.got(Prompt.HelpWanted)) == 1
+        assert len(pilot.app.got(Prompt.HelpRequested)) == 1
 
 
 async def test_up_and_down_walk_through_what_was_sent(stage: Any, prompt: Prompt) -> None:

@@ -11,16 +11,16 @@ from widgets.bands.band_meter import BandMeter
 from widgets.bands.fact_list import FactList
 from widgets.conversation.conversation import LIVE, Conversation
 from widgets.conversation.markdown import SafeMarkdown
-from widgets.forms.pick_list import Pick
+from widgets.forms.pick_list import PickList
 from widgets.frame.footer import KeyBar
 from widgets.frame.header import HeaderBar
-from widgets.frame.timeline import ScrubBar
+from widgets.frame.timeline import Timeline
 from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import (
-    BandShiftView,
+    BandChangeView,
     BandView,
-    BoardView,
+    WorkPaneView,
     CompletionView,
     FactView,
     FileDiffView,
@@ -31,13 +31,13 @@ from widgets.views import (
     MeterView,
     ProposalView,
     QueueView,
-    RuleShiftView,
-    ShiftView,
+    RuleChangeView,
+    ProfileChangeView,
     TurnView,
-    VerdictView,
+    GuardCheckView,
     WorkRowView,
 )
-from widgets.work.work_pane import Board
+from widgets.work.work_pane import WorkPane
 
 Filled = Callable[[str], tuple[Widget, Callable[[], None]]]
 """Makes a widget and the call that fills it once it is on a screen."""
@@ -61,19 +61,19 @@ def meter(text: str) -> tuple[Widget, Callable[[], None]]:
 
 
 def board(text: str) -> tuple[Widget, Callable[[], None]]:
-    made = Board()
+    made = WorkPane()
     rows = (WorkRowView("k", text[:2], "bad", text, text, text, 1, True),) * 3
-    view = BoardView(text, rows, text, task_lines(text), chain_rows(text))
+    view = WorkPaneView(text, rows, text, task_lines(text), chain_rows(text))
     return made, lambda: made.show(view)
 
 
 def scrubber(text: str) -> tuple[Widget, Callable[[], None]]:
-    made = ScrubBar()
+    made = Timeline()
     return made, lambda: made.show(3, 9, text)
 
 
 def pick(text: str) -> tuple[Widget, Callable[[], None]]:
-    return Pick(text, [("k", text, text), ("l", text, "")], empty=text), lambda: None
+    return PickList(text, [("k", text, text), ("l", text, "")], empty=text), lambda: None
 
 
 def markdown(text: str) -> tuple[Widget, Callable[[], None]]:
@@ -137,14 +137,14 @@ def proposals(text: str) -> tuple[Widget, Callable[[], None]]:
         body=text,
         diffs=(FileDiffView(text, text, text + "\nmore"), FileDiffView(text, None, text)),
         notes=(text,),
-        shift=ShiftView(
+        shift=ProfileChangeView(
             text,
             text,
             text,
             (1, 2),
-            (BandShiftView(text, (1, 2, 3), (2, 3, 4)), BandShiftView("a", (1, 2, 3), (1, 2, 3))),
-            (RuleShiftView(text, text, text),),
-            (VerdictView(text, False, text),),
+            (BandChangeView(text, (1, 2, 3), (2, 3, 4)), BandChangeView("a", (1, 2, 3), (1, 2, 3))),
+            (RuleChangeView(text, text, text),),
+            (GuardCheckView(text, False, text),),
         ),
         second_key=True,
     )

@@ -9,8 +9,8 @@ from textual.widget import Widget
 from widgets.forms.form import Form
 from widgets.forms.key_values import Sheet
 from widgets.frame.headline import Headline
-from widgets.work.card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
-from widgets.work.chain_views import (
+from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
+from widgets.work.chain_tree_views import (
     ChainRowView,
     ChainSessionView,
     ChainTaskView,
@@ -18,10 +18,10 @@ from widgets.work.chain_views import (
     MarkView,
 )
 from widgets.work.kanban import Kanban
-from widgets.work.queue import QueueList
-from widgets.work.task import TaskPanel
-from widgets.work.task_memory import handoff_rows, wip_rows
-from widgets.work.work_views import (
+from widgets.work.queue_list import QueueList
+from widgets.work.task_panel import TaskPanel
+from widgets.work.task_memory_rows import handoff_rows, wip_rows
+from widgets.work.task_views import (
     ErrorView,
     FieldView,
     FormView,

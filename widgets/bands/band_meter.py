@@ -59,9 +59,9 @@ class BandMeter(Widget, can_focus=True):
     def watch_view(self, view: MeterView) -> None:
         self.cursor = max(0, min(self.cursor, len(view.bands) - 1))
         parts = [clean(view.profile, newlines=False)] if view.profile else []
-        if view.horizon_left is not None:
-            waves = "wave" if view.horizon_left == 1 else "waves"
-            parts.append(f"{view.horizon_left} {waves} left")
+        if view.waves_left is not None:
+            waves = "wave" if view.waves_left == 1 else "waves"
+            parts.append(f"{view.waves_left} {waves} left")
         self.border_subtitle = Content(" · ".join(parts)) if parts else None
 
     def action_move(self, step: int) -> None:

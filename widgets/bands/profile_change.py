@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from widgets.text.clean import clean
 from widgets.text.tone import BAD, DIM, GOOD, RULE, STRONG, WARN, Part, band, block, line
-from widgets.views import BandShiftView, ShiftView
+from widgets.views import BandChangeView, ProfileChangeView
 
 _BAR_LEAST = 10
 _BAR_MOST = 40
@@ -18,16 +18,16 @@ _NAME_LEAST = 6
 _WORDS_LEAST = 8
 
 
-class BandShift(Widget):
-    """Draw a :class:`ShiftView`: two bars for a band that changes, one for a band that does not.
+class ProfileChange(Widget):
+    """Draw a :class:`ProfileChangeView`: two bars for a band that changes, one for a band that does not.
 
     A bar runs from a band's floor to its ceiling on one scale for all, with a mark at its target.
     Narrow panes lose the bars, never the numerals. Nothing is cut short: it is what is decided.
     """
 
-    DEFAULT_CSS = "BandShift { height: auto; width: 1fr; margin: 0 0 1 0; text-wrap: nowrap; }"
+    DEFAULT_CSS = "ProfileChange { height: auto; width: 1fr; margin: 0 0 1 0; text-wrap: nowrap; }"
 
-    def __init__(self, view: ShiftView) -> None:
+    def __init__(self, view: ProfileChangeView) -> None:
         super().__init__()
         self._view = view
 
@@ -73,7 +73,7 @@ class _Shape:
     scale: int
 
     @classmethod
-    def fit(cls, bands: tuple[BandShiftView, ...], width: int) -> _Shape:
+    def fit(cls, bands: tuple[BandChangeView, ...], width: int) -> _Shape:
         name = max(len(clean(row.name, newlines=False)) for row in bands)
         numbers = max(len(_numbers(side)) for row in bands for side in (row.before, row.after))
         scale = max(1, *(max(row.before[2], row.after[2]) for row in bands))
@@ -82,7 +82,7 @@ class _Shape:
         return cls(name, numbers, min(bar, _BAR_MOST) if bar >= _BAR_LEAST else 0, scale)
 
 
-def _bands(bands: tuple[BandShiftView, ...], width: int) -> list[Content]:
+def _bands(bands: tuple[BandChangeView, ...], width: int) -> list[Content]:
     shape = _Shape.fit(bands, width)
     head = f"{'':<{shape.name + 4}}{'floor · target · ceiling':>{shape.numbers}}"
     rows = [line((head, DIM)).truncate(width, ellipsis=True)]

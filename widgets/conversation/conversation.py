@@ -14,8 +14,8 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.widget import Widget
 
-from widgets.conversation.scrollback import History
-from widgets.conversation.turn import Turn, turn
+from widgets.conversation.live_turn import Turn, turn
+from widgets.conversation.scrollback import Scrollback
 from widgets.views import TurnView
 
 LIVE = 20
@@ -58,7 +58,7 @@ class Conversation(VerticalScroll, can_focus=True):
         id: str | None = None,  # noqa: A002 -- Textual's name for it
         classes: str | None = None,
     ) -> None:
-        self._history = History()
+        self._history = Scrollback()
         super().__init__(self._history, id=id, classes=classes)
         self._order: list[str] = []
         self._place: dict[str, int] = {}

@@ -19,7 +19,7 @@ WINDOW = 300
 """How many turns are laid out at first, and how many more each time the reader comes to the top."""
 
 
-class History(Widget):
+class Scrollback(Widget):
     """Old turns as one widget as tall as all of its lines; only visible lines are rendered.
 
     Only a window of the newest turns is laid out: :meth:`older` widens it. The scrolling container
@@ -27,7 +27,7 @@ class History(Widget):
     """
 
     DEFAULT_CSS = """
-    History { height: auto; width: 1fr; text-wrap: nowrap; }
+    Scrollback { height: auto; width: 1fr; text-wrap: nowrap; }
     """
 
     def __init__(self) -> None:

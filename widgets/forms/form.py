@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from textual import events
 from textual.app import ComposeResult
@@ -17,7 +18,26 @@ from textual.widgets import Input, Static, TextArea
 
 from widgets.text.clean import clean
 from widgets.text.tone import CURSOR, DIM, STRONG, Part, line
-from widgets.work.work_views import FieldView, FormView
+
+
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    """One field of a form: a ``line``, a ``text`` of many lines, or one of ``choices``."""
+
+    name: str
+    label: str
+    value: str = ""
+    kind: Literal["line", "text", "choice"] = "line"
+    hint: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FormView:
+    """A form: a title and its fields, the first one first."""
+
+    title: str
+    fields: tuple[FieldView, ...]
 
 
 class Choice(Widget, can_focus=True):

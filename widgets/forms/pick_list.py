@@ -21,7 +21,7 @@ PickRow = tuple[str, str, str]
 """One choice: its key, the text to read, a dim hint at the right."""
 
 
-class Pick(Vertical):
+class PickList(Vertical):
     """A titled list that filters while the person types.
 
     Every word typed must occur in a row's text or hint, in any order and case. Enter posts
@@ -29,12 +29,12 @@ class Pick(Vertical):
     """
 
     DEFAULT_CSS = """
-    Pick { height: auto; width: 1fr; max-width: 100; padding: 0 1; }
-    Pick > Input { border: none; height: 1; padding: 0; background: transparent; }
-    Pick > Input:focus { border: none; }
-    Pick > OptionList { height: auto; max-height: 16; border: none; padding: 0;
+    PickList { height: auto; width: 1fr; max-width: 100; padding: 0 1; }
+    PickList > Input { border: none; height: 1; padding: 0; background: transparent; }
+    PickList > Input:focus { border: none; }
+    PickList > OptionList { height: auto; max-height: 16; border: none; padding: 0;
         background: transparent; }
-    Pick > OptionList:focus { border: none; }
+    PickList > OptionList:focus { border: none; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("escape", "dismiss_list", "close", show=False),

@@ -17,7 +17,7 @@ _PAGE = 10
 _RAIL_LEAST = 8
 
 
-class ScrubBar(Widget, can_focus=True):
+class Timeline(Widget, can_focus=True):
     """A rail from the first row of a session to the last, with the place on it.
 
     ``position`` counts rows shown, 0 to ``total``; ``label`` says what stands there ("wave 3 ·
@@ -26,7 +26,7 @@ class ScrubBar(Widget, can_focus=True):
     """
 
     DEFAULT_CSS = """
-    ScrubBar { height: 1; width: 1fr; padding: 0 1; text-wrap: nowrap; }
+    Timeline { height: 1; width: 1fr; padding: 0 1; text-wrap: nowrap; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("left,h", "move(-1)", "back", show=False),

@@ -53,7 +53,7 @@ class Prompt(TextArea):
         """The person pressed Escape with no list open."""
 
     @dataclass
-    class HelpWanted(Message):
+    class HelpRequested(Message):
         """The person pressed ``?`` in an empty prompt."""
 
     @dataclass
@@ -153,7 +153,7 @@ class Prompt(TextArea):
             self._search()
         elif event.character == "?" and not self.text:
             _taken(event)
-            self.post_message(self.HelpWanted())
+            self.post_message(self.HelpRequested())
         elif key == "up" and self.cursor_at_first_line and self.entries:
             _taken(event)
             self._recall(-1)

@@ -15,10 +15,10 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
-from widgets.bands.profile_change import BandShift
+from widgets.bands.profile_change import ProfileChange
 from widgets.frame.footer import hint_line
-from widgets.proposals.checklist import Checklist
-from widgets.proposals.fields import Fields
+from widgets.proposals.context_checklist import Checklist
+from widgets.proposals.proposal_fields import Fields
 from widgets.text.clean import hidden
 from widgets.text.numerals import duration
 from widgets.text.tone import BADGE, DIM, STRONG, WARN, block, line, spread
@@ -157,7 +157,7 @@ class ProposalPanel(Vertical, can_focus=True):
         if front.items:
             yield Checklist(front.items)
         if front.shift is not None:
-            yield BandShift(front.shift)
+            yield ProfileChange(front.shift)
         if front.fields:
             yield Fields(front.fields)
         if front.body.strip():

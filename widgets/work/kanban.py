@@ -14,8 +14,8 @@ from textual.visual import Visual
 from textual.widget import Widget
 
 from widgets.text.tone import ACCENT, CURSOR, DIM, RULE, STRONG, WARN, Part, line, spread
-from widgets.work.card_views import CardView, ColumnView, KanbanView
-from widgets.work.cards import CARD_LINES, draw_card
+from widgets.work.task_card_views import CardView, ColumnView, KanbanView
+from widgets.work.task_cards import CARD_LINES, draw_card
 
 COLUMN_CELLS = 22
 """A column is at least this wide: where not all fit, those around the cursor are seen."""

@@ -15,11 +15,11 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from widgets.text.tone import CURSOR, DIM, STRONG, line, tone
-from widgets.views import BoardView, WorkRowView
-from widgets.work.card_views import TaskLineView
-from widgets.work.cards import line_columns, task_line
-from widgets.work.chain_views import ChainRowView, ChainView
-from widgets.work.chains import chain_row, columns
+from widgets.views import WorkPaneView, WorkRowView
+from widgets.work.chain_tree import chain_row, columns
+from widgets.work.chain_tree_views import ChainRowView, ChainView
+from widgets.work.task_card_views import TaskLineView
+from widgets.work.task_cards import line_columns, task_line
 
 _Row = ChainRowView | TaskLineView | WorkRowView
 
@@ -29,15 +29,15 @@ _DETAIL_LEAST = 8
 _INDENT = 2
 
 
-class Board(ScrollView, can_focus=True):
-    """Draw a :class:`BoardView`: the trees of chains, other tasks at work, then other sessions.
+class WorkPane(ScrollView, can_focus=True):
+    """Draw a :class:`WorkPaneView`: the trees of chains, other tasks at work, then other sessions.
 
     Tasks and sessions stand below a summary. Each row has a sign in its tone, so that no state is
     told by colour alone. The row that the person is attached to is marked ``▸``.
     """
 
     DEFAULT_CSS = """
-    Board { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
+    WorkPane { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("j,down", "move(1)", "next row", show=False),
@@ -48,7 +48,7 @@ class Board(ScrollView, can_focus=True):
         Binding("space", "peek", "peek", show=False),
     ]
 
-    view: reactive[BoardView] = reactive(BoardView())
+    view: reactive[WorkPaneView] = reactive(WorkPaneView())
     cursor: reactive[int] = reactive(0)
 
     @dataclass
@@ -76,7 +76,7 @@ class Board(ScrollView, can_focus=True):
         self._shared = self._tasks = (0, 0, 0)
         self._titles = self._states = 0
 
-    def show(self, view: BoardView) -> None:
+    def show(self, view: WorkPaneView) -> None:
         """Draw ``view``; the cursor stays on the row with the same key."""
         self.view = view
 
@@ -99,7 +99,7 @@ class Board(ScrollView, can_focus=True):
         row = self._lines[self._places[place]] if place < len(self._places) else ""
         return row if isinstance(row, str) else row.key
 
-    def watch_view(self, view: BoardView) -> None:
+    def watch_view(self, view: WorkPaneView) -> None:
         held = self.at_cursor
         self._lines = _laid_out(view)
         self._places = [at for at, row in enumerate(self._lines) if not isinstance(row, str)]
@@ -189,7 +189,7 @@ class Board(ScrollView, can_focus=True):
         return Content.assemble(drawn, "  ", line((row.detail, DIM))) if detailed else drawn
 
 
-def _laid_out(view: BoardView) -> list[_Row | str]:
+def _laid_out(view: WorkPaneView) -> list[_Row | str]:
     """The lines of the pane: rows, and words between them."""
     lines: list[_Row | str] = []
     for place, row in enumerate(view.chains):

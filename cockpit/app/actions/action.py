@@ -1,81 +1,74 @@
-"""One thing that a person can do: what it is called, its keys, and when it is valid."""
+"""The record of an action: its title, keys, condition and function, and the context that conditions read.
+
+Specified in ``docs/reference/keys.md``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Generic, Literal, TypeVar
 
-Pane = Literal["prompt", "conversation", "bands", "proposals", "work", "tasks", ""]
-"""Where keys go. ``tasks`` is wherever a task stands under the cursor: in the work pane, on the board,
-in the queue, and over a task itself."""
+from cockpit.app.actions.context import ActionContext, Pane
+
+HostT = TypeVar("HostT")
 Group = Literal["Decide", "Say", "Session", "Look", "Chains", "Tasks", "Program"]
 GROUPS: tuple[Group, ...] = ("Decide", "Say", "Session", "Look", "Chains", "Tasks", "Program")
+"""The sections of the help screen, in order."""
+
+Condition = Callable[[ActionContext], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """What the validity of an action depends on. ``kind`` is the kind of the proposal in front,
-    empty without one; ``asking`` is True while a second key is awaited, ``listing`` while the
-    prompt offers a list, which has the keys then; ``oriented`` once a wave has a packet. ``task`` is the
-    status of the task under the cursor, empty without one; ``board`` while the board is open. ``chain``
-    is the status of the chain whose tree the cursor is in; ``lively`` while a session can be followed
-    from there, ``attached`` while there is a way back from the one that was."""
-
-    pane: Pane = "prompt"
-    empty: bool = True
-    kind: str = ""
-    armed: bool = False
-    asking: bool = False
-    discussing: bool = False
-    narrowing: bool = False
-    running: bool = False
-    session: bool = False
-    oriented: bool = False
-    waiting: int = 0
-    selection: bool = False
-    listing: bool = False
-    task: str = ""
-    board: bool = False
-    chain: str = ""
-    lively: bool = False
-    attached: bool = False
-
-
-When = Callable[[Moment], bool]
-
-
-def _always(_: Moment) -> bool:
+def always(_: ActionContext) -> bool:
+    """Return True: the condition of an action that is always valid."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """One thing to do. ``keys`` work everywhere, ``pane_keys`` (plain letters) only while ``pane``
-    has the focus. ``bound`` False: a widget handles the key itself, it is only told of here.
-    ``footer`` ranks it in the key bar (0: not there), where it stands while ``told`` holds too."""
+class Action(Generic[HostT]):
+    """One thing that the user can do. Bindings, footer, palette, help and ``[keys]`` read these fields."""
 
     id: str
+    """The name under ``[keys]`` in the configuration."""
     group: Group
     title: str
+    """A phrase that starts with a verb, for the palette and the help screen."""
     label: str
+    """One or two words for the footer."""
     keys: tuple[str, ...] = ()
+    """Keys that work wherever the focus is; the user's ``[keys]`` replace these."""
     pane_keys: tuple[str, ...] = ()
+    """Plain letters that work only while ``pane`` has the focus."""
     pane: Pane = ""
-    when: When = _always
+    when: Condition = always
+    """Whether the action is valid now. The key of an invalid action goes on to the focused widget."""
+    needs: str = ""
+    """``when`` as a phrase, for the documentation of keys."""
+    run: Callable[[HostT], None] | None = None
+    """What the action does; None when a widget handles the key itself and the key cannot change."""
     footer: int = 0
-    told: When = _always
-    bound: bool = True
+    """Rank in the footer, 1 first; 0 keeps the action out of it."""
+    footer_when: Condition = always
+    """A further condition for the footer only."""
     palette: bool = True
+    """Whether the command palette lists the action."""
+
+    @property
+    def is_bound(self) -> bool:
+        """True when the screen binds the keys of the action, and the user may change them."""
+        return self.run is not None
 
     @property
     def key(self) -> str:
-        """The key that is shown for it, as people write it; empty for one without a key."""
-        every = self.keys or self.pane_keys
-        return spelled(every[0]) if every else ""
+        """The key to show for the action, as people write it; empty without a key."""
+        keys = self.keys or self.pane_keys
+        return key_name(keys[0]) if keys else ""
 
 
-_SPELLED = {
+AnyAction = Action[Any]
+"""An action of any host, for code that reads actions and runs none."""
+
+_KEY_NAMES = {
     "enter": "⏎",
     "escape": "esc",
     "tab": "⇥",
@@ -94,10 +87,10 @@ _SPELLED = {
 }
 
 
-def spelled(key: str) -> str:
-    """A key as people write it: ``ctrl+p`` is ``^p``."""
-    if key in _SPELLED:
-        return _SPELLED[key]
-    head, _, last = key.rpartition("+")
-    last = _SPELLED.get(last, last)
-    return f"^{last}" if head == "ctrl" else f"{head}+{last}" if head else last
+def key_name(key: str) -> str:
+    """Write a key of Textual as people do: ``ctrl+p`` is ``^p``."""
+    if key in _KEY_NAMES:
+        return _KEY_NAMES[key]
+    modifiers, _, last = key.rpartition("+")
+    last = _KEY_NAMES.get(last, last)
+    return f"^{last}" if modifiers == "ctrl" else f"{modifiers}+{last}" if modifiers else last

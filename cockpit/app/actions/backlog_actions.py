@@ -1,202 +1,279 @@
-"""Actions on the backlog: the screens that show it, and the forms that write it."""
+"""Actions on the backlog: its screens, the filter of the board, and the forms that write it.
+
+Specified in ``docs/reference/backlog.md``.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cockpit.app.actions.chain_actions import ChainActs
+from cockpit.app.actions import plan_command
+from cockpit.app.actions.action import Action
+from cockpit.app.actions.context import ActionContext
+from cockpit.app.actions.task_actions import has_task, task_at_cursor
 from cockpit.app.dialogs.question import Ask, PickOne
-from cockpit.app.overlay import Live
-from cockpit.app.projection.kanban import Looking
+from cockpit.app.host import Host
 from widgets.forms.pick_list import PickRow
 
 if TYPE_CHECKING:
-    from cockpit.app.dialogs.task_form import Draft
-    from cockpit.app.screens.cockpit_screen import CockpitScreen
+    from cockpit.app.dialogs.backlog_form import Draft
+    from cockpit.app.screens.board_screen import BoardScreen
 
 
-class WorkActs(ChainActs):
-    """The part of :class:`~cockpit.app.actions.screen_actions.Acts` that shows and writes the backlog."""
+# Screens
 
-    def __init__(self, screen: CockpitScreen) -> None:
-        super().__init__(screen)
-        self.looking = Looking()
 
-    def repaint(self) -> None:
-        """The journal told something: draw the screens above the cockpit's own, too."""
-        self.keep_up()
-        for each in self._cockpit.screen_stack:
-            if isinstance(each, Live):
-                each.paint()
+def toggle_board(host: Host) -> None:
+    """Open the board; on the board, or on a screen that it opened, go back."""
+    from cockpit.app.screens.backlog_screen import BacklogScreen
+    from cockpit.app.screens.board_screen import BoardScreen
 
-    # Screens
+    if isinstance(host.screen, BoardScreen):
+        host.screen.dismiss(None)
+        return
+    if any(isinstance(screen, BoardScreen) for screen in host.screen_stack):
+        while isinstance(host.screen, BacklogScreen) and not isinstance(host.screen, BoardScreen):
+            host.pop_screen()
+        return
+    host.open_screen(BoardScreen(host))
 
-    def board(self) -> None:
-        """The board; from there, or from what it opened, back to the cockpit."""
-        from cockpit.app.screens.backlog_screen import WorkScreen
-        from cockpit.app.screens.board_screen import BoardScreen
 
-        cockpit = self._cockpit
-        if isinstance(cockpit.screen, BoardScreen):
-            cockpit.screen.dismiss(None)
-            return
-        if any(isinstance(each, BoardScreen) for each in cockpit.screen_stack):
-            while isinstance(cockpit.screen, WorkScreen) and not isinstance(
-                cockpit.screen, BoardScreen
-            ):
-                cockpit.pop_screen()
-            return
-        cockpit.push_screen(BoardScreen(self._screen))
+def open_queue(host: Host) -> None:
+    """Open the queue, with its reasons."""
+    from cockpit.app.screens.queue_screen import QueueScreen
 
-    def queue(self) -> None:
-        """The queue, with its reasons."""
-        from cockpit.app.screens.queue_screen import QueueScreen
+    if not isinstance(host.screen, QueueScreen):
+        host.open_screen(QueueScreen(host))
 
-        if not isinstance(self._cockpit.screen, QueueScreen):
-            self._cockpit.push_screen(QueueScreen(self._screen))
 
-    def stats(self) -> None:
-        """The measures of chains and their sessions."""
-        from cockpit.app.screens.stats_screen import StatsScreen
+def open_measures(host: Host) -> None:
+    """Open the measures of chains and their workers."""
+    from cockpit.app.screens.stats_screen import StatsScreen
 
-        if not isinstance(self._cockpit.screen, StatsScreen):
-            self._cockpit.push_screen(StatsScreen(self._screen))
+    if not isinstance(host.screen, StatsScreen):
+        host.open_screen(StatsScreen(host))
 
-    def wip(self) -> None:
-        """The work in progress of the task under the cursor."""
-        if (task := self.task) is not None:
-            self.glance(task.task_id)
 
-    def handoff(self) -> None:
-        """What the task under the cursor handed over."""
-        from cockpit.app.dialogs.task_memory import HandoffInspector
+def show_wip(host: Host) -> None:
+    """Show the work in progress of the task under the cursor."""
+    from cockpit.app.dialogs.task_memory import WipDialog
 
-        if (task := self.task) is not None:
-            self._cockpit.push_screen(HandoffInspector(self._screen, task.task_id))
+    if (task := task_at_cursor(host)) is not None:
+        host.open_screen(WipDialog(host, task.task_id))
 
-    # What the board shows
 
-    def scope(self) -> None:
-        """Pick an epic or a story: only its tasks are shown then."""
-        from cockpit.app.screens.board_screen import BoardScreen
+def show_handoff(host: Host) -> None:
+    """Show the handoff of the task under the cursor."""
+    from cockpit.app.dialogs.task_memory import HandoffDialog
 
-        board, work = self._cockpit.screen, self._work
-        if not isinstance(board, BoardScreen):
-            return
-        rows: list[PickRow] = [("", "All tasks", "")]
-        for epic in work.epics.values():
-            rows.append((epic.epic_id, f"{epic.epic_id} {epic.title}", f"epic · {epic.priority}"))
-        for story in work.stories.values():
-            under = f"story · {story.epic_id}" if story.epic_id else "story"
-            rows.append((story.story_id, f"{story.story_id} {story.title}", under))
+    if (task := task_at_cursor(host)) is not None:
+        host.open_screen(HandoffDialog(host, task.task_id))
 
-        def picked(key: str | None) -> None:
-            if key is not None:
-                board.look_at(scope=key)
 
-        self._cockpit.push_screen(PickOne("Only the tasks of", rows), picked)
+# The filter of the board
 
-    def seek(self) -> None:
-        """Ask for words: only tasks that have them are shown then."""
-        from cockpit.app.screens.board_screen import BoardScreen
 
-        board = self._cockpit.screen
-        if not isinstance(board, BoardScreen):
-            return
+def _board(host: Host) -> BoardScreen | None:
+    from cockpit.app.screens.board_screen import BoardScreen
 
-        def answered(words: str | None) -> None:
-            if words is not None:
-                board.look_at(words=words)
+    return host.screen if isinstance(host.screen, BoardScreen) else None
 
-        asked = "Words of the id, the title, the type or the story; empty shows all."
-        self._cockpit.push_screen(Ask("Filter", asked, value=self.looking.words), answered)
 
-    def group(self) -> None:
-        """Tasks of one story together, or in the order in which they come."""
-        from cockpit.app.screens.board_screen import BoardScreen
+def pick_scope(host: Host) -> None:
+    """Pick an epic or a story: the board shows only its tasks."""
+    if (board := _board(host)) is None:
+        return
+    work = host.state.work
+    rows: list[PickRow] = [("", "All tasks", "")]
+    for epic in work.epics.values():
+        rows.append((epic.epic_id, f"{epic.epic_id} {epic.title}", f"epic · {epic.priority}"))
+    for story in work.stories.values():
+        hint = f"story · {story.epic_id}" if story.epic_id else "story"
+        rows.append((story.story_id, f"{story.story_id} {story.title}", hint))
 
-        if isinstance(board := self._cockpit.screen, BoardScreen):
-            board.group()
+    def choose(scope: str | None) -> None:
+        if scope is not None:
+            board.filter_tasks(scope=scope)
 
-    # Writing
+    host.open_screen(PickOne("Show only the tasks of", rows), choose)
 
-    def new_task(self) -> None:
-        """Fill in a form: a new task, of the story that the board shows."""
-        from cockpit.app.dialogs import task_form
 
-        story = self.looking.scope if self.looking.scope in self._work.stories else ""
-        self._form(task_form.new_task(story))
+def ask_filter(host: Host) -> None:
+    """Ask for text: the board shows only tasks that contain it."""
+    if (board := _board(host)) is None:
+        return
 
-    def edit_task(self) -> None:
-        """Change the task in a form."""
-        if (task := self.task) is not None:
-            self._cockpit.ask(partial(self._edit_task, task.task_id))
+    def choose(text: str | None) -> None:
+        if text is not None:
+            board.filter_tasks(text=text)
 
-    async def _edit_task(self, task_id: str) -> None:
-        from cockpit.app import task_reader
-        from cockpit.app.dialogs import task_form
+    question = "Text in the id, title, type or story. Leave it empty to show all tasks."
+    host.open_screen(Ask("Filter", question, value=host.board_filter.words), choose)
 
-        stored, needs = await task_reader.task(self._cockpit.engine.store, task_id)
-        self._form(task_form.change_task(stored, needs))
 
-    def plan(self) -> None:
-        """Ask for the file of a plan, and propose what it would put into the backlog."""
-        from cockpit.app.actions import plan_command
+def toggle_groups(host: Host) -> None:
+    """Group the tasks of one story together, or show them in their order."""
+    if (board := _board(host)) is not None:
+        board.toggle_groups()
 
-        cockpit = self._cockpit
 
-        def answered(source: str | None) -> None:
-            if source:
-                cockpit.do(
-                    plan_command.propose(cockpit, f"{plan_command.COMMAND} {source}", source)
-                )
+# Forms
 
-        asked = "A Markdown file of the project. What it becomes is proposed as a whole."
-        cockpit.push_screen(Ask("Plan", asked), answered)
 
-    def new_story(self) -> None:
-        """Fill in a form: a new story, of the epic that the board shows."""
-        from cockpit.app.dialogs import task_form
+def create_task(host: Host) -> None:
+    """Open a form for a new task, of the story that the board shows."""
+    from cockpit.app.dialogs import backlog_form
 
-        epic = self.looking.scope if self.looking.scope in self._work.epics else ""
-        self._form(task_form.new_story(epic))
+    scope = host.board_filter.scope
+    _open_form(host, backlog_form.new_task(scope if scope in host.state.work.stories else ""))
 
-    def new_epic(self) -> None:
-        """Fill in a form: a new epic."""
-        from cockpit.app.dialogs import task_form
 
-        self._form(task_form.new_epic())
+def edit_task(host: Host) -> None:
+    """Open a form to edit the task."""
+    if (task := task_at_cursor(host)) is not None:
+        host.request(partial(_edit_task, host, task.task_id))
 
-    def edit_story(self) -> None:
-        """Pick a story, and change it in a form."""
-        from cockpit.app.dialogs import task_form
 
-        stories = self._work.stories
-        rows = [(each.story_id, f"{each.story_id} {each.title}", each.status)
-                for each in stories.values()]  # fmt: skip
+async def _edit_task(host: Host, task_id: str) -> None:
+    from cockpit.app import task_reader
+    from cockpit.app.dialogs import backlog_form
 
-        def picked(key: str | None) -> None:
-            if key is not None:
-                self._form(task_form.change_story(stories[key]))
+    task, needs = await task_reader.read_task(host.engine.store, task_id)
+    _open_form(host, backlog_form.edit_task(task, needs))
 
-        self._cockpit.push_screen(PickOne("Change a story", rows, empty="No story yet."), picked)
 
-    def edit_epic(self) -> None:
-        """Pick an epic, and change it in a form."""
-        from cockpit.app.dialogs import task_form
+def create_story(host: Host) -> None:
+    """Open a form for a new story, of the epic that the board shows."""
+    from cockpit.app.dialogs import backlog_form
 
-        epics = self._work.epics
-        rows = [(each.epic_id, f"{each.epic_id} {each.title}", f"{each.priority} {each.status}")
-                for each in epics.values()]  # fmt: skip
+    scope = host.board_filter.scope
+    _open_form(host, backlog_form.new_story(scope if scope in host.state.work.epics else ""))
 
-        def picked(key: str | None) -> None:
-            if key is not None:
-                self._form(task_form.change_epic(epics[key]))
 
-        self._cockpit.push_screen(PickOne("Change an epic", rows, empty="No epic yet."), picked)
+def create_epic(host: Host) -> None:
+    """Open a form for a new epic."""
+    from cockpit.app.dialogs import backlog_form
 
-    def _form(self, draft: Draft) -> None:
-        from cockpit.app.dialogs.form_dialog import FormDialog
+    _open_form(host, backlog_form.new_epic())
 
-        self._cockpit.push_screen(FormDialog(self._screen, draft))
+
+def pick_story_to_edit(host: Host) -> None:
+    """Pick a story, and open a form to edit it."""
+    from cockpit.app.dialogs import backlog_form
+
+    stories = host.state.work.stories
+    rows = [
+        (story.story_id, f"{story.story_id} {story.title}", story.status)
+        for story in stories.values()
+    ]
+
+    def edit(story_id: str | None) -> None:
+        if story_id is not None:
+            _open_form(host, backlog_form.edit_story(stories[story_id]))
+
+    empty = "No stories yet. “Create a story” in the palette adds one."
+    host.open_screen(PickOne("Edit a story", rows, empty=empty), edit)
+
+
+def pick_epic_to_edit(host: Host) -> None:
+    """Pick an epic, and open a form to edit it."""
+    from cockpit.app.dialogs import backlog_form
+
+    epics = host.state.work.epics
+    rows = [
+        (epic.epic_id, f"{epic.epic_id} {epic.title}", f"{epic.priority} {epic.status}")
+        for epic in epics.values()
+    ]
+
+    def edit(epic_id: str | None) -> None:
+        if epic_id is not None:
+            _open_form(host, backlog_form.edit_epic(epics[epic_id]))
+
+    empty = "No epics yet. “Create an epic” in the palette adds one."
+    host.open_screen(PickOne("Edit an epic", rows, empty=empty), edit)
+
+
+def _open_form(host: Host, draft: Draft) -> None:
+    from cockpit.app.dialogs.backlog_form import FormDialog
+
+    host.open_screen(FormDialog(host, draft))
+
+
+def import_plan(host: Host) -> None:
+    """Ask for the file of a plan, and propose its epics, stories and tasks."""
+
+    def propose(source: str | None) -> None:
+        if source:
+            text = f"{plan_command.COMMAND} {source}"
+            host.run_in_background(plan_command.propose_plan(host, text, source))
+
+    question = "A Markdown file of the project. Its tasks become one proposal."
+    host.open_screen(Ask("Plan", question), propose)
+
+
+# Conditions
+
+
+def _on_task_screen(context: ActionContext) -> bool:
+    """Return True on screens of tasks: in the panes the footer has other keys to show."""
+    return context.pane == "tasks"
+
+
+def _on_board(context: ActionContext) -> bool:
+    return context.on_board
+
+
+_TASK = "a task under the cursor"
+
+BACKLOG_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "board", "Look", "Show the board of all tasks, and back", "board", ("ctrl+t",),
+        run=toggle_board, footer=12,
+    ),
+    Action("stats", "Look", "Show the measures of chains", "measures", run=open_measures),
+    Action(
+        "new_task", "Tasks", "Create a task", "new", (), ("n",), "tasks", run=create_task,
+        footer=5, footer_when=_on_task_screen,
+    ),
+    Action(
+        "edit_task", "Tasks", "Edit the task", "edit", (), ("e",), "tasks", run=edit_task,
+        when=has_task, needs=_TASK, footer=6, footer_when=_on_task_screen,
+    ),
+    Action(
+        "wip", "Tasks", "Show the work in progress of the task", "wip", (), ("w",), "tasks",
+        run=show_wip, when=has_task, needs=_TASK, footer=7, footer_when=_on_task_screen,
+    ),
+    Action(
+        "handoff", "Tasks", "Show the handoff of the task", "handoff", (), ("f",), "tasks",
+        run=show_handoff, when=has_task, needs=_TASK, footer=8, footer_when=_on_task_screen,
+    ),
+    Action(
+        "queue", "Tasks", "Show the queue: which task is next, and why", "queue", ("f9",), ("r",),
+        "tasks", run=open_queue, footer=9, footer_when=_on_task_screen,
+    ),
+    Action(
+        "scope", "Tasks", "Show only the tasks of one epic or story", "scope", (), ("c",), "tasks",
+        run=pick_scope, when=_on_board, needs="the board", footer=10,
+    ),
+    Action(
+        "seek", "Tasks", "Filter the tasks by text", "filter", (), ("slash",), "tasks",
+        run=ask_filter, when=_on_board, needs="the board", footer=10,
+    ),
+    Action(
+        "group", "Tasks", "Group the tasks by story, and back", "group", (), ("t",), "tasks",
+        run=toggle_groups, when=_on_board, needs="the board", footer=11,
+    ),
+    Action(
+        "save", "Tasks", "Save a form", "save", ("ctrl+s",), when=lambda _: False,
+        needs="an open form", palette=False,
+    ),
+    Action(
+        "plan", "Tasks", "Turn a written plan into epics, stories and tasks", "plan",
+        run=import_plan,
+    ),
+    Action("new_story", "Tasks", "Create a story", "new story", run=create_story),
+    Action("new_epic", "Tasks", "Create an epic", "new epic", run=create_epic),
+    Action("edit_story", "Tasks", "Edit a story", "edit story", run=pick_story_to_edit),
+    Action("edit_epic", "Tasks", "Edit an epic or its priority", "edit epic", run=pick_epic_to_edit),
+)  # fmt: skip

@@ -1,246 +1,286 @@
-"""Actions in the work pane: sessions attached to and peeked at, chains opened, drained and gone on with."""
+"""Actions in the work pane: attach to sessions, peek at them, open, drain, stop and resume chains.
+
+An action writes its request into the row of the chain. The workers read the request there, and the
+screen learns of the change from the journal. Specified in ``docs/reference/chains.md``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cockpit.app.actions.action import Moment
-from cockpit.app.actions.task_actions import TaskActs
-from cockpit.app.projection.chain_trees import Trees
+from cockpit.app.actions.action import Action, Condition
+from cockpit.app.actions.context import ActionContext
+from cockpit.app.actions.task_actions import (
+    notify_completed,
+    task_at_cursor,
+    unblock_task,
+    write_to_backlog,
+)
+from cockpit.app.host import Host
 from cockpit.app.projection.chains import ChainState, Run
-from widgets.forms.pick_list import PickRow
-from widgets.text.clean import clean
 from widgets.views import TurnView
 
 if TYPE_CHECKING:
-    from cockpit.app.screens.cockpit_screen import CockpitScreen
     from cockpit.store.db.transaction import Tx
 
 _PEEK_TURNS = 6
-_TELL_S = 4.0
 
 
-class ChainActs(TaskActs):
-    """The part of :class:`~cockpit.app.actions.screen_actions.Acts` that is about chains and other sessions.
+# The row under the cursor
 
-    What is to happen to a chain is written into its row; the processes that work in it read it there,
-    and the screen learns of it from the journal like everybody else.
-    """
 
-    def __init__(self, screen: CockpitScreen) -> None:
-        super().__init__(screen)
-        self.trees = Trees()
-        self._came_from: list[tuple[str, str]] = []
-        self._with: tuple[Run, str] | None = None
+def row_at_cursor(host: Host) -> str:
+    """Return the key of the row under the cursor of the work pane; empty while it has no focus."""
+    pane = host.main.panes.work
+    return pane.at_cursor if pane.has_focus else ""
 
-    # Where the cursor stands
 
-    @property
-    def row(self) -> str:
-        """The key of the row under the cursor of the work pane, while it has the keys."""
-        board = self._screen.panes.board
-        return board.at_cursor if board.has_focus else ""
+def chain_at_cursor(host: Host) -> ChainState | None:
+    """Return the chain whose tree the cursor is in."""
+    return host.state.chains.found.get(row_at_cursor(host).partition("/")[0])
 
-    @property
-    def chain(self) -> ChainState | None:
-        """The chain in whose tree the cursor stands."""
-        return self._cockpit.feed.state.chains.found.get(self.row.partition("/")[0])
 
-    @property
-    def moment(self) -> Moment:
-        """What of the validity of actions depends on the row under the cursor."""
-        chain = self.chain
-        return Moment(
-            task=self.task_status,
-            chain=chain.status if chain is not None else "",
-            lively=bool(self._session_of(self.row)),
-            attached=bool(self._came_from),
-        )
+def _run_of_row(host: Host, row_key: str) -> Run | None:
+    """Return the run of a task that a row shows; for a chain or a worker the one that changed last."""
+    chain_id, _, rest = row_key.partition("/")
+    chain = host.state.chains.found.get(chain_id)
+    if chain is None:
+        return None
+    if rest in chain.runs:
+        return chain.runs[rest]
+    active = [
+        run
+        for run in chain.runs.values()
+        if run.session_id and not run.ended and rest in ("", f"s{run.ordinal}")
+    ]
+    return max(active, key=lambda run: run.seq, default=None) if chain.working else None
 
-    def _run_at(self, key: str) -> Run | None:
-        """The task in a chain that a row stands for: of a head or a session the one that moved last."""
-        head, _, rest = key.partition("/")
-        chain = self._cockpit.feed.state.chains.found.get(head)
-        if chain is None:
-            return None
-        if rest in chain.runs:
-            return chain.runs[rest]
-        at_work = [
-            each
-            for each in chain.runs.values()
-            if each.session_id and not each.ended and rest in ("", f"s{each.ordinal}")
-        ]
-        return max(at_work, key=lambda each: each.seq, default=None) if chain.working else None
 
-    def _session_of(self, key: str) -> str:
-        """The session that Enter follows from a row; empty where there is none."""
-        run = self._run_at(key)
-        if run is not None:
-            return run.session_id if not run.ended else ""
-        return key if key in self._cockpit.feed.state.sessions else ""
+def session_of_row(host: Host, row_key: str) -> str:
+    """Return the session that Enter follows from a row; empty where there is none."""
+    run = _run_of_row(host, row_key)
+    if run is not None:
+        return run.session_id if not run.ended else ""
+    return row_key if row_key in host.state.sessions else ""
 
-    # Following
 
-    def open_row(self, key: str) -> None:
-        """A row of the work pane: follow its session, else see its task, else open its tree."""
-        session_id, run = self._session_of(key), self._run_at(key)
-        if session_id:
-            self._follow(session_id, key)
-            self._with = (run, session_id) if run is not None else None
-        elif key.rpartition("/")[2] in self._work.tasks:
-            self.open(key.rpartition("/")[2])
-        else:
-            self.unfold()
+# Attaching
 
-    def open(self, task_id: str) -> None:
-        """See a task in full."""
-        from cockpit.app.screens.task_screen import TaskScreen
 
-        self._cockpit.push_screen(TaskScreen(self._screen, task_id))
+def open_row(host: Host, row_key: str) -> None:
+    """Open a row of the work pane: follow its session, else show its task, else open its tree."""
+    session_id, run = session_of_row(host, row_key), _run_of_row(host, row_key)
+    if session_id:
+        _attach(host, session_id, row_key)
+        host.trail.follow_run(run, session_id)
+    elif row_key.rpartition("/")[2] in host.state.work.tasks:
+        _open_task(host, row_key.rpartition("/")[2])
+    else:
+        open_tree(host)
 
-    def _follow(self, session_id: str, key: str) -> None:
-        if session_id != self._cockpit.followed:
-            self._came_from.append((self._cockpit.followed, key))
-        self._cockpit.attach(session_id)
-        self._screen.panes.turn_to("conversation")
-        self._screen.prompt.focus()
 
-    def back(self) -> None:
-        """Come back to what was followed before, and to the row that one came from."""
-        if not self._came_from:
-            return
-        before, key = self._came_from.pop()
-        self._with = None
-        self._cockpit.attach(before)
-        self._screen.panes.turn_to("work")
-        self._screen.panes.board.focus()
-        self._screen.panes.board.turn_to(key)
+def _open_task(host: Host, task_id: str) -> None:
+    from cockpit.app.screens.task_screen import TaskScreen
 
-    def forget_way(self) -> None:
-        """The person chose what is followed in another way: there is no way back from it."""
-        self._came_from.clear()
-        self._with = None
+    host.open_screen(TaskScreen(host, task_id))
 
-    def keep_up(self) -> None:
-        """A task that is followed goes on in the session of its next role: follow that one."""
-        if self._with is None:
-            return
-        run, session_id = self._with
-        if self._cockpit.followed != session_id:
-            self._with = None
-        elif run.session_id != session_id:
-            self._with = (run, run.session_id)
-            self._cockpit.attach(run.session_id)
 
-    def followable(self) -> Iterator[PickRow]:
-        """Sessions that can be followed: those at work in chains, then others."""
-        state = self._cockpit.feed.state
-        for chain in state.chains.newest(0):
-            for run in chain.runs.values():
-                if run.session_id and not run.ended:
-                    where = state.chains.words_of(run.session_id) or chain.chain_id
-                    known = state.sessions.get(run.session_id)
-                    role = known.role.replace("_", " ") if known is not None else ""
-                    name = known.name if known is not None else run.task_id
-                    yield run.session_id, name, " · ".join(filter(None, (where, role, run.step)))
-        for row in self._screen.panes.board.view.rows:
-            if row.key in state.sessions:
-                yield row.key, row.title, f"{row.state} · {row.key}"
+def _attach(host: Host, session_id: str, row_key: str) -> None:
+    if session_id != host.session_id:
+        host.trail.push(host.session_id, row_key)
+    host.attach(session_id)
+    host.main.panes.turn_to("conversation")
+    host.main.prompt.focus()
 
-    # Peeking
 
-    def peek(self, key: str) -> None:
-        """A glance at a session or an agent without following it, or at a task's work in progress."""
-        from cockpit.app.dialogs.peek_session import Peek
+def go_back(host: Host) -> None:
+    """Return to the session that was followed before, and to the row that was opened."""
+    if not host.trail.can_go_back:
+        return
+    session_id, row_key = host.trail.pop()
+    panes = host.main.panes
+    host.attach(session_id)
+    panes.turn_to("work")
+    panes.work.focus()
+    panes.work.turn_to(row_key)
 
-        state = self._cockpit.feed.state
-        if state.agents.turns(key) is not None:
-            self._cockpit.push_screen(Peek(partial(self._agent_turns, key)))
-        elif self._session_of(key):
-            self._cockpit.push_screen(Peek(partial(self._last_turns, key, self._session_of(key))))
-        elif (task_id := key.rpartition("/")[2]) in state.work.tasks:
-            self.glance(task_id)
 
-    def glance(self, task_id: str) -> None:
-        """The work in progress of a task."""
-        from cockpit.app.dialogs.task_memory import WipInspector
+def follow_next_role(host: Host) -> None:
+    """Follow the session of the next role when the followed task moved on to it."""
+    if session_id := host.trail.next_role_session(host.session_id):
+        host.attach(session_id)
 
-        self._cockpit.push_screen(WipInspector(self._screen, task_id))
 
-    def _agent_turns(self, key: str) -> tuple[str, tuple[TurnView, ...]]:
-        return self._cockpit.feed.state.agents.turns(key) or ("", ())
+# Peeking
 
-    def _last_turns(self, key: str, first: str) -> tuple[str, tuple[TurnView, ...]]:
-        """The last turns of the session at a row now; once nothing runs there, of the first one."""
-        state = self._cockpit.feed.state
-        session_id = self._session_of(key) or first
-        session = state.sessions.get(session_id)
-        words = [state.chains.words_of(session_id)]
-        if session is not None:
-            words += [session.role.replace("_", " "), session.name]
-        turns = state.conversation(session_id).changed()[-_PEEK_TURNS:]
-        return " · ".join(filter(None, words)), turns
 
-    # Trees
+def peek(host: Host, row_key: str) -> None:
+    """Show the last turns of a session or an external agent, or the work in progress of a task."""
+    from cockpit.app.dialogs.peek_session import PeekDialog
 
-    def unfold(self) -> None:
-        """Open the tree under the cursor by a step."""
-        self._turn_tree(1)
+    state = host.state
+    if state.agents.turns(row_key) is not None:
+        host.open_screen(PeekDialog(partial(_agent_turns, host, row_key)))
+    elif session_id := session_of_row(host, row_key):
+        host.open_screen(PeekDialog(partial(_last_turns, host, row_key, session_id)))
+    elif (task_id := row_key.rpartition("/")[2]) in state.work.tasks:
+        from cockpit.app.dialogs.task_memory import WipDialog
 
-    def fold(self) -> None:
-        """Fold the tree under the cursor by a step."""
-        self._turn_tree(-1)
+        host.open_screen(WipDialog(host, task_id))
 
-    def _turn_tree(self, step: int) -> None:
-        chain = self.chain
-        if chain is None:
-            return
-        held = self.row
-        if self.trees.turn(chain, step):
-            self._screen.paint()
-        board = self._screen.panes.board
-        if not board.turn_to(held):
-            board.turn_to(chain.chain_id)
 
-    # Chains
+def _agent_turns(host: Host, row_key: str) -> tuple[str, tuple[TurnView, ...]]:
+    return host.state.agents.turns(row_key) or ("", ())
 
-    def drain(self) -> None:
-        """Let the chain come to rest when what is under way is finished."""
-        self._to_rest(now=False)
 
-    def stop_chain(self) -> None:
-        """Stop the chain now."""
-        self._to_rest(now=True)
+def _last_turns(host: Host, row_key: str, first_session: str) -> tuple[str, tuple[TurnView, ...]]:
+    """Return title and last turns of the row's current session; once none runs, of the first one."""
+    state = host.state
+    session_id = session_of_row(host, row_key) or first_session
+    session = state.sessions.get(session_id)
+    title = [state.chains.words_of(session_id)]
+    if session is not None:
+        title += [session.role.replace("_", " "), session.name]
+    turns = state.conversation(session_id).changed()[-_PEEK_TURNS:]
+    return " · ".join(filter(None, title)), turns
 
-    def _to_rest(self, *, now: bool) -> None:
-        if (chain := self.chain) is None:
-            return
-        chain_id = chain.chain_id
 
-        def step(tx: Tx) -> None:
-            from cockpit.chains.supervisor import request_stop
+# Trees
 
-            request_stop(tx, chain_id, now=now)
 
-        self._keep(step)
+def open_tree(host: Host) -> None:
+    """Open the tree under the cursor by a step."""
+    _turn_tree(host, 1)
 
-    def retry(self) -> None:
-        """Unblock the task under the cursor, and go on with its chain where that rests."""
-        chain, task = self.chain, self.task
-        if chain is None:
-            return
-        chain_id = chain.chain_id if not chain.live else ""
-        task_id = task.task_id if task is not None and task.status == "blocked" else ""
-        self._cockpit.ask(partial(self._again, chain_id, task_id))
 
-    async def _again(self, chain_id: str, task_id: str) -> None:
-        from cockpit.app.actions import resume_chain, task_writes
+def close_tree(host: Host) -> None:
+    """Close the tree under the cursor by a step."""
+    _turn_tree(host, -1)
 
-        engine = self._cockpit.engine
-        if task_id:
-            self.tell_reached(await engine.store.write(lambda tx: task_writes.unblock(tx, task_id)))
-        if chain_id:
-            self._cockpit.notify(clean(f"{chain_id} goes on"), timeout=_TELL_S, markup=False)
-            await resume_chain.go_on(engine.place, chain_id, engine.store.clock)
+
+def _turn_tree(host: Host, step: int) -> None:
+    chain = chain_at_cursor(host)
+    if chain is None:
+        return
+    row_key = row_at_cursor(host)
+    if host.main.trees.turn(chain, step):
+        host.main.paint()
+    pane = host.main.panes.work
+    if not pane.turn_to(row_key):
+        pane.turn_to(chain.chain_id)
+
+
+# Chains
+
+
+def drain_chain(host: Host) -> None:
+    """Ask the chain to stop after its running steps."""
+    _request_stop(host, now=False)
+
+
+def stop_chain(host: Host) -> None:
+    """Ask the chain to stop now."""
+    _request_stop(host, now=True)
+
+
+def _request_stop(host: Host, *, now: bool) -> None:
+    if (chain := chain_at_cursor(host)) is None:
+        return
+    chain_id = chain.chain_id
+
+    def write(tx: Tx) -> None:
+        from cockpit.chains.stop_request import request_stop
+
+        request_stop(tx, chain_id, now=now)
+
+    write_to_backlog(host, write)
+
+
+def retry(host: Host) -> None:
+    """Unblock the task under the cursor, and resume its chain if that stopped."""
+    chain, task = chain_at_cursor(host), task_at_cursor(host)
+    if chain is None:
+        return
+    chain_id = chain.chain_id if not chain.live else ""
+    task_id = task.task_id if task is not None and task.status == "blocked" else ""
+    host.request(partial(_retry, host, chain_id, task_id))
+
+
+async def _retry(host: Host, chain_id: str, task_id: str) -> None:
+    engine = host.engine
+    if task_id:
+        notify_completed(host, await engine.store.write(lambda tx: unblock_task(tx, task_id)))
+    if chain_id:
+        from cockpit.app.resume_chain import resume_chain
+
+        host.show_notice(f"Resuming {chain_id}")
+        await resume_chain(engine.place, chain_id, engine.store.clock)
+
+
+# Conditions
+
+
+def _chain_is(*statuses: str) -> Condition:
+    return lambda context: context.chain_status in statuses
+
+
+def _in_tree(context: ActionContext) -> bool:
+    return bool(context.chain_status)
+
+
+def _can_attach(context: ActionContext) -> bool:
+    return context.can_attach
+
+
+def _can_retry(context: ActionContext) -> bool:
+    chain = context.chain_status
+    return chain in ("stopped", "failed", "limited") or (
+        bool(chain) and context.task_status == "blocked"
+    )
+
+
+def _can_go_back(context: ActionContext) -> bool:
+    """Return True where the key means nothing else: in a tree it closes, in the prompt it moves."""
+    if context.pane in ("work", "tasks"):
+        return context.can_go_back and not context.chain_status
+    in_text = context.pane == "prompt" and not context.prompt_empty
+    return context.can_go_back and not context.list_open and not in_text
+
+
+CHAIN_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "attach", "Chains", "Attach to the session and follow it", "attach", ("enter",), (), "work",
+        when=_can_attach, needs="a running session under the cursor", footer=1, palette=False,
+    ),
+    Action(
+        "back", "Chains", "Go back to the session you came from", "back", ("left",), run=go_back,
+        when=_can_go_back, needs="an attached session", footer=2, palette=False,
+    ),
+    Action(
+        "glimpse", "Chains", "Peek at the session: its last turns, live", "peek", ("space",), (),
+        "work", when=_can_attach, needs="a running session under the cursor", footer=2,
+        palette=False,
+    ),
+    Action(
+        "unfold", "Chains", "Open the tree of the chain", "open", (), ("right",), "work",
+        run=open_tree, when=_in_tree, needs="a chain under the cursor", footer=4, palette=False,
+    ),
+    Action(
+        "fold", "Chains", "Close the tree of the chain", "close", (), ("left",), "work",
+        run=close_tree, when=_in_tree, needs="a chain under the cursor", palette=False,
+    ),
+    Action(
+        "drain", "Chains", "Drain the chain: finish running steps, then stop", "drain", (), ("D",),
+        "work", run=drain_chain, when=_chain_is("running"), needs="a running chain", footer=3,
+    ),
+    Action(
+        "stop_chain", "Chains", "Stop the chain now; you can resume it later", "stop", (), ("S",),
+        "work", run=stop_chain, when=_chain_is("running", "draining"), needs="a running chain",
+        footer=3,
+    ),
+    Action(
+        "retry", "Chains", "Unblock the task, or resume the stopped chain", "retry", (), ("R",),
+        "work", run=retry, when=_can_retry, needs="a stopped chain or a blocked task", footer=2,
+    ),
+)  # fmt: skip

@@ -1,109 +1,238 @@
-"""Carrying out what a key meant: decisions and words go to the engine, their errors come back."""
+"""Actions that decide proposals: approve, discuss, narrow, edit, reject, and turn to the next one.
+
+Specified in ``docs/reference/screen.md``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
-from cockpit.app.key_policy import Approve, AskSecond, Discuss, Leave, Nothing, Say, Step
+from cockpit.app import external_editor
+from cockpit.app.actions.action import Action
+from cockpit.app.actions.context import ActionContext
+from cockpit.app.dialogs.question import Ask
+from cockpit.app.host import Host
+from cockpit.app.key_policy import Approve, AskSecondKey, Discuss, DoNothing, LeaveMode, Send, Step
 from cockpit.core.errors import CockpitError
 from widgets.views import ProposalView
 
-if TYPE_CHECKING:
-    from cockpit.app.screens.cockpit_screen import CockpitScreen
+# The two keys
 
 
-class Verdicts:
-    """The person's decisions on their way from the screen to the engine."""
+def carry_out(host: Host, step: Step) -> None:
+    """Carry out the meaning of Enter or Escape."""
+    match step:
+        case Approve(proposal):
+            approve(host, proposal)
+        case Discuss(proposal, text):
+            discuss(host, proposal, text)
+        case Send(text, session):
+            host.send_message(text, session)
+        case AskSecondKey():
+            host.main.flash("")
+        case DoNothing(reason):
+            host.main.flash(reason)
+        case LeaveMode():
+            host.main.update_hints()
 
-    def __init__(self, screen: CockpitScreen) -> None:
-        self._screen = screen
 
-    def carry(self, step: Step) -> None:
-        """Carry out one step."""
-        screen = self._screen
-        match step:
-            case Approve(proposal):
-                self.approve(proposal)
-            case Discuss(proposal, words):
-                self.discuss(proposal, words)
-            case Say(text, session):
-                screen.cockpit.say(text, session)
-            case AskSecond():
-                screen.flash("")
-            case Nothing(why):
-                screen.flash(why)
-            case Leave():
-                screen.words()
+def approve(host: Host, proposal: ProposalView) -> None:
+    """Approve exactly what was drawn, narrowed to the items that are still ticked."""
+    kept = host.main.kept_items
+    if kept is not None and not kept:
+        host.main.flash("no item is ticked: reject or discuss the request instead")
+        return
+    engine = host.engine
+    _decide(
+        host,
+        proposal,
+        lambda: engine.approve(proposal.proposal_id, shown_digest=proposal.digest, narrowed=kept),
+    )
 
-    def approve(self, proposal: ProposalView) -> None:
-        """Approve exactly what was drawn, narrowed to what is still ticked."""
-        screen, engine = self._screen, self._screen.cockpit.engine
-        kept = screen.kept
-        if kept is not None and not kept:
-            screen.flash("nothing is ticked: reject or discuss it instead")
-            return
-        self._decide(
-            proposal,
-            lambda: engine.approve(
-                proposal.proposal_id, shown_digest=proposal.digest, narrowed=kept
-            ),
-        )
 
-    def discuss(self, proposal: ProposalView, words: str) -> None:
-        """End this revision; without words the prompt asks for them."""
-        screen, engine = self._screen, self._screen.cockpit.engine
+def discuss(host: Host, proposal: ProposalView, text: str) -> None:
+    """End this revision of the proposal; without ``text`` the prompt asks for it."""
+    main, engine = host.main, host.engine
 
-        def asked() -> None:
-            if not proposal.session:
-                screen.flash("put aside: nothing happens")
-            elif not words:
-                screen.steering.discussing = proposal
-                screen.prompt.focus()
+    def ask_for_text() -> None:
+        if not proposal.session:
+            main.flash("put aside: nothing happens")
+        elif not text:
+            main.key_policy.discussing = proposal
+            main.prompt.focus()
 
-        self._decide(
-            proposal,
-            lambda: engine.discuss(proposal.proposal_id, shown_digest=proposal.digest, words=words),
-            done=asked,
-            words=words,
-        )
+    _decide(
+        host,
+        proposal,
+        lambda: engine.discuss(proposal.proposal_id, shown_digest=proposal.digest, words=text),
+        on_success=ask_for_text,
+        text=text,
+    )
 
-    def reject(self, proposal: ProposalView, reason: str) -> None:
-        """Refuse it."""
-        engine = self._screen.cockpit.engine
-        self._decide(
-            proposal,
-            lambda: engine.reject(
-                proposal.proposal_id, shown_digest=proposal.digest, reason=reason
-            ),
-        )
 
-    def _decide(
-        self,
-        proposal: ProposalView,
-        call: Callable[[], Awaitable[object]],
-        *,
-        done: Callable[[], None] | None = None,
-        words: str = "",
-    ) -> None:
-        screen = self._screen
-        steering = screen.steering
-        steering.begin(proposal)
-        screen.panes.proposals.narrowing = False
-        screen.prompt.focus()
+def _decide(
+    host: Host,
+    proposal: ProposalView,
+    call: Callable[[], Awaitable[object]],
+    *,
+    on_success: Callable[[], None] | None = None,
+    text: str = "",
+) -> None:
+    """Send a decision to the engine; on an error the proposal is open again and ``text`` comes back."""
+    main = host.main
+    main.key_policy.lock(proposal)
+    main.panes.proposals.narrowing = False
+    main.prompt.focus()
 
-        async def decide() -> None:
-            try:
-                await call()
-            except CockpitError as error:
-                steering.undo(proposal)
-                screen.cockpit.give_back(words)
-                screen.cockpit.tell(str(error))
-            else:
-                if done is not None:
-                    done()
-                screen.cockpit.go_on(proposal.session)
-            screen.words()
+    async def decide() -> None:
+        try:
+            await call()
+        except CockpitError as error:
+            main.key_policy.unlock(proposal)
+            host.restore_text(text)
+            host.show_error(str(error))
+        else:
+            if on_success is not None:
+                on_success()
+            host.resume_session(proposal.session)
+        main.update_hints()
 
-        screen.cockpit.do(decide())
-        screen.words()
+    host.run_in_background(decide())
+    main.update_hints()
+
+
+# Other keys
+
+
+def toggle_narrowing(host: Host) -> None:
+    """Let the user tick items of the context request; again: stop narrowing."""
+    main = host.main
+    panel = main.panes.proposals
+    main.panes.turn_to("proposals")
+    if panel.narrowing:
+        panel.narrowing, main.kept_items = False, None
+        main.prompt.focus()
+    else:
+        panel.focus()
+        panel.narrowing = True
+        main.kept_items = panel.kept
+
+
+def edit_proposal(host: Host) -> None:
+    """Edit the proposed action in the user's editor; the result is a revision to decide."""
+    front = host.main.key_policy.open
+    if front is not None:
+        host.run_in_background(_edit_proposal(host, front))
+
+
+async def _edit_proposal(host: Host, front: ProposalView) -> None:
+    engine = host.engine
+    try:
+        before, suffix = await engine.editable(front.proposal_id)
+        after = await host.edit_in_editor(before, suffix)
+        if after is not None and after != before:
+            with external_editor.save_text_on_error(after, host.show_error, suffix=suffix):
+                await engine.edit(front.proposal_id, shown_digest=front.digest, text=after)
+    except CockpitError as error:
+        host.show_error(str(error))
+
+
+def reject(host: Host) -> None:
+    """Ask for a reason, then reject the open proposal."""
+    front = host.main.key_policy.open
+    if front is None:
+        return
+
+    def send_rejection(reason: str | None) -> None:
+        if reason is not None:
+            engine = host.engine
+            _decide(
+                host,
+                front,
+                lambda: engine.reject(front.proposal_id, shown_digest=front.digest, reason=reason),
+            )
+
+    question = f"{front.title}\nThe agent reads the reason and looks for another way."
+    host.open_screen(Ask("Reject: why?", question), send_rejection)
+
+
+def _turn_queue(host: Host, step: int) -> None:
+    main, order = host.main, host.pending
+    if order:
+        place = order.index(main.front_id) if main.front_id in order else 0
+        main.front_id = order[(place + step) % len(order)]
+        main.kept_items = None
+        main.panes.turn_to("proposals")
+        main.paint()
+
+
+# Conditions
+
+
+def _is_open(context: ActionContext) -> bool:
+    return bool(context.proposal_kind) and not context.asking_second_key
+
+
+def prompt_is_undisturbed(context: ActionContext) -> bool:
+    """Return True while a chord shadows no editing key of the prompt that could be meant."""
+    return context.pane != "prompt" or context.prompt_empty
+
+
+def _is_undisturbed(context: ActionContext) -> bool:
+    return _is_open(context) and prompt_is_undisturbed(context)
+
+
+def _in_deciding_pane(context: ActionContext) -> bool:
+    """Return True where Enter and Escape decide; in other panes they have another meaning."""
+    return context.pane in ("prompt", "proposals", "")
+
+
+def _several_wait(context: ActionContext) -> bool:
+    return context.proposal_count > 1
+
+
+_OPEN = "an open proposal, an empty prompt"
+
+DECISION_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "approve", "Decide", "Approve the proposal in front", "approve", ("enter",),
+        when=lambda c: _is_undisturbed(c) and not c.discussing, needs=_OPEN,
+        footer=1, footer_when=_in_deciding_pane, palette=False,
+    ),
+    Action(
+        "second", "Decide", "Approve a high-risk proposal, after Enter", "approve", ("y",),
+        when=lambda c: c.asking_second_key, needs="Enter on a high-risk proposal",
+        footer=1, palette=False,
+    ),
+    Action(
+        "discuss", "Decide", "Discuss the proposal in front: nothing runs, you reply",
+        "discuss", ("escape",), when=_is_undisturbed, needs=_OPEN,
+        footer=2, footer_when=_in_deciding_pane, palette=False,
+    ),
+    Action(
+        "narrow", "Decide", "Narrow the context request to some of its items", "narrow",
+        ("ctrl+n",), ("n",), "proposals", run=toggle_narrowing,
+        when=lambda c: _is_undisturbed(c) and c.proposal_kind == "context",
+        needs="an open context request, an empty prompt", footer=3,
+    ),
+    Action(
+        "edit", "Decide", "Edit the proposed action in your editor", "edit", ("ctrl+e",), ("e",),
+        "proposals", run=edit_proposal,
+        when=lambda c: _is_undisturbed(c) and c.proposal_kind == "action",
+        needs="an open action proposal, an empty prompt", footer=3,
+    ),
+    Action(
+        "reject", "Decide", "Reject the proposal in front, with a reason", "reject", ("ctrl+x",),
+        ("r",), "proposals", run=reject, when=_is_undisturbed, needs=_OPEN, footer=4,
+    ),
+    Action(
+        "next", "Decide", "Show the next proposal", "next", ("alt+n", "ctrl+down"),
+        ("right_square_bracket",), "proposals", run=lambda host: _turn_queue(host, 1),
+        when=_several_wait, needs="more than one proposal", footer=5,
+    ),
+    Action(
+        "previous", "Decide", "Show the previous proposal", "previous", ("alt+p", "ctrl+up"),
+        ("left_square_bracket",), "proposals", run=lambda host: _turn_queue(host, -1),
+        when=_several_wait, needs="more than one proposal",
+    ),
+)  # fmt: skip

@@ -1,70 +1,95 @@
-"""Actions on what a wave knew: its facts, what changed since another wave, and the person's verdict."""
+"""Actions on a wave's packet: its facts, its difference from another packet, and the user's feedback.
+
+Specified in ``docs/reference/screen.md`` and ``docs/reference/kernel.md``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
+from cockpit.app.actions.action import Action
+from cockpit.app.actions.context import ActionContext
 from cockpit.app.dialogs.question import Ask
-from cockpit.app.overlay import OverScreen
+from cockpit.app.host import Host
 from cockpit.core.errors import CockpitError
 
 
-class PacketActs(OverScreen):
-    """The part of :class:`~cockpit.app.actions.screen_actions.Acts` that looks behind a packet."""
+def show_band_facts(host: Host, band: str) -> None:
+    """List the facts of one band of the newest packet, each with its verdict."""
+    host.run_in_background(_show_band_facts(host, band))
 
-    def facts(self, band: str) -> None:
-        """List the facts of one band of the newest packet, each with its fate."""
-        self._cockpit.do(self._facts(band))
 
-    async def _facts(self, band: str) -> None:
-        from cockpit.app.dialogs.band_facts import BandFacts, band_rows
+async def _show_band_facts(host: Host, band: str) -> None:
+    from cockpit.app.dialogs.band_facts import BandFacts, band_rows
 
-        cockpit = self._cockpit
-        # The list stands at once, and its rows come when they are read.
-        dialog = BandFacts(cockpit.engine, cockpit.followed, band)
-        await cockpit.push_screen(dialog)
-        try:
-            told = await cockpit.engine.explain(cockpit.followed, band=band)
-            rows = await asyncio.to_thread(band_rows, told)
-        except CockpitError as error:
-            cockpit.tell(str(error))
-            if dialog.is_current:
-                dialog.dismiss(None)
-            return
-        if dialog.is_attached:
-            dialog.tell(told, rows)
+    # The dialog opens at once; its rows come when they are read.
+    dialog = BandFacts(host.engine, host.session_id, band)
+    await host.open_screen(dialog)
+    try:
+        explanation = await host.engine.explain(host.session_id, band=band)
+        rows = await asyncio.to_thread(band_rows, explanation)
+    except CockpitError as error:
+        host.show_error(str(error))
+        if dialog.is_current:
+            dialog.dismiss(None)
+        return
+    if dialog.is_attached:
+        dialog.show_facts(explanation, rows)
 
-    def packet_diff(self) -> None:
-        """What changed in the packet between two waves; at first the newest two."""
-        self._cockpit.do(self._packet_diff())
 
-    async def _packet_diff(self) -> None:
-        from cockpit.app.dialogs.packet_diff import PacketDiffScreen, compiled
+def show_packet_diff(host: Host) -> None:
+    """Show the difference between the packets of two waves, at first the newest two."""
+    host.run_in_background(_show_packet_diff(host))
 
-        cockpit = self._cockpit
-        session_id = cockpit.followed
-        try:
-            made = await compiled(cockpit.engine, session_id)
-        except CockpitError as error:
-            cockpit.tell(str(error))
-            return
-        if len(made) < 2:
-            self._screen.flash("there is one packet so far, and nothing to compare it with")
-            return
-        cockpit.push_screen(PacketDiffScreen(cockpit.engine, session_id, made))
 
-    def good(self) -> None:
-        """The last wave went well."""
-        wave_id = self._cockpit.oriented
-        self._cockpit.ask(lambda: self._cockpit.engine.feedback(wave_id, "good"))
+async def _show_packet_diff(host: Host) -> None:
+    from cockpit.app.dialogs.packet_diff import PacketDiffDialog, read_compiled_waves
 
-    def bad(self) -> None:
-        """The last wave went badly: ask what was wrong, and keep both."""
-        cockpit, wave_id = self._cockpit, self._cockpit.oriented
+    session_id = host.session_id
+    try:
+        waves = await read_compiled_waves(host.engine, session_id)
+    except CockpitError as error:
+        host.show_error(str(error))
+        return
+    if len(waves) < 2:
+        host.main.flash("only one packet so far: there is nothing to compare it with")
+        return
+    host.open_screen(PacketDiffDialog(host.engine, session_id, waves))
 
-        def answered(words: str | None) -> None:
-            if words is not None:
-                cockpit.ask(lambda: cockpit.engine.feedback(wave_id, "bad", words))
 
-        asked = "It counts against what this wave was shown. What did it miss? (may stay empty)"
-        cockpit.push_screen(Ask("The last wave went badly", asked), answered)
+def rate_good(host: Host) -> None:
+    """Record that the last wave went well."""
+    wave_id = host.packet_wave_id
+    host.request(lambda: host.engine.feedback(wave_id, "good"))
+
+
+def rate_bad(host: Host) -> None:
+    """Ask what was wrong with the last wave, and record both."""
+    wave_id = host.packet_wave_id
+
+    def record(text: str | None) -> None:
+        if text is not None:
+            host.request(lambda: host.engine.feedback(wave_id, "bad", text))
+
+    question = "This counts against the facts in its packet. What was missing? (optional)"
+    host.open_screen(Ask("The last wave went badly", question), record)
+
+
+def _has_packet(context: ActionContext) -> bool:
+    return context.has_packet
+
+
+PACKET_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "good", "Session", "Rate the last wave as good", "good", (), ("plus",), "conversation",
+        run=rate_good, when=_has_packet, needs="a wave with a packet",
+    ),
+    Action(
+        "bad", "Session", "Rate the last wave as bad, and say why", "bad", (), ("minus",),
+        "conversation", run=rate_bad, when=_has_packet, needs="a wave with a packet",
+    ),
+    Action(
+        "packet_diff", "Look", "Compare the packets of two waves", "packet diff", ("f8",), ("d",),
+        "bands", run=show_packet_diff, when=_has_packet, needs="a wave with a packet",
+    ),
+)  # fmt: skip

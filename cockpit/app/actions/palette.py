@@ -1,68 +1,82 @@
-"""The command palette: what is valid at this moment, sessions to follow, themes."""
+"""The command palette: the actions that are valid now, sessions to follow, and themes.
+
+The palette lists the commands of any screen that implements :class:`CommandSource`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol, runtime_checkable
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
 
-from cockpit.app.dialogs.question import calm
+from cockpit.app.actions.action import Action
+from cockpit.app.actions.session_actions import followable_sessions
+from cockpit.app.dialogs.question import without_blinking
+from cockpit.app.host import Host
 from widgets.text.tone import DIM, line
 
-if TYPE_CHECKING:
-    from cockpit.app.screens.cockpit_screen import CockpitScreen
-
 Command = tuple[str, str, Callable[[], object]]
+"""Title, hint, and function of one row of the palette."""
+
 _SESSIONS_MOST = 30
 
 
+@runtime_checkable
+class CommandSource(Protocol):
+    """A screen over which the palette has commands."""
+
+    @property
+    def host(self) -> Host: ...
+
+    def valid_actions(self) -> Iterable[Action[Host]]:
+        """Return the actions that are valid now and belong into the palette."""
+        ...
+
+    def act(self, action_id: str) -> None:
+        """Run an action."""
+        ...
+
+
 class Palette(CommandPalette):
-    """The palette over the cockpit, with a cursor that stands still."""
+    """The palette over the cockpit, with a cursor that does not blink."""
 
     def on_mount(self) -> None:
-        calm(self.query_one(Input))
+        without_blinking(self.query_one(Input))
 
 
 class Commands(Provider):
-    """Commands of the cockpit's screen or of one over tasks; none while a dialog is above it."""
+    """The commands of the screen below the palette; none over a dialog."""
 
     async def discover(self) -> Hits:
         for title, hint, run in self._commands(everything=False):
-            yield DiscoveryHit(_drawn(title, hint), run, text=title)
+            yield DiscoveryHit(_draw(title, hint), run, text=title)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for title, hint, run in self._commands(everything=True):
             score = matcher.match(title)
             if score > 0:
-                # The matcher's own highlight parses markup, and titles are anybody's words.
-                yield Hit(score, _drawn(title, hint), run, text=title)
+                # The matcher's own highlight parses markup, and titles may hold untrusted text.
+                yield Hit(score, _draw(title, hint), run, text=title)
 
     def _commands(self, *, everything: bool) -> Iterator[Command]:
-        from cockpit.app.screens.backlog_screen import WorkScreen
-        from cockpit.app.screens.cockpit_screen import CockpitScreen
-
         screen = self.screen
-        if not isinstance(screen, CockpitScreen | WorkScreen):
+        if not isinstance(screen, CommandSource):
             return
-        moment = screen.moment
-        for action in screen.actions:
-            if action.palette and action.when(moment):
-                yield action.title, action.key, partial(screen.act, action.id)
+        for action in screen.valid_actions():
+            yield action.title, action.key, partial(screen.act, action.id)
         if everything:
-            yield from self._more(screen if isinstance(screen, CockpitScreen) else screen.main)
-
-    def _more(self, screen: CockpitScreen) -> Iterator[Command]:
-        for name in sorted(self.app.available_themes):
-            yield f"Theme: {name}", "", partial(screen.cockpit.choose_theme, name)
-        for key, name, hint in islice(screen.acts.followable(), _SESSIONS_MOST):
-            yield f"Follow: {name}", hint, partial(screen.cockpit.attach, key)
+            host = screen.host
+            for name in sorted(host.available_themes):
+                yield f"Theme: {name}", "", partial(host.choose_theme, name)
+            for session_id, name, hint in islice(followable_sessions(host), _SESSIONS_MOST):
+                yield f"Follow: {name}", hint, partial(host.attach, session_id)
 
 
-def _drawn(title: str, hint: str) -> Content:
+def _draw(title: str, hint: str) -> Content:
     return line(title, ("  " + hint if hint else "", DIM))

@@ -1,4 +1,7 @@
-"""``/plan FILE`` in the prompt: a written plan becomes a proposal, which is decided like any other."""
+"""``/plan FILE`` in the prompt: a written plan becomes a proposal, which is decided like any other.
+
+Specified in ``docs/reference/plans.md``.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from typing import TYPE_CHECKING
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
-    from cockpit.app.application import CockpitApp
+    from cockpit.app.host import Host
     from cockpit.store.db.transaction import Tx
 
 COMMAND = "/plan"
 ARGUMENTS = "FILE, or the plan itself"
 
-_SAID = re.compile(r"/plan(?:\s+(?P<source>.*))?", re.DOTALL)
+_PLAN = re.compile(r"/plan(?:\s+(?P<source>.*))?", re.DOTALL)
 _MOST_BYTES = 1_000_000
 
 
@@ -27,34 +30,34 @@ class PlanUnread(CockpitError):
 
 
 def plan_source(text: str) -> str | None:
-    """What words in the prompt say is to be planned; None for any other words."""
-    said = _SAID.fullmatch(text.strip())
-    return None if said is None else (said["source"] or "").strip().removeprefix("@")
+    """Return the file or text after ``/plan`` in the prompt; None for any other message."""
+    match = _PLAN.fullmatch(text.strip())
+    return None if match is None else (match["source"] or "").strip().removeprefix("@")
 
 
-async def propose(app: CockpitApp, text: str, source: str) -> None:
-    """Propose the plan in the file that ``source`` names, or that it is; ``text`` was typed for it.
+async def propose_plan(host: Host, text: str, source: str) -> None:
+    """Propose the plan in the file ``source``, or the plan that ``source`` itself is.
 
-    What is wrong with it is told, and the words return to the prompt.
+    On an error, ``text`` (the prompt as it was typed) returns to the prompt.
     """
     from cockpit.access.principals import PERSON
-    from cockpit.backlog.planning.propose_plan import propose as proposed
+    from cockpit.backlog.planning.propose_plan import propose
 
-    def step(tx: Tx) -> object:
-        return proposed(tx, plan, PERSON)
+    def write(tx: Tx) -> object:
+        return propose(tx, plan, PERSON)
 
     try:
-        plan = await asyncio.to_thread(_read, app.engine.place.root, source)
-        await app.engine.store.write(step)
+        plan = await asyncio.to_thread(_read_plan, host.engine.place.root, source)
+        await host.engine.store.write(write)
     except CockpitError as error:
-        app.give_back(text)
-        app.tell(str(error))
+        host.restore_text(text)
+        host.show_error(str(error))
 
 
-def _read(root: Path, source: str) -> str:
-    """The file's text. A text of more than a line is the plan itself."""
+def _read_plan(root: Path, source: str) -> str:
+    """Return the text of the file. A source of more than one line is the plan itself."""
     if not source:
-        raise PlanUnread("Say which file holds the plan: /plan docs/plan.md.")
+        raise PlanUnread("No plan file given. Name one: /plan docs/plan.md.")
     if "\n" in source:
         return source
     path = root / Path(source).expanduser()
@@ -62,5 +65,5 @@ def _read(root: Path, source: str) -> str:
         with path.open(encoding="utf-8-sig") as file:
             return file.read(_MOST_BYTES)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise PlanUnread(f"{source} cannot be read: {why}.") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise PlanUnread(f"Cannot read {source}: {reason}.") from error

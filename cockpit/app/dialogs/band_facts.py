@@ -1,4 +1,7 @@
-"""What stands behind one band of the meter: its facts, and why each was kept, shortened or dropped."""
+"""The facts of one band of the meter, and why each was kept, shortened or dropped.
+
+Specified in ``docs/reference/screen.md`` and ``docs/reference/kernel.md``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from cockpit.app.dialogs.question import Dialog, calm
+from cockpit.app.dialogs.question import Dialog, without_blinking
 from cockpit.core.errors import CockpitError
 from widgets.bands.fact_list import SIGNS, FactList
 from widgets.text.clean import clean
@@ -25,14 +28,14 @@ if TYPE_CHECKING:
     from cockpit.loop.views.packet_inspection import Explanation, Words
 
 READ_MOST = 20_000
-"""Characters of a fact that are shown; what is more is said."""
+"""Characters of a fact that are shown; the dialog counts the rest."""
 
 _DIGEST_CELLS = 8
 _DIGEST_LEAST = 16
 
 
-def band_rows(told: Explanation) -> list[FactView]:
-    """The facts that were asked about, in order of time."""
+def band_rows(explanation: Explanation) -> list[FactView]:
+    """Return one row a fact, in order of time."""
     return [
         FactView(
             fact.fact_id,
@@ -42,18 +45,18 @@ def band_rows(told: Explanation) -> list[FactView]:
             fact.level,
             fact.reason.replace("_", " "),
             fact.utility,
-            pinned=fact.fact_id in told.pinned,
+            pinned=fact.fact_id in explanation.pinned,
         )
-        for fact in told.facts
+        for fact in explanation.facts
     ]
 
 
-def origin(provenance: str) -> str:
-    """A fact's provenance (JSON) in words: names and values, digests cut short."""
-    found = json.loads(provenance)
-    if not isinstance(found, dict):
+def provenance_text(provenance: str) -> str:
+    """Return the provenance of a fact (JSON) as text: names and values, digests cut short."""
+    fields = json.loads(provenance)
+    if not isinstance(fields, dict):
         return provenance
-    return " · ".join(f"{name} {_value(value)}" for name, value in found.items())
+    return " · ".join(f"{name} {_value(value)}" for name, value in fields.items())
 
 
 def _value(value: Any) -> str:
@@ -64,15 +67,15 @@ def _value(value: Any) -> str:
     return text[:_DIGEST_CELLS] if digest else text
 
 
-async def read_words(engine: Engine, keys: Sequence[str]) -> Mapping[str, Words]:
-    """The words of facts by id. Raises the store's typed errors."""
+async def read_fact_texts(engine: Engine, keys: Sequence[str]) -> Mapping[str, Words]:
+    """Return the texts of facts by id. Raises the store's typed errors."""
     from cockpit.loop.views.packet_inspection import words
 
     return await engine.store.read(lambda connection: words(connection, keys))
 
 
 class FactDialog(Dialog[None]):
-    """A list of facts over the whole screen: filter, sort, read and pin."""
+    """A list of facts over the whole screen: filter, sort, read and pin them."""
 
     BINDINGS = [  # noqa: RUF012 -- Textual's way
         Binding("slash", "filter", "filter", show=False),
@@ -94,7 +97,7 @@ class FactDialog(Dialog[None]):
         self.engine, self.session_id, self.title = engine, session_id, title
         self.list = FactList(rows, empty=empty)
         self.head = Static(id="facts-head")
-        self.field = calm(Input(placeholder="words that a row must have", select_on_focus=False))
+        self.field = without_blinking(Input(placeholder="type to filter", select_on_focus=False))
         self.box = Vertical(self.head, self.list, self.field, id="facts", classes="box")
 
     def compose(self) -> ComposeResult:
@@ -104,10 +107,10 @@ class FactDialog(Dialog[None]):
         self.box.border_subtitle = Content(self.KEYS)
         self.field.display = False
         self.list.focus()
-        self.tell_head()
+        self.update_head()
 
-    def tell_head(self) -> None:
-        """Say what is listed, and how many of which fate."""
+    def update_head(self) -> None:
+        """Show the title, and how many facts have which verdict."""
         self.box.border_title = Content(clean(self.title or "", newlines=False))
         counts = Counter(row.fate for row in self.list.rows)
         parts: list[tuple[str, str]] = []
@@ -120,63 +123,63 @@ class FactDialog(Dialog[None]):
         self.head.update(line(*parts))
 
     def action_leave(self) -> None:
-        """Out of the filter, else out of the list."""
+        """Leave the filter, else the dialog."""
         if self.field.display:
             self.field.value = ""
-            self._filtered()
+            self._leave_field()
         else:
             self.dismiss(None)
 
     def action_filter(self) -> None:
-        """Ask for words."""
+        """Show the filter."""
         self.field.display = True
         self.field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter while the person types."""
+        """Filter while the user types."""
         event.stop()
         self.list.filter(event.value)
-        self.tell_head()
+        self.update_head()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Back to the list; what was typed goes on filtering."""
+        """Go back to the list; the filter stays."""
         event.stop()
-        self._filtered()
+        self._leave_field()
 
-    def _filtered(self) -> None:
+    def _leave_field(self) -> None:
         self.field.display = bool(self.field.value)
         self.list.focus()
 
     async def on_fact_list_wanted(self, event: FactList.Wanted) -> None:
-        """The rows that are seen tell where their facts came from."""
+        """Read the provenance of the visible rows."""
         try:
-            found = await read_words(self.engine, event.keys)
+            texts = await read_fact_texts(self.engine, event.keys)
         except CockpitError as error:
             self.app.notify(clean(str(error)), severity="error", markup=False)
             return
-        self.list.provide({key: origin(words.provenance) for key, words in found.items()})
+        self.list.provide({key: provenance_text(fact.provenance) for key, fact in texts.items()})
 
     async def on_fact_list_opened(self, event: FactList.Opened) -> None:
         """Read one fact."""
         try:
-            found = await read_words(self.engine, [event.key])
+            texts = await read_fact_texts(self.engine, [event.key])
         except CockpitError as error:
             self.app.notify(clean(str(error)), severity="error", markup=False)
             return
-        if event.key in found:
-            self.app.push_screen(ReadFact(found[event.key]))
+        if event.key in texts:
+            self.app.push_screen(FactTextDialog(texts[event.key]))
 
     async def on_fact_list_pin_wanted(self, event: FactList.PinWanted) -> None:
         """Pin or unpin, from the next wave on."""
-        do = self.engine.pin if event.pinned else self.engine.unpin
+        change = self.engine.pin if event.pinned else self.engine.unpin
         try:
-            done = await do(self.session_id, event.key)
+            pin = await change(self.session_id, event.key)
         except CockpitError as error:
             self.app.notify(clean(str(error)), severity="error", markup=False)
             return
-        self.list.set_pinned(event.key, done.pinned)
-        word = "pinned" if done.pinned else "unpinned"
-        self.box.border_subtitle = Content(f"{word} from wave {done.ordinal} · {self.KEYS}")
+        self.list.set_pinned(event.key, pin.pinned)
+        word = "pinned" if pin.pinned else "unpinned"
+        self.box.border_subtitle = Content(f"{word} from wave {pin.ordinal} · {self.KEYS}")
 
 
 class BandFacts(FactDialog):
@@ -186,32 +189,33 @@ class BandFacts(FactDialog):
     KEYS = "⏎ read · p pin · / filter · u t o sort · esc back"
 
     def __init__(self, engine: Engine, session_id: str, band: str) -> None:
-        super().__init__(engine, session_id, title=band, empty="The facts are being read.")
+        super().__init__(engine, session_id, title=band, empty="Reading the facts…")
         self._band = band
 
-    def tell(self, told: Explanation, rows: Sequence[FactView]) -> None:
-        """List the band's facts; what was typed meanwhile filters them."""
-        self.title = f"{self._band} · wave {told.ordinal} · packet {told.digest[:8]}"
-        self.list.show(rows, empty="No fact has come for this band.")
-        self.tell_head()
+    def show_facts(self, explanation: Explanation, rows: Sequence[FactView]) -> None:
+        """List the facts of the band; a filter that was typed meanwhile applies."""
+        wave, digest = explanation.ordinal, explanation.digest
+        self.title = f"{self._band} · wave {wave} · packet {digest[:8]}"
+        self.list.show(rows, empty="No facts in this band yet. Later waves may add some.")
+        self.update_head()
 
 
-class ReadFact(Dialog[None]):
-    """The words of one fact."""
+class FactTextDialog(Dialog[None]):
+    """The text of one fact."""
 
     BINDINGS = [Binding("enter,q", "leave", "close", show=False)]  # noqa: RUF012 -- Textual's way
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, fact: Words) -> None:
         super().__init__()
-        self._words = words
+        self._fact = fact
 
     def compose(self) -> ComposeResult:
-        words = self._words
+        fact = self._fact
         with VerticalScroll(id="read", classes="box") as box:
-            box.border_title = Content(clean(words.source_ref, newlines=False))
+            box.border_title = Content(clean(fact.source_ref, newlines=False))
             box.border_subtitle = Content("esc back")
-            yield Static(line((origin(words.provenance), DIM)), classes="words")
-            yield Static(block(words.text[:READ_MOST]))
-            more = len(words.text) - READ_MOST
+            yield Static(line((provenance_text(fact.provenance), DIM)), classes="words")
+            yield Static(block(fact.text[:READ_MOST]))
+            more = len(fact.text) - READ_MOST
             if more > 0:
-                yield Static(line((f"! {more:,} more characters are not shown here.", WARN)))
+                yield Static(line((f"! {more:,} more characters are not shown.", WARN)))

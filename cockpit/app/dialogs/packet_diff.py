@@ -1,4 +1,7 @@
-"""What a session's packet gained, lost and holds otherwise between two waves."""
+"""The difference between the packets of two waves: facts that were added, removed or changed.
+
+Specified in ``docs/reference/kernel.md``.
+"""
 
 from __future__ import annotations
 
@@ -19,38 +22,38 @@ if TYPE_CHECKING:
     from cockpit.store.context.packets import Entry
 
 
-async def compiled(engine: Engine, session_id: str) -> list[int]:
-    """The waves that have a packet. Raises the store's typed errors."""
+async def read_compiled_waves(engine: Engine, session_id: str) -> list[int]:
+    """Return the numbers of the waves that have a packet. Raises the store's typed errors."""
     from cockpit.loop.views.packet_inspection import compiled_waves
 
     return await engine.store.read(lambda connection: compiled_waves(connection, session_id))
 
 
-def diff_rows(found: Difference) -> list[FactView]:
-    """One row a fact that came, went or changed, in the order of the packets."""
-    change, rows = found.change, list[FactView]()
+def diff_rows(difference: Difference) -> list[FactView]:
+    """Return one row for each fact that differs, in the order of the packets."""
+    change, rows = difference.change, list[FactView]()
     sides: tuple[tuple[Fate, Sequence[tuple[str, Entry]]], ...] = (
         ("added", change.added),
         ("removed", change.removed),
     )
-    for fate, held in sides:
+    for fate, entries in sides:
         rows += [
             FactView(
                 entry.fact_id,
                 fate,
-                found.refs.get(entry.fact_id, entry.fact_id),
+                difference.refs.get(entry.fact_id, entry.fact_id),
                 entry.tokens,
                 entry.level,
                 band,
                 pinned=entry.pinned,
             )
-            for band, entry in held
+            for band, entry in entries
         ]
     rows += [
         FactView(
             each.after.fact_id,
             "changed",
-            found.refs.get(each.after.fact_id, each.after.fact_id),
+            difference.refs.get(each.after.fact_id, each.after.fact_id),
             each.after.tokens,
             each.after.level,
             _was(each),
@@ -71,7 +74,7 @@ def _was(each: Changed) -> str:
     return ", ".join(parts)
 
 
-class PacketDiffScreen(FactDialog):
+class PacketDiffDialog(FactDialog):
     """Two waves' packets compared; left and right move the later wave, shifted the earlier one."""
 
     FATES = ("added", "removed", "changed")
@@ -85,7 +88,7 @@ class PacketDiffScreen(FactDialog):
     ]
 
     def __init__(self, engine: Engine, session_id: str, waves: Sequence[int]) -> None:
-        super().__init__(engine, session_id, empty="Both packets hold the same.")
+        super().__init__(engine, session_id, empty="Both packets contain the same facts.")
         self._waves = tuple(waves)
         self._after = len(waves) - 1
         self._before = self._after - 1
@@ -94,14 +97,14 @@ class PacketDiffScreen(FactDialog):
         self.call_later(self._compare)
 
     async def action_after(self, step: int) -> None:
-        """Move the later wave; the earlier one goes with it."""
+        """Move the later wave; the earlier one moves with it."""
         place = max(1, min(self._after + step, len(self._waves) - 1))
         if place != self._after:
             self._after, self._before = place, place - 1
             await self._compare()
 
     async def action_before(self, step: int) -> None:
-        """Move the wave that it is compared with."""
+        """Move the earlier wave."""
         place = max(0, min(self._before + step, self._after - 1))
         if place != self._before:
             self._before = place
@@ -110,10 +113,10 @@ class PacketDiffScreen(FactDialog):
     async def _compare(self) -> None:
         before, after = self._waves[self._before], self._waves[self._after]
         try:
-            found = await self.engine.packet_diff(self.session_id, before, after)
+            difference = await self.engine.packet_diff(self.session_id, before, after)
         except CockpitError as error:
             self.app.notify(clean(str(error)), severity="error", markup=False)
             return
-        self.title = f"Packet of wave {after}, since wave {before}"
-        self.list.show(diff_rows(found))
-        self.tell_head()
+        self.title = f"Packet of wave {after}, compared with wave {before}"
+        self.list.show(diff_rows(difference))
+        self.update_head()

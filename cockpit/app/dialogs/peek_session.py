@@ -1,4 +1,4 @@
-"""A glance at a session that is not followed: its last lines, drawn on as they come."""
+"""Peek at a session that is not followed: its last turns, updated while they come."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from cockpit.app.dialogs.question import Dialog
-from cockpit.app.overlay import Live
+from cockpit.app.host import LiveScreen
 from widgets.conversation.conversation import Conversation
 from widgets.text.clean import clean
 from widgets.views import TurnView
 
-Look = Callable[[], tuple[str, Sequence[TurnView]]]
-"""A title, and the turns that are to be seen now."""
+ReadTurns = Callable[[], tuple[str, Sequence[TurnView]]]
+"""Returns a title and the current turns."""
 
 
-class Peek(Live, Dialog[None]):
-    """The last turns of a session; a glance changes nothing of what is followed."""
+class PeekDialog(LiveScreen, Dialog[None]):
+    """The last turns of a session; the followed session stays the same."""
 
     BINDINGS = [Binding("space,enter,q", "leave", "close", show=False)]  # noqa: RUF012
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, read_turns: ReadTurns) -> None:
         super().__init__()
-        self._look = look
-        self._seen: dict[str, TurnView] = {}
+        self._read_turns = read_turns
+        self._drawn: dict[str, TurnView] = {}
 
     def compose(self) -> ComposeResult:
         with Vertical(id="peek", classes="box") as box:
-            box.border_subtitle = Content("space or esc: back")
+            box.border_subtitle = Content("space or esc back")
             yield Conversation()
 
     def on_mount(self) -> None:
@@ -41,15 +41,15 @@ class Peek(Live, Dialog[None]):
         self.paint()
 
     def paint(self) -> None:
-        """Draw what came since."""
+        """Draw new and changed turns."""
         if not self.is_attached or not self.query(Conversation):
             return
-        title, turns = self._look()
+        title, turns = self._read_turns()
         self.query_one("#peek").border_title = Content(clean(title, newlines=False))
         conversation = self.query_one(Conversation)
-        if not self._seen:
+        if not self._drawn:
             conversation.show(turns)
         for turn in turns:
-            if self._seen.get(turn.key) != turn:
+            if self._drawn.get(turn.key) != turn:
                 conversation.upsert(turn)
-        self._seen.update((turn.key, turn) for turn in turns)
+        self._drawn.update((turn.key, turn) for turn in turns)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from cockpit.app.projection import row_detail as read
 from cockpit.store.journal.journal import Row
-from widgets.work.card_views import CardView, ResultsView
+from widgets.work.task_card_views import CardView, ResultsView
 
 COLUMNS = ("todo", "in_progress", "review", "blocked", "done")
 """The statuses that are columns of the board, in their order."""

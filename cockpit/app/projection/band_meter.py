@@ -7,8 +7,8 @@ from cockpit.store.journal.journal import Row
 from widgets.views import BandView, MeterView
 
 
-def meter(row: Row, horizon_left: int | None = None) -> MeterView:
-    """The view of one ``orientation.packet.compiled`` row; ``horizon_left`` waves may still begin
+def meter(row: Row, waves_left: int | None = None) -> MeterView:
+    """The view of one ``orientation.packet.compiled`` row; ``waves_left`` waves may still begin
     under the adaptation that it was compiled under, if one runs."""
     detail = row.raw_detail()
     profile = f"profile v{row.profile_version}" if row.profile_version is not None else ""
@@ -31,7 +31,7 @@ def meter(row: Row, horizon_left: int | None = None) -> MeterView:
         facts=read.number(detail, "facts"),
         dropped=read.number(detail, "dropped"),
         profile=profile,
-        horizon_left=horizon_left,
+        waves_left=waves_left,
     )
 
 

@@ -11,14 +11,14 @@ from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Prog
 from cockpit.chains.handover import END_REASONS
 from cockpit.core.text import pluralize
 from widgets.text.numerals import money, tokens
-from widgets.work.card_views import TaskLineView, Tone
-from widgets.work.chain_views import (
+from widgets.work.chain_tree_views import (
     ChainRowView,
     ChainSessionView,
     ChainTaskView,
     ChainView,
     MarkView,
 )
+from widgets.work.task_card_views import TaskLineView, Tone
 
 CLOSED, LIVE, WHOLE = 0, 1, 2
 """How far a tree is open: its head; what is at work in it; everything that was done in it."""

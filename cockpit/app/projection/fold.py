@@ -22,7 +22,7 @@ from cockpit.app.projection.hook_sessions import PREFIX, Agents
 from cockpit.app.projection.proposal_queue import Queue
 from cockpit.app.projection.work_pane import Roster, board
 from cockpit.store.journal.journal import Row
-from widgets.views import BoardView, HeaderView, MeterView, QueueView, TurnView
+from widgets.views import HeaderView, MeterView, QueueView, TurnView, WorkPaneView
 
 _NOTHING = MeterView()
 
@@ -37,7 +37,7 @@ class Views:
     revision: int
     meter: MeterView
     queue: QueueView
-    board: BoardView
+    board: WorkPaneView
 
 
 class State:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
-from widgets.work.card_views import CardView, ColumnView, KanbanView, TaskLineView, Tone
+from widgets.work.task_card_views import CardView, ColumnView, KanbanView, TaskLineView, Tone
 
 TITLES = {
     "todo": "To do",

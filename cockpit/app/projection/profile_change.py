@@ -6,7 +6,7 @@ Source: ``docs/journal.md``, "Bodies of proposals".
 from __future__ import annotations
 
 from cockpit.app.projection import row_detail as read
-from widgets.views import BandShiftView, RuleShiftView, ShiftView, VerdictView
+from widgets.views import BandChangeView, GuardCheckView, ProfileChangeView, RuleChangeView
 
 _PARTS = (
     ("priority_weight", "priority"),
@@ -16,7 +16,7 @@ _PARTS = (
 )
 
 
-def shift(body: read.Detail) -> ShiftView:
+def shift(body: read.Detail) -> ProfileChangeView:
     """The view of a profile proposal's body; what it does not say is left empty."""
     waves = read.number(body, "effective_waves")
     profile = read.text(body, "profile_id") or "profile"
@@ -24,23 +24,23 @@ def shift(body: read.Detail) -> ShiftView:
     rooms = {name: _rooms(body, name) for name in ("bands_before", "bands_after")}
     names = dict.fromkeys([*rooms["bands_before"], *rooms["bands_after"]])
     none = (0, 0, 0)
-    return ShiftView(
+    return ProfileChangeView(
         base=f"{profile} v{read.number(body, 'base_version')}",
         holds=_holds(waves),
         reason=read.text(body, "reason"),
         budget=(read.number(body, "total_before"), read.number(body, "total_after")),
         bands=tuple(
-            BandShiftView(
+            BandChangeView(
                 name, rooms["bands_before"].get(name, none), rooms["bands_after"].get(name, none)
             )
             for name in names
         ),
         rules=tuple(
-            RuleShiftView(name, old.get(name, ""), new.get(name, ""))
+            RuleChangeView(name, old.get(name, ""), new.get(name, ""))
             for name in dict.fromkeys([*old, *new])
         ),
         verdict=tuple(
-            VerdictView(
+            GuardCheckView(
                 read.text(entry, "code"), read.truth(entry, "ok"), read.text(entry, "message")
             )
             for entry in read.entries(body, "verdict")

@@ -10,8 +10,8 @@ from cockpit.app.projection import row_detail as read
 from cockpit.app.projection.backlog import TaskState, Work, tests_of
 from cockpit.app.projection.kanban import TITLES, sign
 from cockpit.core.text import pluralize
-from widgets.work.card_views import Tone
-from widgets.work.work_views import (
+from widgets.work.task_card_views import Tone
+from widgets.work.task_views import (
     ErrorView,
     HandoffView,
     HappeningView,

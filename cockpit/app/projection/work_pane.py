@@ -12,8 +12,8 @@ from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.hook_sessions import Agents
 from cockpit.core.text import pluralize
 from widgets.text.numerals import money, tokens
-from widgets.views import BoardView, WorkRowView
-from widgets.work.chain_views import ChainRowView, ChainTaskView
+from widgets.views import WorkPaneView, WorkRowView
+from widgets.work.chain_tree_views import ChainRowView, ChainTaskView
 
 _MOST = 200
 _SIGNS = {
@@ -95,13 +95,13 @@ def board(
     work: Work,
     chains: tuple[ChainRowView, ...] = (),
     agents: Agents | None = None,
-) -> BoardView:
+) -> WorkPaneView:
     """Chains first, then other tasks at work; then sessions, those that run before those that ended,
     the latest first. ``waiting`` are the sessions with a pending proposal."""
     beside = {each.line.key for each in chains if isinstance(each, ChainTaskView)}
     sessions = islice(roster, _MOST)
     rows = [_row(each, followed, each.session_id in waiting) for each in sessions]
-    return BoardView(
+    return WorkPaneView(
         work=kanban.summary(work),
         tasks=kanban.lines(work, beside=beside),
         summary=roster.summary(),

@@ -1,9 +1,12 @@
-"""Screens over the backlog: full screens whose keys and key bar come from the registry of actions."""
+"""Screens over the backlog: full screens with keys and footer from the registry of actions.
+
+Specified in ``docs/reference/screen.md``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap
@@ -11,17 +14,15 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from cockpit.app import key_hints
-from cockpit.app.actions.action import Action, Moment
-from cockpit.app.actions.bindings import bindings
-from cockpit.app.overlay import OverTasks
+from cockpit.app.actions.action import Action
+from cockpit.app.actions.context import ActionContext
+from cockpit.app.actions.registry import ScreenActions, bindings
+from cockpit.app.host import Host, TaskCursorScreen
 from cockpit.app.projection.backlog import Work
 from widgets.frame.footer import KeyBar
 from widgets.frame.headline import Headline
 from widgets.text.tone import Part
 from widgets.views import KeyHintView
-
-if TYPE_CHECKING:
-    from cockpit.app.screens.cockpit_screen import CockpitScreen
 
 _EVERYWHERE = (
     "palette",
@@ -38,25 +39,24 @@ _EVERYWHERE = (
 _BACK = KeyHintView("esc", "back")
 
 
-class WorkScreen(OverTasks, Screen[None]):
-    """A screen that covers the cockpit and shows tasks. It is painted with the cockpit's own screen,
-    whatever the journal tells; what a key does is an action of the registry.
+class BacklogScreen(TaskCursorScreen, Screen[None]):
+    """A screen over the cockpit that shows tasks and closes with Escape.
 
-    A screen is left with Escape. It reads no store; it asks for what the journal does not hold.
+    The main screen paints it along with itself. A key runs an action of the registry.
     """
 
     NAME: ClassVar[str] = ""
-    BOARD: ClassVar[bool] = False
+    IS_BOARD: ClassVar[bool] = False
     BINDINGS = [Binding("escape,q", "leave", "back", show=False)]  # noqa: RUF012 -- Textual's way
 
-    def __init__(self, main: CockpitScreen) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__()
-        self.main = main
-        self.actions = tuple(
-            each for each in main.actions if each.pane == "tasks" or each.id in _EVERYWHERE
+        self.host = host
+        self._actions = ScreenActions(
+            action for action in host.actions if action.pane == "tasks" or action.id in _EVERYWHERE
         )
-        self._by_id = {each.id: each for each in self.actions}
-        self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings(self.actions))])
+        own = BindingsMap(bindings(self._actions.actions))
+        self._bindings = BindingsMap.merge([self._bindings, own])
         self.headline, self.bar = Headline(), KeyBar()
         self._revision = -1
 
@@ -71,41 +71,45 @@ class WorkScreen(OverTasks, Screen[None]):
 
     @property
     def body(self) -> Widget:
-        """What stands between the first and the last line, and has the keys."""
+        """The widget between headline and footer; it has the focus."""
         raise NotImplementedError
 
     @property
     def work(self) -> Work:
         """The backlog as the journal tells it."""
-        return self.main.cockpit.feed.state.work
+        return self.host.state.work
 
     @property
-    def moment(self) -> Moment:
-        """What the validity of actions depends on, now."""
+    def context(self) -> ActionContext:
+        """The state on which the validity of actions depends, now."""
         task = self.work.tasks.get(self.task_id)
         status = task.status if task is not None else ""
-        return Moment(pane="tasks", task=status, board=self.BOARD)
+        return ActionContext(pane="tasks", task_status=status, on_board=self.IS_BOARD)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """An action that is not valid now leaves its key to the widget below."""
+        """Return False for an action that is not valid now: its key goes on to the focused widget."""
         if action in ("do", "pane_do"):
-            return self._by_id[str(parameters[0])].when(self.moment)
+            return self._actions.get(parameters[0]).when(self.context)
         return True
 
-    def act(self, name: str) -> None:
-        """Do one action of the registry."""
-        getattr(self.main.acts, name)()
+    def valid_actions(self) -> Iterable[Action[Host]]:
+        """Return the actions that the palette lists now."""
+        return self._actions.valid(self.context)
+
+    def act(self, action_id: str) -> None:
+        """Run an action of the registry."""
+        self._actions.run(action_id, self.host)
 
     action_do = action_pane_do = act
 
     def action_leave(self) -> None:
-        """Back to what this screen covers."""
+        """Close this screen."""
         self.dismiss(None)
 
     # Drawing
 
     def paint(self) -> None:
-        """Draw what the journal says now; called whenever the cockpit's own screen is drawn."""
+        """Draw the current state of the journal."""
         if not self.body.is_attached:
             return
         work = self.work
@@ -113,22 +117,26 @@ class WorkScreen(OverTasks, Screen[None]):
             self._revision = work.revision
             self.redraw()
         name, parts = self.head()
-        self.headline.show(name, parts, len(self.main.cockpit.pending))
-        self.words()
+        self.headline.show(name, parts, len(self.host.pending))
+        self.update_hints()
 
     def redraw(self) -> None:
-        """Draw the body anew: the backlog changed, or the way one looks at it."""
+        """Draw the body again: the backlog changed, or its filter."""
         raise NotImplementedError
 
     def head(self) -> tuple[str, Sequence[Part]]:
-        """The name of the screen, and words about it."""
+        """Return the name of the screen, and the text after it."""
         return self.NAME, ()
 
-    def words(self) -> None:
-        """Say what the keys mean now."""
-        hints = key_hints.footer(self.hinted(), self.moment)
+    def update_hints(self) -> None:
+        """Show the current meaning of the keys in the footer."""
+        hints = key_hints.footer_hints(self.footer_actions(), self.context)
         self.bar.show([*hints, _BACK] if hints else [_BACK])
 
-    def hinted(self) -> Sequence[Action]:
-        """The actions that the key bar may tell of."""
-        return [each for each in self.actions if each.pane == "tasks" or each.id == "help"]
+    def footer_actions(self) -> Sequence[Action[Host]]:
+        """Return the actions that the footer may show."""
+        return [
+            action
+            for action in self._actions.actions
+            if action.pane == "tasks" or action.id == "help"
+        ]

@@ -1,30 +1,30 @@
-"""The board: the whole backlog in columns, moved through and changed from the keyboard."""
+"""The board: the whole backlog in columns, browsed and changed with the keyboard.
+
+Specified in ``docs/reference/screen.md``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from cockpit.app.screens.backlog_screen import WorkScreen
+from cockpit.app.host import Host
+from cockpit.app.screens.backlog_screen import BacklogScreen
 from widgets.text.tone import DIM, STRONG, WARN, Part
 from widgets.views import KeyHintView
 from widgets.work.kanban import Kanban
 
-if TYPE_CHECKING:
-    from cockpit.app.screens.cockpit_screen import CockpitScreen
 
-
-class BoardScreen(WorkScreen):
-    """The backlog as a board; the filter and the cursor stay while the program runs."""
+class BoardScreen(BacklogScreen):
+    """The backlog as a board; its filter and cursor last as long as the program."""
 
     NAME = "Board"
-    BOARD = True
+    IS_BOARD = True
 
-    def __init__(self, main: CockpitScreen) -> None:
-        super().__init__(main)
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
         self._kanban = Kanban()
-        self.looking = main.acts.looking
-        self._held = self.looking.task_id
+        self._filter = host.board_filter
+        self._last_task = self._filter.task_id
 
     @property
     def body(self) -> Kanban:
@@ -35,28 +35,28 @@ class BoardScreen(WorkScreen):
         card = self._kanban.at_cursor
         return card.key if card is not None else ""
 
-    def look_at(self, *, scope: str | None = None, words: str | None = None) -> None:
-        """Show only the tasks of an epic or story, or those with certain words; empty: all."""
+    def filter_tasks(self, *, scope: str | None = None, text: str | None = None) -> None:
+        """Show only the tasks of an epic or story, or those that contain ``text``; empty: all."""
         if scope is not None:
-            self.looking.scope = scope
-        if words is not None:
-            self.looking.words = words
-        self._again()
+            self._filter.scope = scope
+        if text is not None:
+            self._filter.words = text
+        self._apply_filter()
 
-    def group(self) -> None:
-        """Put the tasks of a story together, or not any more."""
-        self.looking.grouped = not self.looking.grouped
-        self._again()
+    def toggle_groups(self) -> None:
+        """Group the tasks of a story together, or stop grouping."""
+        self._filter.grouped = not self._filter.grouped
+        self._apply_filter()
 
-    def _again(self) -> None:
+    def _apply_filter(self) -> None:
         self.redraw()
         self.paint()
 
     def redraw(self) -> None:
         first = not self._kanban.view.columns
-        self._kanban.show(self.looking.kanban(self.work))
+        self._kanban.show(self._filter.kanban(self.work))
         if first:
-            self._kanban.turn_to(self._held)
+            self._kanban.turn_to(self._last_task)
 
     def head(self) -> tuple[str, Sequence[Part]]:
         view = self._kanban.view
@@ -65,31 +65,32 @@ class BoardScreen(WorkScreen):
             parts += [("only ", DIM), (view.scope, WARN), "   "]
         if view.words:
             parts += [("with ", DIM), (view.words, WARN), "   "]
-        parts.append(
-            (view.summary or "no tasks yet: n writes one", DIM if view.summary else STRONG)
-        )
+        empty = "No tasks yet. n creates one."
+        parts.append((view.summary or empty, DIM if view.summary else STRONG))
         return self.NAME, parts
 
     def action_leave(self) -> None:
-        """Out of the filter, else back."""
-        if self.looking.words:
-            self.look_at(words="")
-        elif self.looking.scope:
-            self.look_at(scope="")
+        """Clear the filter, else close the board."""
+        if self._filter.words:
+            self.filter_tasks(text="")
+        elif self._filter.scope:
+            self.filter_tasks(scope="")
         else:
             self.dismiss(None)
 
-    def words(self) -> None:
-        super().words()
-        if self.looking.words or self.looking.scope:
+    def update_hints(self) -> None:
+        super().update_hints()
+        if self._filter.words or self._filter.scope:
             *hints, _ = self.bar.hints
             self.bar.show([*hints, KeyHintView("esc", "all tasks")])
 
     def on_kanban_moved(self) -> None:
-        """Other keys are valid."""
-        self.looking.task_id = self.task_id or self.looking.task_id
-        self.words()
+        """Update the footer: other actions are valid."""
+        self._filter.task_id = self.task_id or self._filter.task_id
+        self.update_hints()
 
     def on_kanban_opened(self, event: Kanban.Opened) -> None:
-        """See the task in full."""
-        self.main.acts.open(event.key)
+        """Show the task in full."""
+        from cockpit.app.screens.task_screen import TaskScreen
+
+        self.host.open_screen(TaskScreen(self.host, event.key))

@@ -1,10 +1,12 @@
-"""The cockpit's screen: four panes, the prompt, and the two keys."""
+"""The main screen: four panes, the prompt, and the keys.
+
+Specified in ``docs/reference/screen.md``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,12 +16,20 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from cockpit.app import key_hints
-from cockpit.app.actions.action import Action, Moment, Pane
-from cockpit.app.actions.bindings import bindings
-from cockpit.app.actions.decision_actions import Verdicts
-from cockpit.app.actions.screen_actions import Acts
-from cockpit.app.key_policy import Approve, Nothing, Steering
-from cockpit.app.screens.panes import PANES, Panes, Tab
+from cockpit.app.actions import (
+    chain_actions,
+    decision_actions,
+    packet_actions,
+    session_actions,
+    task_actions,
+)
+from cockpit.app.actions.action import Action
+from cockpit.app.actions.context import ActionContext, Pane
+from cockpit.app.actions.registry import ScreenActions, bindings
+from cockpit.app.host import Host, LiveScreen
+from cockpit.app.key_policy import Approve, DoNothing, KeyPolicy
+from cockpit.app.projection.chain_trees import Trees
+from cockpit.app.screens.panes import NARROW, PANES, Panes, Tab
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
 from widgets.frame.footer import KeyBar
@@ -29,21 +39,32 @@ from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.text.clean import clean
 from widgets.views import CompletionView, KeyHintView, QueueView
-from widgets.work.work_pane import Board
+from widgets.work.work_pane import WorkPane
 
 if TYPE_CHECKING:
-    from cockpit.app.application import CockpitApp
-
-NARROW = 100
-"""Below this many columns the panes become tabs."""
+    from cockpit.app.journal_feed import JournalFeed
+    from cockpit.app.projection.fold import Views
+    from cockpit.app.prompt_completions import CompletionCache
 
 _FRAME_S = 1 / 30
-_ARM_LOOK_S = 0.1
+_CHECK_ARMED_S = 0.1
 _AGE_S = 1.0
 
 
+class MainHost(Host, Protocol):
+    """What only the main screen needs of the application."""
+
+    feed: JournalFeed
+    completions: CompletionCache
+    is_starting: bool
+
+    def views(self, since: int, front: str) -> Views: ...
+
+    def keep_draft(self, text: str) -> None: ...
+
+
 class CockpitScreen(Screen[None]):
-    """Draws :class:`Views` and turns keys into steps; it reads no store and decides nothing."""
+    """Draw :class:`Views` and turn keys into steps. Reads no store and decides nothing."""
 
     AUTO_FOCUS = "#prompt"
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
@@ -51,33 +72,25 @@ class CockpitScreen(Screen[None]):
         Binding("escape", "pane_escape", show=False),
     ]
 
-    def __init__(
-        self, actions: Sequence[Action], monotonic: Callable[[], float], draft: str = ""
-    ) -> None:
+    def __init__(self, host: MainHost, draft: str = "") -> None:
         super().__init__()
-        self.steering = Steering(monotonic)
-        self.verdicts = Verdicts(self)
-        self.acts = Acts(self)
-        self.actions = tuple(actions)
-        self._by_id = {action.id: action for action in actions}
-        self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings(actions))])
+        self.host = host
+        self.key_policy = KeyPolicy(host.engine.store.clock.monotonic)
+        self._actions = ScreenActions(host.actions)
+        self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings(host.actions))])
         self._draft = draft
         self.prompt = Prompt(id="prompt", complete=self._complete)
         self.panes = Panes(self.prompt)
-        self.front = ""
+        self.trees = Trees()
+        self.front_id = ""
         self.queue = QueueView()
-        self.kept: tuple[str, ...] | None = None
-        self.note = ""
-        self.asking_policy = ""
-        self._said: key_hints.PromptWords | None = None
-        self._known: set[str] = set()
-        self._due = self._painted = self._turned = False
+        self.kept_items: tuple[str, ...] | None = None
+        self.wider_policy = ""
+        self._note = ""
+        self._prompt_text: key_hints.PromptText | None = None
+        self._seen_proposals: set[str] = set()
+        self._paint_due = self._painted = self._turned_to_proposals = False
         self._arm_timer: Timer | None = None
-
-    @property
-    def cockpit(self) -> CockpitApp:
-        """The application, as what it is."""
-        return cast("CockpitApp", self.app)
 
     def compose(self) -> ComposeResult:
         yield HeaderBar()
@@ -87,28 +100,30 @@ class CockpitScreen(Screen[None]):
     def on_mount(self) -> None:
         if self._draft:
             self.prompt.put(self._draft)
-        self._arm_timer = self.set_interval(_ARM_LOOK_S, self._look_armed, pause=True)
-        self.set_interval(_AGE_S, self._age)
+        self._arm_timer = self.set_interval(_CHECK_ARMED_S, self._update_armed, pause=True)
+        self.set_interval(_AGE_S, self._update_age)
         self.panes.set_narrow(self.size.width < NARROW)
         self.paint()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Change between panes and tabs."""
+        """Switch between panes and tabs."""
         self.panes.set_narrow(event.size.width < NARROW)
         self.call_after_refresh(self.paint)
 
     def on_screen_resume(self) -> None:
-        """A dialog closed: what is armed counts from now on."""
+        """Draw again after a dialog: the time until a proposal is armed starts now."""
         if self._painted:
-            self.changed()
+            self.schedule_paint()
 
     def on_screen_suspend(self) -> None:
-        """A dialog covers the proposal."""
-        self.steering.cover()
+        """Note that a dialog covers the proposal."""
+        self.key_policy.note_covered()
+
+    # Actions
 
     @property
     def pane(self) -> Pane:
-        """Which pane has the focus."""
+        """The pane that has the focus."""
         focused = self.focused
         for name in PANES:
             if focused is self.panes.pane(name):
@@ -116,130 +131,147 @@ class CockpitScreen(Screen[None]):
         return "prompt" if focused is self.prompt else ""
 
     @property
-    def moment(self) -> Moment:
-        """What the validity of actions depends on, now."""
-        front = self.steering.open
-        return replace(
-            self.acts.moment,
+    def context(self) -> ActionContext:
+        """The state on which the validity of actions depends, now."""
+        host, front = self.host, self.key_policy.open
+        chain, task = chain_actions.chain_at_cursor(host), task_actions.task_at_cursor(host)
+        row_key = chain_actions.row_at_cursor(host)
+        return ActionContext(
             pane=self.pane,
-            empty=not self.prompt.text.strip(),
-            kind=front.kind if front is not None else "",
-            armed=self.steering.armed,
-            asking=self.steering.second is not None,
-            discussing=self.steering.discussing is not None,
+            prompt_empty=not self.prompt.text.strip(),
+            proposal_kind=front.kind if front is not None else "",
+            asking_second_key=self.key_policy.second is not None,
+            discussing=self.key_policy.discussing is not None,
             narrowing=self.panes.proposals.narrowing,
-            running=self.cockpit.runs.active(self.cockpit.followed),
-            session=bool(self.cockpit.followed),
-            oriented=bool(self.cockpit.oriented),
-            waiting=self.queue.total,
-            selection=bool(self.prompt.selected_text) and self.pane == "prompt",
-            listing=any(each.open for each in self.query(Completions)),
+            session_runs=host.runs.is_running(host.session_id),
+            has_session=bool(host.session_id),
+            has_packet=bool(host.packet_wave_id),
+            proposal_count=self.queue.total,
+            has_selection=bool(self.prompt.selected_text) and self.pane == "prompt",
+            list_open=any(completions.open for completions in self.query(Completions)),
+            task_status=task.status if task is not None else "",
+            chain_status=chain.status if chain is not None else "",
+            can_attach=bool(chain_actions.session_of_row(host, row_key)),
+            can_go_back=host.trail.can_go_back,
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """An action that is not valid now leaves its key to the widget below."""
+        """Return False for an action that is not valid now: its key goes on to the focused widget."""
         if action in ("do", "pane_do") and self._painted:
-            found = self._by_id[str(parameters[0])]
-            pane = "work" if found.pane == "tasks" else found.pane
+            registered = self._actions.get(parameters[0])
+            pane = "work" if registered.pane == "tasks" else registered.pane
             if action == "pane_do" and pane != self.pane:
                 return False
-            return found.when(self.moment)
+            return registered.when(self.context)
         return True
 
-    def act(self, name: str) -> None:
-        """Do one action of the registry."""
-        getattr(self.acts, name)()
-        self.words()
+    def valid_actions(self) -> Iterable[Action[Host]]:
+        """Return the actions that the palette lists now."""
+        return self._actions.valid(self.context)
+
+    def act(self, action_id: str) -> None:
+        """Run an action of the registry."""
+        self._actions.run(action_id, self.host)
+        self.update_hints()
 
     action_do = action_pane_do = act
 
     # Keys
 
     def before_key(self, key: str) -> bool:
-        """Called with every key before anybody handles it; True when it is used up."""
-        self.note = ""
-        if self.asking_policy:
-            policy, self.asking_policy = self.asking_policy, ""
-            self.steering.press(key)
+        """Handle a key before any widget does; return True when it is used up."""
+        self._note = ""
+        if self.wider_policy:
+            policy, self.wider_policy = self.wider_policy, ""
+            self.key_policy.note_key(key)
             if key == "ctrl+y":
-                self.acts.set_policy(policy)
+                session_actions.set_policy(self.host, policy)
             elif key == "shift+tab":
-                self.acts.policy(policy)
-            self.words()
+                session_actions.cycle_policy(self.host, policy)
+            self.update_hints()
             return key in ("ctrl+y", "shift+tab", "escape")
-        step = self.steering.second_key(key)
-        self.steering.press(key)
-        self._look_armed()
+        step = self.key_policy.handle_second_key(key)
+        self.key_policy.note_key(key)
+        self._update_armed()
         if isinstance(step, Approve):
-            self.verdicts.carry(step)
-        self.call_later(self.words)
+            decision_actions.carry_out(self.host, step)
+        self.call_later(self.update_hints)
         return isinstance(step, Approve) or (step is not None and key == "escape")
 
     def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
-        """Enter in the prompt. What waits unseen is shown, never decided."""
-        if not event.text and self.queue.front is not None and self.steering.front is None:
+        """Handle Enter in the prompt. A proposal that is not visible is shown, never decided."""
+        if not event.text and self.queue.front is not None and self.key_policy.front is None:
             self.panes.turn_to("proposals")
-            self.changed()
+            self.schedule_paint()
             return
-        self.verdicts.carry(self.steering.enter(event.text, beginning=not self.cockpit.followed))
+        starts_session = not self.host.session_id
+        step = self.key_policy.handle_enter(event.text, starts_session=starts_session)
+        decision_actions.carry_out(self.host, step)
 
     def on_prompt_escaped(self) -> None:
-        """Escape in the prompt."""
-        self.verdicts.carry(self.steering.escape(self.prompt.text.strip()))
+        """Handle Escape in the prompt."""
+        self._handle_escape()
 
-    def on_prompt_help_wanted(self) -> None:
-        """``?`` in an empty prompt."""
+    def _handle_escape(self) -> None:
+        step = self.key_policy.handle_escape(self.prompt.text.strip())
+        decision_actions.carry_out(self.host, step)
+
+    def on_prompt_help_requested(self) -> None:
+        """Open the help screen on ``?`` in an empty prompt."""
         self.act("help")
 
     def action_pane_enter(self) -> None:
-        """Enter in the proposals pane decides as in the prompt, which must be empty for it."""
+        """Decide with Enter in the proposals pane, as in the prompt, which must be empty."""
         if self.pane != "proposals":
             return
-        if self.prompt.text.strip():
-            self.verdicts.carry(Nothing("the prompt holds words: send or clear them first"))
-        else:
-            self.verdicts.carry(self.steering.enter(""))
+        step = (
+            DoNothing("the prompt contains text: send or clear it first")
+            if self.prompt.text.strip()
+            else self.key_policy.handle_enter("")
+        )
+        decision_actions.carry_out(self.host, step)
 
     def action_pane_escape(self) -> None:
-        """Escape in a pane: out of narrowing, else discuss, else back to the prompt."""
+        """Stop narrowing, else discuss the proposal, else go back to the prompt."""
         panel = self.panes.proposals
         if panel.narrowing:
-            panel.narrowing, self.kept = False, None
+            panel.narrowing, self.kept_items = False, None
             self.prompt.focus()
-        elif self.pane == "proposals" and self.steering.open is not None:
-            self.verdicts.carry(self.steering.escape(self.prompt.text.strip()))
+        elif self.pane == "proposals" and self.key_policy.open is not None:
+            self._handle_escape()
         else:
             self.prompt.focus()
-        self.words()
+        self.update_hints()
 
     def on_text_area_changed(self) -> None:
-        """The draft changed: keys mean something else, and it is kept."""
-        self.cockpit.keep_draft(self.prompt.text)
-        self.words()
+        """Save the draft; other actions are valid."""
+        self.host.keep_draft(self.prompt.text)
+        self.update_hints()
 
     def on_descendant_focus(self) -> None:
-        """Another pane listens, or is about another row: other keys are valid."""
+        """Update the hints: another pane or row means other valid actions."""
         if self._painted:
-            self.words()
+            self.update_hints()
 
-    on_board_row_moved = on_descendant_focus
+    on_work_pane_row_moved = on_descendant_focus
 
-    # What panes tell
+    # Messages of panes
+
     def on_proposal_panel_narrowed(self, event: ProposalPanel.Narrowed) -> None:
-        """The person keeps these items."""
-        self.kept = event.items
+        """Keep these items."""
+        self.kept_items = event.items
 
     def on_band_meter_band_opened(self, event: BandMeter.BandOpened) -> None:
         """List the facts of a band."""
-        self.acts.facts(event.name)
+        packet_actions.show_band_facts(self.host, event.name)
 
-    def on_board_row_opened(self, event: Board.RowOpened) -> None:
-        """See a task, or follow another session."""
-        self.acts.open_row(event.key)
+    def on_work_pane_row_opened(self, event: WorkPane.RowOpened) -> None:
+        """Follow a session or show a task."""
+        chain_actions.open_row(self.host, event.key)
 
-    def on_board_row_peeked(self, event: Board.RowPeeked) -> None:
-        """A glance at a task or another session."""
-        self.acts.peek(event.key)
+    def on_work_pane_row_peeked(self, event: WorkPane.RowPeeked) -> None:
+        """Peek at a session or a task."""
+        chain_actions.peek(self.host, event.key)
 
     def on_conversation_copied(self, event: Conversation.Copied) -> None:
         """Copy a block to the clipboard of the terminal."""
@@ -247,103 +279,106 @@ class CockpitScreen(Screen[None]):
         self.flash("copied")
 
     def on_tab_chosen(self, event: Tab.Chosen) -> None:
-        """A tab was clicked."""
+        """Turn to the clicked tab."""
         self.panes.turn_to(event.pane)
-        self.changed()
+        self.schedule_paint()
 
     def _complete(self, kind: str, prefix: str) -> Sequence[CompletionView]:
-        return self.cockpit.completions.get("/" if kind == "command" else "@", prefix)
+        return self.host.completions.get("/" if kind == "command" else "@", prefix)
 
     # Drawing
 
-    def changed(self) -> None:
-        """Something is to be drawn; at most thirty times a second it is."""
-        if not self._due:
-            self._due = True
+    def schedule_paint(self) -> None:
+        """Draw soon, at most thirty times a second."""
+        if not self._paint_due:
+            self._paint_due = True
             self.set_timer(_FRAME_S, self.paint)
 
     def paint(self) -> None:
-        """Draw what the journal says now."""
-        self._due = False
+        """Draw the current state of the journal."""
+        self._paint_due = False
         if not self.panes.is_attached:
-            return  # the program is ending, and a last timer came after the widgets went
-        cockpit = self.cockpit
-        views = cockpit.views(self.panes.since(cockpit.followed), self.front)
+            return  # the program ends, and a last timer came after the widgets went
+        host = self.host
+        views = host.views(self.panes.drawn_revision(host.session_id), self.front_id)
         self.query_one(HeaderBar).show(views.header)
-        if not cockpit.feed.ready:
+        if not host.feed.ready:
             return
         self.queue = views.queue
-        self._ring(cockpit.pending)
+        self._announce(host.pending)
         with self.app.batch_update():
-            self.panes.paint(views, cockpit.followed, self._hints(views.queue))
+            self.panes.paint(views, host.session_id, self._proposal_hints(views.queue))
         front = views.queue.front
-        if front is None or front.proposal_id != self.front:
-            self.front = front.proposal_id if front is not None else ""
-            self.kept = None
+        if front is None or front.proposal_id != self.front_id:
+            self.front_id = front.proposal_id if front is not None else ""
+            self.kept_items = None
         self._painted = True
-        self.acts.repaint()
+        chain_actions.follow_next_role(host)
+        for screen in self.app.screen_stack:
+            if isinstance(screen, LiveScreen):
+                screen.paint()
         # A proposal counts as visible from the frame in which it has its place.
-        self.call_after_refresh(self._drawn)
+        self.call_after_refresh(self._note_drawn)
 
-    def _drawn(self) -> None:
-        if self.app.screen_stack[-1:] == [self]:  # below a dialog it is "current", too
-            seen = self.panes.seen("proposals")
-            self.steering.drawn(self.queue.front if seen else None)
-        self._look_armed()
-        self.words()
+    def _note_drawn(self) -> None:
+        if self.app.screen_stack[-1:] == [self]:  # a screen below a dialog is "current", too
+            visible = self.panes.is_visible("proposals")
+            self.key_policy.note_drawn(self.queue.front if visible else None)
+        self._update_armed()
+        self.update_hints()
 
-    def _ring(self, pending: Sequence[str]) -> None:
-        """Tell of what arrived, without taking the focus; a tab turns if nobody is in a pane."""
-        fresh = set(pending) - self._known
-        if fresh and self._painted:
+    def _announce(self, pending: Sequence[str]) -> None:
+        """Ring for new proposals without taking the focus; turn the tab while no pane is in use."""
+        new = set(pending) - self._seen_proposals
+        if new and self._painted:
             self.app.bell()
         idle = self.pane in ("prompt", "")
-        if fresh and self.panes.narrow and self.panes.tab == "conversation" and idle:
+        if new and self.panes.narrow and self.panes.tab == "conversation" and idle:
             self.panes.turn_to("proposals")
-            self._turned = True
-        elif not pending and self._turned:
-            self._turned = False
+            self._turned_to_proposals = True
+        elif not pending and self._turned_to_proposals:
+            self._turned_to_proposals = False
             if self.panes.narrow and self.panes.tab == "proposals" and idle:
                 self.panes.turn_to("conversation")
-        self._known = set(pending)
+        self._seen_proposals = set(pending)
 
-    def _look_armed(self) -> None:
-        armed = self.steering.armed
+    def _update_armed(self) -> None:
+        armed = self.key_policy.is_armed
         self.panes.proposals.armed = armed
         if self._arm_timer is not None:
-            waiting = self.steering.open is not None and not armed
+            waiting = self.key_policy.open is not None and not armed
             (self._arm_timer.resume if waiting else self._arm_timer.pause)()
 
-    def _age(self) -> None:
+    def _update_age(self) -> None:
         if self.queue.front is not None:
-            self.changed()
+            self.schedule_paint()
 
-    def _hints(self, queue: QueueView) -> tuple[KeyHintView, ...]:
-        second = self.steering.second is not None
-        return key_hints.deciding(self.actions, queue, second=second)
+    def _proposal_hints(self, queue: QueueView) -> tuple[KeyHintView, ...]:
+        second = self.key_policy.second is not None
+        return key_hints.proposal_hints(self._actions.actions, queue, second=second)
 
     def flash(self, text: str) -> None:
-        """Tell something in the prompt's border until the next key."""
-        self.note = text
-        self.words()
+        """Show ``text`` in the border of the prompt until the next key."""
+        self._note = text
+        self.update_hints()
 
-    def words(self) -> None:
-        """Say what the keys mean now: footer, prompt and its border."""
+    def update_hints(self) -> None:
+        """Show the current meaning of the keys: footer, prompt and its border."""
         if not (self._painted and self.panes.is_attached):
             return
-        moment = self.moment
-        self.panes.proposals.hints = self._hints(self.queue)
-        self.query_one(KeyBar).show(key_hints.footer(self.actions, moment))
-        said = key_hints.prompt(
-            moment,
-            self.steering,
-            self.cockpit.session,
-            note=self.note,
-            widening=self.asking_policy,
-            starting=self.cockpit.starting,
-            hidden=self.queue.front is not None and self.steering.front is None,
+        context = self.context
+        self.panes.proposals.hints = self._proposal_hints(self.queue)
+        self.query_one(KeyBar).show(key_hints.footer_hints(self._actions.actions, context))
+        text = key_hints.prompt_text(
+            context,
+            self.key_policy,
+            self.host.session,
+            note=self._note,
+            wider_policy=self.wider_policy,
+            starting=self.host.is_starting,
+            hidden=self.queue.front is not None and self.key_policy.front is None,
         )
-        if said != self._said:  # each of these draws the prompt anew
-            self._said = said
-            self.prompt.hint, self.prompt.policy = said.hint, said.below
-            self.prompt.border_title = Content(clean(said.above, newlines=False) or "")
+        if text != self._prompt_text:  # each of these draws the prompt again
+            self._prompt_text = text
+            self.prompt.hint, self.prompt.policy = text.placeholder, text.below
+            self.prompt.border_title = Content(clean(text.above, newlines=False) or "")

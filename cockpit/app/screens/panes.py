@@ -1,4 +1,7 @@
-"""The four panes and the prompt: where they stand, and which of them are to be seen."""
+"""The four panes and the prompt: their layout, and which of them are visible.
+
+Specified in ``docs/reference/screen.md``.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,16 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from cockpit.app.actions.action import Pane
+from cockpit.app.actions.context import Pane
 from cockpit.app.projection.fold import Views
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import KeyHintView
-from widgets.work.work_pane import Board
+from widgets.work.work_pane import WorkPane
+
+NARROW = 100
+"""Below this many columns the panes become tabs."""
 
 PANES: tuple[Pane, ...] = ("conversation", "bands", "proposals", "work")
 TITLES: dict[Pane, str] = {
@@ -32,7 +38,7 @@ class Tab(Static):
     """One tab of a narrow screen."""
 
     class Chosen(Message):
-        """The person clicked a tab."""
+        """The user clicked a tab."""
 
         def __init__(self, pane: Pane) -> None:
             super().__init__()
@@ -48,9 +54,9 @@ class Tab(Static):
 
 
 class Panes(Container):
-    """Four panes beside each other; one at a time when the screen is narrow or a pane is alone.
+    """Four panes side by side; one at a time when the screen is narrow or a pane is alone.
 
-    ``foot`` (the prompt) stands below the conversation and stays when another pane is alone.
+    ``foot`` (the prompt) is below the conversation and stays when another pane is alone.
     """
 
     def __init__(self, *foot: Widget) -> None:
@@ -59,13 +65,13 @@ class Panes(Container):
         self.conversation = Conversation(id="conversation")
         self.meter = BandMeter(id="bands")
         self.proposals = ProposalPanel(id="proposals")
-        self.board = Board(id="work")
+        self.work = WorkPane(id="work")
         self.tab: Pane = "conversation"
         self.alone: Pane | None = None
         self.narrow = False
         self._revision = 0
-        self._followed: str | None = None
-        self._waiting = 0
+        self._session_id: str | None = None
+        self._proposal_count = 0
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="tabs"):
@@ -76,7 +82,7 @@ class Panes(Container):
             with Vertical(id="right"):
                 yield self.meter
                 yield self.proposals
-                yield self.board
+                yield self.work
             yield from self._foot
 
     def on_mount(self) -> None:
@@ -84,26 +90,26 @@ class Panes(Container):
 
     @property
     def solo(self) -> Pane | None:
-        """The one pane to be seen, or None when all are."""
+        """The only visible pane; None when all are visible."""
         return self.tab if self.narrow else self.alone
 
     def pane(self, name: Pane) -> Widget:
-        """The widget of a pane."""
+        """Return the widget of a pane."""
         panes: dict[Pane, Widget] = {
             "conversation": self.conversation,
             "bands": self.meter,
             "proposals": self.proposals,
-            "work": self.board,
+            "work": self.work,
         }
         return panes[name]
 
-    def seen(self, name: Pane) -> bool:
-        """True when the pane has room on the screen."""
+    def is_visible(self, name: Pane) -> bool:
+        """Return True when the pane has room on the screen."""
         widget = self.pane(name)
         return self.solo in (None, name) and widget.content_size.height > 0
 
     def set_narrow(self, narrow: bool) -> None:
-        """Change between panes and tabs."""
+        """Switch between panes and tabs."""
         if narrow != self.narrow:
             self.narrow = narrow
             if narrow and self.alone is not None:
@@ -111,16 +117,16 @@ class Panes(Container):
             self._arrange()
 
     def show_only(self, name: Pane) -> None:
-        """Choose a tab; on a wide screen give the pane everything, or take it back."""
+        """Choose a tab; on a wide screen show the pane alone, or all panes again."""
         if self.narrow:
-            # Chosen, never switched: an arrival may have turned the tab a moment ago.
+            # Never toggled: a new proposal may have turned the tab a moment ago.
             self.tab = name
         else:
             self.alone = None if self.alone == name else name
         self._arrange()
 
     def turn_to(self, name: Pane) -> None:
-        """Make sure that the pane can be seen."""
+        """Make the pane visible."""
         if self.narrow:
             self.tab = name
         elif self.alone not in (None, name):
@@ -137,30 +143,32 @@ class Panes(Container):
         for tab in self.query(Tab):
             tab.set_class(tab.pane == self.tab, "-chosen")
 
-    def paint(self, views: Views, followed: str, hints: Sequence[KeyHintView]) -> None:
-        """Draw what changed since :meth:`since`."""
-        if followed != self._followed:
+    def paint(self, views: Views, session_id: str, hints: Sequence[KeyHintView]) -> None:
+        """Draw the views; ``views.turns`` are those changed after :meth:`drawn_revision`."""
+        if session_id != self._session_id:
             self.conversation.show(views.turns)
-            self._followed = followed
+            self._session_id = session_id
         else:
             for turn in views.turns:
                 self.conversation.upsert(turn)
         self._revision = views.revision
         self.meter.show(views.meter)
         self.proposals.show(views.queue, hints)
-        self.board.show(views.board)
+        self.work.show(views.board)
         self.set_class(views.queue.front is not None, "-pending")
-        if views.queue.total != self._waiting:
-            self._waiting = views.queue.total
-            mark = f"{TITLES['proposals']} ● {self._waiting}" if self._waiting else None
+        if views.queue.total != self._proposal_count:
+            self._proposal_count = views.queue.total
+            mark = (
+                f"{TITLES['proposals']} ● {self._proposal_count}" if self._proposal_count else None
+            )
             tab = self.query_one("#tab-proposals", Tab)
             tab.update(Content(mark or TITLES["proposals"]))
-            tab.set_class(bool(self._waiting), "-waiting")
+            tab.set_class(bool(self._proposal_count), "-waiting")
 
-    def since(self, followed: str) -> int:
-        """The revision up to which this session's conversation is drawn."""
-        return self._revision if followed == self._followed else 0
+    def drawn_revision(self, session_id: str) -> int:
+        """Return the revision up to which the conversation of a session is drawn."""
+        return self._revision if session_id == self._session_id else 0
 
     def forget(self) -> None:
-        """Draw the conversation anew with the next paint."""
-        self._followed = None
+        """Draw the whole conversation with the next paint."""
+        self._session_id = None

@@ -1,30 +1,30 @@
-"""The work queue over the whole screen: what comes next, and why."""
+"""The work queue over the whole screen: which task is next, and why.
+
+Specified in ``docs/reference/screen.md``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from cockpit.app import task_reader
+from cockpit.app.host import Host
 from cockpit.app.projection.kanban import summary
 from cockpit.app.projection.task_detail import queued_view
-from cockpit.app.screens.backlog_screen import WorkScreen
+from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.core.errors import CockpitError
 from widgets.text.tone import DIM, Part
-from widgets.work.queue import QueueList
-
-if TYPE_CHECKING:
-    from cockpit.app.screens.cockpit_screen import CockpitScreen
+from widgets.work.queue_list import QueueList
 
 
-class QueueScreen(WorkScreen):
-    """Open tasks in the order in which they would be begun; live."""
+class QueueScreen(BacklogScreen):
+    """Open tasks in the order in which workers claim them; live."""
 
     NAME = "Queue"
 
-    def __init__(self, main: CockpitScreen) -> None:
-        super().__init__(main)
-        self._list = QueueList(empty="Nothing is to be done: n writes a task.")
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._list = QueueList(empty="No open tasks. n creates one.")
         self._reading = False
 
     @property
@@ -47,26 +47,28 @@ class QueueScreen(WorkScreen):
     def redraw(self) -> None:
         if not self._reading:
             self._reading = True
-            self.main.cockpit.do(self._read())
+            self.host.run_in_background(self._read_and_draw())
 
-    async def _read(self) -> None:
-        cockpit, read_at = self.main.cockpit, -1
+    async def _read_and_draw(self) -> None:
+        revision_read = -1
         try:
-            while self.is_attached and read_at != self._revision:
-                read_at = self._revision
-                rows = await task_reader.queue(cockpit.engine.store)
+            while self.is_attached and revision_read != self._revision:
+                revision_read = self._revision
+                rows = await task_reader.read_queue(self.host.engine.store)
                 tasks = self.work.tasks
                 self._list.show([queued_view(row, tasks.get(row.task_id)) for row in rows])
         except CockpitError as error:
-            cockpit.tell(str(error))
+            self.host.show_error(str(error))
         finally:
             self._reading = False
         self.paint()
 
     def on_queue_list_moved(self) -> None:
-        """Other keys are valid."""
-        self.words()
+        """Update the footer: other actions are valid."""
+        self.update_hints()
 
     def on_queue_list_opened(self, event: QueueList.Opened) -> None:
-        """See the task in full."""
-        self.main.acts.open(event.key)
+        """Show the task in full."""
+        from cockpit.app.screens.task_screen import TaskScreen
+
+        self.host.open_screen(TaskScreen(self.host, event.key))

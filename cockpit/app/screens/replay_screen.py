@@ -1,6 +1,6 @@
-"""Replay: a past session on the screen, folded from the journal's first row to any other.
+"""Replay: a past session on the screen, at any row of its journal. Read-only.
 
-The same fold as live, over the rows of one session; nothing can be said or decided here.
+The fold is the same as that of the live screen. Specified in ``docs/reference/screen.md``.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from textual.binding import Binding
 from textual.screen import Screen
 
 import themes
-from cockpit.app.actions.action import Pane
-from cockpit.app.exit_on_signal import gives_back
+from cockpit.app.actions.context import Pane
+from cockpit.app.exit_on_signal import exit_on_signals
 from cockpit.app.projection.fold import State
-from cockpit.app.screens.cockpit_screen import NARROW
-from cockpit.app.screens.panes import Panes, Tab
+from cockpit.app.screens.panes import NARROW, Panes, Tab
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import NotFound
@@ -27,7 +26,7 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.journal import Row
 from widgets.frame.footer import KeyBar
 from widgets.frame.header import HeaderBar
-from widgets.frame.timeline import ScrubBar
+from widgets.frame.timeline import Timeline
 from widgets.views import KeyHintView
 
 _READ = 1_000
@@ -44,7 +43,7 @@ _HINTS = (
 
 
 class ReplayScreen(Screen[None]):
-    """The four panes as they stood at one row of the journal."""
+    """The four panes at one row of the journal."""
 
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("q,escape,ctrl+c,ctrl+d", "app.exit", "quit", show=False),
@@ -62,9 +61,9 @@ class ReplayScreen(Screen[None]):
         self._rows = rows
         self._session_id = session_id
         self._state = State()
-        self._shown = 0
-        self._wanted = 0
-        self._scrub = ScrubBar()
+        self._folded = 0
+        self._target = 0
+        self._timeline = Timeline()
         self._panes = Panes()
         self._moving: asyncio.Task[None] | None = None
         self._playing = False
@@ -72,27 +71,27 @@ class ReplayScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield HeaderBar()
         yield self._panes
-        yield self._scrub
+        yield self._timeline
         yield KeyBar()
 
     def on_mount(self) -> None:
         self.query_one(KeyBar).show(_HINTS)
         self._panes.set_narrow(self.size.width < NARROW)
         self.set_interval(_PLAY_S, self._step)
-        self._scrub.focus()
+        self._timeline.focus()
         self._go(len(self._rows))
 
     def on_resize(self) -> None:
-        """Change between panes and tabs."""
+        """Switch between panes and tabs."""
         self._panes.set_narrow(self.size.width < NARROW)
 
     @property
     def position(self) -> int:
-        """How many rows are folded in what is drawn."""
-        return self._shown
+        """The number of rows that the drawn state contains."""
+        return self._folded
 
-    def on_scrub_bar_moved(self, event: ScrubBar.Moved) -> None:
-        """Stand somewhere else."""
+    def on_timeline_moved(self, event: Timeline.Moved) -> None:
+        """Move to another row."""
         self._go(event.position)
 
     def on_tab_chosen(self, event: Tab.Chosen) -> None:
@@ -100,62 +99,62 @@ class ReplayScreen(Screen[None]):
         self._panes.turn_to(event.pane)
 
     def action_only(self, pane: Pane) -> None:
-        """One pane alone, and back."""
+        """Show one pane alone; again: show all panes."""
         self._panes.show_only(pane)
-        self._scrub.focus()
+        self._timeline.focus()
 
     def action_wave(self, step: int) -> None:
-        """Go to where the previous or the next wave begins."""
+        """Move to the start of the previous or the next wave."""
         starts = [n for n, row in enumerate(self._rows, 1) if row.action == "wave.created"]
         if step > 0:
-            self._go(next((n for n in starts if n > self._wanted), len(self._rows)))
+            self._go(next((n for n in starts if n > self._target), len(self._rows)))
         else:
-            self._go(next((n for n in reversed(starts) if n < self._wanted), 0))
+            self._go(next((n for n in reversed(starts) if n < self._target), 0))
 
     def action_play(self) -> None:
-        """Play on from here, or stop."""
+        """Play from the current row, or stop."""
         self._playing = not self._playing
-        if self._playing and self._wanted >= len(self._rows):
+        if self._playing and self._target >= len(self._rows):
             self._go(0)
 
     def _step(self) -> None:
-        if self._wanted >= len(self._rows):
+        if self._target >= len(self._rows):
             self._playing = False
-        elif self._playing and self._shown == self._wanted:
-            self._go(self._wanted + 1)
+        elif self._playing and self._folded == self._target:
+            self._go(self._target + 1)
 
     def _go(self, position: int) -> None:
-        """Fold to ``position`` in slices; where one moves on meanwhile, the last place wins."""
-        self._wanted = max(0, min(position, len(self._rows)))
+        """Fold to ``position`` in slices; when the user moves meanwhile, the last position wins."""
+        self._target = max(0, min(position, len(self._rows)))
         if self._moving is None or self._moving.done():
             self._moving = asyncio.create_task(self._move())
 
     async def _move(self) -> None:
         while True:
-            wanted = self._wanted
-            if wanted < self._shown:
-                self._state, self._shown = State(), 0
+            target = self._target
+            if target < self._folded:
+                self._state, self._folded = State(), 0
                 self._panes.forget()
-            while self._shown < wanted == self._wanted:
-                upto = min(wanted, self._shown + _SLICE)
-                self._state.fold(self._rows[self._shown : upto])
-                self._shown = upto
+            while self._folded < target == self._target:
+                end = min(target, self._folded + _SLICE)
+                self._state.fold(self._rows[self._folded : end])
+                self._folded = end
                 await asyncio.sleep(0)
-            if wanted == self._wanted:
+            if target == self._target:
                 self._paint()
                 return
 
     def _paint(self) -> None:
         now = parse_time(self._state.at) if self._state.at else parse_time(self._rows[0].at)
-        since = self._panes.since(self._session_id)
+        since = self._panes.drawn_revision(self._session_id)
         views = self._state.views(now, self._session_id, since=since)
         self.query_one(HeaderBar).show(views.header)
         with self.app.batch_update():
             self._panes.paint(views, self._session_id, ())
         self._panes.proposals.armed = True
-        row = self._rows[self._shown - 1] if self._shown else None
+        row = self._rows[self._folded - 1] if self._folded else None
         label = f"{row.action} · seq {row.seq} · {row.at[11:19]}" if row else "before the first row"
-        self._scrub.show(self._shown, len(self._rows), label)
+        self._timeline.show(self._folded, len(self._rows), label)
 
 
 class ReplayApp(App[int], inherit_bindings=False):
@@ -169,45 +168,45 @@ class ReplayApp(App[int], inherit_bindings=False):
         super().__init__()
         self._rows = rows
         self._session_id = session_id
-        self._wanted_theme = theme
+        self._requested_theme = theme
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """What the stylesheet needs and Textual's own themes do not have."""
+        """Return the variables of the stylesheet that Textual's own themes do not have."""
         return themes.fallbacks(self.current_theme)
 
     def get_default_screen(self) -> Screen[Any]:
-        """The replay's screen."""
+        """Return the screen of the replay."""
         return ReplayScreen(self._rows, self._session_id)
 
     def on_mount(self) -> None:
         for theme in themes.THEMES:
             self.register_theme(theme)
-        known = self._wanted_theme in self.available_themes
-        self.theme = self._wanted_theme if known else themes.DEFAULT
+        exists = self._requested_theme in self.available_themes
+        self.theme = self._requested_theme if exists else themes.DEFAULT
 
     async def action_exit(self) -> None:
         """Leave."""
         self.exit(0)
 
 
-async def session_rows(store: Store, session_id: str) -> list[Row]:
-    """Every row of a session, in order. Raises the store's typed errors."""
-    found: list[Row] = []
+async def read_session_rows(store: Store, session_id: str) -> list[Row]:
+    """Return every row of a session, in order. Raises the store's typed errors."""
+    session_rows: list[Row] = []
     while True:
-        after = found[-1].seq if found else 0
+        after = session_rows[-1].seq if session_rows else 0
         look = partial(journal.rows, after=after, session_id=session_id, limit=_READ)
         batch = await store.read(look)
-        found += batch
+        session_rows += batch
         if len(batch) < _READ:
-            return found
+            return session_rows
 
 
 async def run_replay(store: Store, session_id: str, *, theme: str = themes.DEFAULT) -> int:
-    """Show a past session until the person leaves; returns the exit code. Changes nothing."""
-    rows = await session_rows(store, session_id)
+    """Show a past session until the user leaves; returns the exit code. Changes nothing."""
+    rows = await read_session_rows(store, session_id)
     if not rows:
-        raise NotFound(f"There is no session {session_id}; `cockpit sessions list` names them.")
+        raise NotFound(f"No session {session_id}. `cockpit sessions list` lists all sessions.")
     app = ReplayApp(rows, session_id, theme=theme)
-    with gives_back(app):
+    with exit_on_signals(app):
         code = await app.run_async()
     return app.return_code or code or 0

@@ -1,16 +1,19 @@
-"""The measures over the whole screen: how sessions of chains did, in a time that a key changes."""
+"""The measures over the whole screen: results of chains and workers, in a period that a key changes.
+
+Specified in ``docs/reference/measures.md``.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
 from cockpit.app.dialogs.question import Ask
-from cockpit.app.screens.backlog_screen import WorkScreen
+from cockpit.app.host import Host
+from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.chains.report.measure_rows import (
     MeasureComparison,
     MeasureRow,
@@ -18,32 +21,29 @@ from cockpit.chains.report.measure_rows import (
     measure_rows,
 )
 from cockpit.chains.report.measures import OPEN, measure_chains, newest_row
-from cockpit.core.clock import format_time
+from cockpit.core.clock import stamp
 from cockpit.core.errors import CockpitError
 from widgets.text.tone import DIM, Part
 from widgets.views import KeyHintView
-from widgets.work.measure_views import MeasureView
-from widgets.work.measures import MeasureList
+from widgets.work.measure_list import MeasureList, MeasureView
 
-if TYPE_CHECKING:
-    from cockpit.app.screens.cockpit_screen import CockpitScreen
-
-_TIMES: tuple[tuple[str, int], ...] = (
-    ("since ever", 0),
+_PERIODS: tuple[tuple[str, int], ...] = (
+    ("all time", 0),
     ("the last 30 days", 30),
     ("the last 7 days", 7),
     ("the last day", 1),
 )
+"""Name, and days; 0 for all time."""
 _HINTS = (
-    KeyHintView("← →", "time"),
+    KeyHintView("← →", "period"),
     KeyHintView("p", "before and after a date"),
     KeyHintView("esc", "back"),
 )
 _TONES = {True: "good", False: "bad", None: ""}
 
 
-class StatsScreen(WorkScreen):
-    """Every measure with a line of how it went; live."""
+class StatsScreen(BacklogScreen):
+    """Every measure with its history as a line; live."""
 
     NAME = "Measures"
     BINDINGS = [  # noqa: RUF012 -- Textual's way
@@ -52,13 +52,14 @@ class StatsScreen(WorkScreen):
         Binding("p", "compare", "before and after a date", show=False),
     ]
 
-    def __init__(self, main: CockpitScreen) -> None:
-        super().__init__(main)
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
         self._list = MeasureList()
-        self._time = 0
+        self._period = 0
         self._date = ""
-        self._asked = ("", "", -1)
-        self._shown = ("", "", -1)
+        # Period, date and newest journal row: of the request, and of the drawn measures.
+        self._requested = ("", "", -1)
+        self._drawn = ("", "", -1)
         self._reading = False
 
     @property
@@ -71,76 +72,72 @@ class StatsScreen(WorkScreen):
 
     def head(self) -> tuple[str, Sequence[Part]]:
         if self._date:
-            return self.NAME, [(f"from {self._date} on, against what was before", DIM)]
-        return self.NAME, [(_TIMES[self._time][0], DIM)]
+            return self.NAME, [(f"from {self._date} on, compared with before", DIM)]
+        return self.NAME, [(_PERIODS[self._period][0], DIM)]
 
-    def words(self) -> None:
+    def update_hints(self) -> None:
         self.bar.show(_HINTS)
 
     def action_turn(self, step: int) -> None:
-        """Look at a longer or a shorter time."""
-        self._time = max(0, min(self._time + step, len(_TIMES) - 1))
+        """Choose a longer or a shorter period."""
+        self._period = max(0, min(self._period + step, len(_PERIODS) - 1))
         self._date = ""
         self.paint()
 
     def action_compare(self) -> None:
-        """Ask for a date, and compare what is before with what is after; none: no more."""
+        """Ask for a date, and compare the measures before and after; an empty date ends that."""
 
-        def answered(date: str | None) -> None:
+        def choose(date: str | None) -> None:
             if date is None:
                 return
             try:
                 self._date = datetime.fromisoformat(date).date().isoformat() if date else ""
             except ValueError:
-                self.main.cockpit.tell(f"{date!r} is no date such as 2026-01-05.")
+                self.host.show_error(f"{date!r} is not a date. Write it like 2026-01-05.")
             self.paint()
 
-        asked = "A date such as 2026-01-05, in UTC; empty: do not compare."
-        self.app.push_screen(Ask("Before and after", asked, value=self._date), answered)
+        question = "A date in UTC, for example 2026-01-05. Leave it empty to stop comparing."
+        self.app.push_screen(Ask("Before and after", question, value=self._date), choose)
 
     def paint(self) -> None:
         super().paint()
-        seq = self.main.cockpit.feed.state.seq
-        self._asked = (_TIMES[self._time][0], self._date, seq)
-        if self._asked != self._shown and not self._reading and self._list.is_attached:
+        self._requested = (_PERIODS[self._period][0], self._date, self.host.state.seq)
+        if self._requested != self._drawn and not self._reading and self._list.is_attached:
             self._reading = True
-            self.main.cockpit.do(self._read())
+            self.host.run_in_background(self._read_and_draw())
 
     def redraw(self) -> None:
-        """The backlog is no part of it; what the journal tells is read in :meth:`paint`."""
+        """Do nothing: the measures do not depend on the backlog; :meth:`paint` reads them."""
 
-    async def _read(self) -> None:
-        """Read until nothing is newer than what is drawn."""
-        cockpit, folded = self.main.cockpit, ("", "", -1)
+    async def _read_and_draw(self) -> None:
+        """Read until the newest state is drawn."""
+        store, measured = self.host.engine.store, ("", "", -1)
         try:
-            while self.is_attached and self._asked != self._shown:
-                asked = self._asked
-                row = await cockpit.engine.store.read(newest_row)
-                if (*asked[:2], row) != folded:
-                    folded = (*asked[:2], row)
-                    await self._list.show(await cockpit.engine.store.read(self._look))
-                self._shown = asked
+            while self.is_attached and self._requested != self._drawn:
+                requested = self._requested
+                row = await store.read(newest_row)
+                if (*requested[:2], row) != measured:
+                    measured = (*requested[:2], row)
+                    await self._list.show(await store.read(self._measure))
+                self._drawn = requested
         except CockpitError as error:
-            cockpit.tell(str(error))
+            self.host.show_error(str(error))
         finally:
             self._reading = False
 
-    def _look(self, connection: sqlite3.Connection) -> list[MeasureView]:
+    def _measure(self, connection: sqlite3.Connection) -> list[MeasureView]:
         if self._date:
-            before, after = (
-                measure_chains(connection, "", self._date),
-                measure_chains(connection, self._date),
-            )
+            before = measure_chains(connection, "", self._date)
+            after = measure_chains(connection, self._date)
             pairs = zip(measure_rows(after), compare_measures(before, after), strict=True)
             return [_view(row, change) for row, change in pairs]
-        days = _TIMES[self._time][1]
-        now = self.main.cockpit.engine.store.clock.now()
-        since = format_time(now - timedelta(days=days)) if days else ""
+        days = _PERIODS[self._period][1]
+        now = self.host.engine.store.clock.now()
+        since = stamp(now - timedelta(days=days)) if days else ""
         return [_view(row) for row in measure_rows(measure_chains(connection, since, OPEN))]
 
 
 def _view(row: MeasureRow, change: MeasureComparison | None = None) -> MeasureView:
-    words = "" if change is None else f"before {change.before}, {change.change}"
     return MeasureView(
         row.name,
         row.shown,
@@ -148,6 +145,6 @@ def _view(row: MeasureRow, change: MeasureComparison | None = None) -> MeasureVi
         row.detail,
         row.series,
         row.span,
-        words,
+        "" if change is None else f"before {change.before}, {change.change}",
         _TONES[change.better] if change is not None else "",
     )

@@ -6,9 +6,8 @@ As in :mod:`widgets.views` every string may be hostile; the widgets clean each o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from widgets.work.card_views import ResultsView, Tone
+from widgets.work.task_card_views import ResultsView, Tone
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,23 +109,3 @@ class QueuedView:
     tone: Tone = "plain"
     state: str = ""
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldView:
-    """One field of a form: a ``line``, a ``text`` of many lines, or one of ``choices``."""
-
-    name: str
-    label: str
-    value: str = ""
-    kind: Literal["line", "text", "choice"] = "line"
-    hint: str = ""
-    choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FormView:
-    """A form: a title and its fields, the first one first."""
-
-    title: str
-    fields: tuple[FieldView, ...]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from widgets.work.card_views import TaskLineView, Tone
+from widgets.work.task_card_views import TaskLineView, Tone
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from widgets.text.tone import BAD, DIM, GOOD, STRONG, Part, line, spread, tone
-from widgets.work.card_views import CardView, ResultsView, TaskLineView
+from widgets.work.task_card_views import CardView, ResultsView, TaskLineView
 
 CARD_LINES = 4
 """Lines of a card with room: its id, its title, a note, and an empty one; one more lets titles wrap."""

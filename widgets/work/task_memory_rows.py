@@ -8,8 +8,8 @@ from textual.content import Content
 
 from widgets.forms.key_values import SheetRow
 from widgets.text.tone import BAD, DIM, STRONG, WARN, Part, block, line, tone
-from widgets.work.cards import tests
-from widgets.work.work_views import HandoffView, WipView
+from widgets.work.task_cards import tests
+from widgets.work.task_views import HandoffView, WipView
 
 LISTED_MOST = 100
 """Entries of a list that are shown; how many more there are is said."""

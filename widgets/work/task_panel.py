@@ -15,8 +15,8 @@ from widgets.conversation.markdown import SafeMarkdown
 from widgets.forms.key_values import Sheet, SheetRow
 from widgets.text.clean import clean
 from widgets.text.tone import BAD, DIM, STRONG, Part, block, line, tone
-from widgets.work.task_memory import READ_MOST, handoff_rows, wip_rows
-from widgets.work.work_views import HappeningView, LinkView, TaskView
+from widgets.work.task_memory_rows import READ_MOST, handoff_rows, wip_rows
+from widgets.work.task_views import HappeningView, LinkView, TaskView
 
 WIDE = 110
 """From this width on, what is known stands beside what is asked."""

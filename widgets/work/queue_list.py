@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from widgets.text.tone import CURSOR, DIM, STRONG, line, spread, tone
-from widgets.work.work_views import QueuedView
+from widgets.work.task_views import QueuedView
 
 _TALL = 2
 _KEY_MOST = 10

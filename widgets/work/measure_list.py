@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from textual.app import ComposeResult
@@ -14,11 +15,30 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from widgets.text.tone import ACCENT, DIM, STRONG, Part, line, tone
-from widgets.work.measure_views import MeasureView
 
 _NAME = 32
 _BARS = "▁▂▃▄▅▆▇█"
 _BAR_CELLS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureView:
+    """One measure."""
+
+    name: str
+    value: str
+    """The number as it is written."""
+    aim: str = ""
+    """The value to aim at."""
+    note: str = ""
+    series: tuple[float, ...] = ()
+    """The numbers that the measure is made of, oldest first."""
+    span: str = ""
+    """A description of ``series``."""
+    change: str = ""
+    """The difference from an earlier period."""
+    tone: str = ""
+    """The tone of ``change``: ``good``, ``bad`` or empty."""
 
 
 class MeasureList(VerticalScroll, can_focus=True):
@@ -112,5 +132,5 @@ def _words(view: MeasureView) -> Content:
     head: list[Part] = [(view.name.ljust(_NAME), ""), (view.value, STRONG)]
     if view.change:
         head += ["  ", (view.change, tone(view.tone) or DIM)]
-    below = view.told + (f" · aim {view.aim}" if view.aim else "")
+    below = view.note + (f" · aim {view.aim}" if view.aim else "")
     return Content("\n").join([line(*head), line((below, DIM))])

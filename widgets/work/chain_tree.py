@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 
 from widgets.text.tone import DIM, GOOD, STRONG, WARN, Part, line, spread, tone
-from widgets.work.cards import line_columns, task_line
-from widgets.work.chain_views import ChainRowView, ChainSessionView, ChainTaskView, ChainView
+from widgets.work.chain_tree_views import ChainRowView, ChainSessionView, ChainTaskView, ChainView
+from widgets.work.task_cards import line_columns, task_line
 
 BAR_CELLS = 10
 BAR_LEAST = 4

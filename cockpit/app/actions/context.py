@@ -1,0 +1,49 @@
+"""The state of the screen on which the validity of actions depends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Pane = Literal["prompt", "conversation", "bands", "proposals", "work", "tasks", ""]
+"""Which part of the screen gets the keys. ``tasks`` is any place with a task under the cursor: the work
+pane, the board, the queue and the screen of one task."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionContext:
+    """The state of the screen at the moment of a key. Conditions of actions read nothing else."""
+
+    pane: Pane = "prompt"
+    """The pane that has the focus."""
+    prompt_empty: bool = True
+    proposal_kind: str = ""
+    """The kind of the open proposal; empty without one."""
+    asking_second_key: bool = False
+    """True while a high-risk proposal waits for its second key."""
+    discussing: bool = False
+    """True while the prompt asks for the text of a discussion."""
+    narrowing: bool = False
+    """True while the items of a context request can be ticked."""
+    session_runs: bool = False
+    """True while this process drives the followed session."""
+    has_session: bool = False
+    """True while a session is followed."""
+    has_packet: bool = False
+    """True once a wave of the followed session has a packet."""
+    proposal_count: int = 0
+    """The number of proposals in the queue."""
+    has_selection: bool = False
+    """True while text in the prompt is selected."""
+    list_open: bool = False
+    """True while the prompt shows a list of completions, which then gets the keys."""
+    task_status: str = ""
+    """The status of the task under the cursor; empty without one."""
+    on_board: bool = False
+    """True on the board screen."""
+    chain_status: str = ""
+    """The status of the chain whose tree the cursor is in; empty outside a tree."""
+    can_attach: bool = False
+    """True while the row under the cursor has a session that can be followed."""
+    can_go_back: bool = False
+    """True after attaching to a session, until you are back."""

@@ -1,0 +1,172 @@
+"""Actions on the prompt and on the followed session: send, interrupt, policy, model, another session.
+
+Specified in ``docs/reference/screen.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cockpit.app.actions.action import Action
+from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.host import Host
+from cockpit.core.errors import CockpitError
+from cockpit.loop.decisions.approval_policy import WIDTH
+from widgets.forms.pick_list import PickRow
+
+_QUIT_S = 2.0
+
+
+def write_in_editor(host: Host) -> None:
+    """Write the text of the prompt in the user's editor."""
+    host.run_in_background(_write_in_editor(host))
+
+
+async def _write_in_editor(host: Host) -> None:
+    prompt = host.main.prompt
+    try:
+        text = await host.edit_in_editor(prompt.text, ".md")
+    except CockpitError as error:
+        host.show_error(str(error))
+        return
+    if text is not None:
+        prompt.put(text)
+
+
+def interrupt(host: Host) -> None:
+    """Interrupt the session; when none runs here, quit on the second press."""
+    now = host.engine.store.clock.monotonic()
+    if host.runs.interrupt(host.session_id):
+        host.main.flash("interrupted · ^c twice to quit")
+        host.interrupted_at = float("-inf")
+    elif now - host.interrupted_at <= _QUIT_S:
+        host.run_in_background(host.quit())
+    else:
+        host.interrupted_at = now
+        host.main.flash("^c again to quit")
+
+
+def cycle_policy(host: Host, current: str = "") -> None:
+    """Go to the approval policy after ``current``; a wider one waits for a second key."""
+    session = host.session
+    if session is None:
+        return
+    names = list(WIDTH)
+    current = current or session.policy
+    policy = names[(names.index(current) + 1) % len(names)] if current in names else names[0]
+    if WIDTH[policy] > WIDTH.get(session.policy, 0):
+        host.main.wider_policy = policy
+        host.main.update_hints()
+    elif policy != session.policy:
+        set_policy(host, policy)
+
+
+def set_policy(host: Host, policy: str) -> None:
+    """Change the approval policy of the followed session."""
+    session_id = host.session_id
+    host.request(lambda: host.engine.change(session_id, policy=policy))
+
+
+def pick_session(host: Host) -> None:
+    """Pick a session to follow."""
+
+    def follow(session_id: str | None) -> None:
+        if session_id:
+            host.trail.clear()
+            host.attach(session_id)
+
+    rows = list(followable_sessions(host))
+    empty = "No sessions yet. A message in the prompt starts one."
+    host.open_screen(PickOne("Sessions", rows, empty=empty), follow)
+
+
+def followable_sessions(host: Host) -> Iterator[PickRow]:
+    """Yield the sessions that can be followed: those of running workers, then all others."""
+    state = host.state
+    for chain in state.chains.newest(0):
+        for run in chain.runs.values():
+            if run.session_id and not run.ended:
+                worker = state.chains.words_of(run.session_id) or chain.chain_id
+                session = state.sessions.get(run.session_id)
+                role = session.role.replace("_", " ") if session is not None else ""
+                name = session.name if session is not None else run.task_id
+                yield run.session_id, name, " · ".join(filter(None, (worker, role, run.step)))
+    for row in host.main.panes.work.view.rows:
+        if row.key in state.sessions:
+            yield row.key, row.title, f"{row.state} · {row.key}"
+
+
+def start_new(host: Host) -> None:
+    """Stop following the session; the next message starts another one."""
+    host.trail.clear()
+    host.attach("")
+    host.main.prompt.focus()
+
+
+def change_model(host: Host) -> None:
+    """Ask for another model."""
+    session, session_id = host.session, host.session_id
+    model = session.model if session is not None else ""
+
+    def change(name: str | None) -> None:
+        if name and name != model:
+            host.request(lambda: host.engine.change(session_id, model=name))
+
+    host.open_screen(Ask("Model", "provider:model, offline, or script:FILE", value=model), change)
+
+
+def change_task_type(host: Host) -> None:
+    """Ask for another task type."""
+    session, session_id = host.session, host.session_id
+    task_type = session.task_type if session is not None else ""
+
+    def change(name: str | None) -> None:
+        if name and name != task_type:
+            host.request(lambda: host.engine.change(session_id, task_type=name))
+
+    examples = "for example implement, investigate or review_pr"
+    host.open_screen(Ask("Task type", examples, value=task_type), change)
+
+
+SESSION_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "send", "Say", "Send the prompt; with an open proposal, to discuss it", "send", ("enter",),
+        when=lambda c: c.pane == "prompt" and (not c.prompt_empty or not c.proposal_kind),
+        needs="text in the prompt", footer=1, palette=False,
+    ),
+    Action(
+        "newline", "Say", "Start a new line in the prompt", "newline",
+        ("shift+enter", "ctrl+j", "alt+enter"), when=lambda c: c.pane == "prompt",
+        needs="focus in the prompt", palette=False,
+    ),
+    Action(
+        "editor", "Say", "Write the prompt in your editor", "editor", ("ctrl+g",),
+        run=write_in_editor, footer=13,
+    ),
+    Action(
+        "history", "Say", "Search the messages you sent", "history", ("ctrl+r",),
+        when=lambda c: c.pane == "prompt", needs="focus in the prompt", palette=False,
+    ),
+    Action(
+        "interrupt", "Session", "Interrupt the session; press twice to quit", "interrupt",
+        ("ctrl+c",), run=interrupt, when=lambda c: not c.has_selection,
+        needs="no selected text in the prompt", footer=6, footer_when=lambda c: c.session_runs,
+    ),
+    Action(
+        "policy", "Session", "Change the approval policy", "policy", ("shift+tab",),
+        run=cycle_policy, when=lambda c: c.has_session, needs="a session",
+    ),
+    Action("sessions", "Session", "Follow another session", "sessions", ("f6",), run=pick_session),
+    Action(
+        "new", "Session", "Start a new session", "new", ("f7",), run=start_new,
+        when=lambda c: c.has_session, needs="a session",
+    ),
+    Action(
+        "model", "Session", "Change the model of the session", "model", run=change_model,
+        when=lambda c: c.has_session, needs="a session",
+    ),
+    Action(
+        "task_type", "Session", "Change the task type of the session", "task type",
+        run=change_task_type, when=lambda c: c.has_session, needs="a session",
+    ),
+)  # fmt: skip

@@ -1,0 +1,153 @@
+"""Actions on the view and the program: panes, scrolling, theme, palette, help and quitting.
+
+Specified in ``docs/reference/screen.md``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cockpit.app.actions.action import Action
+from cockpit.app.actions.context import ActionContext, Pane
+from cockpit.app.actions.decision_actions import prompt_is_undisturbed
+from cockpit.app.dialogs.help import Help
+from cockpit.app.dialogs.question import PickOne
+from cockpit.app.host import Host
+from cockpit.app.screens.panes import PANES
+
+
+def focus_next_pane(host: Host) -> None:
+    """Move the focus to the next visible pane."""
+    main = host.main
+    visible: list[Pane] = [name for name in PANES if main.panes.solo in (None, name)]
+    order: list[Pane] = ["prompt", *visible]
+    place = order.index(main.pane) if main.pane in order else 0
+    name = order[(place + 1) % len(order)]
+    (main.prompt if name == "prompt" else main.panes.pane(name)).focus()
+
+
+def show_only(host: Host, name: Pane) -> None:
+    """Show one pane alone; again: show all panes."""
+    main = host.main
+    main.panes.show_only(name)
+    if main.pane not in ("prompt", main.panes.solo or main.pane):
+        main.prompt.focus()
+    main.schedule_paint()
+
+
+def toggle_work_focus(host: Host) -> None:
+    """Move the focus to Chains & work; again: back to the prompt."""
+    main = host.main
+    if main.pane == "work":
+        main.prompt.focus()
+    else:
+        main.panes.turn_to("work")
+        main.panes.work.focus()
+    main.schedule_paint()
+
+
+def expand_pane(host: Host) -> None:
+    """Show the focused pane alone; from the prompt, the open proposal or the conversation."""
+    main = host.main
+    pane = main.pane
+    if main.panes.alone is not None and not main.panes.narrow:
+        pane = main.panes.alone
+    elif pane in ("prompt", ""):
+        pane = "proposals" if main.queue.front is not None else "conversation"
+    show_only(host, pane)
+
+
+def scroll_up(host: Host) -> None:
+    """Scroll the conversation up by a page."""
+    host.main.panes.conversation.scroll_page_up(animate=False)
+
+
+def scroll_down(host: Host) -> None:
+    """Scroll the conversation down by a page."""
+    host.main.panes.conversation.scroll_page_down(animate=False)
+
+
+def pick_theme(host: Host) -> None:
+    """Pick a theme."""
+
+    def choose(name: str | None) -> None:
+        if name:
+            host.choose_theme(name)
+
+    rows = [(name, name, "") for name in sorted(host.available_themes)]
+    host.open_screen(PickOne("Themes", rows), choose)
+
+
+def open_palette(host: Host) -> None:
+    """Open the command palette."""
+    from cockpit.app.actions.palette import Palette
+
+    host.open_screen(Palette())
+
+
+def open_help(host: Host) -> None:
+    """Open the help screen."""
+    host.open_screen(Help(host.actions))
+
+
+def quit_program(host: Host) -> None:
+    """Quit, after every session saved its state."""
+    host.run_in_background(host.quit())
+
+
+def _list_is_closed(context: ActionContext) -> bool:
+    return not context.list_open
+
+
+def _pane_action(action_id: Pane, name: str, key: str) -> Action[Host]:
+    return Action(
+        action_id,
+        "Look",
+        f"Show only {name}, and back",
+        str(action_id),
+        (key,),
+        run=partial(show_only, name=action_id),
+    )
+
+
+VIEW_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "panes", "Look", "Go to the next pane", "panes", ("tab",), run=focus_next_pane,
+        when=_list_is_closed, needs="no open list", footer=10,
+    ),
+    _pane_action("conversation", "the conversation", "f2"),
+    _pane_action("bands", "the bands", "f3"),
+    _pane_action("proposals", "the proposals", "f4"),
+    _pane_action("work", "Chains & work", "f5"),
+    Action(
+        "to_work", "Look", "Go to Chains & work, and back", "work", ("alt+w",),
+        run=toggle_work_focus,
+    ),
+    Action(
+        "expand", "Look", "Give the pane the whole screen, and back", "expand", ("ctrl+o",),
+        run=expand_pane,
+    ),
+    Action(
+        "page_up", "Look", "Scroll the conversation up", "scroll up", ("pageup",), run=scroll_up,
+        when=lambda c: c.pane == "prompt", needs="focus in the prompt", palette=False,
+    ),
+    Action(
+        "page_down", "Look", "Scroll the conversation down", "scroll down", ("pagedown",),
+        run=scroll_down, when=lambda c: c.pane == "prompt", needs="focus in the prompt",
+        palette=False,
+    ),
+)  # fmt: skip
+
+PROGRAM_ACTIONS: tuple[Action[Host], ...] = (
+    Action("theme", "Look", "Change the theme", "theme", run=pick_theme),
+    Action(
+        "palette", "Program", "Show all commands", "palette", ("ctrl+p",), run=open_palette,
+        when=_list_is_closed, needs="no open list", footer=11, palette=False,
+    ),
+    Action("help", "Program", "Show keys and commands", "help", ("f1",), run=open_help, footer=14),
+    Action(
+        "leave", "Program", "Quit, when the prompt is empty", "quit", ("ctrl+d",),
+        run=quit_program, when=prompt_is_undisturbed, needs="an empty prompt", palette=False,
+    ),
+    Action("quit", "Program", "Quit", "quit", run=quit_program),
+)  # fmt: skip

@@ -1,0 +1,230 @@
+"""Forms for tasks, stories and epics: their fields, the dialog around them, and saving.
+
+Specified in ``docs/reference/backlog.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from cockpit.app.actions.task_actions import USER
+from cockpit.app.dialogs.question import Dialog
+from cockpit.app.host import Host
+from cockpit.app.projection.backlog import EpicState, StoryState
+from cockpit.backlog import form_text, service, task_form
+from cockpit.core.errors import CockpitError
+from cockpit.store.backlog.epics_and_stories import PRIORITIES
+from cockpit.store.backlog.tasks import Task
+from cockpit.store.db.transaction import Tx
+from widgets.forms.form import FieldView, Form, FormView
+from widgets.text.clean import clean
+from widgets.text.tone import BAD, WARN, line
+
+Values = Mapping[str, str]
+"""Text by the name of its field."""
+
+_KEYS = "^s save · ⇥ next field · ^g editor · esc back"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A form and its way into the backlog."""
+
+    view: FormView
+    save: Callable[[Tx, Values], object]
+    """Write the fields that the user changed."""
+
+
+def new_task(story_id: str = "") -> Draft:
+    """Return the form of a new task, of a story if one is given."""
+    fields = _task_fields({"type": "feature", "story": story_id})
+
+    def save(tx: Tx, values: Values) -> object:
+        return task_form.create_task_from_form(tx, values, story_id=story_id, by=USER)
+
+    return Draft(FormView("New task", fields), save)
+
+
+def edit_task(task: Task, needs: tuple[str, ...]) -> Draft:
+    """Return the form of a task that depends on the tasks ``needs``."""
+
+    def save(tx: Tx, values: Values) -> object:
+        return task_form.update_task_from_form(tx, task.task_id, values, by=USER)
+
+    fields = _task_fields(task_form.form_texts(task, needs))
+    return Draft(FormView(f"{task.task_id} {task.title}", fields), save)
+
+
+def new_story(epic_id: str = "") -> Draft:
+    """Return the form of a new story, of an epic if one is given."""
+
+    def save(tx: Tx, values: Values) -> object:
+        return service.create_story(
+            tx,
+            values.get("title", ""),
+            epic_id=values.get("epic", epic_id).strip() or None,
+            description=values.get("description", ""),
+            by=USER,
+        )
+
+    return Draft(FormView("New story", _story_fields({"epic": epic_id})), save)
+
+
+def edit_story(story: StoryState) -> Draft:
+    """Return the form of a story."""
+    values = {"title": story.title, "epic": story.epic_id, "description": story.description}
+
+    def save(tx: Tx, changed: Values) -> object:
+        changes = {("epic_id" if name == "epic" else name): text for name, text in changed.items()}
+        return service.update_story(tx, story.story_id, changes, by=USER)
+
+    return Draft(FormView(f"{story.story_id} {story.title}", _story_fields(values)), save)
+
+
+def new_epic() -> Draft:
+    """Return the form of a new epic."""
+
+    def save(tx: Tx, values: Values) -> object:
+        return service.create_epic(
+            tx,
+            values.get("title", ""),
+            priority=values.get("priority", "P2"),
+            description=values.get("description", ""),
+            by=USER,
+        )
+
+    return Draft(FormView("New epic", _epic_fields({"priority": "P2"})), save)
+
+
+def edit_epic(epic: EpicState) -> Draft:
+    """Return the form of an epic; a new priority reorders the queue."""
+    values = {"title": epic.title, "priority": epic.priority, "description": epic.description}
+
+    def save(tx: Tx, changed: Values) -> object:
+        return service.update_epic(tx, epic.epic_id, dict(changed), by=USER)
+
+    return Draft(FormView(f"{epic.epic_id} {epic.title}", _epic_fields(values)), save)
+
+
+def _task_fields(values: Values) -> tuple[FieldView, ...]:
+    return tuple(
+        FieldView(
+            field.name,
+            field.label,
+            values.get(field.name, ""),
+            kind="text" if field.long else "choice" if field.choices else "line",
+            hint=field.hint,
+            choices=field.choices,
+        )
+        for field in task_form.FIELDS
+    )
+
+
+def _story_fields(values: Values) -> tuple[FieldView, ...]:
+    return (
+        FieldView("title", "Title", values.get("title", ""), hint="who gets which benefit"),
+        FieldView("epic", "Epic", values.get("epic", ""), hint="the id of an epic (optional)"),
+        FieldView("description", "Description", values.get("description", ""), kind="text"),
+    )
+
+
+def _epic_fields(values: Values) -> tuple[FieldView, ...]:
+    return (
+        FieldView("title", "Title", values.get("title", ""), hint="the goal of its stories"),
+        FieldView(
+            "priority", "Priority", values.get("priority", ""), kind="choice", choices=PRIORITIES
+        ),
+        FieldView("description", "Description", values.get("description", ""), kind="text"),
+    )
+
+
+class FormDialog(Dialog[bool]):
+    """Fill in a form. Errors appear in the form, and the typed text is never lost."""
+
+    BINDINGS = [  # noqa: RUF012 -- Textual's way
+        Binding("ctrl+s", "save", "save", show=False, priority=True),
+        Binding("ctrl+g", "editor", "editor", show=False, priority=True),
+    ]
+
+    def __init__(self, host: Host, draft: Draft) -> None:
+        super().__init__()
+        self._host, self._draft = host, draft
+        self.form = Form(draft.view)
+        self._note = Static(id="form-note")
+        self._box = Vertical(self.form, self._note, id="form", classes="box")
+        self._leaving = False
+        self._saving = False
+
+    def compose(self) -> ComposeResult:
+        yield self._box
+
+    def on_mount(self) -> None:
+        self._box.border_title = Content(clean(self._draft.view.title, newlines=False))
+        self._box.border_subtitle = Content(_KEYS)
+        self._note.display = False
+
+    def action_save(self) -> None:
+        """Save the changed fields; without a change, close."""
+        changed = dict(self.form.changed)
+        if not changed:
+            self.dismiss(False)
+        elif not self._saving:
+            self._saving = True
+            self._host.run_in_background(self._save(changed))
+
+    async def _save(self, changed: dict[str, str]) -> None:
+        try:
+            await self._host.engine.store.write(lambda tx: self._draft.save(tx, changed))
+        except CockpitError as error:
+            self._show_note(str(error), BAD)
+            return
+        finally:
+            self._saving = False
+        self.dismiss(True)
+
+    def action_editor(self) -> None:
+        """Write the form in the user's editor."""
+        self._host.run_in_background(self._edit())
+
+    async def _edit(self) -> None:
+        values = self.form.values
+        fields = [
+            form_text.FormField(
+                field.name, field.label, field.hint, field.choices, long=field.kind == "text"
+            )
+            for field in self._draft.view.fields
+        ]
+        try:
+            before = form_text.write_form(
+                fields,
+                {field.name: clean(values[field.name], newlines=field.long) for field in fields},
+            )
+            after = await self._host.edit_in_editor(before, ".md")
+            if after is not None and after != before:
+                self.form.fill(form_text.read_form(fields, after))
+        except CockpitError as error:
+            self._show_note(str(error), BAD)
+
+    def action_leave(self) -> None:
+        """Close; with unsaved changes, only on the second press."""
+        if self.form.changed and not self._leaving:
+            self._leaving = True
+            self._show_note("Unsaved changes: ^s saves them, esc again discards them.", WARN)
+        else:
+            self.dismiss(False)
+
+    def on_form_changed(self) -> None:
+        """Hide the note: the user typed since."""
+        self._leaving = False
+        self._note.display = False
+
+    def _show_note(self, text: str, style: str) -> None:
+        self._note.update(line((text, style)))
+        self._note.display = True
