@@ -17,6 +17,7 @@ from typing import Any
 from compile import made
 from measure import Row, at, row
 
+from cockpit.app.actions import packet_actions
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.band_facts import BandFacts
 from cockpit.app.stylesheets import STYLESHEETS
@@ -144,9 +145,8 @@ async def _typed(runtime: Runtime, session_id: str) -> Found:
 
 async def _opened(app: Watched) -> tuple[float, float]:
     """Seconds from asking for a band's list to its first frame, and to the one with all its rows."""
-    asked = app.screen.acts  # type: ignore[attr-defined]  # the cockpit's own screen
     started = time.perf_counter()
-    asked.facts("situational")
+    packet_actions.show_band_facts(app, "situational")
     while not (isinstance(app.screen, BandFacts) and app.screen.list.size.height):
         await asyncio.sleep(LOOK_S)
     dialog = app.screen

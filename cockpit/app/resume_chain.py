@@ -43,7 +43,9 @@ async def resume_chain(place: ProjectPaths, chain_id: str, clock: Clock) -> None
         raise ChainNotResumed(f"{chain_id} was not resumed: {output or f'exit code {code}'}")
 
 
-def _start_process(place: ProjectPaths, chain_id: str, path: Path) -> tuple[int, subprocess.Popen[bytes]]:
+def _start_process(
+    place: ProjectPaths, chain_id: str, path: Path
+) -> tuple[int, subprocess.Popen[bytes]]:
     """Return where the output of the process starts in its log, and the process."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     with path.open("ab") as log:

@@ -39,14 +39,14 @@ def screen_of(pilot: Pilot[int]) -> CockpitScreen:
 async def settled(pilot: Pilot[int]) -> CockpitScreen:
     """Wait until what the journal says stands on the screen."""
     screen = screen_of(pilot)
-    app = screen.cockpit
+    app = screen.host
     store = app.engine.store
     last = store.read_now(lambda c: c.execute("SELECT seq FROM journal_head").fetchone()[0])
     await until(pilot, lambda: app.feed.ready and app.feed.state.seq >= last)
-    await until(pilot, lambda: not app.runs.busy)
+    await until(pilot, lambda: not app.runs.any_running)
     screen.paint()
     await pilot.pause()
-    await until(pilot, lambda: not screen._due)
+    await until(pilot, lambda: not screen._paint_due)
     await calm(pilot)
     return screen
 
@@ -78,5 +78,5 @@ def drawn(pilot: Pilot[int]) -> list[list[Strip]]:
 async def look(pilot: Pilot[int]) -> CockpitScreen:
     """Wait until settled, then let the proposal be seen for a second."""
     screen = await settled(pilot)
-    screen.cockpit.engine.store.clock.advance(1)
+    screen.host.engine.store.clock.advance(1)
     return await settled(pilot)

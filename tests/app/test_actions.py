@@ -7,24 +7,44 @@ from collections import Counter
 import pytest
 
 from cockpit.app import key_hints
-from cockpit.app.actions.action import Moment, spelled
-from cockpit.app.actions.bindings import bindings
-from cockpit.app.actions.registry import ACTIONS, FIXED, remapped
-from cockpit.app.actions.screen_actions import Acts
-from cockpit.app.dialogs.question import HelpText
+from cockpit.app.actions.action import GROUPS, key_name
+from cockpit.app.actions.context import ActionContext
+from cockpit.app.actions.registry import ACTIONS, FIXED, keys_markdown, remap
+from cockpit.app.actions.screen_actions import ScreenActions, bindings
+from cockpit.app.dialogs.help import HelpText
 from widgets.views import ProposalView, QueueView
 
 BY_ID = {action.id: action for action in ACTIONS}
 
 
-def test_every_action_that_has_a_key_of_ours_can_be_done():
+def test_ids_are_unique_and_every_binding_finds_its_action():
+    assert len(BY_ID) == len(ACTIONS)
+    actions = ScreenActions(ACTIONS)
+    for binding in bindings(ACTIONS):
+        action_id = binding.action.split("'")[1]
+        assert callable(actions.get(action_id).run), action_id
+
+
+def test_an_action_without_a_function_has_a_key_of_a_widget():
     for action in ACTIONS:
-        if action.bound:
-            assert callable(getattr(Acts, action.id, None)), action.id
+        if action.run is None:
+            assert action.keys and not action.palette, action.id
+
+
+def test_the_reference_page_lists_every_action_with_its_keys():
+    page = keys_markdown()
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "`[keys]`" not in line]
+    assert len([row for row in rows if "---" not in row]) == len(ACTIONS)
+    for action in ACTIONS:
+        (row,) = [row for row in rows if f"| `{action.id}` |" in row]
+        assert row.startswith(f"| {action.title} |")
+        assert all(f"`{key}`" in row for key in (*action.keys, *action.pane_keys))
+        assert row.endswith("| yes |" if action.id not in FIXED else "| no |")
+    assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == list(GROUPS)
 
 
 def test_no_chord_does_two_things():
-    chords = Counter(key for action in ACTIONS if action.bound for key in action.keys)
+    chords = Counter(key for action in ACTIONS if action.is_bound for key in action.keys)
     assert [key for key, times in chords.items() if times > 1] == []
     letters = Counter((action.pane, key) for action in ACTIONS for key in action.pane_keys)
     assert [key for key, times in letters.items() if times > 1] == []
@@ -38,20 +58,28 @@ def test_the_help_tells_every_action():
 
 
 @pytest.mark.parametrize(
-    ("moment", "there", "not_there"),
+    ("context", "there", "not_there"),
     [
-        (Moment(), {"send"}, {"approve", "discuss", "narrow"}),
-        (Moment(kind="context"), {"approve", "discuss", "narrow"}, {"edit", "send"}),
-        (Moment(kind="action"), {"approve", "discuss", "edit"}, {"narrow", "send"}),
-        (Moment(kind="action", empty=False), {"send"}, {"approve", "discuss", "edit", "reject"}),
-        (Moment(kind="action", discussing=True), set(), {"approve"}),
-        (Moment(running=True), {"interrupt"}, set()),
-        (Moment(selection=True), set(), {"interrupt"}),
-        (Moment(kind="action", waiting=2), {"next"}, set()),
+        (ActionContext(), {"send"}, {"approve", "discuss", "narrow"}),
+        (
+            ActionContext(proposal_kind="context"),
+            {"approve", "discuss", "narrow"},
+            {"edit", "send"},
+        ),
+        (ActionContext(proposal_kind="action"), {"approve", "discuss", "edit"}, {"narrow", "send"}),
+        (
+            ActionContext(proposal_kind="action", prompt_empty=False),
+            {"send"},
+            {"approve", "discuss", "edit", "reject"},
+        ),
+        (ActionContext(proposal_kind="action", discussing=True), set(), {"approve"}),
+        (ActionContext(session_runs=True), {"interrupt"}, set()),
+        (ActionContext(has_selection=True), set(), {"interrupt"}),
+        (ActionContext(proposal_kind="action", proposal_count=2), {"next"}, set()),
     ],
 )
-def test_the_footer_tells_what_is_valid_now(moment, there, not_there):
-    labels = [(hint.key, hint.label) for hint in key_hints.footer(ACTIONS, moment)]
+def test_the_footer_tells_what_is_valid_now(context, there, not_there):
+    labels = [(hint.key, hint.label) for hint in key_hints.footer_hints(ACTIONS, context)]
     for name in there:
         assert (BY_ID[name].key, BY_ID[name].label) in labels
     for name in not_there:
@@ -59,7 +87,7 @@ def test_the_footer_tells_what_is_valid_now(moment, there, not_there):
 
 
 def test_a_key_of_the_users_replaces_ours_and_takes_it_from_others():
-    actions, wrong = remapped({"palette": "ctrl+k", "board": ["ctrl+b", "f9"], "help": "ctrl+o"})
+    actions, wrong = remap({"palette": "ctrl+k", "board": ["ctrl+b", "f9"], "help": "ctrl+o"})
     by_id = {action.id: action for action in actions}
     assert wrong == []
     assert by_id["palette"].keys == ("ctrl+k",)
@@ -76,11 +104,11 @@ def test_a_key_of_the_users_replaces_ours_and_takes_it_from_others():
         ({"fly": "ctrl+k"}, "no such action"),
         ({"approve": "ctrl+k"}, "cannot be changed"),
         ({"palette": "enter"}, "does"),
-        ({"palette": "ctrl+k", "help": "ctrl+k"}, "does palette already"),
+        ({"palette": "ctrl+k", "help": "ctrl+k"}, "already does palette"),
     ],
 )
 def test_what_is_wrong_with_keys_is_said(keys, word):
-    actions, wrong = remapped(keys)
+    actions, wrong = remap(keys)
     assert len(wrong) == 1
     assert word in wrong[0]
     assert [action.keys for action in actions if action.id in FIXED] == [
@@ -91,9 +119,9 @@ def test_what_is_wrong_with_keys_is_said(keys, word):
 def test_the_panel_tells_of_the_second_key():
     front = ProposalView("p", "action", "run rm", "high", "d", second_key=True)
     queue = QueueView(front, 0, 1)
-    assert key_hints.deciding(ACTIONS, queue)[0].label == "then y approve"
-    assert key_hints.deciding(ACTIONS, queue, second=True)[0].key == "y"
-    assert key_hints.deciding(ACTIONS, QueueView()) == ()
+    assert key_hints.proposal_hints(ACTIONS, queue)[0].label == "then y approve"
+    assert key_hints.proposal_hints(ACTIONS, queue, second=True)[0].key == "y"
+    assert key_hints.proposal_hints(ACTIONS, QueueView()) == ()
 
 
 @pytest.mark.parametrize(
@@ -101,4 +129,4 @@ def test_the_panel_tells_of_the_second_key():
     [("ctrl+p", "^p"), ("shift+tab", "⇧⇥"), ("alt+n", "alt+n"), ("enter", "⏎"), ("f1", "f1")],
 )
 def test_keys_are_written_as_people_do(key, word):
-    assert spelled(key) == word
+    assert key_name(key) == word

@@ -60,7 +60,7 @@ async def test_it_is_told_as_it_is_in_notifications(still):
     app = CockpitApp(still)
     async with app.run_test(size=(150, 42), notifications=True) as pilot:
         await settled(pilot)
-        app.tell(STORED)
+        app.show_error(STORED)
         await until(pilot, lambda: "[red]markup[@click=app.quit]" in drawn(app))
         assert "\x1b" not in drawn(app)
 

@@ -11,7 +11,7 @@ from app_world import look, settled, until
 from chain_scenes import ChainScene
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.peek_session import Peek
+from cockpit.app.dialogs.peek_session import PeekDialog
 from cockpit.app.dialogs.question import PickOne
 from cockpit.app.screens.task_screen import TaskScreen
 from cockpit.backlog import service
@@ -49,7 +49,7 @@ async def to_row(pilot, screen, key: str) -> None:
         await pilot.press("alt+w")
     await pilot.press("g")
     for _ in range(30):
-        if screen.panes.board.at_cursor == key:
+        if screen.panes.work.at_cursor == key:
             return
         await pilot.press("j")
     raise AssertionError(f"there is no row {key}")
@@ -72,11 +72,11 @@ async def test_a_role_is_followed_and_one_comes_back(still, running):
         assert screen.pane == "prompt"
         await until(pilot, lambda: "▸ T-2 ▶ fixing" in text(app))
         await pilot.press("x", "left", "backspace")
-        assert app.followed  # with words in the prompt the key moves in them
+        assert app.session_id  # with words in the prompt the key moves in them
         await pilot.press("delete", "left")
-        await until(pilot, lambda: app.followed == "")
+        await until(pilot, lambda: app.session_id == "")
         assert screen.pane == "work"
-        assert screen.panes.board.at_cursor == "ch-2/T-2"
+        assert screen.panes.work.at_cursor == "ch-2/T-2"
 
 
 async def test_what_is_followed_goes_on_with_the_tasks_next_role(still, running):
@@ -85,14 +85,14 @@ async def test_what_is_followed_goes_on_with_the_tasks_next_role(still, running)
         screen = await settled(pilot)
         await to_row(pilot, screen, "ch-2/T-2")
         await pilot.press("enter")
-        fixer = app.followed
+        fixer = app.session_id
         running.over("T-2", "done").step("T-2", "test").over("T-2", "passed", passed=13, failed=0)
-        assert app.followed == fixer
+        assert app.session_id == fixer
         running.step("T-2", "spec_review", says="The second itself is covered.")
         await until(pilot, lambda: "The second itself is covered." in text(app))
-        assert app.followed == running.last
+        assert app.session_id == running.last
         await pilot.press("left")
-        await until(pilot, lambda: app.followed == "")
+        await until(pilot, lambda: app.session_id == "")
 
 
 async def test_a_glance_at_a_role_goes_on_while_it_is_open(still, running):
@@ -103,7 +103,7 @@ async def test_a_glance_at_a_role_goes_on_while_it_is_open(still, running):
             screen = await settled(pilot)
             await to_row(pilot, screen, "ch-2/T-2")
             await pilot.press("space")
-            await until(pilot, lambda: isinstance(app.screen, Peek))
+            await until(pilot, lambda: isinstance(app.screen, PeekDialog))
             await until(pilot, lambda: "ch-2 s3 · fixer · T-2" in text(app))
             session_id = app.feed.state.chains.found["ch-2"].runs["T-2"].session_id
             other.write_now(
@@ -112,7 +112,7 @@ async def test_a_glance_at_a_role_goes_on_while_it_is_open(still, running):
                 )
             )
             await until(pilot, lambda: "Now it is" in text(app))
-            assert app.followed == ""
+            assert app.session_id == ""
             await pilot.press("space")
             await until(pilot, lambda: app.screen is screen)
     finally:
@@ -229,7 +229,7 @@ async def test_what_a_role_asks_is_decided_here_and_done_there(opened, clock, pr
             await until(pilot, lambda: "ch-2 s3 · T-5 · implementer" in text(app))
             await to_row(pilot, screen, "ch-2/T-5")
             await pilot.press("enter")
-            assert app.followed == running.last
+            assert app.session_id == running.last
             await look(pilot)
             await pilot.press("enter")
             await until(
@@ -240,7 +240,7 @@ async def test_what_a_role_asks_is_decided_here_and_done_there(opened, clock, pr
                 ),
             )
             await pilot.press("h", "i", "enter")
-            await until(pilot, lambda: app.runs.busy is False and not screen.prompt.text)
+            await until(pilot, lambda: app.runs.any_running is False and not screen.prompt.text)
             await settled(pilot)
             rows = runtime.store.read_now(
                 lambda c: journal.rows(c, after=0, session_id=running.last, limit=1_000)

@@ -72,7 +72,7 @@ def cockpit(opened, tmp_path, project):
         path.write_text(scenario)
         clock = FixedClock()
         async with opened(clock, model=ModelSettings(model=f"script:{path}")) as runtime:
-            app = CockpitApp(runtime, first_words=words, **fields)
+            app = CockpitApp(runtime, first_message=words, **fields)
             async with app.run_test(size=size) as pilot:
                 yield pilot, app, runtime
 
@@ -83,10 +83,10 @@ async def asked(pilot, app, kind="context"):
     """Wait for a proposal of ``kind``, seen long enough to be decided."""
     screen = screen_of(pilot)
     await until(
-        pilot, lambda: screen.steering.open is not None and screen.steering.open.kind == kind
+        pilot, lambda: screen.key_policy.open is not None and screen.key_policy.open.kind == kind
     )
     app.engine.store.clock.advance(1)
-    screen._look_armed()
+    screen._update_armed()
     await pilot.pause()
     return screen
 
@@ -97,12 +97,12 @@ def decided(runtime):
 
 
 def said(runtime, app):
-    found = runtime.store.read_now(lambda c: messages.select_for_session(c, app.followed))
+    found = runtime.store.read_now(lambda c: messages.select_for_session(c, app.session_id))
     return [message.text for message in found if message.role == "person"]
 
 
 def status(runtime, app):
-    return runtime.store.read_now(lambda c: sessions.load(c, app.followed)).status
+    return runtime.store.read_now(lambda c: sessions.load(c, app.session_id)).status
 
 
 async def test_enter_twice_carries_a_change_to_its_end(cockpit, project):
@@ -124,7 +124,7 @@ async def test_enter_twice_carries_a_change_to_its_end(cockpit, project):
 async def test_enter_before_it_was_seen_does_nothing(cockpit):
     async with cockpit() as (pilot, _app, runtime):
         screen = screen_of(pilot)
-        await until(pilot, lambda: screen.steering.open is not None)
+        await until(pilot, lambda: screen.key_policy.open is not None)
         assert not screen.panes.proposals.armed
         await pilot.press("enter")
         await pilot.press("escape")
@@ -163,7 +163,7 @@ async def test_escape_discusses_and_asks_for_words(cockpit, project):
         await pilot.press("enter")
         screen = await asked(pilot, app, "action")
         await pilot.press("escape")
-        await until(pilot, lambda: screen.steering.discussing is not None)
+        await until(pilot, lambda: screen.key_policy.discussing is not None)
         assert screen.prompt.has_focus
         await until(pilot, lambda: screen.prompt.hint == "what is on your mind?")
         app.engine.store.clock.advance(1)
@@ -229,7 +229,7 @@ async def test_high_risk_asks_for_a_second_key(cockpit, project):
     (project / "build").mkdir()
     async with cockpit("clean the build", scenario=RISKY) as (pilot, app, runtime):
         screen = await asked(pilot, app, "action")
-        assert screen.steering.open.second_key
+        assert screen.key_policy.open.second_key
         await pilot.press("enter")
         await pilot.pause()
         assert decided(runtime) == [("action", "pending")]
@@ -258,7 +258,7 @@ async def test_a_policy_is_widened_with_two_keys_and_narrowed_with_one(cockpit):
         screen = await asked(pilot, app)
 
         def policy():
-            return runtime.store.read_now(lambda c: sessions.load(c, app.followed)).policy
+            return runtime.store.read_now(lambda c: sessions.load(c, app.session_id)).policy
 
         await pilot.press("shift+tab")
         assert screen.asking_policy == "trusted"
@@ -281,7 +281,7 @@ async def test_ctrl_c_interrupts_then_quits(cockpit):
         await asked(pilot, app)
         await pilot.press("ctrl+c")
         await until(pilot, lambda: status(runtime, app) == "stopped")
-        await until(pilot, lambda: not app.runs.busy)
+        await until(pilot, lambda: not app.runs.any_running)
         await pilot.press("ctrl+c")
         assert app._exit is False
         await pilot.press("ctrl+c")
@@ -292,7 +292,7 @@ async def test_words_go_on_with_an_interrupted_session(cockpit):
     async with cockpit() as (pilot, app, runtime):
         await asked(pilot, app)
         await pilot.press("ctrl+c")
-        await until(pilot, lambda: not app.runs.busy)
+        await until(pilot, lambda: not app.runs.any_running)
         app.engine.store.clock.advance(1)
         await pilot.press("escape")
         await until(pilot, lambda: decided(runtime)[0] == ("context", "discussed"))
@@ -315,7 +315,7 @@ async def test_words_that_cannot_begin_a_session_come_back(cockpit):
         screen = await settled(pilot)
         await pilot.press(*"/nonsense 24", "enter")
         await until(pilot, lambda: screen.prompt.text == "/nonsense 24")
-        assert app.followed == ""
+        assert app.session_id == ""
         assert len(app._notifications) == 1
 
 

@@ -78,7 +78,7 @@ async def test_enter_shows_what_waits_unseen_and_decides_nothing(still, scene):
         await pilot.press("f3")
         assert shown(screen) == ["bands"]
         await look(pilot)
-        assert screen.steering.front is None
+        assert screen.key_policy.front is None
         await pilot.press("enter")
         assert shown(screen) == ["proposals"]
         assert pending(scene) == ["p-context"]
@@ -90,15 +90,15 @@ async def test_a_dialog_over_a_proposal_disarms_it(still, scene):
     async with app.run_test(size=(150, 42)) as pilot:
         app.attach(scene.session_id)
         screen = await look(pilot)
-        assert screen.steering.armed
+        assert screen.key_policy.is_armed
         await pilot.press("f1")
-        await until(pilot, lambda: app.screen is not screen and not screen.steering.seen)
+        await until(pilot, lambda: app.screen is not screen and not screen.key_policy.is_seen)
         still.store.clock.advance(5)
-        assert not screen.steering.armed
+        assert not screen.key_policy.is_armed
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         await settled(pilot)
-        assert not screen.steering.armed
+        assert not screen.key_policy.is_armed
         assert pending(scene) == ["p-context"]
 
 
@@ -122,12 +122,12 @@ async def test_the_board_leads_to_another_session(still, scene):
         screen = await settled(pilot)
         await pilot.press("alt+w")
         assert screen.pane == "work"
-        rows = [row.title for row in screen.panes.board.view.rows]
+        rows = [row.title for row in screen.panes.work.view.rows]
         await pilot.press(*["j"] * rows.index("second"), "space")
         await until(pilot, lambda: app.screen is not screen)
-        assert app.followed == first.session_id
+        assert app.session_id == first.session_id
         await pilot.press("escape", "enter")
-        await until(pilot, lambda: app.followed == second.session_id)
+        await until(pilot, lambda: app.session_id == second.session_id)
         await settled(pilot)
         assert [turn.text for turn in screen.panes.conversation.turns] == ["second", "two"]
         assert screen.pane == "prompt"
@@ -140,7 +140,7 @@ async def test_sessions_can_be_picked_by_name(still, scene):
     async with app.run_test(size=(150, 42)) as pilot:
         await settled(pilot)
         await pilot.press("f6", *"seco", "enter")
-        await until(pilot, lambda: app.followed == second.session_id)
+        await until(pilot, lambda: app.session_id == second.session_id)
 
 
 @pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 15), (99, 24), (100, 20), (300, 80)])

@@ -7,9 +7,10 @@ from app_scenes import Scene
 from app_world import settled, until
 from packet_scenes import compiled, done, fact
 
+from cockpit.app.actions import packet_actions
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.band_facts import BandFacts, ReadFact, origin
-from cockpit.app.dialogs.packet_diff import PacketDiffScreen
+from cockpit.app.dialogs.band_facts import BandFacts, FactTextDialog, provenance_text
+from cockpit.app.dialogs.packet_diff import PacketDiffDialog
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.orient.verify_packet import verify
 from cockpit.store.context import pins, wave_feedback
@@ -28,7 +29,7 @@ def text(app) -> str:
 async def opened(pilot, app, scene, band="situational"):
     app.attach(scene.session_id)
     screen = await settled(pilot)
-    screen.acts.facts(band)
+    packet_actions.show_band_facts(screen.host, band)
     await until(pilot, lambda: isinstance(app.screen, BandFacts))
     dialog = app.screen
     await until(pilot, lambda: dialog.list.rows)
@@ -51,7 +52,7 @@ async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene)
         await pilot.press("slash", *"00042")
         await until(pilot, lambda: dialog.list.count == 1)
         await pilot.press("enter", "enter")
-        await until(pilot, lambda: isinstance(app.screen, ReadFact))
+        await until(pilot, lambda: isinstance(app.screen, FactTextDialog))
         await until(pilot, lambda: "return 42" in text(app))
         await pilot.press("escape", "escape", "escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
@@ -66,7 +67,7 @@ async def test_the_list_stands_before_its_rows_are_read(still, scene):
         dialog = BandFacts(still, scene.session_id, "exploration")
         await app.push_screen(dialog)
         await until(pilot, lambda: "The facts are being read." in text(app))
-        dialog.tell(await still.explain(scene.session_id, band="exploration"), [])
+        dialog.show_facts(await still.explain(scene.session_id, band="exploration"), [])
         await until(pilot, lambda: "No fact has come for this band." in text(app))
 
 
@@ -75,7 +76,7 @@ async def test_without_a_packet_the_list_says_so_and_goes(still, scene):
     async with app.run_test(size=(140, 30), notifications=True) as pilot:
         app.attach(scene.session_id)
         screen = await settled(pilot)
-        screen.acts.facts("situational")
+        packet_actions.show_band_facts(screen.host, "situational")
         await until(pilot, lambda: len(app._notifications) == 1)
         assert "no packet yet" in next(iter(app._notifications)).message
         assert len(app.screen_stack) == 1
@@ -144,7 +145,7 @@ async def test_two_waves_are_compared(still, scene):
         app.attach(scene.session_id)
         await settled(pilot)
         await pilot.press("f8")
-        await until(pilot, lambda: isinstance(app.screen, PacketDiffScreen))
+        await until(pilot, lambda: isinstance(app.screen, PacketDiffDialog))
         await until(pilot, lambda: "now pinned" in text(app))
         await pilot.press("left")
         await until(pilot, lambda: "Packet of wave 2, since wave 1" in text(app))
@@ -186,5 +187,5 @@ async def test_plus_and_minus_judge_the_last_wave(still, scene):
 
 
 def test_origins_read_as_words():
-    told = origin('{"lines":[1,40],"path":"a.py","sha256":"' + "ab" * 32 + '","rev":null}')
+    told = provenance_text('{"lines":[1,40],"path":"a.py","sha256":"' + "ab" * 32 + '","rev":null}')
     assert told == "lines 1–40 · path a.py · sha256 abababab · rev null"

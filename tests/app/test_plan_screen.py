@@ -7,7 +7,7 @@ from app_world import look, screen_of, settled, until
 
 from cockpit.access.principals import PERSON
 from cockpit.app.application import CockpitApp
-from cockpit.app.key_policy import Discuss, Say, Steering
+from cockpit.app.key_policy import Discuss, KeyPolicy, Send
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.propose_plan import propose
 from cockpit.store.backlog import tasks
@@ -59,8 +59,8 @@ async def test_enter_takes_a_plan_in(planned):
             await pilot.press("enter")
             await until(pilot, lambda: not app.pending)
             assert titles(runtime) == ["Seed the jitter", "Refuse expired tokens in `calc.py`"]
-            assert not app.runs.busy
-            assert app.followed == ""
+            assert not app.runs.any_running
+            assert app.session_id == ""
 
 
 async def test_escape_puts_it_aside_and_asks_for_no_words(planned):
@@ -73,7 +73,7 @@ async def test_escape_puts_it_aside_and_asks_for_no_words(planned):
             await pilot.press("escape")
             await until(pilot, lambda: not app.pending)
             await settled(pilot)
-            assert screen.steering.discussing is None
+            assert screen.key_policy.discussing is None
             assert titles(runtime) == []
             [ended] = runtime.store.read_now(lambda c: proposals.select_recent(c))
             assert ended.status == "discussed"
@@ -99,14 +99,14 @@ async def test_its_markdown_is_edited_and_the_edit_is_what_enter_takes_in(planne
 
 
 def test_words_typed_beside_a_plan_are_for_the_session_and_do_not_decide_it(clock):
-    steering = Steering(clock.monotonic)
-    steering.drawn(ProposalView("p-1", "action", "Plan: Accounts", "low", "d1"))
+    key_policy = KeyPolicy(clock.monotonic)
+    key_policy.note_drawn(ProposalView("p-1", "action", "Plan: Accounts", "low", "d1"))
     clock.advance(1)
-    assert steering.enter("and mind the notes") == Say("and mind the notes")
-    assert steering.open is not None
-    steering.drawn(ProposalView("p-2", "action", "edit a.py", "low", "d2", session="s-1"))
+    assert key_policy.handle_enter("and mind the notes") == Send("and mind the notes")
+    assert key_policy.open is not None
+    key_policy.note_drawn(ProposalView("p-2", "action", "edit a.py", "low", "d2", session="s-1"))
     clock.advance(1)
-    assert isinstance(steering.enter("rather not"), Discuss)
+    assert isinstance(key_policy.handle_enter("rather not"), Discuss)
 
 
 async def test_what_cannot_be_planned_is_told_and_the_words_come_back(planned):

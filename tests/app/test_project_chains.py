@@ -186,7 +186,7 @@ def test_a_chain_that_follows_an_agent_s_session_runs_like_any_other():
         "reason": "other",
     }
     begun = State().fold([row(2, "chain.created", scope)])
-    after = State().fold([row(2, "chain.created", scope), row(3, "chain.followed", told)])
+    after = State().fold([row(2, "chain.created", scope), row(3, "chain.session_id", told)])
     assert lines(after) == lines(begun)
     chain = after.chains.found["ch-1"]
     assert (chain.status, chain.reason, chain.live) == ("running", "", True)

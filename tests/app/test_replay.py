@@ -7,7 +7,7 @@ from app_scenes import Scene, to_decide
 from app_world import calm, until
 
 from cockpit.app.projection.fold import State
-from cockpit.app.screens.replay_screen import ReplayApp, ReplayScreen, run_replay, session_rows
+from cockpit.app.screens.replay_screen import ReplayApp, ReplayScreen, read_session_rows, run_replay
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import NotFound
 from cockpit.store.journal import journal
@@ -21,7 +21,7 @@ def scene(still, project):
 
 
 async def test_every_place_shows_what_was_known_then(still, scene):
-    rows = await session_rows(still.store, scene.session_id)
+    rows = await read_session_rows(still.store, scene.session_id)
     assert {row.session_id for row in rows} == {scene.session_id}
     before = still.store.read_now(journal.last_seq)
     app = ReplayApp(rows, scene.session_id)
@@ -51,7 +51,7 @@ async def test_every_place_shows_what_was_known_then(still, scene):
 
 
 async def test_waves_are_places_to_go_to(still, scene):
-    rows = await session_rows(still.store, scene.session_id)
+    rows = await read_session_rows(still.store, scene.session_id)
     starts = [n for n, row in enumerate(rows, 1) if row.action == "wave.created"]
     app = ReplayApp(rows, scene.session_id)
     async with app.run_test(size=(150, 42)) as pilot:
@@ -66,7 +66,7 @@ async def test_waves_are_places_to_go_to(still, scene):
 
 
 async def test_space_plays_to_the_end(still, scene):
-    rows = (await session_rows(still.store, scene.session_id))[:4]
+    rows = (await read_session_rows(still.store, scene.session_id))[:4]
     app = ReplayApp(rows, scene.session_id)
     async with app.run_test(size=(100, 30)) as pilot:
         screen = app.screen
@@ -77,7 +77,7 @@ async def test_space_plays_to_the_end(still, scene):
 
 
 async def test_keys_leave(still, scene):
-    app = ReplayApp(await session_rows(still.store, scene.session_id), scene.session_id)
+    app = ReplayApp(await read_session_rows(still.store, scene.session_id), scene.session_id)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("f4", "f2", "q")
         await until(pilot, lambda: app._exit)

@@ -8,6 +8,7 @@ from app_world import calm, look, settled, until
 from packet_scenes import compiled, done, fact
 
 import themes
+from cockpit.app.actions import packet_actions
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.band_facts import BandFacts
 from cockpit.app.screens.replay_screen import ReplayApp
@@ -230,7 +231,7 @@ def known(scene):
 
 def test_facts_of_a_band(picture, scene):
     async def then(pilot, screen):
-        screen.acts.facts("situational")
+        packet_actions.show_band_facts(screen.host, "situational")
         await until(pilot, lambda: isinstance(pilot.app.screen, BandFacts))
         await until(pilot, lambda: pilot.app.screen.list.rows)
         await pilot.press("u", "u", "j")

@@ -8,9 +8,10 @@ from app_world import settled, until
 
 from cockpit.app.actions.palette import Palette
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.form_dialog import FormDialog
-from cockpit.app.dialogs.question import Ask, Help, PickOne
-from cockpit.app.dialogs.task_memory import HandoffInspector, WipInspector
+from cockpit.app.dialogs.backlog_form import FormDialog
+from cockpit.app.dialogs.help import Help
+from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.dialogs.task_memory import HandoffDialog, WipDialog
 from cockpit.app.screens.board_screen import BoardScreen
 from cockpit.app.screens.queue_screen import QueueScreen
 from cockpit.app.screens.task_screen import TaskScreen
@@ -104,15 +105,15 @@ async def test_a_task_of_the_pane_is_opened_peeked_at_and_changed(filled):
         screen = await settled(pilot)
         await pilot.press("alt+w")
         assert screen.pane == "work"
-        assert screen.panes.board.at_cursor == "T-2"
+        assert screen.panes.work.at_cursor == "T-2"
         await until(pilot, lambda: "v review" in text(app))
         await pilot.press("space")
-        await until(pilot, lambda: isinstance(app.screen, WipInspector))
+        await until(pilot, lambda: isinstance(app.screen, WipDialog))
         await pilot.press("escape", "enter")
         await until(pilot, lambda: isinstance(app.screen, TaskScreen))
         await pilot.press("escape", "v")
         await until(pilot, lambda: load(filled, "T-2").status == "review")
-        assert screen.panes.board.has_focus
+        assert screen.panes.work.has_focus
         await pilot.press("alt+w")
         assert screen.pane == "prompt"
 
@@ -327,7 +328,7 @@ async def test_the_handoff_shows_its_summary_and_details_on_a_key(filled):
         board = await on_board(pilot, app)
         await to_card(pilot, board, "T-1")
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, HandoffInspector))
+        await until(pilot, lambda: isinstance(app.screen, HandoffDialog))
         await until(pilot, lambda: "two runs wait alike" in text(app))
         assert "src/http/retry.py" in text(app)
         assert "validateToken" not in text(app)

@@ -26,7 +26,6 @@ from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import (
     BandView,
-    WorkPaneView,
     CompletionView,
     FileDiffView,
     HeaderView,
@@ -37,6 +36,7 @@ from widgets.views import (
     ProposalView,
     QueueView,
     TurnView,
+    WorkPaneView,
     WorkRowView,
 )
 from widgets.work.work_pane import WorkPane

@@ -8,21 +8,18 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 
 import themes
-from widgets.forms.form import Form
+from widgets.forms.form import FieldView, Form, FormView
 from widgets.forms.key_values import Sheet
 from widgets.frame.headline import Headline
 from widgets.views import WorkPaneView
-from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
 from widgets.work.chain_tree_views import ChainRowView, ChainSessionView, ChainView, MarkView
 from widgets.work.kanban import Kanban
 from widgets.work.queue_list import QueueList
-from widgets.work.task_panel import TaskPanel
+from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
 from widgets.work.task_memory_rows import handoff_rows, wip_rows
-from widgets.work.work_pane import WorkPane
+from widgets.work.task_panel import TaskPanel
 from widgets.work.task_views import (
     ErrorView,
-    FieldView,
-    FormView,
     HandoffView,
     HappeningView,
     LinkView,
@@ -30,6 +27,7 @@ from widgets.work.task_views import (
     TaskView,
     WipView,
 )
+from widgets.work.work_pane import WorkPane
 
 TESTS = ResultsView(12, 1, "first")
 WIP = WipView(

@@ -3,8 +3,8 @@
 from typing import Any
 
 from widgets.conversation.conversation import LIVE, Conversation
-from widgets.conversation.markdown import SafeMarkdown
 from widgets.conversation.live_turn import LONG
+from widgets.conversation.markdown import SafeMarkdown
 from widgets.views import LineView, TurnView
 
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from widgets.forms.form import Form
-from widgets.forms.form import FieldView, FormView
+from widgets.forms.form import FieldView, Form, FormView
 
 VIEW = FormView(
     "A task",

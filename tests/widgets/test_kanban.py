@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView
 from widgets.work.kanban import Kanban, Spot
+from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView
 
 NAMES = ("To do", "In progress", "Review", "Blocked", "Done")
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from textual.widget import Widget
 
-from widgets.forms.form import Form
+from widgets.forms.form import FieldView, Form, FormView
 from widgets.forms.key_values import Sheet
 from widgets.frame.headline import Headline
-from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
 from widgets.work.chain_tree_views import (
     ChainRowView,
     ChainSessionView,
@@ -19,12 +18,11 @@ from widgets.work.chain_tree_views import (
 )
 from widgets.work.kanban import Kanban
 from widgets.work.queue_list import QueueList
-from widgets.work.task_panel import TaskPanel
+from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
 from widgets.work.task_memory_rows import handoff_rows, wip_rows
+from widgets.work.task_panel import TaskPanel
 from widgets.work.task_views import (
     ErrorView,
-    FieldView,
-    FormView,
     HandoffView,
     HappeningView,
     LinkView,

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from textual.binding import Binding
-
 from cockpit.app.actions.action import GROUPS, Action, AnyAction, key_name
 from cockpit.app.actions.backlog_actions import BACKLOG_ACTIONS
 from cockpit.app.actions.chain_actions import CHAIN_ACTIONS
-from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.decision_actions import DECISION_ACTIONS
 from cockpit.app.actions.packet_actions import PACKET_ACTIONS
 from cockpit.app.actions.session_actions import SESSION_ACTIONS
@@ -34,47 +31,6 @@ ACTIONS: tuple[Action[Host], ...] = (
 
 FIXED = frozenset(action.id for action in ACTIONS if not action.is_bound)
 """Actions whose keys belong to a widget and cannot change, Enter and Escape of decisions among them."""
-
-
-def bindings(actions: Sequence[AnyAction]) -> list[Binding]:
-    """Return Textual's bindings: chords that work wherever the focus is, and the letters of single panes.
-
-    Their actions are ``do`` and ``pane_do`` of the screen. The screen asks :meth:`Action.when` whether
-    they are valid; the key of an invalid action goes on to the focused widget.
-    """
-    bound = [action for action in actions if action.is_bound]
-    chords = [
-        Binding(key, f"do('{action.id}')", action.label, show=False, priority=True)
-        for action in bound
-        for key in action.keys
-    ]
-    letters = [
-        Binding(key, f"pane_do('{action.id}')", action.label, show=False)
-        for action in bound
-        for key in action.pane_keys
-    ]
-    return [*chords, *letters]
-
-
-class ScreenActions:
-    """The actions of one screen, by id: whether they are valid, and how to run them."""
-
-    def __init__(self, actions: Iterable[Action[Host]]) -> None:
-        self.actions = tuple(actions)
-        self._by_id = {action.id: action for action in self.actions}
-
-    def get(self, action_id: object) -> Action[Host]:
-        """Return the action with an id."""
-        return self._by_id[str(action_id)]
-
-    def run(self, action_id: str, host: Host) -> None:
-        """Run the function of an action; one without a function is handled by a widget."""
-        if (function := self._by_id[action_id].run) is not None:
-            function(host)
-
-    def valid(self, context: ActionContext) -> Iterable[Action[Host]]:
-        """Yield the actions that the palette lists now."""
-        return (action for action in self.actions if action.palette and action.when(context))
 
 
 def remap(keys: Mapping[str, str | Sequence[str]]) -> tuple[tuple[Action[Host], ...], list[str]]:

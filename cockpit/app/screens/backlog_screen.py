@@ -16,7 +16,7 @@ from textual.widget import Widget
 from cockpit.app import key_hints
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
-from cockpit.app.actions.registry import ScreenActions, bindings
+from cockpit.app.actions.screen_actions import ScreenActions, bindings
 from cockpit.app.host import Host, TaskCursorScreen
 from cockpit.app.projection.backlog import Work
 from widgets.frame.footer import KeyBar

@@ -25,7 +25,7 @@ from cockpit.app.actions import (
 )
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
-from cockpit.app.actions.registry import ScreenActions, bindings
+from cockpit.app.actions.screen_actions import ScreenActions, bindings
 from cockpit.app.host import Host, LiveScreen
 from cockpit.app.key_policy import Approve, DoNothing, KeyPolicy
 from cockpit.app.projection.chain_trees import Trees

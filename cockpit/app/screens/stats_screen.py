@@ -21,7 +21,7 @@ from cockpit.chains.report.measure_rows import (
     measure_rows,
 )
 from cockpit.chains.report.measures import OPEN, measure_chains, newest_row
-from cockpit.core.clock import stamp
+from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from widgets.text.tone import DIM, Part
 from widgets.views import KeyHintView
@@ -133,7 +133,7 @@ class StatsScreen(BacklogScreen):
             return [_view(row, change) for row, change in pairs]
         days = _PERIODS[self._period][1]
         now = self.host.engine.store.clock.now()
-        since = stamp(now - timedelta(days=days)) if days else ""
+        since = format_time(now - timedelta(days=days)) if days else ""
         return [_view(row) for row in measure_rows(measure_chains(connection, since, OPEN))]
 
 

@@ -82,10 +82,10 @@ def plan(
     text = _read_source(source) if waiting is None else str(waiting.body["payload"]["markdown"])
     keeping: AbstractContextManager[None] = nullcontext()
     if in_editor:
-        from cockpit.app.external_editor import kept_if_refused
+        from cockpit.app.external_editor import save_text_on_error
 
         text = _edit(text)
-        keeping = kept_if_refused(text, say)
+        keeping = save_text_on_error(text, say)
     with keeping:
         if check:
             _check(text, as_json)
@@ -219,6 +219,6 @@ def _is_file(source: str) -> bool:
 
 
 def _edit(text: str) -> str:
-    from cockpit.app.external_editor import command, edited
+    from cockpit.app.external_editor import edit_text, editor_command
 
-    return edited(text, argv=command(os.environ), suffix=".md")
+    return edit_text(text, argv=editor_command(os.environ), suffix=".md")

@@ -157,7 +157,7 @@ def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
 
 def _edit_in_editor(named: str) -> dict[str, str]:
     """Return the texts that the user changed in their editor, by field."""
-    from cockpit.app.external_editor import command, edited
+    from cockpit.app.external_editor import edit_text, editor_command
     from cockpit.backlog import form_text, task_form
     from cockpit.store.backlog import tasks
     from widgets.text.clean import clean
@@ -172,7 +172,7 @@ def _edit_in_editor(named: str) -> dict[str, str]:
         fields, {each.name: clean(texts[each.name], newlines=each.long) for each in fields}
     )
     was = form_text.read_form(fields, before)
-    after = form_text.read_form(fields, edited(before, argv=command(os.environ)))
+    after = form_text.read_form(fields, edit_text(before, argv=editor_command(os.environ)))
     return {name: text for name, text in after.items() if text != was[name]}
 
 

@@ -66,10 +66,10 @@ async def _show(
     place: ProjectPaths, settings: Settings, session_id: str | None, first_message: str | None
 ) -> int:
     from cockpit.app.application import run_app
-    from cockpit.app.deferred_engine import LateEngine
+    from cockpit.app.deferred_engine import DeferredEngine
 
     with open_store(place) as store:
-        engine = LateEngine(store, place)
+        engine = DeferredEngine(store, place)
         async with AsyncExitStack() as stack:
 
             async def open_loop() -> Runtime:
@@ -82,7 +82,7 @@ async def _show(
             return await run_app(
                 engine.engine,
                 session_id=session_id,
-                first_words=first_message,
+                first_message=first_message,
                 theme=settings.theme,
                 keys=settings.keys,
                 after_first_frame=load_rest,

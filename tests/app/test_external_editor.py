@@ -24,23 +24,26 @@ def write(tmp_path):
 
 
 def test_the_editor_is_the_persons():
-    assert external_editor.command({"VISUAL": "code --wait", "EDITOR": "vi"}) == ["code", "--wait"]
-    assert external_editor.command({"EDITOR": "nano"}) == ["nano"]
-    assert external_editor.command({"VISUAL": " "}) == ["vi"]
-    with pytest.raises(external_editor.EditorFailed, match=r"\$EDITOR cannot be read"):
-        external_editor.command({"EDITOR": "vi 'x"})
+    assert external_editor.editor_command({"VISUAL": "code --wait", "EDITOR": "vi"}) == [
+        "code",
+        "--wait",
+    ]
+    assert external_editor.editor_command({"EDITOR": "nano"}) == ["nano"]
+    assert external_editor.editor_command({"VISUAL": " "}) == ["vi"]
+    with pytest.raises(external_editor.EditorFailed, match=r"Cannot read \$EDITOR"):
+        external_editor.editor_command({"EDITOR": "vi 'x"})
 
 
 def test_what_was_saved_comes_back(write):
     argv = write("file.write_text(file.read_text().upper() + '\\n')")
-    assert external_editor.edited("two\nlines", argv=argv) == "TWO\nLINES"
-    assert external_editor.edited("two\nlines\n", argv=argv) == "TWO\nLINES\n\n"
+    assert external_editor.edit_text("two\nlines", argv=argv) == "TWO\nLINES"
+    assert external_editor.edit_text("two\nlines\n", argv=argv) == "TWO\nLINES\n\n"
 
 
 def test_the_file_is_private_named_for_what_it_is_and_gone_after(write, tmp_path):
     argv = write(f"pathlib.Path({str(tmp_path / 'seen')!r}).write_text(str(file) + ' ' + "
                  "oct(file.stat().st_mode & 0o777))")  # fmt: skip
-    external_editor.edited("x", argv=argv, suffix=".py")
+    external_editor.edit_text("x", argv=argv, suffix=".py")
     name, mode = (tmp_path / "seen").read_text().split()
     assert name.endswith(".py")
     assert mode == "0o600"
@@ -48,10 +51,10 @@ def test_the_file_is_private_named_for_what_it_is_and_gone_after(write, tmp_path
 
 
 def test_an_editor_that_fails_says_so(write):
-    with pytest.raises(external_editor.EditorFailed, match="ended with 3; nothing changed"):
-        external_editor.edited("x", argv=write("sys.exit(3)"))
+    with pytest.raises(external_editor.EditorFailed, match="exited with code 3; nothing changed"):
+        external_editor.edit_text("x", argv=write("sys.exit(3)"))
     with pytest.raises(external_editor.EditorFailed, match="does not start"):
-        external_editor.edited("x", argv=["no-such-editor-anywhere"])
+        external_editor.edit_text("x", argv=["no-such-editor-anywhere"])
 
 
 def test_a_draft_is_kept_privately_and_taken_away(project):

@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from cockpit.app.deferred_engine import LateEngine
+from cockpit.app.deferred_engine import DeferredEngine
 from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime import Runtime
 
 
 async def test_what_is_asked_too_early_waits_for_the_engine(still: Runtime) -> None:
-    late = LateEngine(still.store, still.place)
+    late = DeferredEngine(still.store, still.place)
     early = asyncio.create_task(late.engine.complete("/", "/re"))
     await asyncio.sleep(0)
     assert not early.done()
@@ -25,7 +25,7 @@ async def test_what_is_asked_too_early_waits_for_the_engine(still: Runtime) -> N
 
 
 async def test_an_engine_that_does_not_open_is_told_to_all_who_ask(still: Runtime) -> None:
-    late = LateEngine(still.store, still.place)
+    late = DeferredEngine(still.store, still.place)
     early = asyncio.create_task(late.engine.complete("/", ""))
 
     async def opened() -> Runtime:
@@ -38,7 +38,7 @@ async def test_an_engine_that_does_not_open_is_told_to_all_who_ask(still: Runtim
 
 
 async def test_one_cancelled_request_leaves_the_others_waiting(still: Runtime) -> None:
-    late = LateEngine(still.store, still.place)
+    late = DeferredEngine(still.store, still.place)
     first, second = (asyncio.create_task(late.engine.complete("/", "/re")) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
