@@ -190,7 +190,7 @@ def _request_stop(host: Host, *, now: bool) -> None:
     chain_id = chain.chain_id
 
     def write(tx: Tx) -> None:
-        from cockpit.chains.stop_request import request_stop
+        from cockpit.chains.supervisor import request_stop
 
         request_stop(tx, chain_id, now=now)
 
