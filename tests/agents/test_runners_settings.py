@@ -97,7 +97,7 @@ async def test_doctor_tells_of_a_runner_that_is_not_there(
         "runner keyless": "missing",
         "runner there": "ok",
     }
-    assert "NO_SUCH_KEY is not set" in found["runner keyless"].found
+    assert "NO_SUCH_KEY is not set" in found["runner keyless"].detail
 
 
 def test_work_does_not_begin_without_the_program_of_its_runner(tmp_path: Path) -> None:

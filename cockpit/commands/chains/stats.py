@@ -62,11 +62,11 @@ def stats(since: str | None, before: str | None, after: str | None, as_json: boo
         return
     from cockpit.chains.report.measures import OPEN
 
-    found = _measured(first, until or OPEN)
+    measures = _measured(first, until or OPEN)
     if as_json:
-        show_json(found.body())
+        show_json(measures.body())
         return
-    _show(found)
+    _show(measures)
 
 
 def _measured(since: str, before: str) -> Measures:
@@ -78,12 +78,12 @@ def _measured(since: str, before: str) -> Measures:
     return read_store(read, empty=Measures(since, before))
 
 
-def _show(found: Measures) -> None:
+def _show(measures: Measures) -> None:
     from cockpit.chains.report.measure_rows import measure_rows
 
-    rows = [(row.name, row.shown, row.aim or "", row.detail) for row in measure_rows(found)]
+    rows = [(row.name, row.shown, row.aim or "", row.detail) for row in measure_rows(measures)]
     show(format_table(("MEASURE", "NOW", "AIM", ""), rows))
-    if not found.workers:
+    if not measures.workers:
         say("No worker has ended in that time. `cockpit work --all` starts a chain.")
 
 
@@ -115,9 +115,9 @@ def _moment(option: str, written: str) -> str:
             return format_time(
                 SystemClock().now() - timedelta(hours=int(span[1]) * _HOURS[span[2]])
             )
-        found = datetime.fromisoformat(written)
+        moment = datetime.fromisoformat(written)
     except (ValueError, OverflowError) as error:
         raise WrongUse(
             f"{option} {written!r} is not a time. Write for example 7d, 2026-01-05 or 2026-01-05T10:00."
         ) from error
-    return format_time(found if found.tzinfo is not None else found.replace(tzinfo=UTC))
+    return format_time(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))

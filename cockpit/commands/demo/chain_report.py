@@ -1,4 +1,4 @@
-"""What the demo's chain left, out of the store and of Git: nothing in it is taken from what was printed."""
+"""The report of the demo's chain: its results, checked in the store and in git."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import sqlite3
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cockpit.access.run_program import git_environment, run_git, run_program
@@ -20,17 +21,17 @@ from cockpit.store.journal import journal
 from cockpit.tasks.git import is_ancestor
 
 BLOCKED = ("T-5",)
-"""The one task of the demo that no fixer can mend."""
+"""The task of the demo that the fixer cannot fix."""
 LEAST_SESSIONS = 3
 
 _OURS = (".git", ".cockpit/state", ".cockpit/reports")
-"""Where cockpit itself writes in a project."""
+"""The folders of a project that cockpit itself writes to."""
 _SIGNS = {"done": "✔", "blocked": "✘"}
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A person's checkout at one moment: what is checked out, what is staged, every file's bytes."""
+    """The state of the user's checkout: HEAD, the index and a digest of all files."""
 
     head: str
     staged: str
@@ -39,7 +40,7 @@ class Checkout:
 
     @classmethod
     async def of(cls, root: Path) -> Checkout:
-        """The checkout as it stands; what cockpit keeps for itself is left out."""
+        """Read the state of the checkout, without the folders that cockpit writes to."""
         head = await run_git("rev-parse", "--symbolic-full-name", "HEAD", "main", cwd=root)
         commit = await run_git("rev-parse", "HEAD", cwd=root)
         staged = await run_git("ls-files", "--stage", cwd=root)
@@ -61,21 +62,20 @@ def _digest(root: Path) -> tuple[int, str]:
 async def chain_report(
     store: Store, place: ProjectPaths, before: Checkout
 ) -> tuple[str, list[str]]:
-    """The newest chain's sessions and tasks, its branch and its tests, all checked anew.
+    """Check the newest chain and return its report and a list of problems.
 
-    The second value names, in words, whatever does not hold; it is empty when the demo did what it
-    is for.
+    The report has its workers, tasks, branch and tests. The list is empty where all checks pass.
     """
     chain, sessions, worked, verdict = await store.read(_stored)
-    broken = _wrong_sessions(chain, sessions) + await _wrong_tasks(store, place, chain, worked)
+    broken = _check_workers(chain, sessions) + await _check_tasks(store, place, chain, worked)
     after = await Checkout.of(place.root)
     if after != before:
-        broken.append("something was written in the person's checkout")
+        broken.append("the user's checkout was changed")
     if not verdict.ok:
         broken.append("the journal's chain is broken")
     report = place.root / (chain.report_path or "nowhere")
     if not await asyncio.to_thread(report.is_file):
-        broken.append("there is no report")
+        broken.append("the report is missing")
     tests = await run_program(
         ("python3", "-B", "-m", "unittest"),
         cwd=place.state / "worktrees" / chain.chain_id,
@@ -84,17 +84,17 @@ async def chain_report(
     )
     if not tests.ok:
         broken.append(f"the tests of {chain.branch} do not pass")
-    said = " ".join(line for line in tests.error_text.splitlines()[-3:] if line)
+    test_output = " ".join(line for line in tests.error_text.splitlines()[-3:] if line)
     lines = [
-        f"{chain.chain_id} {chain.status}; {len(sessions)} sessions, each in a process of its own",
-        *(_session_line(session) for session in sessions),
+        f"{chain.chain_id} {chain.status}; {len(sessions)} workers, each a process of its own",
+        *(_worker_line(session) for session in sessions),
         "",
-        *(await store.read(lambda found: [_task_line(found, task) for task in worked])),
+        *(await store.read(lambda connection: [_task_line(connection, task) for task in worked])),
         "",
-        f"  {chain.branch}: its tests, run once more: {said}",
-        f"  your checkout: {after.files} files, {'the same' if after == before else 'NOT the same'} "
-        "byte for byte as before",
-        f"  journal: {verdict.rows} rows, {'each follows from the one before' if verdict.ok else 'broken'}",
+        f"  {chain.branch}: its tests, run again: {test_output}",
+        f"  your checkout: {after.files} files, {'unchanged' if after == before else 'CHANGED'}",
+        f"  journal: {verdict.rows} rows, "
+        f"{'each follows from the one before' if verdict.ok else 'broken'}",
         f"  report: {chain.report_path}",
     ]
     return "\n".join(lines), broken
@@ -112,38 +112,43 @@ def _stored(
     )
 
 
-def _wrong_sessions(chain: Chain, sessions: list[Worker]) -> list[str]:
+def _check_workers(chain: Chain, sessions: list[Worker]) -> list[str]:
     broken = []
     if chain.status != "completed":
         broken.append(f"{chain.chain_id} is {chain.status}")
     if len({session.process for session in sessions}) < LEAST_SESSIONS:
-        broken.append(f"there were only {len(sessions)} sessions")
+        broken.append(f"there were only {len(sessions)} workers")
     if [session.reason for session in sessions].count("pressure") < LEAST_SESSIONS - 1:
-        broken.append("context pressure did not end two sessions")
-    broken += [f"{one.owner} ended {one.status}" for one in sessions if one.status != "clean"]
+        broken.append("the token limit did not end two workers")
+    broken += [
+        f"{worker.owner} ended {worker.status}" for worker in sessions if worker.status != "clean"
+    ]
     return broken
 
 
-async def _wrong_tasks(
+async def _check_tasks(
     store: Store, place: ProjectPaths, chain: Chain, worked: list[Task]
 ) -> list[str]:
     broken = []
     for task in worked:
-        wanted = "blocked" if task.task_id in BLOCKED else "done"
-        if task.status != wanted:
-            broken.append(f"{task.task_id} is {task.status} and not {wanted}")
+        expected = "blocked" if task.task_id in BLOCKED else "done"
+        if task.status != expected:
+            broken.append(f"{task.task_id} is {task.status} and not {expected}")
             continue
-        tree = store.read_now(lambda found, name=task.task_id: worktrees.load(found, name))  # type: ignore[misc]  # a default keeps the loop's value
-        tip = f"refs/heads/{tree.branch}"
+        worktree = store.read_now(partial(worktrees.load, name=task.task_id))
+        tip = f"refs/heads/{worktree.branch}"
         merged = await is_ancestor(place.home, tip, f"refs/heads/{chain.branch}")
-        if merged != (wanted == "done"):
-            broken.append(f"{tree.branch} is {'' if merged else 'not '}merged into {chain.branch}")
-        if await asyncio.to_thread(Path(tree.path).exists) != (wanted == "blocked"):
-            broken.append(f"the working tree of {task.task_id} is not as it should be")
+        if merged != (expected == "done"):
+            broken.append(
+                f"{worktree.branch} is {'' if merged else 'not '}merged into {chain.branch}"
+            )
+        if await asyncio.to_thread(Path(worktree.path).exists) != (expected == "blocked"):
+            fate = "be kept" if expected == "blocked" else "be removed"
+            broken.append(f"the worktree of {task.task_id} should {fate}")
     return broken
 
 
-def _session_line(session: Worker) -> str:
+def _worker_line(session: Worker) -> str:
     share = 100 * session.tokens // max(1, session.token_limit)
     return (
         f"  s{session.ordinal}  process {session.pid}  {session.reason}: {session.tokens:,} of "
@@ -152,7 +157,7 @@ def _session_line(session: Worker) -> str:
 
 
 def _task_line(connection: sqlite3.Connection, task: Task) -> str:
-    given = handoffs.find(connection, task.task_id)
-    told = given.summary.partition("\n")[0] if given else "no handoff"
-    words = f"{given.status if given else ''} {told}".strip()
-    return f"  {_SIGNS.get(task.status, '?')} {task.task_id}  {task.title}\n       {words}"
+    handoff = handoffs.find(connection, task.task_id)
+    summary = handoff.summary.partition("\n")[0] if handoff else "no handoff"
+    text = f"{handoff.status if handoff else ''} {summary}".strip()
+    return f"  {_SIGNS.get(task.status, '?')} {task.task_id}  {task.title}\n       {text}"

@@ -1,4 +1,4 @@
-"""The demo without a terminal: the same two tasks, decided by the demo's policy, and a report."""
+"""The demo without a terminal: the same two tasks, decided by the demo's policy, with a report."""
 
 from __future__ import annotations
 
@@ -24,19 +24,22 @@ _LIMITS = Limits(max_waves=20, deadline_s=60.0)
 
 
 async def play(place: ProjectPaths, settings: Settings, sample: Sample, script: str) -> Exit:
-    """Play both tasks, telling them as they go, then the report. The exit code says whether all of
-    it came to a good end."""
+    """Run both tasks, print their stories and the report; return 0 where all checks pass."""
     async with open_runtime(place, settings.runtime) as runtime:
         _title("1 of 2: a review. The reviewer is cockpit's offline rules, not a model.")
         words = f"review main..{sample.branch}"
         review = await _session(runtime, words, model="offline", discuss=DISCUSS_WORDS)
-        _title("2 of 2: a bug. A script speaks; what it reads, edits, runs and commits is real.")
+        _title(
+            "2 of 2: a bug. A script plays the model; its reads, edits, runs and commits are real."
+        )
         bug = await _session(runtime, BUG_WORDS, model=script)
         _title("Report")
-        for told in await runtime.store.read(
-            lambda connection: [session_report(connection, one) for one in (review, bug)]
+        for report in await runtime.store.read(
+            lambda connection: [
+                session_report(connection, session_id) for session_id in (review, bug)
+            ]
         ):
-            show(told + "\n")
+            show(report + "\n")
         text, broken = await project_report(runtime.store, sample, (review, bug))
     show(f"{sample.root}\n{text}")
     for problem in broken:
@@ -45,7 +48,7 @@ async def play(place: ProjectPaths, settings: Settings, sample: Sample, script: 
 
 
 async def _session(runtime: Runtime, words: str, *, model: str, discuss: str = "") -> str:
-    """One task from its first word to its end; returns the session's id. Raises what ended it."""
+    """Run one task to its end; return the session's id. Raises the error that ended it."""
     session_id = await runtime.start(
         words, model=model, policy="ask", interactive=False, limits=_LIMITS
     )
@@ -71,7 +74,7 @@ async def _session(runtime: Runtime, words: str, *, model: str, discuss: str = "
 
 
 class _Story:
-    """Tells one session's rows on stdout, each once and in order."""
+    """Prints the story of one session on stdout."""
 
     def __init__(self) -> None:
         self.seq = 0
@@ -79,7 +82,7 @@ class _Story:
         self._telling = SafeStream(sys.stdout)
 
     async def follow(self, runtime: Runtime, session_id: str) -> None:
-        """Tell what comes, until cancelled."""
+        """Print new rows until cancelled."""
         async for rows in follow(runtime.store, session_id=session_id):
             self.tell(rows)
 

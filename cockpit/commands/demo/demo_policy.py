@@ -1,7 +1,7 @@
-"""The demo's policy: who decides when nobody sits there.
+"""The demo's policy, which decides proposals where there is no terminal.
 
-It does once what a newcomer is asked to do (an Escape and a few words on the first context request)
-and approves the rest, under its own name, so that no row claims a person.
+It discusses the first context request once, as the guide asks a newcomer to do, and approves the rest. It
+decides under its own name, so no journal row claims a decision of the user.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ NAME = "policy:demo"
 async def decide(runtime: Runtime, session_id: str, *, discuss: str = "") -> None:
     """Decide every proposal of the session as it comes, until cancelled.
 
-    With ``discuss`` the first context request is not granted but discussed in these words. Nothing
-    is remembered here: a run that is taken up again goes on where it was.
+    With ``discuss`` the first context request is discussed with this message instead of approved. The
+    policy keeps no state, so a resumed run continues where it was.
     """
     async for rows in follow(runtime.store, session_id=session_id):
         for row in rows:
@@ -36,7 +36,7 @@ async def _answer(runtime: Runtime, row: Row, discuss: str) -> None:
         return
     talk = bool(discuss) and proposal.kind == "context" and proposal.revises is None
     if talk:
-        # Before the decision: the wave that waits for it takes the words in.
+        # Before the decision, so that the waiting wave gets the message.
         await runtime.say(proposal.session_id, discuss)
 
     def step(tx: Tx) -> None:

@@ -1,4 +1,4 @@
-"""What the demo did, out of the store and of Git: nothing in it is taken from what was printed."""
+"""The report of the demo: its results, checked in the store and in git."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.proposals import Proposal
 
 SHOWN_DIGEST = 16
-"""Characters of a digest that are shown; `cockpit packet show` gives all of it."""
+"""Characters of a digest that are shown; `cockpit packet show` prints it in full."""
 
 _SIGNS = {"approved": "✔", "rejected": "✘", "discussed": "…", "expired": "✘", "pending": "?"}
 
 
 def session_report(connection: sqlite3.Connection, session_id: str) -> str:
-    """A session's waves with phases and packets, its proposals with decisions, its receipts."""
+    """Return a session's waves with phases and packets, its proposals with decisions, its receipts."""
     session = sessions.load(connection, session_id)
     status = session.result.get("status", session.status)
     lines = [f"{session.title}", f"  session {session_id} · {session.task_type} · {status}", ""]
@@ -39,11 +39,11 @@ def session_report(connection: sqlite3.Connection, session_id: str) -> str:
 
 
 def _packet(stored: packets.StoredPacket) -> str:
-    made = stored.packet
-    count = len(list(made.rendered()))
+    packet = stored.packet
+    count = len(list(packet.rendered()))
     return (
         f"  packet {stored.digest[:SHOWN_DIGEST]}  {pluralize(count, 'fact')}, "
-        f"{made.token_used:,} of {made.token_budget:,} tokens"
+        f"{packet.token_used:,} of {packet.token_budget:,} tokens"
     )
 
 
@@ -62,23 +62,24 @@ def _proposal(proposal: Proposal) -> list[str]:
 
 
 def _receipts(connection: sqlite3.Connection, action: OutboxAction) -> list[str]:
-    found = outbox.select_receipts(connection, action.action_id)
+    receipts = outbox.select_receipts(connection, action.action_id)
     return [
-        f"  receipt {receipt.receipt_id}  {receipt.status}: {receipt.summary}" for receipt in found
+        f"  receipt {receipt.receipt_id}  {receipt.status}: {receipt.summary}"
+        for receipt in receipts
     ] or [f"  {action.action_id}  {action.phase}: {action.title} {action.last_error}".rstrip()]
 
 
 async def project_report(
     store: Store, sample: Sample, ended: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """What is left in the project (commit, tests) and in the store (packets, journal), checked anew.
+    """Check the project and the store; return a report and a list of problems.
 
-    ``ended`` are the sessions that should have come to a good end. The second value names, in words,
-    whatever does not hold; it is empty when the demo did what it is for.
+    It checks the commit, the tests, the packets and the journal. ``ended`` are the sessions that should be
+    done. The list is empty where all checks pass.
     """
     from cockpit.orient.verify_packet import verify
 
-    broken, made, chain = await store.read(lambda connection: _stored(connection, ended))
+    broken, wave_ids, chain = await store.read(lambda connection: _stored(connection, ended))
     log = await run_git("log", "-1", "--stat", "--format=commit %H%n%an, %s", cwd=sample.root)
     head = await run_git("rev-parse", "HEAD", cwd=sample.root)
     if head.text.strip() == sample.main:
@@ -86,10 +87,10 @@ async def project_report(
     tests = await run_program(
         ("python3", "-m", "unittest"), cwd=sample.root, timeout_s=60, env=git_environment()
     )
-    said = " ".join(line for line in tests.error_text.splitlines()[-3:] if line)
+    test_output = " ".join(line for line in tests.error_text.splitlines()[-3:] if line)
     if not tests.ok:
         broken.append("the sample's tests do not pass")
-    again = [verify(store, wave_id) for wave_id in made]
+    again = [verify(store, wave_id) for wave_id in wave_ids]
     if not all(outcome.ok for outcome in again):
         broken.append("a packet does not compile to the same bytes again")
     if not chain.ok:
@@ -97,8 +98,8 @@ async def project_report(
     lines = [
         *(f"  {line}" for line in log.text.strip().splitlines()),
         "",
-        f"  its tests, run once more: {said}",
-        f"  packets compiled again: {sum(one.ok for one in again)} of {len(again)} the same, byte "
+        f"  its tests, run again: {test_output}",
+        f"  packets compiled again: {sum(outcome.ok for outcome in again)} of {len(again)} the same, byte "
         "for byte",
         f"  journal: {pluralize(chain.rows, 'row')}, "
         f"{'each follows from the one before' if chain.ok else 'broken'}",
@@ -109,16 +110,16 @@ async def project_report(
 def _stored(
     connection: sqlite3.Connection, ended: Sequence[str]
 ) -> tuple[list[str], list[str], journal.Verdict]:
-    """Sessions that came to another end than a good one, the waves with a packet, the chain."""
-    found = [sessions.load(connection, session_id) for session_id in ended]
+    """Return problems of the sessions, the waves with a packet, and the verdict on the journal."""
+    loaded = [sessions.load(connection, session_id) for session_id in ended]
     broken = [
         f"{session.title!r} ({session.session_id}) ended {session.result.get('status', session.status)}"
-        for session in found
+        for session in loaded
         if session.result.get("status") != "done"
     ]
-    made = [
+    wave_ids = [
         stored.wave_id
         for session_id in ended
         for stored in packets.select_for_session(connection, session_id)
     ]
-    return broken, made, journal.verify(connection)
+    return broken, wave_ids, journal.verify(connection)

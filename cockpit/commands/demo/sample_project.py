@@ -1,7 +1,7 @@
-"""The demo's sample project: a small repository with history, made from what ships as data.
+"""The demo's sample project: a small repository with history, made from ``cockpit/data/demo``.
 
-Authors, dates and contents are fixed and the person's Git configuration is kept out of it, so that
-every copy has the same commit ids. Source: ``cockpit/data/demo``.
+Authors, dates and contents are fixed and the user's git configuration is ignored, so every copy has the
+same commit ids.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cockpit.access.run_program import run_git
 from cockpit.core.errors import CockpitError
 
 PERSON = ("cockpit demo", "demo@cockpit.example")
-"""Who commits in the sample: its own configuration, so that no name need be set up first."""
+"""Name and address of the sample's own git configuration, so that the user needs none."""
 
 _ALONE = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "TZ": "UTC"}
 
@@ -34,7 +34,7 @@ class SampleFailed(CockpitError):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample project: its folder, the branch to review, and the commit that ``main`` stands at."""
+    """A sample project: its folder, the branch to review, and the commit of ``main``."""
 
     root: Path
     branch: str
@@ -61,12 +61,12 @@ class _History(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def shipped(*parts: str) -> Traversable:
-    """A file or folder of the demo's data."""
+    """Return a file or folder of the demo's data."""
     return files("cockpit").joinpath("data", "demo", *parts)
 
 
 async def make_sample(root: Path) -> Sample:
-    """Make the sample project in ``root``, which is empty or not there yet.
+    """Make the sample project in ``root``, which must be empty or new.
 
     ``main`` is checked out, clean. Raises :class:`SampleFailed`, and ``ProgramMissing`` without git.
     """
@@ -108,7 +108,7 @@ def _empty(root: Path) -> None:
     root.mkdir(parents=True, exist_ok=True)
     if any(root.iterdir()):
         raise SampleFailed(
-            f"{root} is not empty. Name a folder that is empty or not there yet, or leave out --dir."
+            f"{root} is not empty. Pass an empty or new folder with --dir, or leave --dir out."
         )
 
 
@@ -121,7 +121,7 @@ def _lay_out(root: Path, names: tuple[str, ...]) -> None:
 
 
 def _placed(name: str) -> str:
-    """Where a shipped file belongs: packaging passes over names that begin with a dot."""
+    """Return the path of a shipped file in the project: packaging ignores names that begin with a dot."""
     return f".{name.removeprefix('dot-')}" if name.startswith("dot-") else name
 
 
@@ -143,6 +143,6 @@ async def _git(
 ) -> str:
     ended = await run_git(*arguments, cwd=root, stdin=stdin, env={**_ALONE, **(env or {})})
     if not ended.ok:
-        said = ended.error_text or ended.text.strip() or f"exit status {ended.code}"
-        raise SampleFailed(f"The sample project cannot be made: git {arguments[0]}: {said}")
+        git_output = ended.error_text or ended.text.strip() or f"exit status {ended.code}"
+        raise SampleFailed(f"The sample project cannot be made: git {arguments[0]}: {git_output}")
     return ended.text

@@ -115,7 +115,7 @@ def status(as_json: bool) -> None:
     place = find_project()
     scopes: list[tuple[str, Scope]] = [("claude", "project"), ("claude", "local")]
     scopes += [("claude", "user"), ("codex", "project"), ("codex", "user")]
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for agent, scope in scopes:
         path, events, wrong = install_hooks.place_of(agent, scope, place.root, os.environ), [], ""
         try:
@@ -123,26 +123,26 @@ def status(as_json: bool) -> None:
             path, events = settings.path, install_hooks.installed(settings)
         except install_hooks.SettingsInvalid as error:
             wrong = str(error)
-        known = {"agent": agent, "scope": scope, "path": str(path), "events": events}
-        found.append({**known, "error": wrong} if wrong else known)
+        entry = {"agent": agent, "scope": scope, "path": str(path), "events": events}
+        records.append({**entry, "error": wrong} if wrong else entry)
     waiting, stuck = _waiting()
     log = _log(place.state)
     if as_json:
-        show_json({"installed": found, "waiting": waiting, "left_behind": stuck, "log": log})
+        show_json({"installed": records, "waiting": waiting, "left_behind": stuck, "log": log})
         return
     rows = [
         (
-            one["agent"],
-            one["scope"],
-            "?" if "error" in one else ", ".join(one["events"]) or "–",
-            one["path"],
+            record["agent"],
+            record["scope"],
+            "?" if "error" in record else ", ".join(record["events"]) or "–",
+            record["path"],
         )
-        for one in found
+        for record in records
     ]
     show(format_table(("AGENT", "SCOPE", "EVENTS", "FILE"), rows))
-    for one in found:
-        if "error" in one:
-            say(one["error"])
+    for record in records:
+        if "error" in record:
+            say(record["error"])
     say(f"{pluralize(waiting, 'event')} pending, {stuck:,} failed.")
     for line in log:
         say(line)
@@ -187,8 +187,8 @@ def _change(settings: Settings, after: str | None, yes: bool) -> None:
             say("Nothing was written.")
             return
     backup = install_hooks.write(settings, after)
-    kept = f"; the old file is in {backup}" if backup is not None else ""
-    say(f"{'written' if after is not None else 'removed'}  {settings.path}{kept}")
+    note = f"; the old file is in {backup}" if backup is not None else ""
+    say(f"{'written' if after is not None else 'removed'}  {settings.path}{note}")
 
 
 def _waiting() -> tuple[int, int]:

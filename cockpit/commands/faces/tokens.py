@@ -64,22 +64,26 @@ def issue_token(
     """
     place = find_project()
     ensure_root_token(place)
-    wanted = read_scopes(scopes)
+    granted_scopes = read_scopes(scopes)
 
     def step(tx: Any) -> tuple[Token, str]:
         return issue(
-            tx, namespace=namespace, scopes=wanted, by=find_caller(tx, token), expires_s=expires
+            tx,
+            namespace=namespace,
+            scopes=granted_scopes,
+            by=find_caller(tx, token),
+            expires_s=expires,
         )
 
     with open_store(place) as store:
-        made, secret = store.write_now(step)
+        issued, secret = store.write_now(step)
     if as_json:
-        show_json({**_record(made), "token": secret})
+        show_json({**_record(issued), "token": secret})
         return
     show(secret)
     say(
-        f"{made.cap_id} makes its holder {made.namespace}, with {', '.join(made.scopes)}"
-        f"{f', until {made.expires_at[:19]}Z' if made.expires_at else ''}. It is not shown again."
+        f"{issued.cap_id} makes its holder {issued.namespace}, with {', '.join(issued.scopes)}"
+        f"{f', until {issued.expires_at[:19]}Z' if issued.expires_at else ''}. It is not shown again."
     )
 
 
@@ -87,10 +91,10 @@ def issue_token(
 @AS_JSON
 def list_tokens(as_json: bool) -> None:
     """List all tokens, also expired and revoked."""
-    found: list[Token] = read_store(listed, empty=[])
+    rows: list[Token] = read_store(listed, empty=[])
     show_list(
         as_json,
-        [_record(token) for token in found],
+        [_record(token) for token in rows],
         ("TOKEN", "STATUS", "NAMESPACE", "EXPIRES", "BY", "SCOPES"),
         [
             (
@@ -101,7 +105,7 @@ def list_tokens(as_json: bool) -> None:
                 token.issued_by,
                 ", ".join(token.scopes),
             )
-            for token in found
+            for token in rows
         ],
         "No tokens yet. The first start makes the root token.",
     )

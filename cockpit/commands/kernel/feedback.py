@@ -100,27 +100,27 @@ def show_feedback(wave: str, as_json: bool) -> None:
             {**stored.feedback_body(now), "history": [stored.feedback_body(row) for row in rows]}
         )
         return
-    judged = now.assessment
-    show(f"{now.wave_id} · decision quality {_number(judged.score)}")
+    assessment = now.assessment
+    show(f"{now.wave_id} · decision quality {_number(assessment.score)}")
     show(
         f"profile {now.profile_id} version {now.profile_version} · packet {now.packet_id}"
         f" · judged {len(rows)}×"
     )
-    for name, value in judged.measures.items():
+    for name, value in assessment.measures.items():
         show(f"  {name:<10} {_number(value)}")
-    if judged.regrets:
-        show(f"regretted: {', '.join(judged.regrets)}")
-    if judged.operator is not None:
-        words = f": {judged.operator.words}" if judged.operator.words else ""
-        show(f"{judged.operator.by} says {judged.operator.verdict}{words}")
-    if judged.missed:
+    if assessment.regrets:
+        show(f"regretted: {', '.join(assessment.regrets)}")
+    if assessment.operator is not None:
+        words = f": {assessment.operator.words}" if assessment.operator.words else ""
+        show(f"{assessment.operator.by} says {assessment.operator.verdict}{words}")
+    if assessment.missed:
         show("\nmissed signals")
         show(
             format_table(
                 ("LEVEL", "TOKENS", "BAND", "FACT", "ASKED FOR"),
                 [
                     (signal.held, f"{signal.tokens:,}", signal.band, signal.source_ref, signal.item)
-                    for signal in judged.missed
+                    for signal in assessment.missed
                 ],
             )
         )

@@ -47,8 +47,10 @@ def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
     if live:
         asyncio.run(_follow(session, lines, as_json))
         return
-    found: list[Row] = read_store(lambda connection: _last(connection, session, lines)[0], empty=[])
-    _print(found, as_json)
+    newest_rows: list[Row] = read_store(
+        lambda connection: _last(connection, session, lines)[0], empty=[]
+    )
+    _print(newest_rows, as_json)
 
 
 @journal.command(epilog=examples("cockpit journal verify --json"))
@@ -102,10 +104,10 @@ def export(session: str | None) -> None:
 
 async def _follow(session: str | None, lines: int, as_json: bool) -> None:
     with open_store(find_project()) as store:
-        found, named = await store.read(lambda connection: _last(connection, session, lines))
+        newest_rows, named = await store.read(lambda connection: _last(connection, session, lines))
         newest = await store.read(stored.last_seq)
-        _print(found, as_json)
-        after = found[-1].seq if found else newest
+        _print(newest_rows, as_json)
+        after = newest_rows[-1].seq if newest_rows else newest
         async for rows in follow(store, after=after, session_id=named):
             _print(rows, as_json)
 
@@ -116,11 +118,11 @@ def _last(
     """Return the newest rows, oldest first, and the id of the session that they belong to."""
     named = None if session is None else choose_session(connection, session)
     where, values = ("", ()) if named is None else (" WHERE session_id=?", (named,))
-    found = connection.execute(
+    newest_rows = connection.execute(
         f"{stored.SELECT}{where} ORDER BY seq DESC LIMIT ?",
         (*values, lines),
     ).fetchall()
-    return [stored.read_row(values) for values in reversed(found)], named
+    return [stored.read_row(values) for values in reversed(newest_rows)], named
 
 
 def _print(rows: list[Row], as_json: bool) -> None:

@@ -31,8 +31,8 @@ class Before(click.ParamType[datetime]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
         text = str(value).strip()
-        if found := _AGE.match(text):
-            hours = int(found[1]) * _HOURS[found[2]]
+        if age := _AGE.match(text):
+            hours = int(age[1]) * _HOURS[age[2]]
             if hours <= 24 * 36_500:
                 return SystemClock().now() - timedelta(hours=hours)
         try:
@@ -70,8 +70,8 @@ def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json:
 
     if before is not None and restore is None:
         with open_store(find_project()) as store:
-            done = pruning.prune(store, format_time(before), dry_run=dry_run)
-        show_json(done.body()) if as_json else show(_told(done, dry_run))
+            result = pruning.prune(store, format_time(before), dry_run=dry_run)
+        show_json(result.body()) if as_json else show(_summary(result, dry_run))
     elif restore is not None and before is None:
         with open_store(find_project()) as store:
             back = pruning.restore(store, restore)
@@ -80,10 +80,10 @@ def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json:
         raise click.UsageError("Pass --older-than AGE or --restore ARCHIVE.")
 
 
-def _told(done: PruneResult, dry_run: bool) -> str:
+def _summary(result: PruneResult, dry_run: bool) -> str:
     verb = "would be deleted" if dry_run else "deleted"
     words = (
-        f"{pluralize(len(done.sessions), 'session')}: {pluralize(done.packets, 'packet')},"
-        f" {pluralize(done.links, 'link')} and {pluralize(done.facts, 'fact')} {verb}"
+        f"{pluralize(len(result.sessions), 'session')}: {pluralize(result.packets, 'packet')},"
+        f" {pluralize(result.links, 'link')} and {pluralize(result.facts, 'fact')} {verb}"
     )
-    return f"{words}\narchive: {done.archive}" if done.archive else words
+    return f"{words}\narchive: {result.archive}" if result.archive else words

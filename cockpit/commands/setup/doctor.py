@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -29,13 +29,17 @@ def doctor(ctx: click.Context, /, as_json: bool) -> None:
     """
     checks = asyncio.run(every_check(find_project()))
     if as_json:
-        show_json([asdict(check) for check in checks])
+        show_json([_record(check) for check in checks])
     else:
         show(format_table(("", ""), [_row(check) for check in checks]).lstrip("\n "))
     if any(check.state == "broken" for check in checks):
         ctx.exit(Exit.FAILED)
 
 
+def _record(check: Check) -> dict[str, Any]:
+    return {"name": check.name, "state": check.state, "found": check.detail, "mend": check.fix}
+
+
 def _row(check: Check) -> tuple[str, str]:
-    mend = f" → {check.mend}" if check.mend else ""
-    return (f"{SIGNS[check.state]} {check.name}", f"{check.found}{mend}")
+    fix = f" → {check.fix}" if check.fix else ""
+    return (f"{SIGNS[check.state]} {check.name}", f"{check.detail}{fix}")

@@ -34,8 +34,9 @@ class Check:
 
     name: str
     state: Literal["ok", "missing", "broken"]
-    found: str
-    mend: str = ""
+    detail: str
+    fix: str = ""
+    """What to do about it, as an instruction; empty for ``ok``."""
 
 
 async def every_check(place: ProjectPaths) -> list[Check]:
@@ -87,10 +88,10 @@ def _settings(place: ProjectPaths) -> tuple[Settings | None, Check]:
         name for name in os.environ if name.startswith("COCKPIT_") and name not in ENVIRONMENT
     )
     if strange:
-        mend = f"cockpit reads {', '.join(sorted(ENVIRONMENT))}"
-        return settings, Check("settings", "missing", f"unknown: {', '.join(strange)}", mend)
-    given = ", ".join(f"{name} from {origin}" for name, origin in settings.origins.items())
-    return settings, Check("settings", "ok", given or f"all defaults (yours go into {folder})")
+        fix = f"cockpit reads {', '.join(sorted(ENVIRONMENT))}"
+        return settings, Check("settings", "missing", f"unknown: {', '.join(strange)}", fix)
+    origins = ", ".join(f"{name} from {origin}" for name, origin in settings.origins.items())
+    return settings, Check("settings", "ok", origins or f"all defaults (yours go into {folder})")
 
 
 def _files(place: ProjectPaths) -> list[Check]:
@@ -114,8 +115,8 @@ def _models(settings: Settings | None) -> list[Check]:
         checks = [Check("keys", "ok", ", ".join(keys))]
     else:
         names = ", ".join(KEY_VARIABLES.values())
-        mend = "set one of them to use that provider; reviews work without a key"
-        checks = [Check("keys", "missing", f"none of {names} is set", mend)]
+        fix = "set one of them to use that provider; reviews work without a key"
+        checks = [Check("keys", "missing", f"none of {names} is set", fix)]
     if settings is None:
         return checks
     try:
@@ -133,17 +134,17 @@ def _runners(settings: Settings | None) -> list[Check]:
     checks = []
     for runner in settings.runtime.runners.values() if settings is not None else ():
         name, program = f"runner {runner.name}", runner.command[0]
-        found = shutil.which(program)
-        if found is None:
-            mend = f"install {program}, or correct [runner.{runner.name}] command"
-            checks.append(Check(name, "missing", f"{program} is not installed", mend))
+        path = shutil.which(program)
+        if path is None:
+            fix = f"install {program}, or correct [runner.{runner.name}] command"
+            checks.append(Check(name, "missing", f"{program} is not installed", fix))
             continue
         lacking = [variable for variable in runner.env if not os.environ.get(variable)]
         if lacking:
-            mend = f"set it, or remove it from [runner.{runner.name}] env"
-            checks.append(Check(name, "missing", f"{', '.join(lacking)} is not set", mend))
+            fix = f"set it, or remove it from [runner.{runner.name}] env"
+            checks.append(Check(name, "missing", f"{', '.join(lacking)} is not set", fix))
             continue
-        checks.append(Check(name, "ok", found))
+        checks.append(Check(name, "ok", path))
     return checks
 
 
@@ -151,8 +152,8 @@ async def _github(place: ProjectPaths) -> list[Check]:
     try:
         version = await run_gh(["--version"], cwd=place.root)
     except ProgramMissing:
-        mend = "install GitHub's gh to review pull requests; ranges work without it"
-        return [Check("gh", "missing", "not installed", mend)]
+        fix = "install GitHub's gh to review pull requests; ranges work without it"
+        return [Check("gh", "missing", "not installed", fix)]
     words = version.text.split()
     installed = Check("gh", "ok", words[2] if len(words) > 2 else "installed")
     login = await run_gh(["auth", "status"], cwd=place.root, timeout_s=20)
@@ -182,8 +183,8 @@ async def _sandbox() -> Check:
     sandbox = await detect(os.environ)
     if sandbox.works:
         return Check("sandbox", "ok", sandbox.words())
-    mend = "install bubblewrap; without it, commands run with all of your rights"
-    return Check("sandbox", "missing", sandbox.missing, mend)
+    fix = "install bubblewrap; without it, commands run with all of your rights"
+    return Check("sandbox", "missing", sandbox.missing, fix)
 
 
 def _terminal(env: Mapping[str, str]) -> Check:
@@ -194,17 +195,17 @@ def _terminal(env: Mapping[str, str]) -> Check:
     if env.get("NO_COLOR"):
         colours = "no colour (NO_COLOR)"
     encoding = (sys.stdout.encoding or "").lower()
-    found = f"{size.columns}×{size.lines}, {colours}, {encoding}"
+    detail = f"{size.columns}×{size.lines}, {colours}, {encoding}"
     if env.get("TERM", "") in ("", "dumb"):
-        return Check("terminal", "broken", f"{found}, TERM={env.get('TERM', '')}", "set TERM")
+        return Check("terminal", "broken", f"{detail}, TERM={env.get('TERM', '')}", "set TERM")
     if "utf" not in encoding:
         return Check(
-            "terminal", "missing", found, "use a UTF-8 locale; other encodings show signs as ?"
+            "terminal", "missing", detail, "use a UTF-8 locale; other encodings show signs as ?"
         )
     if size.columns < LEAST_COLUMNS or size.lines < LEAST_LINES:
-        mend = f"make it at least {LEAST_COLUMNS}×{LEAST_LINES}"
-        return Check("terminal", "missing", found, mend)
-    return Check("terminal", "ok", found)
+        fix = f"make it at least {LEAST_COLUMNS}×{LEAST_LINES}"
+        return Check("terminal", "missing", detail, fix)
+    return Check("terminal", "ok", detail)
 
 
 def _store(place: ProjectPaths) -> Sequence[Check]:
@@ -221,11 +222,11 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         return [Check("store", "broken", str(error), "follow the message")]
     checks = [Check("store", "ok", f"{path}, {size / 1e6:.1f} MB")]
     if pages != "ok":
-        mend = f"replace it with a copy from {path.parent / 'backups'}"
-        checks = [Check("store", "broken", f"{path} is damaged: {pages}", mend)]
+        fix = f"replace it with a copy from {path.parent / 'backups'}"
+        checks = [Check("store", "broken", f"{path} is damaged: {pages}", fix)]
     if verdict.broken is not None:
-        mend = "the file was changed by hand; export your data and start with a new store"
-        checks.append(Check("journal", "broken", verdict.broken[1], mend))
+        fix = "the file was changed by hand; export your data and start with a new store"
+        checks.append(Check("journal", "broken", verdict.broken[1], fix))
     else:
         checks.append(
             Check("journal", "ok", f"{pluralize(verdict.rows, 'row')}, the chain is intact")

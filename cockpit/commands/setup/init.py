@@ -42,22 +42,22 @@ def init(as_json: bool) -> None:
     """
     place = find_project()
     written: list[str] = []
-    kept: list[str] = []
+    existing: list[str] = []
     try:
         place.folder.mkdir(exist_ok=True)
         for name, text in (("config.toml", config_template()), ("context.md", CONTEXT)):
             path = place.folder / name
-            (written if _write_new(path, text) else kept).append(str(path))
+            (written if _write_new(path, text) else existing).append(str(path))
     except OSError as error:
         raise StoreUnwritable(
             f"{place.folder} cannot be written: {error.strerror or error}. Check its permissions."
         ) from error
     if as_json:
-        show_json({"written": written, "kept": kept})
+        show_json({"written": written, "kept": existing})
         return
     for name in written:
         say(f"written  {name}")
-    for name in kept:
+    for name in existing:
         say(f"kept     {name} (it exists)")
 
 

@@ -179,8 +179,8 @@ def test_it_is_told_as_it_goes_and_says_what_to_do_next(ended: Ended) -> None:
     assert "cockpit work --all --headless --approve all" in ended.told
     assert "s1  process" in ended.told
     assert "s3  process" in ended.told
-    assert "byte for byte as before" in ended.told
-    assert "NOT the same" not in ended.told
+    assert "files, unchanged" in ended.told
+    assert "CHANGED" not in ended.told
     assert "git merge cockpit/ch-1" in ended.said
     assert "\x1b" not in ended.told + ended.said
 

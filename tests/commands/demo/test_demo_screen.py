@@ -158,7 +158,7 @@ def test_the_whole_walk_with_real_keys(terminal: Terminal, tmp_path: Path) -> No
 
     assert terminal.process.returncode == 0
     terminal.read(0.5)
-    assert b"The sample project stays in" in terminal.drawn
+    assert b"The sample project is in" in terminal.drawn
     assert git(root, "rev-list", "--count", f"{MAIN}..main") == "1"
     assert git(root, "diff", "--name-only", MAIN).split() == [
         "parcel/rates.py",
