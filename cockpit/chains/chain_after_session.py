@@ -6,7 +6,6 @@ only one starts it. See ``docs/reference/chains.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from dataclasses import dataclass
 
@@ -26,7 +25,9 @@ from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.agents import AgentSessionEnded
 from cockpit.store.journal.details.chains import ChainFollowed
+from cockpit.store.journal.details.detail import decode_detail
 from cockpit.store.journal.event_types import Action
 
 
@@ -76,8 +77,8 @@ def session_before(connection: sqlite3.Connection, chain: Chain) -> EndedSession
     ).fetchone()
     if row is None or row[0] != Action.CHAIN_FOLLOWED:
         return None
-    detail = json.loads(row[1])
-    return EndedSession(detail["after"], detail["agent"], detail["agent_session"], detail["reason"])
+    followed = decode_detail(ChainFollowed, row[1])
+    return EndedSession(followed.after, followed.agent, followed.agent_session, followed.reason)
 
 
 def _load_ended_session(connection: sqlite3.Connection, seq: int) -> EndedSession:
@@ -87,8 +88,8 @@ def _load_ended_session(connection: sqlite3.Connection, seq: int) -> EndedSessio
     ).fetchone()
     if row is None:
         raise NotFound(f"Journal row {seq} is not the end of an agent's session.")
-    detail = json.loads(row[0])
-    return EndedSession(seq, detail["agent"], detail["agent_session"], detail["reason"])
+    ended = decode_detail(AgentSessionEnded, row[0])
+    return EndedSession(seq, ended.agent, ended.agent_session, ended.reason)
 
 
 def _resume_unfinished(tx: Tx, ended: EndedSession, create: bool) -> Chain | None:

@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from cockpit.app.projection import row_detail as read
+from msgspec import UnsetType
+
+from cockpit.store.journal.details import backlog as details
+from cockpit.store.journal.details.backlog import TestResults, WorkInProgress
+from cockpit.store.journal.details.detail import read_part
 from cockpit.store.journal.journal import Row
 from widgets.work.task_card_views import CardView, ResultsView
 
@@ -23,6 +28,8 @@ DEFAULT_PRIORITY = "P2"
 
 _STATUSES = (*COLUMNS, "archived")
 _DIGITS = 9
+
+T = TypeVar("T", str, int, bool)
 
 
 @dataclass(slots=True)
@@ -107,24 +114,28 @@ class Work:
     def apply(self, row: Row) -> None:
         """Fold one row whose action begins with one of :data:`PREFIXES`."""
         self.revision += 1
-        kind, _, what = row.action.partition(".")
-        if kind == "epic":
-            self._epic(row.raw_detail())
-        elif kind == "story":
-            self._story(row.raw_detail())
-        elif what == "compacted":
-            for task_id in read.words(row.raw_detail(), "task_ids"):
-                task = self._task(task_id, row.seq)
-                if task.handoff is not None and task.handoff.state != "archived":
-                    task.handoff.state = "compacted"
-        elif task_id := read.text(row.raw_detail(), "task_id"):
-            task = self._task(task_id, row.seq)
-            if kind == "wip":
-                self._wip(task, row)
-            elif kind == "handoff":
-                _handoff(task, row)
-            else:
-                self._change(task, what, row)
+        match detail := row.detail:
+            case details.EpicState():
+                self._epic(detail)
+            case details.StoryState():
+                self._story(detail)
+            case details.HandoffCompacted():
+                for task_id in detail.task_ids:
+                    task = self._task(task_id, row.seq)
+                    if task.handoff is not None and task.handoff.state != "archived":
+                        task.handoff.state = "compacted"
+            case (
+                details.TaskState()
+                | details.TaskStatusChanged()
+                | details.TaskDependencyAdded()
+                | details.TaskDependencyRemoved()
+                | details.TaskActivity()
+                | details.TaskFailed()
+                | details.WipUpdated()
+                | details.HandoffSet()
+                | details.HandoffArchived()
+            ) if detail.task_id:
+                self._change(self._task(detail.task_id, row.seq), row)
 
     # What stands where
 
@@ -170,58 +181,65 @@ class Work:
         self.moved[task.status] = self.revision
         return task
 
-    def _epic(self, detail: read.Detail) -> None:
-        if not (epic_id := read.text(detail, "epic_id")):
+    def _epic(self, detail: details.EpicState) -> None:
+        if not detail.epic_id:
             return
-        epic = self.epics.setdefault(epic_id, EpicState(epic_id))
+        epic = self.epics.setdefault(detail.epic_id, EpicState(detail.epic_id))
         before = (epic.title, epic.priority)
-        for name in ("title", "description", "priority", "status"):
-            if name in detail:
-                setattr(epic, name, read.text(detail, name))
+        epic.title = _given(detail.title, epic.title)
+        epic.description = _given(detail.description, epic.description)
+        epic.priority = _given(detail.priority, epic.priority)
+        epic.status = _given(detail.status, epic.status)
         self.names += before != (epic.title, epic.priority)
 
-    def _story(self, detail: read.Detail) -> None:
-        if not (story_id := read.text(detail, "story_id")):
+    def _story(self, detail: details.StoryState) -> None:
+        if not detail.story_id:
             return
-        story = self.stories.setdefault(story_id, StoryState(story_id))
+        story = self.stories.setdefault(detail.story_id, StoryState(detail.story_id))
         before = (story.title, story.epic_id)
-        for name in ("title", "description", "epic_id", "status"):
-            if name in detail:
-                setattr(story, name, read.text(detail, name))
+        story.title = _given(detail.title, story.title)
+        story.description = _given(detail.description, story.description)
+        story.epic_id = _given(detail.epic_id, story.epic_id)
+        story.status = _given(detail.status, story.status)
         self.names += before != (story.title, story.epic_id)
 
-    def _change(self, task: TaskState, what: str, row: Row) -> None:
-        detail = row.raw_detail()
-        match what:
-            case "created" | "changed":
-                for name in ("title", "description", "type", "story_id", "blocker"):
-                    if name in detail:
-                        setattr(task, name, read.text(detail, name))
-                if "acceptance_criteria" in detail:
-                    task.criteria = read.text(detail, "acceptance_criteria")
-                if "needs_rework" in detail:
-                    task.rework = read.truth(detail, "needs_rework")
-                if "progress_percent" in detail:
-                    task.progress = read.number(detail, "progress_percent")
-                if "status" in detail:
-                    self._stand(task, read.text(detail, "status"), row.seq)
-            case "status_changed":
-                task.title = task.title or read.text(detail, "title")
-                status = read.text(detail, "to") or task.status
-                notes = read.text(detail, "blocker") or read.text(detail, "notes")
-                task.blocker = notes if status == "blocked" else ""
+    def _change(self, task: TaskState, row: Row) -> None:
+        match detail := row.detail:
+            case details.TaskState():
+                task.title = _given(detail.title, task.title)
+                task.description = _given(detail.description, task.description)
+                task.criteria = _given(detail.acceptance_criteria, task.criteria)
+                task.type = _given(detail.type, task.type)
+                task.story_id = _given(detail.story_id, task.story_id)
+                task.blocker = _given(detail.blocker, task.blocker)
+                task.rework = _given(detail.needs_rework, task.rework)
+                task.progress = _given(detail.progress_percent, task.progress)
+                self._stand(task, _given(detail.status, task.status), row.seq)
+            case details.TaskStatusChanged():
+                task.title = task.title or detail.title
+                status = detail.to or task.status
+                task.blocker = (detail.blocker or detail.notes) if status == "blocked" else ""
                 task.rework = task.rework and status != "done"
                 self._stand(task, status, row.seq)
-            case "dependency_added":
-                if other := read.text(detail, "depends_on_task_id"):
-                    task.needs[other] = read.text(detail, "dependency_type") or "blocks"
-                    self._dependents.setdefault(other, set()).add(task.task_id)
-                    self._settle([task.task_id])
-            case "dependency_removed":
-                if other := read.text(detail, "depends_on_task_id"):
-                    task.needs.pop(other, None)
-                    self._dependents.get(other, set()).discard(task.task_id)
-                    self._settle([task.task_id])
+            case details.TaskDependencyAdded() if other := detail.depends_on_task_id:
+                task.needs[other] = detail.dependency_type or "blocks"
+                self._dependents.setdefault(other, set()).add(task.task_id)
+                self._settle([task.task_id])
+            case details.TaskDependencyRemoved() if other := detail.depends_on_task_id:
+                task.needs.pop(other, None)
+                self._dependents.get(other, set()).discard(task.task_id)
+                self._settle([task.task_id])
+            case details.WipUpdated():
+                self._wip(task, row, detail)
+            case details.HandoffSet() | details.HandoffArchived():
+                archived = isinstance(detail, details.HandoffArchived)
+                before = task.handoff
+                task.handoff = HandoffState(
+                    detail.status or (before.status if before else ""),
+                    detail.summary or (before.summary if before else ""),
+                    detail.files or (before.files if before else ()),
+                    "archived" if archived else "",
+                )
 
     def _stand(self, task: TaskState, status: str, seq: int) -> None:
         if status == task.status or status not in _STATUSES:
@@ -247,36 +265,38 @@ class Work:
             )
             (self.ready.add if ready else self.ready.discard)(task_id)
 
-    def _wip(self, task: TaskState, row: Row) -> None:
-        detail, patch = row.raw_detail(), read.inner(row.raw_detail(), "patch")
+    def _wip(self, task: TaskState, row: Row, detail: details.WipUpdated) -> None:
         if not task.title and task.status == "todo":
-            self._stand(task, "in_progress", row.seq)  # a replay that begins in the middle
-        for name in ("phase", "next_step"):
-            found = read.text(detail, name) or read.text(patch, name)
-            if found or name in detail:
-                setattr(task, name, found)
-        results = read.inner(detail, "test_results") or read.inner(patch, "test_results")
+            self._stand(task, "in_progress", row.seq)  # A replay that begins in the middle.
+        patch = read_part(WorkInProgress, detail.patch)
+        task.phase = _given(detail.phase or patch.phase or detail.phase, task.phase)
+        task.next_step = _given(
+            detail.next_step or patch.next_step or detail.next_step, task.next_step
+        )
+        results = detail.test_results or patch.test_results
         if results:
             task.tests = tests_of(results)
-        files = read.words(detail, "files")
-        task.files = max(read.number(detail, "files_count"), len(files)) or task.files
-        for told in (patch, detail):
-            if "uncommitted_changes" in told:
-                task.uncommitted = read.truth(told, "uncommitted_changes")
+        task.files = max(detail.files_count, len(detail.files)) or task.files
+        task.uncommitted = _given(patch.uncommitted_changes, task.uncommitted)
+        task.uncommitted = _given(detail.uncommitted_changes, task.uncommitted)
         task.wip_at = row.at
 
 
-def tests_of(results: read.Detail) -> ResultsView:
-    """Test results as the seed writes them: ``ran``, ``passed``, ``failed``, ``failing_test``."""
-    counts = {
-        name: read.number(results, name) if isinstance(results.get(name), int | float) else None
-        for name in ("passed", "failed")
-    }
+def _given(value: T | UnsetType | None, before: T) -> T:
+    """Return a field of a row, or the value before where the row does not have the field."""
+    if isinstance(value, UnsetType):
+        return before
+    return type(before)() if value is None else value
+
+
+def tests_of(results: Mapping[str, Any]) -> ResultsView:
+    """Return the view of stored test results."""
+    read = read_part(TestResults, results)
     return ResultsView(
-        passed=counts["passed"],
-        failed=counts["failed"],
-        first_failing=read.text(results, "failing_test"),
-        ran=results.get("ran") is not False,
+        passed=read.passed,
+        failed=read.failed,
+        first_failing=read.failing_test,
+        ran=read.ran is not False,
     )
 
 
@@ -284,16 +304,3 @@ def number_in(identity: str) -> int:
     """The number in an id such as ``T-42``; 0 where there is none."""
     digits = identity.partition("-")[2]
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS else 0
-
-
-def _handoff(task: TaskState, row: Row) -> None:
-    what = row.action.partition(".")[2]
-    before = task.handoff
-    if what in ("set", "archived"):
-        files = read.words(row.raw_detail(), "files") or (before.files if before else ())
-        task.handoff = HandoffState(
-            read.text(row.raw_detail(), "status") or (before.status if before else ""),
-            read.text(row.raw_detail(), "summary") or (before.summary if before else ""),
-            files,
-            "archived" if what == "archived" else "",
-        )

@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from cockpit.app.projection import row_detail as read
+from cockpit.store.journal.details.waves import PacketCompiled, WaveStarted
 from cockpit.store.journal.journal import Row
 from widgets.views import BandView, MeterView
 
 
 def meter(row: Row, waves_left: int | None = None) -> MeterView:
-    """The view of one ``orientation.packet.compiled`` row; ``waves_left`` waves may still begin
-    under the adaptation that it was compiled under, if one runs."""
-    detail = row.raw_detail()
+    """Return the view of one ``orientation.packet.compiled`` row.
+
+    ``waves_left`` more waves may start under the temporary profile change that the packet was compiled
+    under; None without one.
+    """
+    packet = row.read(PacketCompiled)
     profile = f"profile v{row.profile_version}" if row.profile_version is not None else ""
     return MeterView(
         bands=tuple(
             BandView(
-                name=read.text(band, "band"),
-                used=read.number(band, "used"),
-                floor=read.number(band, "min"),
-                target=read.number(band, "target"),
-                ceiling=read.number(band, "max"),
-                facts=read.number(band, "facts"),
-                dropped=read.number(band, "dropped"),
+                name=band.band,
+                used=band.used,
+                floor=band.min,
+                target=band.target,
+                ceiling=band.max,
+                facts=band.facts,
+                dropped=band.dropped,
             )
-            for band in read.entries(detail, "bands")
+            for band in packet.bands
         ),
-        token_used=read.number(detail, "token_used"),
-        token_budget=read.number(detail, "token_budget"),
-        digest=read.text(detail, "digest"),
-        facts=read.number(detail, "facts"),
-        dropped=read.number(detail, "dropped"),
+        token_used=packet.token_used,
+        token_budget=packet.token_budget,
+        digest=packet.digest,
+        facts=packet.facts,
+        dropped=packet.dropped,
         profile=profile,
         waves_left=waves_left,
     )
 
 
 def waves_left(row: Row) -> int | None:
-    """What a ``wave.started`` row says of the adaptation that the wave runs under; None: of none."""
-    return read.number(row.raw_detail(), "waves_left") if "waves_left" in row.raw_detail() else None
+    """Return how many more waves the profile change of a ``wave.started`` row applies to, or None."""
+    left = row.read(WaveStarted).waves_left
+    return left if isinstance(left, int) else None

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cockpit.app.projection import row_detail as read
 from cockpit.app.projection.backlog import number_in
 from cockpit.app.projection.header import SessionState
+from cockpit.store.journal.details import chains as details
+from cockpit.store.journal.details.tasks import TaskStep, TaskTakenUp
 from cockpit.store.journal.journal import Row
 
 PREFIXES = ("chain.", "batch.", "task.run.", "task.taken_up")
@@ -121,28 +122,26 @@ class Chains:
 
     def apply(self, row: Row) -> None:
         """Fold one row whose action begins with one of :data:`PREFIXES`."""
-        chain_id = read.text(row.raw_detail(), "chain_id")
-        if not chain_id:
-            return  # a task that is done by itself
+        detail = row.detail
+        if not isinstance(detail, _OF_CHAIN) or not detail.chain_id:
+            return  # A task that runs outside a chain.
+        chain_id = detail.chain_id
         chain = self.found.get(chain_id)
         if chain is None:
             chain = self.found[chain_id] = ChainState(chain_id, number_in(chain_id))
         chain.seq = row.seq
-        _progress(chain, read.inner(row.raw_detail(), "progress"))
-        kind = row.action
-        if kind.startswith("chain.session."):
-            _chain_session(chain, kind.rpartition(".")[2], row.raw_detail())
-        elif kind.startswith("chain."):
-            _chain(chain, kind.partition(".")[2], row.raw_detail())
-        elif kind.startswith("batch."):
-            found = _at(chain, row.raw_detail())
-            found.batch = read.number(row.raw_detail(), "batch") or found.batch
-            started = kind == "batch.started"
-            found.size = len(read.words(row.raw_detail(), "task_ids")) if started else 0
-            share = read.real(read.inner(row.raw_detail(), "pressure"), "dropped_share")
-            found.dropped_share = found.dropped_share if share is None else share
-        elif task_id := read.text(row.raw_detail(), "task_id"):
-            self._step(chain, task_id, row)
+        match detail:
+            case details.ChainState() | details.ChainReported():
+                _chain(chain, row.action.partition(".")[2], detail)
+            case details.WorkerState():
+                _worker(chain, detail)
+            case details.BatchStarted() | details.BatchCompleted():
+                _batch(chain, detail)
+            case TaskStep() | TaskTakenUp() if detail.task_id:
+                self._step(chain, detail, row.seq)
+        if isinstance(detail, _WITH_PROGRESS) and detail.progress is not None:
+            counts = detail.progress
+            chain.told = Progress(counts.total, counts.done, counts.blocked, counts.ready)
         before, after = (self._rest, self._live) if chain.live else (self._live, self._rest)
         before.pop(chain_id, None)
         after.setdefault(chain_id)
@@ -182,84 +181,105 @@ class Chains:
                 return
             yield self.found[chain_id]
 
-    def _step(self, chain: ChainState, task_id: str, row: Row) -> None:
-        detail = row.raw_detail()
+    def _step(self, chain: ChainState, detail: TaskStep | TaskTakenUp, seq: int) -> None:
+        task_id = detail.task_id
         run = chain.runs.get(task_id)
         if run is None:
             run = chain.runs[task_id] = Run(task_id, chain.chain_id)
         before = chain.chain_sessions.get(run.ordinal)
-        at = _at(chain, detail)
-        if before is not None and before is not at:
+        worker = _at(chain, detail.ordinal)
+        if before is not None and before is not worker:
             before.tasks.pop(task_id, None)
-        at.tasks.setdefault(task_id)
-        run.ordinal, run.seq = at.ordinal, row.seq
-        if row.action == "task.taken_up":
+        worker.tasks.setdefault(task_id)
+        run.ordinal, run.seq = worker.ordinal, seq
+        if isinstance(detail, TaskTakenUp):
             self._open[task_id] = run
             return
-        run.step = read.text(detail, "step") or run.step
-        run.attempt = read.number(detail, "attempt") or 1
-        run.outcome = read.text(detail, "outcome")
-        run.summary = read.text(detail, "summary")
-        if session_id := read.text(detail, "session_id"):
-            run.session_id = session_id
-            self._run_of.setdefault(session_id, run)
+        run.step = detail.step or run.step
+        run.attempt = detail.attempt or 1
+        run.outcome = detail.outcome
+        run.summary = detail.summary
+        if detail.session_id:
+            run.session_id = detail.session_id
+            self._run_of.setdefault(detail.session_id, run)
         if run.ended:
             self._open.pop(task_id, None)
         else:
             self._open[task_id] = run
 
 
-def _at(chain: ChainState, detail: read.Detail) -> ChainSession:
-    ordinal = read.number(detail, "ordinal")
-    found = chain.chain_sessions.get(ordinal)
-    if found is None:
-        found = chain.chain_sessions[ordinal] = ChainSession(ordinal)
-    return found
+_OF_CHAIN = (
+    details.ChainState,
+    details.ChainReported,
+    details.ChainFollowed,
+    details.WorkerState,
+    details.BatchStarted,
+    details.BatchCompleted,
+    TaskStep,
+    TaskTakenUp,
+)
+_WITH_PROGRESS = (
+    details.ChainState,
+    details.WorkerState,
+    details.BatchStarted,
+    details.BatchCompleted,
+)
 
 
-def _chain(chain: ChainState, what: str, detail: read.Detail) -> None:
-    if what == "followed":
-        return  # why it began; that it did is a row of its own
-    if what == "reported":
-        chain.report = read.text(detail, "path")
+def _at(chain: ChainState, ordinal: int) -> ChainSession:
+    worker = chain.chain_sessions.get(ordinal)
+    if worker is None:
+        worker = chain.chain_sessions[ordinal] = ChainSession(ordinal)
+    return worker
+
+
+def _batch(chain: ChainState, detail: details.BatchStarted | details.BatchCompleted) -> None:
+    worker = _at(chain, detail.ordinal)
+    worker.batch = detail.batch or worker.batch
+    if isinstance(detail, details.BatchStarted):
+        worker.size = len(detail.task_ids)
         return
-    scope = read.inner(detail, "scope")
-    chain.scope_kind = read.text(scope, "kind") or chain.scope_kind
-    chain.scope_id = read.text(scope, "id") or chain.scope_id
-    chain.reason = read.text(detail, "reason")
-    chain.branch = read.text(detail, "branch") or chain.branch
-    chain.max_sessions = read.number(detail, "max_chains") or chain.max_sessions
-    if what in ("created", "resumed"):
-        chain.status, chain.now = "running", False
-    elif what == "draining":
-        chain.status, chain.now = "draining", read.truth(detail, "now")
-    else:
-        told = read.text(detail, "status")
-        chain.status = told if told in _ENDED else what
-        for each in chain.chain_sessions.values():
-            if each.live:
-                each.status = "stopped"
+    worker.size = 0
+    share = detail.pressure.dropped_share
+    if isinstance(share, int | float):
+        worker.dropped_share = share
 
 
-def _chain_session(chain: ChainState, what: str, detail: read.Detail) -> None:
-    found = _at(chain, detail)
-    found.reason = read.text(detail, "reason")
-    found.token_limit = read.number(detail, "token_limit") or found.token_limit
-    found.dropped_share = read.real(detail, "dropped_share") or 0.0
-    if what == "started":
-        found.status = "running"
+def _chain(
+    chain: ChainState, event: str, detail: details.ChainState | details.ChainReported
+) -> None:
+    if isinstance(detail, details.ChainReported):
+        chain.report = detail.path
         return
-    found.size = 0
-    found.status = "crashed" if what == "crashed" else read.text(detail, "status") or "clean"
-    # A session that died told less than its roles' sessions did.
-    found.tokens = max(found.tokens, read.number(detail, "tokens"))
-    cost = read.real(detail, "cost_usd")
-    if cost is not None:
-        found.cost_usd = max(found.cost_usd or 0.0, cost)
+    chain.scope_kind = detail.scope.kind or chain.scope_kind
+    chain.scope_id = detail.scope.id or chain.scope_id
+    chain.reason = detail.reason
+    chain.branch = detail.branch or chain.branch
+    chain.max_sessions = detail.max_chains or chain.max_sessions
+    match detail:
+        case details.ChainCreated() | details.ChainResumed():
+            chain.status, chain.now = "running", False
+        case details.ChainDraining():
+            chain.status, chain.now = "draining", detail.now
+        case _:
+            chain.status = detail.status if detail.status in _ENDED else event
+            for worker in chain.chain_sessions.values():
+                if worker.live:
+                    worker.status = "stopped"
 
 
-def _progress(chain: ChainState, detail: read.Detail) -> None:
-    if detail:
-        chain.told = Progress(
-            *(read.number(detail, name) for name in ("total", "done", "blocked", "ready"))
-        )
+def _worker(chain: ChainState, detail: details.WorkerState) -> None:
+    worker = _at(chain, detail.ordinal)
+    worker.reason = detail.reason
+    worker.token_limit = detail.token_limit or worker.token_limit
+    worker.dropped_share = detail.dropped_share
+    if isinstance(detail, details.WorkerStarted):
+        worker.status = "running"
+        return
+    worker.size = 0
+    crashed = isinstance(detail, details.WorkerCrashed)
+    worker.status = "crashed" if crashed else detail.status or "clean"
+    # A worker that crashed had counted less than the sessions of its roles.
+    worker.tokens = max(worker.tokens, detail.tokens)
+    if detail.cost_usd is not None:
+        worker.cost_usd = max(worker.cost_usd or 0.0, detail.cost_usd)

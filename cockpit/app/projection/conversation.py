@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cockpit.app.projection import row_detail as read
-from cockpit.app.projection.external_agents import outside_line
-from cockpit.core.text import pluralize
+from cockpit.loop.views.event_text import EventLine, event_line, list_items
+from cockpit.store.journal.details import agents, proposals, sessions, waves
+from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.journal import Row
-from widgets.text.numerals import tokens
 from widgets.views import LineView, TurnView
 
 Role = Literal["person", "agent", "wave", "note", "error"]
-Tone = Literal["dim", "good", "bad", "warn", "accent"]
 
 _PHASES = {
-    "wave.created": "",
     "wave.started": "observe",
     "wave.observed": "orient",
     "wave.oriented": "decide",
@@ -24,8 +21,8 @@ _PHASES = {
     "wave.acted": "learn",
     "wave.completed": "",
 }
-_ITEMS_MOST = 6
-_SUMMARY_MOST = 400
+_TEXT_MOST = 400
+"""Characters of a line that the screen shows."""
 
 
 @dataclass(slots=True)
@@ -78,48 +75,50 @@ class Conversation:
         return tuple(turn.view() for turn in sorted(found, key=lambda turn: turn.place))
 
     def apply(self, row: Row) -> None:
-        """Fold one row of this session; rows that nobody reads here change nothing."""
-        action = row.action
-        if action.startswith("message."):
-            self._message(row)
-        elif action.startswith("wave."):
-            self._wave(row)
-        elif action.startswith("proposal."):
-            self._proposal(row)
-        elif action.startswith("action."):
-            self._action(row)
-        elif action.startswith("context."):
-            self._context(row)
-        elif action.startswith("session."):
-            self._session(row)
-        elif action.startswith("model."):
-            self._model(row)
-        elif action.startswith("runner.") and (told := outside_line(row)) is not None:
-            self._rewrite(told[0], row, told[1])
-        elif action == "orientation.packet.compiled":
-            self._packet(row)
-        elif action == "feedback.recorded":
-            self._feedback(row)
-        elif action in ("fact.pinned", "fact.unpinned"):
-            word = action.removeprefix("fact.")
-            wave = read.number(row.raw_detail(), "from_wave")
-            text = f"{word} {read.text(row.raw_detail(), 'source_ref')}"
-            self._note(row, "◆" if word == "pinned" else "◇", text, right=f"from wave {wave}")
-        elif action == "orientation.packet.replay_verified" and not read.truth(
-            row.raw_detail(), "ok"
-        ):
-            self._note(row, "✗", "the packet does not compile to the same bytes again", "bad")
+        """Fold one row of this session; a row without a line changes nothing."""
+        detail = row.detail
+        match detail:
+            case sessions.MessageStarted() | sessions.MessageDelta() | sessions.MessageCompleted():
+                self._message(row, detail)
+            case waves.WaveCreated() | waves.WaveAdvanced():
+                phase = _PHASES.get(row.action, "")
+                self._wave(row, detail.ordinal, phase)
+            case waves.WaveReentered():
+                self._wave(row, detail.ordinal, "resumed")
+            case waves.WaveFailed():
+                self._wave(row, detail.ordinal, "failed")
+                self._error(row, detail.message or "The wave failed.")
+            case sessions.SessionCreated():
+                self._opening = detail.words
+                if self._opening:
+                    self._open(f"s:{row.seq}", "person", self._opening)
+            case sessions.SessionFailed():
+                self._error(row, detail.message or "The session failed.")
+            case waves.ModelFailed():
+                self._error(row, detail.message or "The model failed.")
+            case proposals.ProposalCreated():
+                self._proposed(row, detail)
+            case proposals.ProposalDecided():
+                self._decided(row, detail)
+            case waves.ContextRequested(auto=False) | waves.ModelCompleted():
+                return  # The proposal of the request is drawn; the header shows the tokens.
+            case waves.FeedbackRecorded() if row.actor != "person":
+                return  # What the engine measures is not shown as the user's verdict.
+            case _:
+                self._line(row, detail)
 
-    def _feedback(self, row: Row) -> None:
-        """Only the person's own verdict: what the engine measures is not said to them."""
-        said = read.inner(row.raw_detail(), "operator")
-        verdict, words = read.text(said, "verdict"), read.text(said, "words")
-        if row.actor != "person" or not verdict:
+    def _line(self, row: Row, detail: Detail) -> None:
+        """Draw the event's line, in the place of an earlier line about the same thing."""
+        line = event_line(detail)
+        if line is None:
             return
-        wave = read.number(row.raw_detail(), "ordinal")
-        text = f"wave {wave} was {verdict}" + (f": {words}" if words else "")
-        good = verdict == "good"
-        self._note(row, "+" if good else "−", text, "good" if good else "warn", "you")
+        slot = _slot(row, detail)
+        if slot:
+            self._rewrite(slot, row, line)
+        else:
+            self._note(row, line)
+        for below in line.below:
+            self._note(row, below)
 
     def _touch(self, turn: _Turn) -> None:
         self.revision += 1
@@ -135,206 +134,99 @@ class Conversation:
         self._touch(turn)
         return turn
 
-    def _note(
-        self, row: Row, sign: str, text: str, tone: Tone = "dim", right: str = "", slot: str = ""
-    ) -> None:
-        """A line below the last wave or note; with ``slot`` later rows can rewrite it."""
+    def _note(self, row: Row, line: EventLine, slot: str = "") -> None:
+        """Add a line below the last wave or note; with ``slot`` later rows can rewrite it."""
         turn = self._last
         if turn is None or turn.role not in ("note", "wave"):
             turn = self._open(f"n:{row.seq}", "note")
-        turn.lines.append(LineView(sign, text, tone, right))
+        turn.lines.append(_view(line))
         self._touch(turn)
         if slot:
             self._slots[slot] = _Slot(turn, len(turn.lines) - 1)
 
-    def _rewrite(self, slot: str, row: Row, line: LineView) -> None:
-        found = self._slots.get(slot)
-        if found is None:
-            self._note(row, line.sign, line.text, line.tone, line.right, slot)
+    def _rewrite(self, slot: str, row: Row, line: EventLine) -> None:
+        known = self._slots.get(slot)
+        if known is None:
+            self._note(row, line, slot)
             return
-        found.turn.lines[found.index] = line
-        self._touch(found.turn)
+        known.turn.lines[known.index] = _view(line)
+        self._touch(known.turn)
 
     def _error(self, row: Row, message: str) -> None:
         last = self._last
         if last is not None and last.role == "error" and last.text == message:
-            return  # the wave and the session fail with the words of the call that failed
+            return  # The wave and the session fail with the message of the call that failed.
         self._open(f"e:{row.seq}", "error", message)
 
-    def _message(self, row: Row) -> None:
-        detail = row.raw_detail()
-        identity = read.text(detail, "message_id")
-        key = f"m:{identity}"
-        text = read.text(detail, "text")
-        if row.action == "message.started":
-            turn = self._open(key, "agent")
-            turn.text, turn.streaming, turn.interrupted = "", True, False
-        elif row.action == "message.delta":
-            turn = self._open(key, "agent")
-            turn.text += text
-            turn.streaming = True
-        elif read.text(detail, "role") == "notice":
-            self._note(row, "·", text)
-        else:
-            self._said(key, "person" if read.text(detail, "role") == "person" else "agent", row)
+    def _message(
+        self,
+        row: Row,
+        detail: sessions.MessageStarted | sessions.MessageDelta | sessions.MessageCompleted,
+    ) -> None:
+        key = f"m:{detail.message_id}"
+        match detail:
+            case sessions.MessageStarted():
+                turn = self._open(key, "agent")
+                turn.text, turn.streaming, turn.interrupted = "", True, False
+            case sessions.MessageDelta():
+                turn = self._open(key, "agent")
+                turn.text += detail.text
+                turn.streaming = True
+            case sessions.MessageCompleted(role="notice"):
+                self._note(row, EventLine("·", detail.text))
+            case sessions.MessageCompleted():
+                self._complete(key, "person" if detail.role == "person" else "agent", detail)
 
-    def _said(self, key: str, role: Role, row: Row) -> None:
-        text = read.text(row.raw_detail(), "text")
-        if role == "person" and self._opening and text == self._opening:
+    def _complete(self, key: str, role: Role, detail: sessions.MessageCompleted) -> None:
+        if role == "person" and self._opening and detail.text == self._opening:
             self._opening = ""
-            return  # the words that opened the session stand there already
+            return  # The turn that opened the session shows this text already.
         turn = self._open(key, role)
-        turn.text, turn.streaming = text, False
-        turn.interrupted = read.truth(row.raw_detail(), "interrupted")
+        turn.text, turn.streaming = detail.text, False
+        turn.interrupted = detail.interrupted
 
-    def _wave(self, row: Row) -> None:
-        ordinal = read.number(row.raw_detail(), "ordinal")
+    def _wave(self, row: Row, ordinal: int, phase: str) -> None:
         turn = self._open(f"w:{row.wave_id or ordinal}", "wave")
-        if row.action == "wave.failed":
-            turn.text = f"wave {ordinal} · failed"
-            self._error(row, read.text(row.raw_detail(), "message") or "The wave failed.")
-            return
-        phase = "again" if row.action == "wave.reentered" else _PHASES.get(row.action, "")
         turn.text = f"wave {ordinal} · {phase}" if phase else f"wave {ordinal}"
 
-    def _packet(self, row: Row) -> None:
-        detail = row.raw_detail()
-        facts, dropped = read.number(detail, "facts"), read.number(detail, "dropped")
-        text = f"packet {read.text(detail, 'digest')[:8]} · {facts:,} facts"
-        if dropped:
-            text += f" · {dropped:,} dropped"
-        used = tokens(read.number(detail, "token_used"))
-        self._rewrite(f"k:{row.wave_id}", row, LineView("◇", text, "dim", f"{used} tok"))
-
-    def _proposal(self, row: Row) -> None:
-        detail = row.raw_detail()
-        slot = f"p:{read.text(detail, 'proposal_id')}"
-        by = read.text(detail, "decided_by")
-        who = "you" if by == "person" else by
-        if row.action == "proposal.created":
-            self._proposed(row, slot)
-            return
-        found = self._slots.get(slot)
-        text = found.line.text if found else f"{read.text(detail, 'kind')} proposal"
-        sign = found.line.sign if found else "?"
-        reason = read.text(detail, "reason")
-        if row.action == "proposal.approved":
-            kept = read.words(detail, "narrowed")
-            how = f"narrowed to {len(kept)}" if kept else "approved"
-            how = f"{how}, edited" if read.truth(detail, "edited") else how
-            self._rewrite(slot, row, LineView(sign, text, "good", f"{how} ⏎ {who}"))
-        elif row.action == "proposal.discussed":
-            self._rewrite(slot, row, LineView(sign, text, "warn", f"discussed esc {who}"))
-        elif row.action == "proposal.rejected":
-            self._rewrite(slot, row, LineView(sign, text, "bad", f"rejected ✗ {who}"))
-            if reason:
-                self._note(row, " ", reason)
-        else:
-            self._rewrite(slot, row, LineView(sign, text, "warn", "expired"))
-
-    def _proposed(self, row: Row, slot: str) -> None:
-        detail, body = row.raw_detail(), read.inner(row.raw_detail(), "body")
-        items = read.entries(body, "items")
-        title = read.text(detail, "title")
-        if read.text(detail, "kind") == "context":
-            total = sum(read.number(item, "tokens") for item in items)
-            count = pluralize(len(items), "item")
-            text = f"context request  {count} · {tokens(total)} tok"
-        else:
-            text = title
-        revised = "revised, " if read.text(detail, "revises") else ""
-        self._rewrite(slot, row, LineView("?", text, "accent", f"{revised}waits for you"))
+    def _proposed(self, row: Row, detail: proposals.ProposalCreated) -> None:
+        line = event_line(detail)
+        if line is not None:
+            self._rewrite(f"p:{detail.proposal_id}", row, line)
+        items = detail.shown().items
         if items:
-            self._note(row, " ", _listed(items))
+            self._note(row, EventLine(" ", list_items(items)))
 
-    def _action(self, row: Row) -> None:
-        detail = row.raw_detail()
-        slot = f"a:{read.text(detail, 'action_id')}"
-        title = read.text(detail, "title") or read.text(detail, "type")
-        message = read.text(detail, "message")
-        match row.action:
-            case "action.dispatched":
-                attempt = read.number(detail, "attempt")
-                right = f"attempt {attempt}" if attempt > 1 else "running"
-                self._rewrite(slot, row, LineView("▶", title, "warn", right))
-            case "action.confirmed":
-                summary = read.text(detail, "summary")[:_SUMMARY_MOST]
-                self._rewrite(slot, row, LineView("✔", summary or title, "good"))
-            case "action.retried":
-                self._rewrite(slot, row, LineView("↻", f"{title}: {message}", "warn"))
-            case "action.failed":
-                self._rewrite(slot, row, LineView("✗", f"{title}: {message}", "bad", "failed"))
-            case "action.uncertain":
-                self._rewrite(slot, row, LineView("?", f"{title}: {message}", "warn", "uncertain"))
-            case "action.refused":
-                guard = read.text(detail, "guard")
-                right = f"guard {guard}" if guard else ""
-                self._note(row, "✗", f"refused: {message}", "warn", right)
-
-    def _context(self, row: Row) -> None:
-        detail = row.raw_detail()
-        slot = f"c:{read.text(detail, 'request_id')}"
-        items = read.entries(detail, "items")
-        if row.action == "context.requested":
-            if not read.truth(detail, "auto"):
-                return  # its proposal is drawn
-            name = row.actor.removeprefix("task_type:").removeprefix("policy:")
-            self._note(row, "↳", f"context by {name}  {_listed(items)}")
-        elif row.action == "context.fetched":
-            facts, cost = read.number(detail, "facts"), read.number(detail, "tokens")
-            new = read.number(detail, "new") if "new" in detail else facts
-            text = f"fetched {pluralize(facts, 'fact')}"
-            if not new and not any(read.text(item, "error") for item in items):
-                text = "already in this session"
-            elif new < facts:
-                text += f", {facts - new:,} of them already in this session"
-            self._rewrite(
-                slot, row, LineView("↳", text, "dim", f"{tokens(cost)} tok" if new else "")
-            )
-            for item in items:
-                if error := read.text(item, "error"):
-                    self._note(row, "✗", f"{read.text(item, 'item')}: {error}", "warn")
-        elif row.action == "context.refused":
-            self._note(row, "✗", f"request refused: {read.text(detail, 'message')}", "warn")
-
-    def _session(self, row: Row) -> None:
-        detail = row.raw_detail()
-        match row.action:
-            case "session.created":
-                self._opening = read.text(detail, "words")
-                if self._opening:
-                    self._open(f"s:{row.seq}", "person", self._opening)
-            case "session.completed":
-                status, summary = read.text(detail, "status"), read.text(detail, "summary")
-                good = status == "done"
-                text = f"{status or 'ended'}: {summary}" if summary else status or "ended"
-                self._note(row, "✔" if good else "■", text, "good" if good else "warn")
-            case "session.failed":
-                self._error(row, read.text(detail, "message") or "The session failed.")
-            case "session.stopped":
-                reason = read.text(detail, "reason")
-                self._note(row, "■", f"stopped: {reason}" if reason else "stopped", "warn")
-            case "session.changed":
-                for name in ("policy", "model", "task_type"):
-                    if name in detail:
-                        label = name.replace("_", " ")
-                        self._note(row, "·", f"{label} is now {read.text(detail, name)}")
-
-    def _model(self, row: Row) -> None:
-        detail = row.raw_detail()
-        message = read.text(detail, "message")
-        if row.action == "model.retried":
-            wait = read.real(detail, "wait_s")
-            again = f"again in {wait:g}s" if wait is not None else "again"
-            self._note(row, "↻", f"{read.text(detail, 'reason')}", "warn", again)
-        elif row.action == "model.failed":
-            self._error(row, message or "The model failed.")
-        elif row.action == "model.malformed_call":
-            self._note(row, "✗", f"malformed {read.text(detail, 'tool')} call: {message}", "warn")
+    def _decided(self, row: Row, detail: proposals.ProposalDecided) -> None:
+        """Show the decision beside the proposal, and its reason below."""
+        slot = f"p:{detail.proposal_id}"
+        decision = event_line(detail)
+        if decision is None:
+            return
+        known = self._slots.get(slot)
+        sign, text = ("?", f"{detail.kind} proposal")
+        if known is not None:
+            sign, text = known.line.sign, known.line.text
+        self._rewrite(slot, row, EventLine(sign, text, decision.tone, decision.text))
+        if isinstance(detail, proposals.ProposalRejected) and detail.reason:
+            self._note(row, EventLine(" ", detail.reason))
 
 
-def _listed(items: tuple[read.Detail, ...]) -> str:
-    names = [read.text(item, "item") for item in items]
-    shown = " · ".join(names[:_ITEMS_MOST])
-    rest = len(names) - _ITEMS_MOST
-    return f"{shown} · {rest} more" if rest > 0 else shown
+def _slot(row: Row, detail: Detail) -> str:
+    """Name the line that this event rewrites and later events of the same thing rewrite again."""
+    match detail:
+        case proposals.OfAction():
+            return f"a:{detail.action_id}"
+        case waves.ContextFetched():
+            return f"c:{detail.request_id}"
+        case waves.PacketCompiled():
+            return f"k:{row.wave_id}"
+        case agents.RunnerToolStarted() | agents.RunnerToolEnded():
+            # A later run of the agent numbers its calls from the beginning again.
+            return f"t:{detail.run}:{detail.call_id}"
+        case _:
+            return ""
+
+
+def _view(line: EventLine) -> LineView:
+    return LineView(line.sign, line.text[:_TEXT_MOST], line.tone, line.remark)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cockpit.app.projection import chains
-from cockpit.app.projection import row_detail as read
 from cockpit.app.projection.backlog import PREFIXES, Work
 from cockpit.app.projection.band_meter import meter, waves_left
 from cockpit.app.projection.chain_trees import Trees
@@ -21,6 +20,8 @@ from cockpit.app.projection.header import SessionState, header
 from cockpit.app.projection.hook_sessions import PREFIX, Agents
 from cockpit.app.projection.proposal_queue import Queue
 from cockpit.app.projection.work_pane import Roster, board
+from cockpit.store.journal.details.tasks import TaskStep
+from cockpit.store.journal.details.waves import ModelCompleted
 from cockpit.store.journal.journal import Row
 from widgets.views import HeaderView, MeterView, QueueView, TurnView, WorkPaneView
 
@@ -65,15 +66,15 @@ class State:
             self.queue.apply(row)
         elif row.action.startswith(chains.PREFIXES):
             self.chains.apply(row)
-            if self.chains.run_of(found := read.text(row.raw_detail(), "session_id")) is not None:
-                self._roster.drop(found)
+            if isinstance(step := row.detail, TaskStep) and self.chains.run_of(step.session_id):
+                self._roster.drop(step.session_id)
             return
         elif row.action.startswith(PREFIXES):
             self.work.apply(row)
             return
         elif row.action.startswith(PREFIX):
             self.agents.apply(row)
-            return  # an agent from outside is no session of ours
+            return  # The session of an external agent is not a session of cockpit.
         if not row.session_id:
             return
         session = self.sessions.get(row.session_id)
@@ -83,10 +84,9 @@ class State:
         if row.action == "session.created":
             self.chains.session(session)
         elif row.action == "model.completed":
-            used = read.number(row.raw_detail(), "input_tokens") + read.number(
-                row.raw_detail(), "output_tokens"
-            )
-            self.chains.spent(row.session_id, used, read.real(row.raw_detail(), "cost_usd"))
+            usage = row.read(ModelCompleted)
+            used = usage.input_tokens + usage.output_tokens
+            self.chains.spent(row.session_id, used, usage.cost_usd)
         if session.order == row.seq and self.chains.run_of(row.session_id) is None:
             self._roster.changed(session)
         self.conversation(row.session_id).apply(row)

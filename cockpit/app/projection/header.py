@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cockpit.app.projection import row_detail as read
+from msgspec import UnsetType
+
+from cockpit.store.journal.details import sessions, waves
 from cockpit.store.journal.journal import Row
 from widgets.views import HeaderView, Phase
 
@@ -73,55 +75,59 @@ class SessionState:
 
     def apply(self, row: Row) -> None:
         """Fold one row of this session."""
-        action, detail = row.action, row.raw_detail()
-        if action in _PHASES:
-            self.phase = _PHASES[action]
-            self.wave = read.number(detail, "ordinal") or self.wave
-            if action == "wave.oriented":
-                self.oriented = row.wave_id
-        elif action == "wave.reentered":
-            self.phase = _REENTERED.get(read.text(detail, "phase"), self.phase)
-        elif action == "model.completed":
-            self._spend(row)
-        elif action.startswith("session."):
-            self._session(row)
-        else:
-            return
+        detail = row.detail
+        match detail:
+            case waves.WaveReentered():
+                self.phase = _REENTERED.get(detail.phase, self.phase)
+            case waves.WaveCreated() | waves.WaveAdvanced() | waves.WaveFailed():
+                self.phase = _PHASES.get(row.action, self.phase)
+                self.wave = detail.ordinal or self.wave
+                if isinstance(detail, waves.WaveOriented):
+                    self.oriented = row.wave_id
+            case waves.ModelCompleted():
+                self.tokens += detail.input_tokens + detail.output_tokens
+                if detail.cost_usd is not None:
+                    self.cost_usd = (self.cost_usd or 0.0) + detail.cost_usd
+            case _ if row.action.startswith("session."):
+                self._session(row)
+            case _:
+                return
         self.order = row.seq
 
     def _session(self, row: Row) -> None:
-        detail = row.raw_detail()
-        match row.action:
-            case "session.created":
+        detail = row.detail
+        match detail:
+            case sessions.SessionCreated():
                 self.created_at = row.at
-                for name in (
-                    "task_type", "title", "words", "model", "policy", "project", "branch", "role",
-                    "task_id",
-                ):  # fmt: skip
-                    setattr(self, name, read.text(detail, name))
-            case "session.changed":
-                for name in ("policy", "model", "task_type", "title"):
-                    if name in detail:
-                        setattr(self, name, read.text(detail, name))
-            case "session.waiting":
-                self.status, self.waits_for = "waiting", read.text(detail, "for")
-            case "session.running" | "session.resumed":
+                self.task_type, self.title, self.words = (
+                    detail.task_type,
+                    detail.title,
+                    detail.words,
+                )
+                self.model, self.policy = detail.model, detail.policy
+                self.project, self.branch = detail.project, detail.branch
+                self.role, self.task_id = detail.role, detail.task_id or ""
+            case sessions.SessionChanged():
+                self.policy = _changed(detail.policy, self.policy)
+                self.model = _changed(detail.model, self.model)
+                self.task_type = _changed(detail.task_type, self.task_type)
+                self.title = _changed(detail.title, self.title)
+            case sessions.SessionWaiting():
+                self.status, self.waits_for = "waiting", detail.for_ or ""
+            case sessions.SessionRunning() | sessions.SessionResumed():
                 self.status = "running"
-            case "session.completed":
-                word = read.text(detail, "status")
-                self.status = word if word in ("blocked", "limit") else "completed"
-                self.summary = read.text(detail, "summary")
-            case "session.failed":
-                self.status, self.summary = "failed", read.text(detail, "message")
-            case "session.stopped":
-                self.status, self.summary = "stopped", read.text(detail, "reason")
+            case sessions.SessionCompleted():
+                status = detail.status or ""
+                self.status = status if status in ("blocked", "limit") else "completed"
+                self.summary = detail.summary or ""
+            case sessions.SessionFailed():
+                self.status, self.summary = "failed", detail.message or ""
+            case sessions.SessionStopped():
+                self.status, self.summary = "stopped", detail.reason or ""
 
-    def _spend(self, row: Row) -> None:
-        self.tokens += read.number(row.raw_detail(), "input_tokens")
-        self.tokens += read.number(row.raw_detail(), "output_tokens")
-        cost = read.real(row.raw_detail(), "cost_usd")
-        if cost is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + cost
+
+def _changed(value: str | UnsetType, before: str) -> str:
+    return value if isinstance(value, str) else before
 
 
 def header(

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from cockpit.app.projection import row_detail as read
+from cockpit.loop.views.event_text import hook_text
+from cockpit.store.journal.details.agents import AgentReport, AgentSessionEnded
 from cockpit.store.journal.journal import Row
 from widgets.views import LineView, TurnView, WorkRowView
 
@@ -42,17 +43,17 @@ class Agents:
 
     def apply(self, row: Row) -> None:
         """Fold one ``agent.*`` row; one that names no session is passed over."""
-        detail = row.raw_detail()
-        identity = read.text(detail, "agent_session")
-        if not identity:
+        report = row.detail
+        if not isinstance(report, AgentReport) or not report.agent_session:
             return
+        identity = report.agent_session
         state = self.found.pop(identity, None) or AgentState(identity)
         self.found[identity] = state
-        state.agent = read.text(detail, "agent") or state.agent
-        state.task_id = read.text(detail, "task_id") or state.task_id
-        state.ended = row.action == "agent.session_ended"
-        at = read.text(detail, "at") or row.at
-        state.events.append((at[_CLOCK], _words(row)))
+        state.agent = report.agent or state.agent
+        state.task_id = report.task_id or state.task_id
+        state.ended = isinstance(report, AgentSessionEnded)
+        at = report.at or row.at
+        state.events.append((at[_CLOCK], hook_text(report, row.action)))
 
     def rows(self) -> Iterator[WorkRowView]:
         """A line for each, those that run first, then the latest that ended."""
@@ -80,18 +81,3 @@ class Agents:
         lines = tuple(LineView("·", words, right=at) for at, words in state.events)
         name = f"{state.task_id} {state.agent or 'agent'}".strip()
         return name, (TurnView(f"{KEY}{state.agent_session}", "note", lines=lines),)
-
-
-def _words(row: Row) -> str:
-    detail = row.raw_detail()
-    if row.action == "agent.session_started":
-        return "began"
-    if row.action == "agent.session_ended":
-        reason = read.text(detail, "reason")
-        return f"ended: {reason}" if reason else "ended"
-    said = read.text(detail, "tool") or read.text(detail, "event") or row.action
-    answer = read.text(detail, "answer")
-    about = read.text(detail, "about")
-    if answer:
-        said = f"{said}: {answer}" + (f" ({about})" if about else "")
-    return said

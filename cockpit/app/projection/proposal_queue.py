@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from cockpit.app.projection import row_detail as read
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.profile_change import shift
 from cockpit.core.clock import parse_time
+from cockpit.store.journal.details.proposals import ProposalBody, ProposalCreated, ProposalDecided
+from cockpit.store.journal.details.waves import ContextItem
 from cockpit.store.journal.journal import Row
 from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk
 
@@ -37,7 +37,7 @@ class Shown:
     revises: str
     at: str
     expires_at: str
-    body: Mapping[str, Any]
+    body: ProposalBody
 
 
 class Queue:
@@ -48,11 +48,11 @@ class Queue:
 
     def apply(self, row: Row) -> None:
         """Fold one ``proposal.*`` row."""
-        identity = read.text(row.raw_detail(), "proposal_id")
-        if row.action == "proposal.created":
-            self.pending[identity] = _shown(identity, row)
-        else:
-            self.pending.pop(identity, None)
+        match row.detail:
+            case ProposalCreated() as created:
+                self.pending[created.proposal_id] = _shown(row, created)
+            case ProposalDecided() as decided:
+                self.pending.pop(decided.proposal_id, None)
 
     def view(
         self,
@@ -82,19 +82,18 @@ class Queue:
         return sorted(self.pending, key=lambda each: self.pending[each].session_id != followed)
 
 
-def _shown(identity: str, row: Row) -> Shown:
-    detail = row.raw_detail()
+def _shown(row: Row, detail: ProposalCreated) -> Shown:
     return Shown(
-        proposal_id=identity,
+        proposal_id=detail.proposal_id,
         session_id=row.session_id,
-        kind=read.text(detail, "kind"),
-        title=read.text(detail, "title"),
-        risk=read.text(detail, "risk"),
-        digest=read.text(detail, "shown_digest"),
-        revises=read.text(detail, "revises"),
+        kind=detail.kind,
+        title=detail.title,
+        risk=detail.risk,
+        digest=detail.shown_digest,
+        revises=detail.revises,
         at=row.at,
-        expires_at=read.text(detail, "expires_at"),
-        body=read.inner(detail, "body"),
+        expires_at=detail.expires_at or "",
+        body=detail.shown(),
     )
 
 
@@ -118,37 +117,29 @@ def proposal(
         age_s=max(0, _seconds(shown.at, now) or 0),
         left_s=_left(shown.expires_at, now),
         revises=shown.revises,
-        changes=read.words(body, "changes"),
-        purpose=read.text(body, "purpose"),
-        question=read.text(body, "question"),
-        escalation=read.text(body, "escalation"),
-        items=tuple(_item(item) for item in read.entries(body, "items")),
-        fields=() if changes_profile else read.pairs(body, "fields"),
-        body=read.text(body, "body"),
-        diffs=tuple(
-            FileDiffView(read.text(diff, "path"), _side(diff, "before"), _side(diff, "after"))
-            for diff in read.entries(body, "diffs")
-        ),
-        notes=read.words(body, "notes"),
+        changes=body.changes,
+        purpose=body.purpose,
+        question=body.question,
+        escalation=body.escalation,
+        items=tuple(_item(item) for item in body.items),
+        fields=() if changes_profile else body.fields,
+        body=body.body,
+        diffs=tuple(FileDiffView(diff.path, diff.before, diff.after) for diff in body.diffs),
+        notes=body.notes,
         shift=shift(body) if changes_profile else None,
-        second_key=risk == "high" or read.truth(body, "widening"),
+        second_key=risk == "high" or body.widening,
     )
 
 
-def _item(item: read.Detail) -> ItemView:
+def _item(item: ContextItem) -> ItemView:
     return ItemView(
-        item=read.text(item, "item"),
-        tokens=read.number(item, "tokens"),
-        band=read.text(item, "band"),
-        level=read.text(item, "level") or "full",
-        refused=read.text(item, "refused"),
-        note=read.text(item, "note"),
+        item=item.item,
+        tokens=item.tokens or 0,
+        band=item.band or "",
+        level=item.level or "full",
+        refused=item.refused or "",
+        note=item.note or "",
     )
-
-
-def _side(diff: read.Detail, name: str) -> str | None:
-    value = diff.get(name)
-    return value if isinstance(value, str) else None
 
 
 def _seconds(at: str, now: datetime) -> int | None:

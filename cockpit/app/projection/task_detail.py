@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cockpit.app.projection import row_detail as read
 from cockpit.app.projection.backlog import TaskState, Work, tests_of
 from cockpit.app.projection.kanban import TITLES, sign
 from cockpit.core.text import pluralize
+from cockpit.store.journal.details.backlog import WorkInProgress
+from cockpit.store.journal.details.detail import read_part
 from widgets.work.task_card_views import Tone
 from widgets.work.task_views import (
     ErrorView,
@@ -140,28 +141,21 @@ def wip_view(task: TaskState, wip: Mapping[str, Any] | None) -> WipView:
             uncommitted=task.uncommitted or None,
             empty=not task.wip_at,
         )
-    results = read.inner(wip, "test_results")
+    stored = read_part(WorkInProgress, wip)
+    uncommitted = stored.uncommitted_changes
     return WipView(
         task.task_id,
         task.title,
         when(task.wip_at),
-        phase=read.text(wip, "phase"),
-        next_step=read.text(wip, "next_step"),
-        context=read.text(wip, "context"),
-        tests=tests_of(results) if results else None,
-        last_commit=read.text(wip, "last_commit"),
-        uncommitted=read.truth(wip, "uncommitted_changes")
-        if "uncommitted_changes" in wip
-        else None,
-        files=read.words(wip, "files_modified"),
-        decisions=tuple(
-            (read.text(each, "decision"), read.text(each, "reason"))
-            for each in read.entries(wip, "decisions")
-        ),
-        errors=tuple(
-            ErrorView(read.text(each, "type"), read.text(each, "file"), read.text(each, "message"))
-            for each in read.entries(wip, "errors")
-        ),
+        phase=stored.phase or "",
+        next_step=stored.next_step or "",
+        context=stored.context,
+        tests=tests_of(stored.test_results) if stored.test_results else None,
+        last_commit=stored.last_commit,
+        uncommitted=uncommitted if isinstance(uncommitted, bool) else None,
+        files=stored.files_modified,
+        decisions=tuple((each.decision, each.reason) for each in stored.decisions),
+        errors=tuple(ErrorView(each.type, each.file, each.message) for each in stored.errors),
     )
 
 

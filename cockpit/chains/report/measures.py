@@ -6,12 +6,22 @@ They are computed from the journal alone, so any period can be measured and comp
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cockpit.store.journal.details.chains import (
+    BatchCompleted,
+    ChainCreated,
+    ChainResumed,
+    WorkerCrashed,
+    WorkerEnded,
+    WorkerStarted,
+)
+from cockpit.store.journal.details.detail import Detail, decode_detail
+from cockpit.store.journal.details.table import detail_type
+from cockpit.store.journal.details.tasks import TaskRunStep
 from cockpit.store.journal.event_types import Action
 
 OPEN = "9999"
@@ -152,7 +162,9 @@ def measure_chains(connection: sqlite3.Connection, since: str = "", before: str 
         f"SELECT at, action, detail_json FROM journal WHERE action IN ({marks}) ORDER BY seq",  # noqa: S608
         tuple(str(action) for action in _ACTIONS),
     )
-    return _folded(((at, action, json.loads(text)) for at, action, text in rows), since, before)
+    return _folded(
+        ((at, decode_detail(detail_type(action), text)) for at, action, text in rows), since, before
+    )
 
 
 def newest_row(connection: sqlite3.Connection) -> int:
@@ -164,12 +176,10 @@ def newest_row(connection: sqlite3.Connection) -> int:
     return newest
 
 
-def _folded(
-    rows: Iterable[tuple[str, str, Mapping[str, Any]]], since: str, before: str
-) -> Measures:
+def _folded(rows: Iterable[tuple[str, Detail]], since: str, before: str) -> Measures:
     fold = _Fold()
-    for at, action, detail in rows:
-        fold.take(at, action, detail, inside=since <= at < before)
+    for at, event in rows:
+        fold.take(at, event, inside=since <= at < before)
     ended = fold.ended
     return Measures(
         since,
@@ -209,50 +219,47 @@ class _Fold:
     done: int = 0
     blocked: int = 0
 
-    def take(self, at: str, action: str, detail: Mapping[str, Any], *, inside: bool) -> None:
-        chain = str(detail.get("chain_id", ""))
-        if action == Action.CHAIN_CREATED:
-            self.lengths[chain] = 0
-            self.started |= {chain} if inside else set()
-        elif action == Action.CHAIN_RESUMED:
-            self.restarts += inside
-        elif action == Action.CHAIN_SESSION_STARTED:
-            self.lengths[chain] = self.lengths.get(chain, 0) + 1
-        elif action == Action.TASK_RUN_STEP:
-            if inside:
-                self._review(at, detail)
-        else:
-            key = (chain, int(detail["ordinal"]))
-            worker = self.workers.setdefault(key, _Worker())
-            if action == Action.BATCH_COMPLETED:
-                self._batch(worker, detail, inside)
-            else:
-                self._end(worker, detail, inside, crashed=action == Action.CHAIN_SESSION_CRASHED)
+    def take(self, at: str, event: Detail, *, inside: bool) -> None:
+        match event:
+            case ChainCreated():
+                self.lengths[event.chain_id] = 0
+                self.started |= {event.chain_id} if inside else set()
+            case ChainResumed():
+                self.restarts += inside
+            case WorkerStarted():
+                self.lengths[event.chain_id] = self.lengths.get(event.chain_id, 0) + 1
+            case TaskRunStep() if inside:
+                self._review(at, event)
+            case BatchCompleted():
+                self._batch(self._worker(event.chain_id, event.ordinal), event, inside)
+            case WorkerEnded() | WorkerCrashed():
+                self._end(self._worker(event.chain_id, event.ordinal), event, inside)
 
-    def _batch(self, worker: _Worker, detail: Mapping[str, Any], inside: bool) -> None:
-        outcome = str(detail["outcome"])
+    def _worker(self, chain_id: str, ordinal: int) -> _Worker:
+        return self.workers.setdefault((chain_id, ordinal), _Worker())
+
+    def _batch(self, worker: _Worker, batch: BatchCompleted, inside: bool) -> None:
         worker.batches += 1
-        worker.completed += outcome == "completed"
-        worker.done += len(detail["done"])
-        worker.left_tasks |= bool(detail["interrupted"])
+        worker.completed += batch.outcome == "completed"
+        worker.done += len(batch.done)
+        worker.left_tasks |= bool(batch.interrupted)
         if inside:
-            self.batches[outcome] = self.batches.get(outcome, 0) + 1
-            self.done += len(detail["done"])
-            self.blocked += len(detail["blocked"])
+            self.batches[batch.outcome] = self.batches.get(batch.outcome, 0) + 1
+            self.done += len(batch.done)
+            self.blocked += len(batch.blocked)
 
-    def _review(self, at: str, detail: Mapping[str, Any]) -> None:
-        if detail["step"] in _REVIEWS and detail["outcome"]:
-            failed = detail["outcome"] != "PASS"
+    def _review(self, at: str, step: TaskRunStep) -> None:
+        if step.step in _REVIEWS and step.outcome:
+            failed = step.outcome != "PASS"
             self.reviews["failed" if failed else "passed"] += 1
             self.days.setdefault(at[:10], []).append(int(failed))
 
-    def _end(
-        self, worker: _Worker, detail: Mapping[str, Any], inside: bool, *, crashed: bool
-    ) -> None:
-        worker.tokens = int(detail["tokens"])
-        worker.limit = int(detail["token_limit"])
-        worker.dropped = float(detail["dropped_share"])
-        worker.left_tasks |= crashed and bool(detail.get("freed"))
+    def _end(self, worker: _Worker, event: WorkerEnded | WorkerCrashed, inside: bool) -> None:
+        crashed = isinstance(event, WorkerCrashed)
+        worker.tokens = event.tokens
+        worker.limit = event.token_limit
+        worker.dropped = event.dropped_share
+        worker.left_tasks |= crashed and bool(event.freed)
         if inside:
             self.ended.append(worker)
             self.crashed += crashed

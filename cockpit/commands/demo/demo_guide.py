@@ -10,7 +10,9 @@ from typing import Any
 
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.detail import Detail
+from cockpit.store.journal.details.proposals import ProposalCreated, ProposalDiscussed
+from cockpit.store.journal.details.sessions import SessionCompleted, SessionCreated
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions import messages
@@ -31,10 +33,10 @@ class Guide:
 
     def line(self, row: Row) -> tuple[str, str] | None:
         """Return (name of the step, line) where the row is a new step of the demo, else None."""
-        if row.action == Action.SESSION_CREATED:
-            self._types[row.session_id] = str(row.raw_detail()["task_type"])
+        if isinstance(created := row.detail, SessionCreated):
+            self._types[row.session_id] = created.task_type
         task = self._types.get(row.session_id, "")
-        step = _step("review" if task == "review_pr" else "bug", row.action, row.raw_detail())
+        step = _step("review" if task == "review_pr" else "bug", row.detail)
         if not step or (row.session_id, step) in self._told:
             return None
         self._told.add((row.session_id, step))
@@ -71,18 +73,18 @@ def _notice(session_id: str, step: str, text: str) -> Any:
     return write
 
 
-def _step(task: str, action: str, detail: Mapping[str, Any]) -> str:
-    """Return the name of the step for a row of this kind; '' for none."""
-    match action:
-        case Action.PROPOSAL_CREATED if detail["kind"] == "context":
-            revised = ".again" if detail["revises"] else ""
+def _step(task: str, detail: Detail) -> str:
+    """Return the name of the step that an event is; ``""`` for none."""
+    match detail:
+        case ProposalCreated(kind="context"):
+            revised = ".again" if detail.revises else ""
             return f"{task}.context{revised}"
-        case Action.PROPOSAL_CREATED:
-            name = f"{task}.{detail['body']['type']}"
+        case ProposalCreated():
+            name = f"{task}.{detail.shown().type}"
             return name if name in LINES else ""
-        case Action.PROPOSAL_DISCUSSED if not detail["words"]:
+        case ProposalDiscussed(words=""):
             return f"{task}.discussed"
-        case Action.SESSION_COMPLETED:
+        case SessionCompleted():
             return f"{task}.completed"
         case _:
             return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.runtime import Runtime
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.proposals import ProposalCreated
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.journal import Row
@@ -30,7 +31,7 @@ async def decide(runtime: Runtime, session_id: str, *, discuss: str = "") -> Non
 
 
 async def _answer(runtime: Runtime, row: Row, discuss: str) -> None:
-    proposal_id = str(row.raw_detail()["proposal_id"])
+    proposal_id = row.read(ProposalCreated).proposal_id
     proposal = await runtime.store.read(lambda connection: proposals.load(connection, proposal_id))
     if proposal.status != "pending":
         return

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cockpit.store.journal import journal
+from cockpit.store.journal.details.waves import FeedbackRecorded, ObservationJobs, PacketCompiled
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
@@ -69,8 +70,8 @@ class Metrics:
         self._takers: Mapping[str, Callable[[Row], None]] = {
             Action.PACKET_COMPILED: self._compiled,
             Action.WAVE_FAILED: self._failed,
-            "observation.jobs": self._observed,
-            "feedback.recorded": self._felt,
+            Action.OBSERVATION_JOBS: self._observed,
+            Action.FEEDBACK_RECORDED: self._judged,
         }
 
     def catch_up(self, connection: sqlite3.Connection) -> Metrics:
@@ -100,8 +101,9 @@ class Metrics:
         return generate_latest(self._registry).decode("utf-8")
 
     def _compiled(self, row: Row) -> None:
-        self.tokens_used.set(row.raw_detail()["token_used"])
-        for reason, count in row.raw_detail()["drops"].items():
+        packet = row.read(PacketCompiled)
+        self.tokens_used.set(packet.token_used)
+        for reason, count in packet.drops.items():
             self.drops.labels(reason).inc(count)
 
     def _failed(self, row: Row) -> None:
@@ -109,14 +111,15 @@ class Metrics:
             self.overflow.inc()
 
     def _observed(self, row: Row) -> None:
-        for source, statuses in row.raw_detail().get("sources", {}).items():
+        jobs = row.read(ObservationJobs)
+        for source, statuses in jobs.sources.items():
             for status, count in statuses.items():
                 self.jobs.labels(source, status).inc(count)
-        for quantile, value in row.raw_detail().get("latency_ms", {}).items():
+        for quantile, value in jobs.latency_ms.items():
             self.latency.labels(quantile).set(value)
 
-    def _felt(self, row: Row) -> None:
-        if row.raw_detail().get("regret"):
+    def _judged(self, row: Row) -> None:
+        if row.read(FeedbackRecorded).regret:
             self.regret.inc()
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cockpit.core.secrets import mask_value
-from cockpit.loop.views.story import WHO, Storyteller
+from cockpit.loop.views.story import SPEAKERS, Storyteller
 from cockpit.store.journal import journal
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details import proposals, waves
+from cockpit.store.journal.details.sessions import MessageCompleted, MessageDelta, SessionCreated
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions import sessions
 
@@ -24,18 +25,7 @@ FORMAT = "cockpit.session/1"
 
 Kind = Literal["message", "wave", "proposal", "result", "note"]
 
-_VERDICTS: Mapping[str, tuple[str, str]] = {
-    Action.PROPOSAL_APPROVED: ("approved", "reason"),
-    Action.PROPOSAL_REJECTED: ("rejected", "reason"),
-    Action.PROPOSAL_DISCUSSED: ("discussed", "words"),
-    Action.PROPOSAL_EXPIRED: ("expired", ""),
-}
-_OUTCOMES: Mapping[str, tuple[str, str]] = {
-    Action.ACTION_CONFIRMED: ("confirmed", "summary"),
-    Action.ACTION_FAILED: ("failed", "message"),
-    Action.ACTION_UNCERTAIN: ("uncertain", "message"),
-}
-_LEFT_OUT = frozenset({Action.ACTION_DISPATCHED, Action.SESSION_CREATED})
+_LEFT_OUT = (proposals.ActionDispatched, SessionCreated)
 
 
 @dataclass(slots=True)
@@ -88,79 +78,97 @@ def document(connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
 
 
 def entries(rows: Iterable[Row]) -> list[Entry]:
-    """What the rows of one session tell, in the order of the journal."""
-    found: list[Entry] = []
-    messages: dict[str, Entry] = {}
-    proposed: dict[str, Entry] = {}
-    asked: dict[str, str] = {}
-    teller = Storyteller(hints=False)
+    """Return the entries of one session's rows, in the order of the journal."""
+    found = _Entries()
     for row in rows:
-        detail = row.raw_detail()
-        if row.action in (Action.MESSAGE_DELTA, Action.MESSAGE_COMPLETED):
-            entry = messages.get(str(detail["message_id"]))
-            if entry is None:
-                who = WHO[str(detail.get("role", "agent"))]
-                entry = messages[str(detail["message_id"])] = Entry("message", row.at, who)
-                found.append(entry)
-            _say(entry, row)
-        elif row.action == Action.WAVE_STARTED:
-            found.append(Entry("wave", row.at, f"Wave {detail['ordinal']}"))
-        elif row.action == Action.PROPOSAL_CREATED:
-            entry = _proposal(row)
-            proposed[entry.proposal_id] = entry
-            found.append(entry)
-        elif row.action in _VERDICTS and str(detail["proposal_id"]) in proposed:
-            _decide(proposed[str(detail["proposal_id"])], row)
-        elif row.action == Action.ACTION_QUEUED:
-            asked[str(detail["action_id"])] = str(detail.get("proposal_id") or "")
-        elif row.action in _OUTCOMES:
-            status, words = _OUTCOMES[row.action]
-            found.append(
-                Entry(
-                    "result",
-                    row.at,
-                    str(detail.get("title") or detail["type"]),
-                    str(detail.get(words) or ""),
-                    status,
-                    asked.get(str(detail["action_id"]), ""),
-                )
-            )
-        elif row.action not in _LEFT_OUT and (line := teller.tell(row).strip()):
-            found.append(Entry("note", row.at, line))
-    return [entry for entry in found if entry.kind != "message" or entry.text or entry.status]
+        found.add(row)
+    return [
+        entry for entry in found.entries if entry.kind != "message" or entry.text or entry.status
+    ]
 
 
-def _say(entry: Entry, row: Row) -> None:
-    text = str(row.raw_detail()["text"])
-    if row.action == Action.MESSAGE_DELTA:
-        entry.text, entry.status = entry.text + text, "unfinished"
-    else:
-        entry.text = text
-        entry.status = "interrupted" if row.raw_detail().get("interrupted") else ""
+class _Entries:
+    """The entries so far, and what later rows add to them."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._messages: dict[str, Entry] = {}
+        self._proposals: dict[str, Entry] = {}
+        self._proposal_of: dict[str, str] = {}
+        self._teller = Storyteller(hints=False)
+
+    def add(self, row: Row) -> None:
+        detail = row.detail
+        match detail:
+            case MessageDelta():
+                entry = self._message(row, detail.message_id, "agent")
+                entry.text, entry.status = entry.text + detail.text, "unfinished"
+            case MessageCompleted():
+                entry = self._message(row, detail.message_id, detail.role)
+                entry.text = detail.text
+                entry.status = "interrupted" if detail.interrupted else ""
+            case waves.WaveStarted():
+                self.entries.append(Entry("wave", row.at, f"Wave {detail.ordinal}"))
+            case proposals.ProposalCreated():
+                entry = _proposal(row.at, detail)
+                self._proposals[entry.proposal_id] = entry
+                self.entries.append(entry)
+            case proposals.ProposalDecided() if detail.proposal_id in self._proposals:
+                _decide(self._proposals[detail.proposal_id], row.at, detail)
+            case proposals.ActionQueued():
+                self._proposal_of[detail.action_id] = detail.proposal_id
+            case proposals.ActionConfirmed():
+                self._result(row.at, detail, "confirmed", detail.summary)
+            case proposals.ActionFailed():
+                self._result(row.at, detail, "failed", detail.message)
+            case proposals.ActionUncertain():
+                self._result(row.at, detail, "uncertain", detail.message)
+            case _ if not isinstance(detail, _LEFT_OUT):
+                if line := self._teller.tell(row).strip():
+                    self.entries.append(Entry("note", row.at, line))
+
+    def _message(self, row: Row, message_id: str, role: str) -> Entry:
+        entry = self._messages.get(message_id)
+        if entry is None:
+            speaker = SPEAKERS.get(role, "agent")
+            entry = self._messages[message_id] = Entry("message", row.at, speaker)
+            self.entries.append(entry)
+        return entry
+
+    def _result(self, at: str, detail: proposals.OfAction, status: str, text: str) -> None:
+        title, proposal_id = (
+            detail.title or detail.type,
+            self._proposal_of.get(detail.action_id, ""),
+        )
+        self.entries.append(Entry("result", at, title, text, status, proposal_id))
 
 
-def _proposal(row: Row) -> Entry:
-    detail = row.raw_detail()
+def _proposal(at: str, detail: proposals.ProposalCreated) -> Entry:
     return Entry(
         "proposal",
-        row.at,
-        str(detail["title"]),
+        at,
+        detail.title,
         status="pending",
-        proposal_id=str(detail["proposal_id"]),
-        proposal_kind=str(detail["kind"]),
-        risk=str(detail["risk"]),
-        body=dict(detail["body"]),
+        proposal_id=detail.proposal_id,
+        proposal_kind=detail.kind,
+        risk=detail.risk,
+        body=dict(detail.body),
     )
 
 
-def _decide(entry: Entry, row: Row) -> None:
-    entry.status, words = _VERDICTS[row.action]
-    verdict = {
-        "by": row.raw_detail().get("decided_by") or "",
-        "at": row.at,
-        "words": row.raw_detail().get(words) or "" if words else "",
-        "narrowed": list(row.raw_detail().get("narrowed") or ()),
-    }
+def _decide(entry: Entry, at: str, detail: proposals.ProposalDecided) -> None:
+    words = ""
+    narrowed: tuple[str, ...] = ()
+    match detail:
+        case proposals.ProposalApproved():
+            entry.status, words, narrowed = "approved", detail.reason, detail.narrowed
+        case proposals.ProposalRejected():
+            entry.status, words = "rejected", detail.reason
+        case proposals.ProposalDiscussed():
+            entry.status, words = "discussed", detail.words
+        case _:
+            entry.status = "expired"
+    verdict = {"by": detail.decided_by, "at": at, "words": words, "narrowed": list(narrowed)}
     entry.verdict = {name: value for name, value in verdict.items() if value}
 
 

@@ -167,6 +167,64 @@ class TaskFailed(Detail, frozen=True, kw_only=True):
     """Which failure of its kind it is, from 1."""
 
 
+class TestResults(Part, frozen=True, kw_only=True):
+    """The results of a task's last tests, as they are stored."""
+
+    __test__ = False  # Its name does not make it a test.
+
+    passed: int | None
+    """How many passed."""
+    failed: int | None
+    """How many failed."""
+    failing_test: str
+    """The first test that failed."""
+    ran: bool | None
+    """Whether the tests ran."""
+
+
+class WipDecision(Part, frozen=True, kw_only=True):
+    """A decision of a task's work."""
+
+    decision: str
+    """The decision."""
+    reason: str
+    """Why."""
+
+
+class WipError(Part, frozen=True, kw_only=True):
+    """An error of a task's work."""
+
+    type: str
+    """The kind of error."""
+    file: str
+    """The file."""
+    message: str
+    """The error."""
+
+
+class WorkInProgress(Part, frozen=True, kw_only=True):
+    """A task's work in progress as it is stored, and the patches that change it."""
+
+    phase: str | UnsetType
+    """The phase of the work."""
+    next_step: str | UnsetType
+    """The next step."""
+    context: str
+    """What the next agent should know."""
+    test_results: Mapping[str, Any]
+    """The results of the last tests."""
+    last_commit: str
+    """The last commit."""
+    uncommitted_changes: bool | UnsetType
+    """Whether the worktree has changes that are not committed."""
+    files_modified: tuple[str, ...]
+    """The files changed."""
+    decisions: tuple[WipDecision, ...]
+    """The decisions."""
+    errors: tuple[WipError, ...]
+    """The errors."""
+
+
 class WipUpdated(Detail, frozen=True, kw_only=True):
     """A task's work in progress changed."""
 

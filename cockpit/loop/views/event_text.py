@@ -1,0 +1,250 @@
+"""The wording of journal events, the same on the screen, in headless output and in transcripts.
+
+One function words an event as an :class:`EventLine`; the screen draws its parts in columns and headless
+output prints them in one line. See ``docs/reference/journal.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cockpit.core.text import pluralize
+from cockpit.store.journal.details import agents, proposals, sessions, waves
+from cockpit.store.journal.details.detail import Detail
+
+Tone = Literal["dim", "good", "bad", "warn", "accent"]
+
+_LISTED_ITEMS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """An event in words."""
+
+    sign: str
+    """One character that shows the kind of result."""
+    text: str
+    """What happened."""
+    tone: Tone = "dim"
+    """How the line is coloured on the screen."""
+    remark: str = ""
+    """A short addition: a cost, a number of tokens, a state."""
+    below: tuple[EventLine, ...] = ()
+    """Lines about parts of the event, for example items that could not be read."""
+
+    def plain(self, indent: str = "  ") -> str:
+        """Return the line, and those below it, as plain text."""
+        remark = f" · {self.remark}" if self.remark else ""
+        lines = [f"{indent}{self.sign} {self.text}{remark}"]
+        return "\n".join([*lines, *(line.plain(f"{indent}  ") for line in self.below)])
+
+
+def person_name(actor: str) -> str:
+    """Return how text names who did something: the user is ``you``."""
+    return "you" if actor == "person" else actor
+
+
+def event_line(detail: Detail) -> EventLine | None:
+    """Word an event; None for an event that has no line of its own.
+
+    Messages, the phases of waves and the creation of a session are drawn by the surfaces themselves.
+    """
+    match detail:
+        case sessions.SessionEntered() | sessions.SessionChanged():
+            return _session(detail)
+        case proposals.ProposalCreated():
+            text = f"{detail.kind} · {detail.risk} risk · {detail.title}"
+            revised = "revised, " if detail.revises else ""
+            return EventLine("?", text, "accent", f"{revised}waits for you")
+        case proposals.ProposalDecided():
+            return _decision(detail)
+        case proposals.OfAction() | proposals.ActionRefused():
+            return _action(detail)
+        case waves.ContextRequested() | waves.ContextFetched() | waves.ContextRefused():
+            return _context(detail)
+        case waves.PacketCompiled() | waves.PacketVerified():
+            return _packet(detail)
+        case waves.FactPinned():
+            return EventLine("◆", f"pinned {detail.source_ref}", "dim", _from_wave(detail))
+        case waves.FactUnpinned():
+            return EventLine("◇", f"unpinned {detail.source_ref}", "dim", _from_wave(detail))
+        case waves.FeedbackRecorded(operator=waves.UserVerdict() as verdict) if verdict.verdict:
+            good = verdict.verdict == "good"
+            words = f": {verdict.words}" if verdict.words else ""
+            text = f"wave {detail.ordinal} was {verdict.verdict}{words}"
+            return EventLine("+" if good else "−", text, "good" if good else "warn", "you")
+        case waves.WaveFailed():
+            return EventLine("✗", f"wave {detail.ordinal}: {detail.message}", "bad")
+        case _:
+            return _model(detail) or _runner(detail)
+
+
+def hook_text(detail: agents.AgentReport, action: str) -> str:
+    """Word what a hook of an external agent reported; ``action`` is the event type."""
+    match detail:
+        case agents.AgentSessionStarted():
+            return "began"
+        case agents.AgentSessionEnded():
+            return f"ended: {detail.reason}" if detail.reason else "ended"
+        case agents.AgentHook():
+            text = detail.tool or detail.event or action
+            about = f" ({detail.about})" if detail.about else ""
+            return f"{text}: {detail.answer}{about}" if detail.answer else text
+        case _:
+            return action
+
+
+def list_items(items: Sequence[waves.ContextItem]) -> str:
+    """Name the items of a context request, the first few of many."""
+    names = [item.item for item in items]
+    shown = " · ".join(names[:_LISTED_ITEMS])
+    rest = len(names) - _LISTED_ITEMS
+    return f"{shown} · {rest} more" if rest > 0 else shown
+
+
+def _session(detail: Detail) -> EventLine | None:
+    match detail:
+        case sessions.SessionCompleted():
+            good = detail.status == "done"
+            text = f"{detail.status or 'ended'}" + (f": {detail.summary}" if detail.summary else "")
+            return EventLine("✔" if good else "■", text, "good" if good else "warn")
+        case sessions.SessionFailed():
+            return EventLine("✗", f"failed: {detail.message or 'no reason was recorded'}", "bad")
+        case sessions.SessionStopped():
+            return EventLine(
+                "■", f"stopped: {detail.reason}" if detail.reason else "stopped", "warn"
+            )
+        case sessions.SessionChanged():
+            changes = {
+                "policy": detail.policy,
+                "model": detail.model,
+                "task type": detail.task_type,
+            }
+            lines = [f"{name} is now {value}" for name, value in changes.items() if value]
+            return EventLine("·", "; ".join(lines)) if lines else None
+        case _:
+            return None
+
+
+def _decision(detail: proposals.ProposalDecided) -> EventLine:
+    by = f" by {person_name(detail.decided_by)}" if detail.decided_by else ""
+    match detail:
+        case proposals.ProposalApproved():
+            kept = detail.narrowed
+            narrowed = f", narrowed to {pluralize(len(kept), 'item')}" if kept else ""
+            return EventLine("✔", f"approved{by}{narrowed}", "good")
+        case proposals.ProposalRejected():
+            return EventLine("✗", f"rejected{by}", "bad", detail.reason)
+        case proposals.ProposalDiscussed():
+            return EventLine("…", f"discussed{by}", "warn", detail.words)
+        case _:
+            return EventLine("✗", "expired without a decision", "warn")
+
+
+def _action(detail: Detail) -> EventLine | None:
+    match detail:
+        case proposals.ActionDispatched():
+            running = f"attempt {detail.attempt}" if detail.attempt > 1 else "running"
+            return EventLine("▶", detail.title or detail.type, "warn", running)
+        case proposals.ActionConfirmed():
+            return EventLine("✔", detail.summary or detail.title or detail.type, "good")
+        case proposals.ActionRetried():
+            remark = f"again in {detail.wait_s:g} s"
+            return EventLine("↻", _failure(detail, detail.message), "warn", remark)
+        case proposals.ActionFailed():
+            return EventLine("✗", _failure(detail, detail.message), "bad", "failed")
+        case proposals.ActionUncertain():
+            return EventLine("?", _failure(detail, detail.message), "warn", "uncertain")
+        case proposals.ActionRefused():
+            guard = f"guard {detail.guard}" if detail.guard else ""
+            return EventLine("✗", f"{detail.tool} refused: {detail.message}", "warn", guard)
+        case _:
+            return None
+
+
+def _failure(detail: proposals.OfAction, message: str) -> str:
+    return f"{detail.title or detail.type}: {message}"
+
+
+def _context(detail: Detail) -> EventLine | None:
+    match detail:
+        case waves.ContextRequested():
+            tokens = sum(item.tokens or 0 for item in detail.items)
+            how = "declared by the task type" if detail.auto else "requested"
+            text = f"context {how}: {list_items(detail.items)}"
+            remark = f"{pluralize(len(detail.items), 'item')}, about {tokens:,} tokens"
+            refused = tuple(
+                EventLine("✗", f"{item.item}: {item.refused}", "warn")
+                for item in detail.items
+                if item.refused
+            )
+            return EventLine("↳", text, "dim", remark, refused)
+        case waves.ContextFetched():
+            new = detail.new if isinstance(detail.new, int) else detail.facts
+            failed = tuple(
+                EventLine("✗", f"{item.item}: {item.error}", "warn")
+                for item in detail.items
+                if item.error
+            )
+            text = f"fetched {pluralize(detail.facts, 'fact')}"
+            if not new and not failed:
+                text = "already in this session"
+            elif new < detail.facts:
+                text += f", {detail.facts - new:,} of them already in this session"
+            remark = f"{detail.tokens:,} tokens" if new else ""
+            return EventLine("↳", text, "dim", remark, failed)
+        case waves.ContextRefused():
+            return EventLine("✗", f"context refused: {detail.message}", "warn")
+        case _:
+            return None
+
+
+def _packet(detail: Detail) -> EventLine | None:
+    match detail:
+        case waves.PacketCompiled():
+            dropped = f" · {detail.dropped:,} dropped" if detail.dropped else ""
+            text = f"packet {detail.digest[:8]} · {pluralize(detail.facts, 'fact')}{dropped}"
+            remark = f"{detail.token_used:,} of {detail.token_budget:,} tokens"
+            return EventLine("◇", text, "dim", remark)
+        case waves.PacketVerified(ok=False):
+            return EventLine("✗", "the packet does not compile to the same bytes again", "bad")
+        case _:
+            return None
+
+
+def _model(detail: Detail) -> EventLine | None:
+    match detail:
+        case waves.ModelCompleted() if detail.input_tokens or detail.output_tokens:
+            text = f"{detail.input_tokens:,} tokens in, {detail.output_tokens:,} out"
+            return EventLine("↳", text, "dim", f"${detail.cost_usd:.4f}" if detail.cost_usd else "")
+        case waves.ModelRetried():
+            return EventLine("↻", detail.reason, "warn", f"again in {detail.wait_s:g} s")
+        case waves.ModelFailed():
+            return EventLine("✗", detail.message or "the model failed", "bad")
+        case waves.ModelMalformedCall():
+            return EventLine("✗", f"malformed call of {detail.tool}: {detail.message}", "warn")
+        case _:
+            return None
+
+
+def _runner(detail: Detail) -> EventLine | None:
+    match detail:
+        case agents.RunnerStarted():
+            number = f"run {detail.number}" if detail.number > 1 else ""
+            return EventLine("↳", f"{detail.runner} runs this session", "dim", number)
+        case agents.RunnerToolStarted():
+            return EventLine("▶", detail.title, "warn", "running")
+        case agents.RunnerToolEnded(failed=True):
+            return EventLine("✗", f"{detail.title}: {detail.summary}", "bad", "failed")
+        case agents.RunnerToolEnded():
+            return EventLine("✔", detail.title, "good")
+        case agents.RunnerNoted():
+            return EventLine("·", detail.message, "warn")
+        case _:
+            return None
+
+
+def _from_wave(detail: waves.FactPin) -> str:
+    return f"from wave {detail.from_wave}"
