@@ -120,7 +120,7 @@ def test_a_story_reads_in_its_order(scene):
         ("agent", "It never resets."),
         ("note", ""),
     ]
-    assert [line.right for line in views.turns[3].lines] == ["approved ⏎ you", ""]
+    assert [line.right for line in views.turns[3].lines] == ["approved by you", ""]
     assert views.header.wave == 2
     assert views.header.phase == "act"
     assert views.header.tokens == 41_200
@@ -159,10 +159,10 @@ def test_a_proposal_of_the_followed_session_stands_first(scene):
 @pytest.mark.parametrize(
     ("verdict", "said"),
     [
-        ("approved", "approved ⏎ you"),
-        ("discussed", "discussed esc you"),
-        ("rejected", "rejected ✗ you"),
-        ("expired", "expired"),
+        ("approved", "approved by you"),
+        ("discussed", "discussed by you"),
+        ("rejected", "rejected by you"),
+        ("expired", "expired without a decision"),
     ],
 )
 def test_a_decision_is_told_where_it_was_asked(scene, verdict, said):
@@ -178,7 +178,7 @@ def test_narrowing_is_told(scene):
     lines = [
         line for turn in folded(scene).views(NOW, scene.session_id).turns for line in turn.lines
     ]
-    assert "narrowed to 1 ⏎ you" in [line.right for line in lines]
+    assert "approved by you, narrowed to 1 item" in [line.right for line in lines]
 
 
 def test_high_risk_and_unknown_risk_ask_for_a_second_key(scene):
