@@ -33,8 +33,8 @@ from cockpit.loop.decisions.profile_change_expiry import pin_profile
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime_settings import ProfileChangeLimits, RuntimeSettings
 from cockpit.orient.compile_packet import compile_packet
-from cockpit.orient.fact_arrays import read as columns
-from cockpit.orient.profile_changes.change_limits import AGENTS
+from cockpit.orient.fact_columns import load_columns as columns
+from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS
 from cockpit.orient.profile_changes.guard import CRITICAL
 from cockpit.store.context import facts, packets, profiles, wave_feedback
 from cockpit.store.context.facts import Fact, Level
@@ -306,7 +306,7 @@ class Player:
     def _suggest(self, tx: Tx, wave: Wave) -> None:
         """Hand in the first suggestion, as the session's agent; the guard and the policy decide."""
         profile = profiles.load_current(tx.connection, PROFILE)
-        found = suggestions(tx.connection, profile, AGENTS, CRITICAL)
+        found = suggestions(tx.connection, profile, AGENT_LIMITS, CRITICAL)
         if found and profile.duration_waves == 0:
             propose_profile_change(
                 tx,

@@ -20,8 +20,8 @@ from measure import Row, row
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.clock import CountingIds, FixedClock
-from cockpit.orient.compile_packet import compile_packet, selection
-from cockpit.orient.fact_arrays import from_linked, read
+from cockpit.orient.compile_packet import compile_packet, select_for_packet
+from cockpit.orient.fact_columns import columns_from_facts, load_columns
 from cockpit.orient.select_facts import Selection
 from cockpit.store.context import facts as store_facts
 from cockpit.store.context import packets, profiles
@@ -40,7 +40,7 @@ KINDS = ("file", "diff", "search", "symbol", "exchange", "docs", "note", "log")
 def rows() -> list[Row]:
     """The table of this bench."""
     linked = made()
-    columns = from_linked(linked)
+    columns = columns_from_facts(linked)
     profile = load_shipped()
     table = []
     for ranking in ("utility", "density"):
@@ -110,7 +110,7 @@ class Item:
 
 def quality(linked: Sequence[SessionFact], profile: Profile) -> list[Row]:
     """Value over the bound, and whether every floor, ceiling and the budget held."""
-    chosen = selection(linked, profile, WAVES)
+    chosen = select_for_packet(linked, profile, WAVES)
     value, items = worth(chosen, profile)
     broken = sum(chosen.used) > profile.total_token_budget
     for used, band in zip(chosen.used, profile.bands, strict=True):
@@ -215,7 +215,7 @@ def from_store(linked: Sequence[SessionFact]) -> list[Row]:
                 lambda tx, new=linked if ordinal == 1 else (): observed(tx, session, new)
             )
             before = time.process_time()
-            columns = store.read_now(lambda c, now=ordinal: read(c, session, now))
+            columns = store.read_now(lambda c, now=ordinal: load_columns(c, session, now))
             took["read"].append((time.process_time() - before) * 1000)
             packet = compile_packet(columns, profile, ordinal)
             store.write_now(

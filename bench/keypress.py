@@ -25,7 +25,7 @@ from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.compile_packet import compile_packet
-from cockpit.orient.fact_arrays import read
+from cockpit.orient.fact_columns import load_columns
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import Fact, Level
 from cockpit.store.db.transaction import Tx
@@ -117,7 +117,7 @@ def _wave(tx: Tx, session_id: str) -> None:
 
 def _compiled(connection: Any, session_id: str) -> packets.Packet:
     profile = profiles.load_current(connection, "default")
-    return compile_packet(read(connection, session_id, 1), profile, 1)
+    return compile_packet(load_columns(connection, session_id, 1), profile, 1)
 
 
 async def _typed(runtime: Runtime, session_id: str) -> Found:

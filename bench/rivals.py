@@ -18,8 +18,8 @@ import compile as kernel
 from measure import Row, row
 
 from cockpit.core.canonical_json import text_digest
-from cockpit.orient.compile_packet import compile_packet, selection
-from cockpit.orient.fact_arrays import from_linked
+from cockpit.orient.compile_packet import compile_packet, select_for_packet
+from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.profile_model import BANDS, Profile, load_shipped
 
@@ -38,7 +38,7 @@ def rows() -> list[Row]:
     profile = load_shipped()
     for count, least, most, bar in SIZES:
         linked = made(count, least, most)
-        chosen = selection(linked, profile, kernel.WAVES)
+        chosen = select_for_packet(linked, profile, kernel.WAVES)
         value, items = kernel.worth(chosen, profile)
         best = referee(items, profile)
         mean = (least + most) // 2
@@ -154,8 +154,8 @@ class Taken:
 
 def beside(linked: Sequence[SessionFact], profile: Profile) -> list[Row]:
     """Ours and each rival on the same facts: CPU, worth by utility, and floors kept."""
-    columns = from_linked(linked)
-    chosen = selection(columns, profile, kernel.WAVES)
+    columns = columns_from_facts(linked)
+    chosen = select_for_packet(columns, profile, kernel.WAVES)
     score = dict(zip(chosen.columns.fact_ids, chosen.score.tolist(), strict=True))
     ours = _timed(lambda: compile_packet(columns, profile, kernel.WAVES))
     packet = compile_packet(columns, profile, kernel.WAVES)

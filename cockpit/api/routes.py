@@ -16,7 +16,7 @@ from cockpit.core.errors import NotFound
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
-from cockpit.orient.profile_changes.profile_json import document
+from cockpit.orient.profile_changes.profile_json import profile_document
 from cockpit.store.context import facts, packets, profile_changes, profiles, wave_feedback
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import waves
@@ -46,9 +46,12 @@ async def current_profile(at: At, profile_id: Named = "") -> dict[str, Any]:
         shipped = profiles.initial_profile(at.settings.token_budget)
         name = profile_id or shipped.profile_id
         if name == shipped.profile_id and not profiles.select_versions(connection, name):
-            return {**document(shipped), "adaptation": None}
+            return {**profile_document(shipped), "adaptation": None}
         found = profiles.load_current(connection, name)
-        return {**document(found), "adaptation": profile_changes.running_body(connection, name)}
+        return {
+            **profile_document(found),
+            "adaptation": profile_changes.running_body(connection, name),
+        }
 
     return await at.read(look)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cockpit.orient.fact_arrays import Ints
+from cockpit.orient.fact_columns import Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BandLimits:
     """What binds, in tokens; arrays have one item a band. ``pinned`` is used before all else."""
 
     total: int
@@ -36,14 +36,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Allotment:
+class BandAllocation:
     """By band: ``room`` in tokens for what is not pinned, and ``bound``, worth × tokens of that room."""
 
     room: Ints
     bound: Ints
 
 
-def allot(band: Ints, tokens: Ints, worth: Ints, limits: Limits) -> Allotment:
+def allocate_bands(band: Ints, tokens: Ints, worth: Ints, limits: BandLimits) -> BandAllocation:
     """Split the room between bands; the facts come best first. Pure."""
     start = np.empty(len(band), np.int64)
     members = [np.flatnonzero(band == code) for code in range(len(limits.floor))]
@@ -66,7 +66,7 @@ def allot(band: Ints, tokens: Ints, worth: Ints, limits: Limits) -> Allotment:
         lower = upper
     value = worth * taken
     mine = [of == code for code in range(len(members))]
-    return Allotment(
+    return BandAllocation(
         np.array([taken[at].sum() for at in mine], np.int64),
         np.array([value[at].sum() for at in mine], np.int64),
     )

@@ -12,8 +12,8 @@ from types import MappingProxyType
 import numpy as np
 
 from cockpit.core.errors import CockpitError
-from cockpit.orient.fact_arrays import Columns, Ints, from_linked
-from cockpit.orient.select_facts import NO_REASON, Selection, Way, select
+from cockpit.orient.fact_columns import FactColumns, Ints, columns_from_facts
+from cockpit.orient.select_facts import NO_REASON, Algorithm, Selection, select_facts
 from cockpit.store.context.facts import LEVELS, SessionFact
 from cockpit.store.context.packets import REASONS, Entry, Packet, PacketBand
 from cockpit.store.context.profile_model import Profile, check
@@ -25,8 +25,8 @@ ALGORITHMS = MappingProxyType(
     {
         way.name: way
         for way in (
-            Way("bands/1", weighs=False),
-            Way(ALGORITHM, weighs=True),
+            Algorithm("bands/1", weighs=False),
+            Algorithm(ALGORITHM, weighs=True),
         )
     }
 )
@@ -40,7 +40,7 @@ class UnknownAlgorithm(CockpitError):
 
 
 def compile_packet(
-    candidates: Sequence[SessionFact] | Columns,
+    candidates: Sequence[SessionFact] | FactColumns,
     profile: Profile,
     ordinal: int,
     *,
@@ -51,11 +51,13 @@ def compile_packet(
     Raises :class:`~cockpit.orient.select_facts.PinnedOverBudget`,
     :class:`~cockpit.store.context.profile_model.ProfileInvalid`, :class:`UnknownAlgorithm`.
     """
-    return packet_of(selection(candidates, profile, ordinal, algorithm=algorithm), profile, ordinal)
+    return build_packet(
+        select_for_packet(candidates, profile, ordinal, algorithm=algorithm), profile, ordinal
+    )
 
 
-def selection(
-    candidates: Sequence[SessionFact] | Columns,
+def select_for_packet(
+    candidates: Sequence[SessionFact] | FactColumns,
     profile: Profile,
     ordinal: int,
     *,
@@ -69,11 +71,11 @@ def selection(
             f" Verify it with the version that wrote it."
         )
     check(profile)
-    columns = candidates if isinstance(candidates, Columns) else from_linked(candidates)
-    return select(columns, profile, ordinal, way)
+    columns = candidates if isinstance(candidates, FactColumns) else columns_from_facts(candidates)
+    return select_facts(columns, profile, ordinal, way)
 
 
-def packet_of(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
+def build_packet(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
     """The packet that a selection makes."""
     columns = chosen.columns
     dropped = chosen.dropped_for != NO_REASON

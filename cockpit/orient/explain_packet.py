@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from cockpit.orient.compile_packet import ALGORITHM, selection
-from cockpit.orient.fact_arrays import Columns
+from cockpit.orient.compile_packet import ALGORITHM, select_for_packet
+from cockpit.orient.fact_columns import FactColumns
 from cockpit.orient.select_facts import KEPT, NO_REASON
 from cockpit.store.context.facts import LEVELS, SessionFact
 from cockpit.store.context.packets import REASONS
@@ -23,7 +23,7 @@ Verdict = Literal["kept", "shortened", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class FactVerdict:
     """The verdict on one fact.
 
     ``utility`` is its score under the profile (0 to 8,000,000; 1,000,000 is a full utility with
@@ -44,23 +44,23 @@ class Explained:
     reason: str
 
 
-def explain(
-    candidates: Sequence[SessionFact] | Columns,
+def explain_packet(
+    candidates: Sequence[SessionFact] | FactColumns,
     profile: Profile,
     ordinal: int,
     *,
     algorithm: str = ALGORITHM,
     band: str = "",
-) -> tuple[Explained, ...]:
+) -> tuple[FactVerdict, ...]:
     """A verdict for every fact, or every one of ``band``, in order of time.
 
     Raises as ``compile_packet`` does, and ``ValueError`` for an unknown band.
     """
-    chosen = selection(candidates, profile, ordinal, algorithm=algorithm)
+    chosen = select_for_packet(candidates, profile, ordinal, algorithm=algorithm)
     columns = chosen.columns
     asked = columns.band == BANDS.index(band) if band else np.ones(len(columns), np.bool_)
     at = np.flatnonzero(asked)
-    told: list[Explained] = []
+    told: list[FactVerdict] = []
     for i, fact_band, kind, wave, score, full, taken, level, kept_for, dropped_for in zip(
         at.tolist(),
         columns.band[at].tolist(),
@@ -77,7 +77,7 @@ def explain(
         dropped = dropped_for != NO_REASON
         verdict: Verdict = "dropped" if dropped else "shortened" if level else "kept"
         told.append(
-            Explained(
+            FactVerdict(
                 columns.fact_ids[i],
                 BANDS[fact_band],
                 columns.types[kind],

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cockpit.orient.fact_arrays import Ints
-from cockpit.orient.fill_room import DROPPED, FULL, Levels, fill
+from cockpit.orient.fact_columns import Ints
+from cockpit.orient.greedy_fill import DROPPED, FULL, LevelTokens, fill_greedily
 
 _ENOUGH = 512
 """A filling that is short of what is attainable by less than one part in this many stands as it is:
@@ -27,11 +27,11 @@ _CELLS = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedFacts:
     """Facts by tier, best first in each. ``rank`` is their order by worth whatever their tier,
     ``kind`` an equality code of their source type."""
 
-    levels: Levels
+    levels: LevelTokens
     tier: Ints
     rank: Ints
     worth: Ints
@@ -42,14 +42,16 @@ class Ranked:
         return int((self.worth[places] * self.levels.at(places, chosen)).sum())
 
 
-def fill_edge(ranked: Ranked, places: Ints, room: int, attainable: int, cap: int) -> Ints:
+def fill_with_knapsack(
+    ranked: RankedFacts, places: Ints, room: int, attainable: int, cap: int
+) -> Ints:
     """The level (0, 1, 2 or -1) of the facts at ``places``, those of one band, within ``room`` tokens.
 
-    As :func:`~cockpit.orient.fill_room.fill` chooses, but around the edge of the room where that leaves
+    Like :func:`~cockpit.orient.greedy_fill.fill_greedily`, but around the edge of the room where that leaves
     much of what is ``attainable`` (worth × tokens). A source type may hold ``cap`` tokens, or its best
     fact, before all others have come. Pure.
     """
-    chosen = fill(ranked.levels, places, room)
+    chosen = fill_greedily(ranked.levels, places, room)
     value = ranked.value(places, chosen)
     if (attainable - value) * _ENOUGH <= attainable:
         return chosen
@@ -68,12 +70,12 @@ def fill_edge(ranked: Ranked, places: Ints, room: int, attainable: int, cap: int
     levels[np.concatenate((crowd[crowd_core], others[core]))] = picked
     behind = places[levels[places] == DROPPED]
     left = room - int(ranked.levels.at(places, levels[places]).sum())
-    levels[behind] = fill(ranked.levels, behind, left)
+    levels[behind] = fill_greedily(ranked.levels, behind, left)
     again = levels[places]
     return again if ranked.value(places, again) > value else chosen
 
 
-def _sides(ranked: Ranked, places: Ints) -> tuple[Ints, Ints]:
+def _sides(ranked: RankedFacts, places: Ints) -> tuple[Ints, Ints]:
     """The facts of the type that a cap holds back first, and those of all others that none holds
     back; both best first."""
     tier = ranked.tier[places]
@@ -93,7 +95,7 @@ def _core(sizes: Ints, room: int) -> tuple[int, slice]:
     return held, slice(held, edge + _AFTER)
 
 
-def _weighed(ranked: Ranked, crowd: Ints, others: Ints, share: int, room: int) -> Ints:
+def _weighed(ranked: RankedFacts, crowd: Ints, others: Ints, share: int, room: int) -> Ints:
     """The levels of a few facts that are worth most within ``room``, ``crowd`` within ``share``.
 
     The room is counted in at most :data:`_CELLS` cells, a begun cell as a whole one, so that what is
@@ -121,7 +123,7 @@ class _Table:
     needed: Ints
 
     @classmethod
-    def of(cls, ranked: Ranked, places: Ints, cells: int, cell: int) -> _Table:
+    def of(cls, ranked: RankedFacts, places: Ints, cells: int, cell: int) -> _Table:
         sizes = ranked.levels.tokens[:, places]
         needed = -(-sizes // cell)
         gains = np.where(needed <= cells, sizes, 0) * ranked.worth[places]

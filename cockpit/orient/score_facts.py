@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cockpit.orient.fact_arrays import Columns, Flags, Ints
-from cockpit.orient.integer_sort import stable_order
+from cockpit.orient.fact_columns import FactColumns, Flags, Ints
+from cockpit.orient.radix_sort import radix_order
 from cockpit.store.context.facts import UTILITY_MAX
 from cockpit.store.context.profile_model import (
     BANDS,
@@ -43,7 +43,7 @@ class Scores:
     admitted: Flags
 
 
-def scores(columns: Columns, profile: Profile, ordinal: int) -> Scores:
+def score_facts(columns: FactColumns, profile: Profile, ordinal: int) -> Scores:
     """Score every fact as of wave ``ordinal``. Pure."""
     rules, index = _matched(columns, profile, ordinal)
     admitted = index >= 0
@@ -69,7 +69,7 @@ def _by_age(rule: Rule, oldest: int) -> Ints:
     return weight * (_DECAY[steps] >> np.minimum(age // span, 63))
 
 
-def _matched(columns: Columns, profile: Profile, ordinal: int) -> tuple[list[Rule], Ints]:
+def _matched(columns: FactColumns, profile: Profile, ordinal: int) -> tuple[list[Rule], Ints]:
     """The rules in play, and for each fact the index of its rule or -1.
 
     Of the rules that fit a fact, the one of the highest priority counts (ties: first by id).
@@ -94,7 +94,7 @@ def _matched(columns: Columns, profile: Profile, ordinal: int) -> tuple[list[Rul
     return rules, np.where(index < 0, for_rest[columns.source_type], index)
 
 
-def _restricted(columns: Columns, rule: Rule, fits: Flags, ordinal: int) -> Flags:
+def _restricted(columns: FactColumns, rule: Rule, fits: Flags, ordinal: int) -> Flags:
     when = rule.predicate
     if when.band:
         fits = fits & (columns.band == BANDS.index(when.band))
@@ -109,7 +109,7 @@ def _restricted(columns: Columns, rule: Rule, fits: Flags, ordinal: int) -> Flag
     return fits
 
 
-def _novelty(columns: Columns, weight: Ints) -> Ints:
+def _novelty(columns: FactColumns, weight: Ints) -> Ints:
     """Thousandths: 1000 for the newest fact of a near-duplicate cluster, less for each older one.
 
     A cluster is live facts alone, fixed before anything is selected, so that no order of selection
@@ -122,7 +122,7 @@ def _novelty(columns: Columns, weight: Ints) -> Ints:
         return factor
     shared = np.flatnonzero(keyed)
     shared = shared[sizes[columns.cluster[shared]] > 1]
-    grouped = shared[stable_order(columns.cluster[shared])]
+    grouped = shared[radix_order(columns.cluster[shared])]
     sizes[sizes < 2] = 0
     newer = np.repeat(np.cumsum(sizes)[sizes > 0], sizes[sizes > 0]) - 1 - np.arange(len(grouped))
     novelty = WEIGHT_ONE // (newer + 1)

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cockpit.core.errors import CockpitError
-from cockpit.orient.allocate_bands import Allotment, Limits, allot
-from cockpit.orient.fact_arrays import Columns, Flags, Ints
-from cockpit.orient.fill_room import DROPPED, FULL, Levels, fill, top_up
-from cockpit.orient.integer_sort import stable_order
-from cockpit.orient.knapsack import Ranked, fill_edge
-from cockpit.orient.score_facts import SCORE_MAX, scores
-from cockpit.orient.source_diversity import repeated, tiers
-from cockpit.orient.source_shares import Shares, shares, type_caps
+from cockpit.orient.allocate_bands import BandAllocation, BandLimits, allocate_bands
+from cockpit.orient.fact_columns import FactColumns, Flags, Ints
+from cockpit.orient.greedy_fill import DROPPED, FULL, LevelTokens, fill_greedily, spend_leftover
+from cockpit.orient.knapsack import RankedFacts, fill_with_knapsack
+from cockpit.orient.radix_sort import radix_order
+from cockpit.orient.score_facts import SCORE_MAX, score_facts
+from cockpit.orient.source_caps import CapSplit, split_by_caps, type_caps
+from cockpit.orient.source_diversity import assign_tiers, find_repeats
 from cockpit.store.context.packets import REASONS
 from cockpit.store.context.profile_model import BANDS, Profile
 
@@ -42,7 +42,7 @@ class PinnedOverBudget(CockpitError):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Algorithm:
     """What an algorithm does that another does not; its ``name`` stands in every packet it makes.
 
     ``weighs``: a source's best fact is never held back by a cap, and the facts at the edge of a
@@ -64,7 +64,7 @@ class Selection:
     """
 
     algorithm: str
-    columns: Columns
+    columns: FactColumns
     score: Ints
     level: Ints
     tokens: Ints
@@ -83,19 +83,19 @@ class Selection:
 _BUDGET, _CEILING, _SOURCE_CAP, _DUPLICATE, _SUPERSEDED, _LOW = range(len(REASONS))
 
 
-def select(columns: Columns, profile: Profile, ordinal: int, way: Way) -> Selection:
+def select_facts(columns: FactColumns, profile: Profile, ordinal: int, way: Algorithm) -> Selection:
     """Choose facts and levels for wave ``ordinal`` under a sound profile. Pure and deterministic.
 
     What is superseded is out even when pinned: its newer version stands for it. Raises
     :class:`PinnedOverBudget` naming the pinned facts.
     """
-    scored = scores(columns, profile, ordinal)
+    scored = score_facts(columns, profile, ordinal)
     dropped_for = np.full(len(columns), NO_REASON, np.int64)
     pinned = columns.pinned & ~columns.superseded & ~columns.repeated
     # The reserve is room for the answer: nothing that could be left out is put there.
     dropped_for[columns.band == BANDS.index("reserve")] = _CEILING
     dropped_for[~scored.admitted] = _LOW
-    dropped_for[repeated(columns)] = _DUPLICATE
+    dropped_for[find_repeats(columns)] = _DUPLICATE
     dropped_for[columns.superseded] = _SUPERSEDED
     dropped_for[pinned] = NO_REASON
     limits = _limits(columns, profile, pinned)
@@ -107,20 +107,22 @@ def select(columns: Columns, profile: Profile, ordinal: int, way: Way) -> Select
     held = _looked_at(columns, everything, limits, way)
     near = everything[: len(held.tier)]
     # Each fact stands three times: as far as no cap holds it back, and behind all others the rest.
-    allotted = allot(
+    allotted = allocate_bands(
         np.tile(columns.band[near], len(held.parts)),
         held.parts.ravel(),
         np.tile(worth[near], len(held.parts)),
         limits,
     )
-    by_tier = stable_order(held.tier)
+    by_tier = radix_order(held.tier)
     ranked, tier = near[by_tier], held.tier[by_tier]
     band = columns.band[ranked]
-    levels = Levels.of(columns.full[ranked], columns.outline[ranked], columns.reference[ranked])
+    levels = LevelTokens.of(
+        columns.full[ranked], columns.outline[ranked], columns.reference[ranked]
+    )
 
-    facts = Ranked(levels, tier, by_tier, worth[ranked], columns.source_type[ranked])
+    facts = RankedFacts(levels, tier, by_tier, worth[ranked], columns.source_type[ranked])
     chosen, used = _filled(facts, band, allotted, limits, way)
-    top_up(band, levels, chosen, used, limits)
+    spend_leftover(band, levels, chosen, used, limits)
 
     taken = levels.at(np.arange(len(ranked)), chosen)
     level = np.where(pinned, FULL, DROPPED)
@@ -157,7 +159,7 @@ def select(columns: Columns, profile: Profile, ordinal: int, way: Way) -> Select
 
 
 def _filled(
-    facts: Ranked, band: Ints, allotted: Allotment, limits: Limits, way: Way
+    facts: RankedFacts, band: Ints, allotted: BandAllocation, limits: BandLimits, way: Algorithm
 ) -> tuple[Ints, list[int]]:
     """The level of each fact, and the tokens of each band, pinned included."""
     chosen = np.full(len(band), DROPPED, np.int64)
@@ -170,27 +172,29 @@ def _filled(
             # What whole facts left over in the bands before is here to be used.
             free = max(used[code] + room, int(limits.floor[code])) + spare
             room = max(min(free, int(limits.ceiling[code])) - used[code], room)
-            chosen[at] = fill_edge(facts, at, room, int(allotted.bound[code]), caps[code])
+            chosen[at] = fill_with_knapsack(facts, at, room, int(allotted.bound[code]), caps[code])
             used[code] += int(facts.levels.at(at, chosen[at]).sum())
             spare = free - max(used[code], int(limits.floor[code]))
         else:
-            chosen[at] = fill(facts.levels, at, room)
+            chosen[at] = fill_greedily(facts.levels, at, room)
             used[code] += int(facts.levels.at(at, chosen[at]).sum())
     return chosen, used
 
 
-def _limits(columns: Columns, profile: Profile, pinned: Flags) -> Limits:
+def _limits(columns: FactColumns, profile: Profile, pinned: Flags) -> BandLimits:
     held = [int(columns.full[pinned & (columns.band == code)].sum()) for code in range(len(BANDS))]
     floor = np.array([band.min_tokens for band in profile.bands], np.int64)
     target = np.array([band.target_tokens for band in profile.bands], np.int64)
     ceiling = np.array([band.max_tokens for band in profile.bands], np.int64)
-    limits = Limits(profile.total_token_budget, floor, target, ceiling, np.array(held, np.int64))
+    limits = BandLimits(
+        profile.total_token_budget, floor, target, ceiling, np.array(held, np.int64)
+    )
     if limits.shared < 0:
         raise PinnedOverBudget(_over_budget(columns, pinned, limits))
     return limits
 
 
-def _over_budget(columns: Columns, pinned: Flags, limits: Limits) -> str:
+def _over_budget(columns: FactColumns, pinned: Flags, limits: BandLimits) -> str:
     at = np.flatnonzero(pinned).tolist()
     at.sort(key=lambda i: (-int(columns.full[i]), i))
     named = ", ".join(f"{columns.refs[i]} ({int(columns.full[i]):,})" for i in at)
@@ -203,10 +207,10 @@ def _over_budget(columns: Columns, pinned: Flags, limits: Limits) -> str:
 
 def _by_worth(at: Ints, worth: Ints) -> Ints:
     """Indices by worth, best first; equal worth by index, which is the order of time and id."""
-    return at[stable_order((SCORE_MAX << _WORTH_BITS) - worth[at])]
+    return at[radix_order((SCORE_MAX << _WORTH_BITS) - worth[at])]
 
 
-def _looked_at(columns: Columns, ranked: Ints, limits: Limits, way: Way) -> Shares:
+def _looked_at(columns: FactColumns, ranked: Ints, limits: BandLimits, way: Algorithm) -> CapSplit:
     """The shares of the best facts: all that can matter, of ``ranked`` as many as the answer has.
 
     Up to :data:`_LOOK` facts are all looked at. Of more, those are that come before the point where
@@ -226,12 +230,12 @@ def _looked_at(columns: Columns, ranked: Ints, limits: Limits, way: Way) -> Shar
         count *= 2
 
 
-def _shares(columns: Columns, near: Ints, targets: Ints, way: Way) -> Shares:
+def _shares(columns: FactColumns, near: Ints, targets: Ints, way: Algorithm) -> CapSplit:
     if way.weighs:
-        return shares(columns, near, targets)
-    tier = tiers(columns, near, targets)
+        return split_by_caps(columns, near, targets)
+    tier = assign_tiers(columns, near, targets)
     tokens = columns.full[near]
-    return Shares(np.stack([np.where(tier == waits, tokens, 0) for waits in range(3)]), tier)
+    return CapSplit(np.stack([np.where(tier == waits, tokens, 0) for waits in range(3)]), tier)
 
 
 def _passed_over(band: Ints, worth: Ints, chosen: Ints, behind: int) -> Ints:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from cockpit.orient.fact_arrays import NEVER, Columns, Flags, Ints
-from cockpit.orient.integer_sort import stable_order
+from cockpit.orient.fact_columns import NEVER, FactColumns, Flags, Ints
+from cockpit.orient.radix_sort import radix_order
 
 REF_SHARE = 3
 TYPE_SHARE = 4
 """One source reference may hold a third of its band's target, one source type three quarters."""
 
 
-def repeated(columns: Columns) -> Flags:
+def find_repeats(columns: FactColumns) -> Flags:
     """Live facts that another repeats: one id twice, or, unpinned, a place that was observed again.
 
     A place is (source type, source reference, dedupe key); a fact without a key has none.
@@ -27,7 +27,7 @@ def repeated(columns: Columns) -> Flags:
         return found
     place = columns.dedupe_key * (columns.source_ref.max() + 1) + columns.source_ref
     place = place * (columns.source_type.max() + 1) + columns.source_type
-    order = keyed[stable_order(place[keyed])]
+    order = keyed[radix_order(place[keyed])]
     same = place[order[1:]] == place[order[:-1]]
     # Facts of one wave are parts of one look, and stand beside each other.
     last = np.flatnonzero(np.append(~same, True))
@@ -37,7 +37,7 @@ def repeated(columns: Columns) -> Flags:
     return found
 
 
-def tiers(columns: Columns, ranked: Ints, targets: Ints) -> Ints:
+def assign_tiers(columns: FactColumns, ranked: Ints, targets: Ints) -> Ints:
     """For each of the ``ranked`` facts (indices, best first), in their order: 0 where no cap holds
     it back, 1 where its source type's does, 2 where its source reference's does.
 
@@ -64,7 +64,7 @@ def _over(source: Ints, band: Ints, tokens: Ints, caps: Ints) -> Flags:
     if not len(crowded):
         return over
     group = source[crowded] * len(caps) + band[crowded]
-    sorting = stable_order(group)
+    sorting = radix_order(group)
     order, group = crowded[sorting], group[sorting]
     running = np.cumsum(counted[order])
     first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.orient.compile_packet import compile_packet
-from cockpit.orient.fact_arrays import read
+from cockpit.orient.fact_columns import load_columns
 from cockpit.store.context import packets, profiles
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -19,7 +19,7 @@ from cockpit.store.sessions import waves
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class Verification:
     """``digest`` is what was written with the packet, ``stored`` that of its body as it stands
     today, ``recompiled`` that of the packet compiled again. All three must be one."""
 
@@ -53,7 +53,7 @@ class Verified:
         )
 
 
-def recompile(connection: sqlite3.Connection, wave_id: str) -> Verified:
+def recompile_packet(connection: sqlite3.Connection, wave_id: str) -> Verification:
     """Compile a wave's packet again from the stored facts, profile version and ordinal.
 
     Raises :class:`~cockpit.core.errors.NotFound` where the wave, its packet or its profile is
@@ -64,12 +64,12 @@ def recompile(connection: sqlite3.Connection, wave_id: str) -> Verified:
     packet = stored.packet
     profile = profiles.load(connection, packet.profile_id, packet.profile_version)
     again = compile_packet(
-        read(connection, wave.session_id, wave.ordinal),
+        load_columns(connection, wave.session_id, wave.ordinal),
         profile,
         wave.ordinal,
         algorithm=packet.algorithm,
     )
-    return Verified(
+    return Verification(
         wave_id,
         wave.session_id,
         wave.trace_id,
@@ -82,7 +82,7 @@ def recompile(connection: sqlite3.Connection, wave_id: str) -> Verified:
     )
 
 
-def report(tx: Tx, verified: Verified, *, actor: str = "person") -> None:
+def journal_verification(tx: Tx, verified: Verification, *, actor: str = "person") -> None:
     """Journal ``orientation.packet.replay_verified``."""
     tx.journal(
         PacketVerified(digest=verified.digest, recompiled=verified.recompiled, ok=verified.ok),
@@ -98,8 +98,8 @@ def report(tx: Tx, verified: Verified, *, actor: str = "person") -> None:
     )
 
 
-def verify(store: Store, wave_id: str, *, actor: str = "person") -> Verified:
-    """:func:`recompile` in a reader's snapshot, then :func:`report`. Blocks."""
-    verified = store.read_now(lambda connection: recompile(connection, wave_id))
-    store.write_now(lambda tx: report(tx, verified, actor=actor))
+def verify_packet(store: Store, wave_id: str, *, actor: str = "person") -> Verification:
+    """:func:`recompile_packet` in a reader's snapshot, then :func:`journal_verification`. Blocks."""
+    verified = store.read_now(lambda connection: recompile_packet(connection, wave_id))
+    store.write_now(lambda tx: journal_verification(tx, verified, actor=actor))
     return verified

@@ -28,7 +28,7 @@ from cockpit.access.principals import PERSON
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.orient.profile_changes.profile_json import document, imported
+from cockpit.orient.profile_changes.profile_json import import_profile, profile_document
 from cockpit.store.context import packets, profiles
 from cockpit.store.db.transaction import Tx
 
@@ -156,9 +156,9 @@ def test_only_an_admin_approves_what_holds_for_good(at: Project, http: httpx2.Cl
 
     def step(tx: Tx) -> DecisionOutcome:
         base = profiles.load_current(tx.connection, name)
-        body = document(base)
+        body = profile_document(base)
         body["rules"][0]["priority_weight"] = 1.25
-        change = imported(json.dumps(body), base, waves=0, reason="for good")
+        change = import_profile(json.dumps(body), base, waves=0, reason="for good")
         return propose_profile_change(
             tx, RuntimeSettings(), change, PERSON, profile_id=name, proposal_id="p-good"
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cockpit.orient.profile_changes.apply_change import applied
-from cockpit.orient.profile_changes.change_preview import proposal_body, title
+from cockpit.orient.profile_changes.apply_change import apply_change
+from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context.profile_model import load_shipped
 from cockpit.store.db.database import Store
@@ -263,13 +263,13 @@ class Scene:
                 }
             )
         )  # fmt: skip
-        after = applied(change, base)
+        after = apply_change(change, base)
         body = proposal_body(change, base, after)
 
         def step(tx: Tx) -> None:
             proposals.create(
                 tx, proposal_id=proposal_id, kind="profile", session_id=self.session_id,
-                wave_id=self.wave_id, title=title(change), body=body, risk="medium",
+                wave_id=self.wave_id, title=change_title(change), body=body, risk="medium",
             )  # fmt: skip
 
         self.store.write_now(step)

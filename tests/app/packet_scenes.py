@@ -5,7 +5,7 @@ from __future__ import annotations
 from app_scenes import Scene
 
 from cockpit.orient.compile_packet import compile_packet
-from cockpit.orient.fact_arrays import read
+from cockpit.orient.fact_columns import load_columns
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import Fact, Level
 from cockpit.store.db.transaction import Tx
@@ -40,7 +40,7 @@ def compiled(scene: Scene, *seen: Fact) -> Scene:
         waves.advance(tx, wave.wave_id, "orienting")
         profile = profiles.load_current(tx.connection, "default")
         made = compile_packet(
-            read(tx.connection, scene.session_id, wave.ordinal), profile, wave.ordinal
+            load_columns(tx.connection, scene.session_id, wave.ordinal), profile, wave.ordinal
         )
         identity = packets.insert(
             tx, wave.wave_id, made, pinned_now=wave.pinned_now, session_id=scene.session_id

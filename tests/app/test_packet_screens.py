@@ -12,7 +12,7 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.band_facts import BandFacts, FactTextDialog, provenance_text
 from cockpit.app.dialogs.packet_diff import PacketDiffDialog
 from cockpit.core.errors import IllegalTransition, NotFound
-from cockpit.orient.verify_packet import verify
+from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.context import pins, wave_feedback
 from cockpit.store.journal import journal
 
@@ -109,7 +109,7 @@ async def test_a_pin_holds_from_the_next_wave_and_the_past_stays(still, scene):
         reasons.append(any(f.reason == "pinned" for f in told.facts))
     assert reasons == [False, True, False, True]
     for wave_id in (first, *(f"{scene.session_id}-w{n}" for n in (2, 3, 4))):
-        assert verify(still.store, wave_id).ok
+        assert verify_packet(still.store, wave_id).ok
     actions = [row.action for row in still.store.read_now(journal.rows)]
     assert actions.count("fact.pinned") == 2
     assert actions.count("fact.unpinned") == 1

@@ -133,7 +133,7 @@ def _load() -> None:
     for name in (
         "loop.runtime",
         "orient.compile_packet",
-        "orient.fact_arrays",
+        "orient.fact_columns",
         "decide.offline.script_model",
     ):
         importlib.import_module(f"cockpit.{name}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from cockpit.learn.judge_waves import learned
 from cockpit.orient.compile_packet import compile_packet
-from cockpit.orient.fact_arrays import read as columns
+from cockpit.orient.fact_columns import load_columns as columns
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import Fact, Level
 from cockpit.store.context.wave_feedback import Feedback

@@ -9,8 +9,13 @@ import pytest
 from learn_world import World, fact
 
 from cockpit.learn.suggest_weights import suggestions
-from cockpit.orient.profile_changes.change_limits import AGENTS
-from cockpit.orient.profile_changes.guard import CAPABILITY, CRITICAL, admin_policy, judge
+from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS
+from cockpit.orient.profile_changes.guard import (
+    CAPABILITY,
+    CRITICAL,
+    check_change,
+    create_admin_policy,
+)
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context import profiles
 from cockpit.store.context.profile_model import Predicate, Rule
@@ -30,7 +35,7 @@ def missing(world: World, *refs: str) -> None:
 def suggested(world: World, profile=None):
     def read(connection):
         current = profile or profiles.load_current(connection, world.session.profile_id)
-        return suggestions(connection, current, AGENTS, (*CRITICAL, *CAPABILITY))
+        return suggestions(connection, current, AGENT_LIMITS, (*CRITICAL, *CAPABILITY))
 
     return world.store.read_now(read)
 
@@ -76,11 +81,11 @@ def test_the_guard_lets_every_suggestion_through_for_an_agent(small):
     world.end(world.begin())
     found = suggested(world)
     base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
-    admin = admin_policy(BUDGET, horizon_max=50, floor_percent=100)
+    admin = create_admin_policy(BUDGET, horizon_max=50, floor_percent=100)
     assert len(found) == 4
     for payload in found:
         change = parse_change(json.dumps(payload))
-        assert judge(change, base, admin, AGENTS, "agent/s-1") == ()
+        assert check_change(change, base, admin, AGENT_LIMITS, "agent/s-1") == ()
 
 
 @pytest.mark.parametrize(
@@ -150,9 +155,12 @@ def test_what_held_the_room_of_what_was_missed_is_to_weigh_a_quarter_less(small)
     ]
     assert "Held the room of what was missed, and served nothing: log in 2" in found[0]["reason"]
     base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
-    admin = admin_policy(BUDGET, horizon_max=50, floor_percent=100)
+    admin = create_admin_policy(BUDGET, horizon_max=50, floor_percent=100)
     for payload in found:
-        assert judge(parse_change(json.dumps(payload)), base, admin, AGENTS, "agent/s-1") == ()
+        assert (
+            check_change(parse_change(json.dumps(payload)), base, admin, AGENT_LIMITS, "agent/s-1")
+            == ()
+        )
 
 
 @pytest.mark.parametrize("source", [*CRITICAL, *CAPABILITY])

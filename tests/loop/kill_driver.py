@@ -96,7 +96,7 @@ def world(root: Path) -> dict[str, object]:
 def main() -> None:
     # Loaded once for all children: they are to die in a session, not while they load.
     count_tokens("loads the vocabulary")
-    for name in ("orient.compile_packet", "orient.fact_arrays", "decide.offline.script_model"):
+    for name in ("orient.compile_packet", "orient.fact_columns", "decide.offline.script_model"):
         importlib.import_module(f"cockpit.{name}")
     project, user_dir, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     first, last, step = (int(word) for word in sys.argv[4:7])

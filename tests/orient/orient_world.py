@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cockpit.orient.compile_packet import ALGORITHM, compile_packet
-from cockpit.orient.fact_arrays import read
+from cockpit.orient.fact_columns import load_columns
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import Fact
 from cockpit.store.db.database import Store
@@ -38,7 +38,7 @@ class World:
         def orient(tx: Tx) -> None:
             wave = waves.load(tx.connection, wave_id)
             packet = compile_packet(
-                read(tx.connection, self.session_id, wave.ordinal),
+                load_columns(tx.connection, self.session_id, wave.ordinal),
                 self.profile,
                 wave.ordinal,
                 algorithm=algorithm,

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from orient_made import fact, many
 
-from cockpit.orient.fact_arrays import NEVER, Columns, from_linked
-from cockpit.orient.integer_sort import stable_order
+from cockpit.orient.fact_columns import NEVER, FactColumns, columns_from_facts
+from cockpit.orient.radix_sort import radix_order
 
 
-def same(one: Columns, other: Columns) -> bool:
+def same(one: FactColumns, other: FactColumns) -> bool:
     """Equal but for the codes, which only say what is equal."""
     coded = ("source_type", "source_ref", "dedupe_key")
     numbers = [
         name
-        for name in Columns.__slots__
+        for name in FactColumns.__slots__
         if isinstance(getattr(one, name), np.ndarray) and name not in coded
     ]
     return (
@@ -33,21 +33,21 @@ def test_rows_leave_in_order_of_wave_place_and_id() -> None:
         fact("b", ordinal=1, position=2),
         fact("a", ordinal=1, position=1),
     ]
-    ordered = from_linked(facts)
+    ordered = columns_from_facts(facts)
     assert list(ordered.fact_ids) == [facts[2].fact_id, facts[1].fact_id, facts[0].fact_id]
     assert ordered.ordinal.tolist() == [1, 1, 2]
 
 
 def test_any_permutation_gives_the_same_columns() -> None:
     facts = [*many(40), *many(40, "objectives", position=3, ordinal=2)]
-    ordered = from_linked(facts)
+    ordered = columns_from_facts(facts)
     for seed in range(5):
         random.Random(seed).shuffle(facts)
-        assert same(from_linked(facts), ordered)
+        assert same(columns_from_facts(facts), ordered)
 
 
 def test_levels_that_are_missing_or_no_shorter_are_never_there() -> None:
-    columns = from_linked(
+    columns = columns_from_facts(
         [
             fact("none", tokens=100, position=1),
             fact("longer", tokens=100, outline=100, reference=120, position=2),
@@ -60,7 +60,7 @@ def test_levels_that_are_missing_or_no_shorter_are_never_there() -> None:
 
 
 def test_numbers_out_of_range_are_brought_into_it() -> None:
-    columns = from_linked(
+    columns = columns_from_facts(
         [fact("high", utility=5_000_000, position=1), fact("low", utility=-5, tokens=-7)]
     )
     assert sorted(columns.utility.tolist()) == [0, 1_000_000]
@@ -69,11 +69,11 @@ def test_numbers_out_of_range_are_brought_into_it() -> None:
 
 def test_a_band_that_is_none_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="'cellar'"):
-        from_linked([fact("a", "cellar")])
+        columns_from_facts([fact("a", "cellar")])
 
 
 @pytest.mark.parametrize("most", [1, 70_000, 1 << 45])
 def test_sorting_by_digits_is_a_stable_sort(most: int) -> None:
     keys = np.random.default_rng(most).integers(0, most, 3_000)
-    assert np.array_equal(stable_order(keys), np.argsort(keys, kind="stable"))
-    assert stable_order(keys[:0]).tolist() == []
+    assert np.array_equal(radix_order(keys), np.argsort(keys, kind="stable"))
+    assert radix_order(keys[:0]).tolist() == []

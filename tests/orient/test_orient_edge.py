@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from orient_made import fact, kept, many, profile, used
 
-from cockpit.orient.compile_packet import compile_packet, selection
+from cockpit.orient.compile_packet import compile_packet, select_for_packet
 from cockpit.store.context.facts import SessionFact
 
 ENOUGH = 511 / 512
@@ -83,7 +83,7 @@ def lumps(draw: st.DrawFn) -> list[SessionFact]:
 @given(lumps(), st.integers(1, 1_500))
 @settings(max_examples=400, deadline=None)
 def test_no_other_choice_of_large_facts_is_worth_more(facts: list[SessionFact], room: int) -> None:
-    chosen = selection(facts, profile({"situational": (0, room, room)}, total=room), 1)
+    chosen = select_for_packet(facts, profile({"situational": (0, room, room)}, total=room), 1)
     best = 0
     sizes = [
         [0, *{size for size in one.level_tokens if 0 < size <= one.level_tokens[0]}]

@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 from orient_made import fact as made
 from orient_made import kept, profile, used
 
-from cockpit.orient.compile_packet import ALGORITHMS, compile_packet, packet_of, selection
-from cockpit.orient.explain_packet import explain
-from cockpit.orient.fact_arrays import from_linked
+from cockpit.orient.compile_packet import (
+    ALGORITHMS,
+    build_packet,
+    compile_packet,
+    select_for_packet,
+)
+from cockpit.orient.explain_packet import explain_packet
+from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.orient.select_facts import PinnedOverBudget
 from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.packets import Packet, packet_from_body
@@ -129,7 +134,7 @@ def test_no_room_is_left_that_a_dropped_fact_fits_into(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
     packet = compiled(facts, shape, way)
-    told = {line.fact_id: line for line in explain(facts, shape, 4, algorithm=way)}
+    told = {line.fact_id: line for line in explain_packet(facts, shape, 4, algorithm=way)}
     spare = packet.token_budget - sum(max(band.used, band.min_tokens) for band in packet.bands)
     bands = {band.name: band for band in packet.bands}
     for fact in facts:
@@ -182,7 +187,7 @@ def test_pinned_over_budget_is_raised_exactly_when_they_do_not_fit(
 @settings(max_examples=400, deadline=None)
 def test_every_fact_is_accounted_for(facts: list[SessionFact], shape: Profile, way: str) -> None:
     packet = compiled(facts, shape, way)
-    told = explain(facts, shape, 4, algorithm=way)
+    told = explain_packet(facts, shape, 4, algorithm=way)
     assert packet.facts + packet.dropped == len(facts) == len(told)
     assert Counter(line.reason for line in told if line.verdict == "dropped") == dict(packet.drops)
     for band in packet.bands:
@@ -223,9 +228,9 @@ def test_a_body_is_the_whole_packet(facts: list[SessionFact], shape: Profile, wa
 def test_quality_is_a_share_of_the_bound(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
-    chosen = selection(facts, shape, 4, algorithm=way)
+    chosen = select_for_packet(facts, shape, 4, algorithm=way)
     assert 0 <= chosen.quality_ppm <= 1_000_000
-    packet = packet_of(chosen, shape, 4)
+    packet = build_packet(chosen, shape, 4)
     assert packet.algorithm == way
     if not packet.drops and all(entry.level == "full" for _, entry in packet.rendered()):
         assert chosen.quality_ppm == 1_000_000
@@ -236,7 +241,7 @@ def test_quality_is_a_share_of_the_bound(
 def test_columns_given_once_are_columns_for_ever(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
-    columns = from_linked(facts)
+    columns = columns_from_facts(facts)
     first = compiled(facts, shape, way)
     assert compile_packet(columns, shape, 4, algorithm=way) == first
     assert compile_packet(columns, shape, 4, algorithm=way) == first

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import pytest
 from orient_made import fact, profile, rule
 
-from cockpit.orient.fact_arrays import from_linked
-from cockpit.orient.score_facts import SCORE_MAX, scores
+from cockpit.orient.fact_columns import columns_from_facts
+from cockpit.orient.score_facts import SCORE_MAX, score_facts
 from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.profile_model import Predicate, Rule
 
 
 def scored(facts: Sequence[SessionFact], *rules: Rule, ordinal: int = 1) -> list[int | None]:
     """Scores in order of time; None where the fact is not admitted."""
-    found = scores(from_linked(facts), profile({}, rules=rules), ordinal)
+    found = score_facts(columns_from_facts(facts), profile({}, rules=rules), ordinal)
     return [
         score if admitted else None
         for score, admitted in zip(found.score.tolist(), found.admitted.tolist(), strict=True)

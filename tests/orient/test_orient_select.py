@@ -8,7 +8,7 @@ import pytest
 from orient_made import fact, kept, many, profile, rule, used
 
 from cockpit.orient.compile_packet import compile_packet
-from cockpit.orient.explain_packet import explain
+from cockpit.orient.explain_packet import explain_packet
 from cockpit.orient.select_facts import PinnedOverBudget
 
 ONE = {"situational": (0, 1_000, 1_000)}
@@ -265,7 +265,7 @@ def test_every_fact_is_explained_in_order_of_time() -> None:
         fact("gone", superseded=True, position=51),
         fact("late", utility=1_000, position=52),
     ]
-    told = explain(facts, profile(rooms), 1)
+    told = explain_packet(facts, profile(rooms), 1)
     assert [(line.verdict, line.level, line.reason) for line in told] == [
         *[("kept", "full", "pinned"), ("kept", "full", "floor")],
         *[("kept", "full", "target"), ("kept", "full", "utility")],
@@ -275,7 +275,7 @@ def test_every_fact_is_explained_in_order_of_time() -> None:
     ]
     assert [line.tokens for line in told] == [100, 100, 100, 100, 90, 100, 100]
     assert told[4].source_ref == "made:long"
-    one = explain(facts, profile(rooms), 1, band="objectives")
+    one = explain_packet(facts, profile(rooms), 1, band="objectives")
     assert one == tuple(line for line in told if line.band == "objectives") == told[:1]
 
 
@@ -300,7 +300,7 @@ def test_thousands_of_facts_are_all_accounted_for() -> None:
         *many(9_000, "objectives", utility=800_000, tokens=9),
     ]
     rooms = {"objectives": (100, 300, 400), "situational": (0, 100, 5_000)}
-    told = explain(facts, profile(rooms), 1)
+    told = explain_packet(facts, profile(rooms), 1)
     packet = compile_packet(facts, profile(rooms), 1)
     assert used(packet)["objectives"] == 297
     assert used(packet)["situational"] == 703

@@ -11,9 +11,9 @@ from orient_world import World
 
 from cockpit.core.errors import NotFound
 from cockpit.orient.compile_packet import ALGORITHMS, UnknownAlgorithm, compile_packet
-from cockpit.orient.fact_arrays import Columns, from_linked, read
-from cockpit.orient.packet_diff import diff
-from cockpit.orient.verify_packet import recompile, verify
+from cockpit.orient.diff_packets import diff_packets
+from cockpit.orient.fact_columns import FactColumns, columns_from_facts, load_columns
+from cockpit.orient.verify_packet import recompile_packet, verify_packet
 from cockpit.store.context import facts, packets
 from cockpit.store.context.facts import Fact, Level
 from cockpit.store.db.connection import connect
@@ -51,18 +51,18 @@ def test_columns_from_the_store_are_those_of_its_records(world: World) -> None:
     world.wave([seen("a,b.py", "changed", dedupe_key="a,b.py", pinned=True)])
     world.wave([seen("a,b.py", "again", dedupe_key="a,b.py")])
     for ordinal in (1, 2, 3, 9):
-        straight = world.store.read_now(lambda c, o=ordinal: read(c, world.session_id, o))
+        straight = world.store.read_now(lambda c, o=ordinal: load_columns(c, world.session_id, o))
         linked = world.store.read_now(
             lambda c, o=ordinal: facts.select_linked(c, world.session_id, o)
         )
-        by_record = from_linked(linked)
-        for name in Columns.__slots__:
+        by_record = columns_from_facts(linked)
+        for name in FactColumns.__slots__:
             one, other = getattr(straight, name), getattr(by_record, name)
             assert list(one) == list(other) if hasattr(one, "__len__") else one == other
 
 
 def test_a_session_without_facts_has_empty_columns(world: World) -> None:
-    assert len(world.store.read_now(lambda c: read(c, world.session_id, 1))) == 0
+    assert len(world.store.read_now(lambda c: load_columns(c, world.session_id, 1))) == 0
 
 
 def test_a_packet_is_stored_with_its_journal_row(world: World) -> None:
@@ -127,7 +127,7 @@ def test_packets_of_a_session_come_in_order_of_waves(world: World) -> None:
 def test_a_past_packet_verifies_after_later_waves_changed_its_facts(world: World) -> None:
     first = world.wave([seen("a.py", "one", dedupe_key="a.py"), seen("b.py")])
     world.wave([seen("a.py", "two", dedupe_key="a.py"), seen("c.py", pinned=True)])
-    verified = verify(world.store, first)
+    verified = verify_packet(world.store, first)
     assert verified.ok
     (row,) = rows(world, Action.PACKET_VERIFIED)
     assert row.raw_detail() == {
@@ -150,7 +150,7 @@ def tamper(world: World, *statements: str) -> None:
 def test_a_changed_fact_is_found(world: World) -> None:
     wave_id = world.wave([seen("a.py"), seen("b.py")])
     tamper(world, "UPDATE session_facts SET tokens_full=41 WHERE source_ref='file:a.py'")
-    verified = verify(world.store, wave_id)
+    verified = verify_packet(world.store, wave_id)
     assert not verified.ok
     assert "the facts or the profile" in verified.words
     (row,) = rows(world, Action.PACKET_VERIFIED)
@@ -164,7 +164,7 @@ def test_a_changed_fact_is_found(world: World) -> None:
 def test_a_changed_profile_is_found(world: World) -> None:
     wave_id = world.wave([seen("a.py")])
     tamper(world, "UPDATE attention_rules SET priority_weight=0.5 WHERE source_type='log'")
-    assert not verify(world.store, wave_id).ok
+    assert not verify_packet(world.store, wave_id).ok
 
 
 def test_a_changed_body_is_found(world: World) -> None:
@@ -174,7 +174,7 @@ def test_a_changed_body_is_found(world: World) -> None:
         "DROP TRIGGER orientation_packets_no_update",
         "UPDATE orientation_packets SET packet_json=replace(packet_json, '\"dropped\":0', '\"dropped\":1')",
     )
-    verified = verify(world.store, wave_id)
+    verified = verify_packet(world.store, wave_id)
     assert not verified.ok
     assert "was changed after it was written" in verified.words
 
@@ -187,7 +187,7 @@ def test_a_packet_of_another_algorithm_says_so(world: World) -> None:
         "UPDATE orientation_packets SET packet_json=replace(packet_json, 'bands/', 'lost/')",
     )
     with pytest.raises(UnknownAlgorithm, match="lost/"):
-        world.store.read_now(lambda c: recompile(c, wave_id))
+        world.store.read_now(lambda c: recompile_packet(c, wave_id))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -197,10 +197,10 @@ def test_a_packet_is_compiled_again_by_the_algorithm_that_made_it(
     large = seen("large.py", tokens=30_000, utility=900_000)
     wave_id = world.wave([large, *(seen(f"{i}.py", tokens=4_000) for i in range(20))], algorithm)
     assert algorithm in world.store.read_now(lambda c: packets.load(c, wave_id)).body_json
-    assert verify(world.store, wave_id).ok
+    assert verify_packet(world.store, wave_id).ok
     made = {
         name: compile_packet(
-            world.store.read_now(lambda c: read(c, world.session_id, 1)),
+            world.store.read_now(lambda c: load_columns(c, world.session_id, 1)),
             world.profile,
             1,
             algorithm=name,
@@ -222,17 +222,19 @@ def test_the_difference_of_two_waves(world: World) -> None:
         world.store.read_now(lambda c, w=wave: packets.load(c, w)).packet
         for wave in (first, second)
     )
-    found = diff(before, after)
+    found = diff_packets(before, after)
     assert [band for band, _ in found.added] == ["situational"]
     assert [entry.ordinal for _, entry in found.added] == [2]
     assert [entry.ordinal for _, entry in found.removed] == [1]
     assert found.changed == ()
-    assert diff(after, after).same
+    assert diff_packets(after, after).same
 
 
 def test_a_fact_that_was_shortened_is_a_change() -> None:
     large = fact("large", tokens=300, outline=50)
     wide, narrow = (profile({"situational": (0, room, room)}) for room in (300, 100))
-    (change,) = diff(compile_packet([large], wide, 1), compile_packet([large], narrow, 1)).changed
+    (change,) = diff_packets(
+        compile_packet([large], wide, 1), compile_packet([large], narrow, 1)
+    ).changed
     assert (change.before.level, change.after.level) == ("full", "outline")
     assert change.band_before == change.band_after == "situational"

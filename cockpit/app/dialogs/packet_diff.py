@@ -18,7 +18,7 @@ from widgets.views import FactView, Fate
 if TYPE_CHECKING:
     from cockpit.app.engine_client import Engine
     from cockpit.loop.views.packet_inspection import Difference
-    from cockpit.orient.packet_diff import Changed
+    from cockpit.orient.diff_packets import ChangedEntry
     from cockpit.store.context.packets import Entry
 
 
@@ -64,7 +64,7 @@ def diff_rows(difference: Difference) -> list[FactView]:
     return rows
 
 
-def _was(each: Changed) -> str:
+def _was(each: ChangedEntry) -> str:
     moved = each.band_before != each.band_after
     parts = [f"{each.band_after} from {each.band_before}" if moved else each.band_after]
     if each.before.level != each.after.level:

@@ -77,7 +77,7 @@ async def project_report(
     It checks the commit, the tests, the packets and the journal. ``ended`` are the sessions that should be
     done. The list is empty where all checks pass.
     """
-    from cockpit.orient.verify_packet import verify
+    from cockpit.orient.verify_packet import verify_packet
 
     broken, wave_ids, chain = await store.read(lambda connection: _stored(connection, ended))
     log = await run_git("log", "-1", "--stat", "--format=commit %H%n%an, %s", cwd=sample.root)
@@ -90,7 +90,7 @@ async def project_report(
     test_output = " ".join(line for line in tests.error_text.splitlines()[-3:] if line)
     if not tests.ok:
         broken.append("the sample's tests do not pass")
-    again = [verify(store, wave_id) for wave_id in wave_ids]
+    again = [verify_packet(store, wave_id) for wave_id in wave_ids]
     if not all(outcome.ok for outcome in again):
         broken.append("a packet does not compile to the same bytes again")
     if not chain.ok:

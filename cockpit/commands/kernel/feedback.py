@@ -178,7 +178,7 @@ def suggest(profile_id: str) -> None:
     asked for, and less weight to sources that took their room.
     """
     from cockpit.learn.suggest_weights import suggestions
-    from cockpit.orient.profile_changes.change_limits import AGENTS
+    from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS
     from cockpit.orient.profile_changes.guard import CAPABILITY, CRITICAL
 
     named = (
@@ -193,7 +193,7 @@ def suggest(profile_id: str) -> None:
             raise NotFound(f"No profile {named} yet. The first session creates it.")
         # Within the narrowest limits, so that every principal may propose it.
         current = profiles.load_current(connection, named)
-        return suggestions(connection, current, AGENTS, (*CRITICAL, *CAPABILITY))
+        return suggestions(connection, current, AGENT_LIMITS, (*CRITICAL, *CAPABILITY))
 
     rows = read_store(read)
     if not rows:

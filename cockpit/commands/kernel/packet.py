@@ -92,15 +92,17 @@ def show_packet(session: str | None, wave: int | None, as_json: bool) -> None:
 @AS_JSON
 def explain(session: str | None, wave: int | None, as_json: bool) -> None:
     """Explain why each fact was kept or dropped."""
-    from cockpit.orient import fact_arrays
-    from cockpit.orient.explain_packet import Explained
-    from cockpit.orient.explain_packet import explain as explained
+    from cockpit.orient import fact_columns
+    from cockpit.orient.explain_packet import FactVerdict
+    from cockpit.orient.explain_packet import explain_packet as explained
 
-    def read(connection: sqlite3.Connection) -> tuple[Explained, ...]:
+    def read(connection: sqlite3.Connection) -> tuple[FactVerdict, ...]:
         wave_record, stored = _pick(connection, session, wave)
         compiled = stored.packet
         profile = profiles.load(connection, compiled.profile_id, compiled.profile_version)
-        fact_table = fact_arrays.read(connection, wave_record.session_id, wave_record.ordinal)
+        fact_table = fact_columns.load_columns(
+            connection, wave_record.session_id, wave_record.ordinal
+        )
         return explained(fact_table, profile, wave_record.ordinal, algorithm=compiled.algorithm)
 
     explanations = read_store(read)
@@ -138,7 +140,7 @@ def verify(
 
     Without --wave it verifies every packet of the session. It ends with 1 if a digest differs.
     """
-    from cockpit.orient.verify_packet import verify as verified
+    from cockpit.orient.verify_packet import verify_packet as verified
 
     if everything and (session is not None or wave is not None):
         raise click.UsageError("--all excludes --session and --wave.")
@@ -186,7 +188,7 @@ def verify(
 @AS_JSON
 def diff(session: str | None, wave: int | None, since: int | None, as_json: bool) -> None:
     """Compare two packets of a session."""
-    from cockpit.orient.packet_diff import diff as difference
+    from cockpit.orient.diff_packets import diff_packets as difference
 
     def read(connection: sqlite3.Connection) -> tuple[Packet, Packet, dict[str, str]]:
         wave_record, after = _pick(connection, session, wave)

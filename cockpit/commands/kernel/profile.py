@@ -15,7 +15,7 @@ from cockpit.commands.open_project import WrongUse, find_project, load_project_s
 from cockpit.commands.terminal import format_table, json_text, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
-from cockpit.orient.profile_changes.profile_json import differences, document
+from cockpit.orient.profile_changes.profile_json import profile_differences, profile_document
 from cockpit.store.context import profile_changes
 from cockpit.store.context.profile_model import WEIGHT_ONE, Profile, Rule
 from cockpit.store.context.profiles import initial_profile, load, load_current, select_versions
@@ -55,7 +55,7 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
     """
     chosen, running = _chosen(profile_id, version)
     if as_json:
-        show_json({**document(chosen), "adaptation": running})
+        show_json({**profile_document(chosen), "adaptation": running})
         return
     show(
         f"{chosen.profile_id} version {chosen.version} · {chosen.status} · {chosen.ranking}"
@@ -112,7 +112,7 @@ def show_history(profile_id: str, as_json: bool) -> None:
     )
     show_list(
         as_json,
-        [document(version) for version in versions],
+        [profile_document(version) for version in versions],
         ("VERSION", "STATUS", "BUDGET", "RANKING", "BY", "AT", "DIGEST"),
         [
             (
@@ -137,7 +137,7 @@ def show_history(profile_id: str, as_json: bool) -> None:
 @AS_JSON
 def show_diff(before: int, after: int, profile_id: str, as_json: bool) -> None:
     """Compare two versions of a profile."""
-    changes = differences(_chosen(profile_id, before)[0], _chosen(profile_id, after)[0])
+    changes = profile_differences(_chosen(profile_id, before)[0], _chosen(profile_id, after)[0])
     if as_json:
         show_json(changes)
         return
@@ -167,10 +167,10 @@ def export(profile_id: str, version: int | None, output: Path | None) -> None:
     """
     chosen = _chosen(profile_id, version)[0]
     if output is None:
-        show_json(document(chosen))
+        show_json(profile_document(chosen))
         return
     try:
-        output.write_text(json_text(document(chosen), indent=2) + "\n", encoding="utf-8")
+        output.write_text(json_text(profile_document(chosen), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise WrongUse(f"{output} cannot be written: {error.strerror or error}.") from error
     say(f"Wrote {chosen.profile_id} version {chosen.version} to {output}")

@@ -71,11 +71,11 @@ def import_profile(
 
     The guard checks it like any other change.
     """
-    from cockpit.orient.profile_changes.profile_json import imported
+    from cockpit.orient.profile_changes.profile_json import import_profile
 
     payload = _read_file(file)
     _propose(
-        lambda base: imported(payload, base, waves=waves, reason=reason),
+        lambda base: import_profile(payload, base, waves=waves, reason=reason),
         profile_id,
         token,
         as_json,
@@ -124,7 +124,7 @@ def rollback(profile_id: str, to: int | None, token: str, as_json: bool) -> None
     The next wave uses the earlier version again.
     """
     from cockpit.loop.decisions.profile_change_expiry import roll_back_profile
-    from cockpit.orient.profile_changes.profile_json import document
+    from cockpit.orient.profile_changes.profile_json import profile_document
 
     place = find_project()
     settings = load_project_settings(place).runtime
@@ -136,7 +136,7 @@ def rollback(profile_id: str, to: int | None, token: str, as_json: bool) -> None
     with _print_refusal_code(as_json), open_store(place) as store:
         restored = store.write_now(step)
     if as_json:
-        show_json(document(restored))
+        show_json(profile_document(restored))
     else:
         show(f"{restored.profile_id} version {restored.version} is the current version.")
 
@@ -216,7 +216,7 @@ def _decide(
 
 def _print_outcome(outcome: DecisionOutcome, as_json: bool) -> None:
     """Print the proposal, its status and the verdict of the guard on stdout."""
-    from cockpit.orient.profile_changes.guard import passed
+    from cockpit.orient.profile_changes.guard import passed_checks
 
     verdict = [
         {"code": refusal.code, "ok": False, "message": refusal.message}
@@ -229,7 +229,7 @@ def _print_outcome(outcome: DecisionOutcome, as_json: bool) -> None:
                 "status": outcome.status,
                 "version": outcome.version,
                 "code": outcome.refusals[0].code if outcome.refusals else None,
-                "verdict": verdict or passed(),
+                "verdict": verdict or passed_checks(),
             }
         )
         return

@@ -18,10 +18,16 @@ from cockpit.core.secrets import mask
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.orient.profile_changes.apply_change import applied
-from cockpit.orient.profile_changes.change_limits import envelope_of
+from cockpit.orient.profile_changes.apply_change import apply_change
+from cockpit.orient.profile_changes.change_limits import limits_for
 from cockpit.orient.profile_changes.change_record import ProfileChange
-from cockpit.orient.profile_changes.guard import CODES, AdminPolicy, Refusal, admin_policy, judge
+from cockpit.orient.profile_changes.guard import (
+    CODES,
+    AdminPolicy,
+    Refusal,
+    check_change,
+    create_admin_policy,
+)
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_changes import ChangeProposal
@@ -48,7 +54,7 @@ class Origin:
 def admin_policy_of(settings: RuntimeSettings) -> AdminPolicy:
     """Return the administrator's limits on profile changes that ``settings`` state."""
     rules = settings.adaptation
-    return admin_policy(
+    return create_admin_policy(
         settings.token_budget, horizon_max=rules.max_waves, floor_percent=rules.floor_percent
     )
 
@@ -60,7 +66,9 @@ def judge_profile_change(
 
     ``base`` is the version to change, ``namespace`` the principal that asks.
     """
-    refusals = [*judge(change, base, admin_policy_of(settings), envelope_of(namespace), namespace)]
+    refusals = [
+        *check_change(change, base, admin_policy_of(settings), limits_for(namespace), namespace)
+    ]
     running = profile_changes.find_running(tx.connection, base.profile_id)
     if running is not None:
         refusals.append(
@@ -216,7 +224,7 @@ def _approve(
         return refuse_profile_change(tx, row, refusals, origin)
     if proposal.status == "pending":
         proposals.decide(tx, row.proposal_id, "approved", by=by, shown_digest=digest, reason=reason)
-    after = replace(applied(change, base), updated_by=namespace)
+    after = replace(apply_change(change, base), updated_by=namespace)
     version = profiles.insert_version(tx, after).version
     profile_changes.link_base(tx, row.profile_id, version, base.version)
     approved = profile_changes.decide(

@@ -21,8 +21,8 @@ from cockpit.loop.decisions.profile_change_decision import (
     reconcile_profile_changes,
 )
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.orient.profile_changes.apply_change import again, promotes
-from cockpit.orient.profile_changes.guard import unsafe
+from cockpit.orient.profile_changes.apply_change import copy_as_next_version, should_promote
+from cockpit.orient.profile_changes.guard import safety_violations
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_changes import TemporaryChange
 from cockpit.store.context.profile_model import Profile
@@ -105,7 +105,7 @@ def roll_back_profile(
         raise IllegalTransition(
             f"Version {current.version} of {profile_id} is the same as {target}."
         )
-    refusals = unsafe(content, current, admin_policy_of(settings))
+    refusals = safety_violations(content, current, admin_policy_of(settings))
     if refusals:
         raise ProfileChangeRefused(refusals)
     if running is not None:
@@ -140,7 +140,7 @@ def _end_expired(
     base_judged_waves = base_measured.waves if base_measured else 0
     # A mean over few waves says more about chance than about the version.
     comparable = min(judged_waves, base_judged_waves) >= rules.min_judged_waves
-    is_promoted = comparable and promotes(rules.at_horizon, quality, base_quality)
+    is_promoted = comparable and should_promote(rules.at_horizon, quality, base_quality)
     profile_changes.end(tx, running, "promoted" if is_promoted else "reverted")
     _insert_next_version(
         tx,
@@ -172,7 +172,9 @@ def _insert_next_version(
     wave: Wave | None = None,
     **detail: Any,
 ) -> Profile:
-    stored = profiles.insert_version(tx, again(content, current.version, updated_by=updated_by))
+    stored = profiles.insert_version(
+        tx, copy_as_next_version(content, current.version, updated_by=updated_by)
+    )
     profile_changes.link_base(tx, stored.profile_id, stored.version, content.version)
     tx.journal(
         event(

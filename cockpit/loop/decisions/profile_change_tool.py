@@ -16,7 +16,7 @@ from cockpit.loop.decisions.await_decision import DecidedProposal, await_decisio
 from cockpit.loop.decisions.profile_change_decision import Origin, reconcile_profile_changes
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.wave_context import WaveContext
-from cockpit.orient.profile_changes.change_preview import horizon
+from cockpit.orient.profile_changes.change_preview import duration_text
 from cockpit.store.context import profile_changes
 from cockpit.store.context.profile_model import WEIGHT_ONE, Profile
 from cockpit.store.sessions import proposals
@@ -60,7 +60,7 @@ def read_call_result(connection: sqlite3.Connection, key: str) -> tuple[str, str
     if row.status == "approved":
         return (
             f"Approved by {row.approved_by}: version {row.applied_version} of your attention"
-            f" profile applies {horizon(row.effective_waves)}.",
+            f" profile applies {duration_text(row.effective_waves)}.",
             "approved",
         )
     if row.rejection_code in ("rejected", "discussed") or row.status == "expired":

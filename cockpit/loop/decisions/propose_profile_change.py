@@ -21,8 +21,8 @@ from cockpit.loop.decisions.profile_change_decision import (
     stored_refusals,
 )
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.orient.profile_changes.apply_change import applied, weights_only
-from cockpit.orient.profile_changes.change_preview import proposal_body, title
+from cockpit.orient.profile_changes.apply_change import apply_change, changes_weights_only
+from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
 from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
 from cockpit.orient.profile_changes.guard import Refusal
 from cockpit.orient.profile_changes.parse_change import parse_change
@@ -74,16 +74,16 @@ def propose_profile_change(
     )
     if change is None or refusals:
         return refuse_profile_change(tx, row, refusals, origin)
-    after = applied(change, base)
+    after = apply_change(change, base)
     proposals.create(
         tx,
         proposal_id=proposal_id,
         kind="profile",
         session_id=origin.session_id,
         wave_id=origin.wave_id,
-        title=title(change),
+        title=change_title(change),
         body=proposal_body(change, base, after),
-        risk="low" if weights_only(base, after) else "medium",
+        risk="low" if changes_weights_only(base, after) else "medium",
         task_id=origin.task_id,
         deadline_s=deadline_s,
         actor=journal_actor(caller),
@@ -97,7 +97,7 @@ def propose_profile_change(
         reason=change.reason,
         payload=change.body(),
     )
-    policy = _approving_policy(settings, caller, origin, weights_only(base, after))
+    policy = _approving_policy(settings, caller, origin, changes_weights_only(base, after))
     if policy:
         return decide_proposal(tx, settings, proposal_id, "approved", policy, kind="profile")
     return DecisionOutcome(proposal_id, "pending")

@@ -51,13 +51,13 @@ def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) ->
 
 def _compile(context: WaveContext) -> Packet:
     from cockpit.orient.compile_packet import compile_packet
-    from cockpit.orient.fact_arrays import Columns, read
+    from cockpit.orient.fact_columns import FactColumns, load_columns
 
-    def read_inputs(connection: sqlite3.Connection) -> Packet | tuple[Profile, Columns]:
+    def read_inputs(connection: sqlite3.Connection) -> Packet | tuple[Profile, FactColumns]:
         stored = packets.find(connection, context.wave.wave_id)
         if stored is not None:
             return stored.packet
-        columns = read(connection, context.session.session_id, context.wave.ordinal)
+        columns = load_columns(connection, context.session.session_id, context.wave.ordinal)
         return load_pinned_profile(connection, context), columns
 
     inputs = context.store.read_now(read_inputs)

@@ -18,8 +18,8 @@ from cockpit.store.context.packets import StoredPacket
 from cockpit.store.sessions import waves
 
 if TYPE_CHECKING:
-    from cockpit.orient.explain_packet import Explained
-    from cockpit.orient.packet_diff import PacketDiff
+    from cockpit.orient.diff_packets import PacketDiff
+    from cockpit.orient.explain_packet import FactVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Explanation:
     session_id: str
     ordinal: int
     digest: str
-    facts: tuple[Explained, ...]
+    facts: tuple[FactVerdict, ...]
     pinned: frozenset[str]
 
 
@@ -62,14 +62,14 @@ def explained(
 
     Raises :class:`NotFound` where that wave has no packet.
     """
-    from cockpit.orient import fact_arrays
-    from cockpit.orient.explain_packet import explain
+    from cockpit.orient import fact_columns
+    from cockpit.orient.explain_packet import explain_packet
 
     stored = _packet(connection, session_id, ordinal)
     made = stored.packet
     profile = profiles.load(connection, made.profile_id, made.profile_version)
-    known = fact_arrays.read(connection, session_id, made.ordinal)
-    told = explain(known, profile, made.ordinal, algorithm=made.algorithm, band=band)
+    known = fact_columns.load_columns(connection, session_id, made.ordinal)
+    told = explain_packet(known, profile, made.ordinal, algorithm=made.algorithm, band=band)
     return Explanation(
         session_id, made.ordinal, stored.digest, told, pins.select_pinned(connection, session_id)
     )
@@ -82,13 +82,13 @@ def difference(
 
     Raises :class:`NotFound` where one of them has no packet.
     """
-    from cockpit.orient.packet_diff import diff
+    from cockpit.orient.diff_packets import diff_packets
 
     one, other = (_packet(connection, session_id, at).packet for at in (before, after))
     held = {entry.fact_id for made in (one, other) for _, entry in made.rendered()}
     texts = facts.load_texts(connection, sorted(held))
     refs = {identity: text.source_ref for identity, text in texts.items()}
-    return Difference(session_id, before, after, diff(one, other), refs)
+    return Difference(session_id, before, after, diff_packets(one, other), refs)
 
 
 def compiled_waves(connection: sqlite3.Connection, session_id: str) -> list[int]:

@@ -16,10 +16,10 @@ from cockpit.orient.profile_changes.change_record import (
 )
 from cockpit.store.context.profile_model import WEIGHT_ONE, Band, Predicate, Profile, Rule
 
-AtHorizon = Literal["revert", "promote_if_better"]
+AtExpiry = Literal["revert", "promote_if_better"]
 
 
-def applied(change: ProfileChange, base: Profile) -> Profile:
+def apply_change(change: ProfileChange, base: Profile) -> Profile:
     """``base`` with the change made: a candidate for the next version, not yet judged.
 
     Raises :class:`ChangeRefused` for a rule that is none.
@@ -80,7 +80,7 @@ def _rule(old: Rule | None, asked: RuleChange) -> Rule:
     )
 
 
-def between(base: Profile, wanted: Profile, *, waves: int, reason: str) -> ProfileChange:
+def change_between(base: Profile, wanted: Profile, *, waves: int, reason: str) -> ProfileChange:
     """The change that makes ``base`` into ``wanted``: what an import asks for."""
     old = {rule.rule_id: rule for rule in base.rules}
     new = {rule.rule_id: rule for rule in wanted.rules}
@@ -120,7 +120,7 @@ def between(base: Profile, wanted: Profile, *, waves: int, reason: str) -> Profi
     )
 
 
-def weights_only(base: Profile, after: Profile) -> bool:
+def changes_weights_only(base: Profile, after: Profile) -> bool:
     """Whether nothing but the weights of rules that were there differs."""
     if (base.bands, base.total_token_budget, base.ranking) != (
         after.bands,
@@ -135,7 +135,7 @@ def _identity(rule: Rule) -> tuple[str, str, Predicate, bool]:
     return (rule.rule_id, rule.source_type, rule.predicate, rule.enabled)
 
 
-def promotes(policy: AtHorizon, quality: float | None, base_quality: float | None) -> bool:
+def should_promote(policy: AtExpiry, quality: float | None, base_quality: float | None) -> bool:
     """Whether a horizon's end keeps the version: policy says so, both were measured, and it was
     better. A tie goes back."""
     if policy == "revert" or quality is None or base_quality is None:
@@ -143,7 +143,7 @@ def promotes(policy: AtHorizon, quality: float | None, base_quality: float | Non
     return quality > base_quality
 
 
-def again(content: Profile, newest: int, *, updated_by: str) -> Profile:
+def copy_as_next_version(content: Profile, newest: int, *, updated_by: str) -> Profile:
     """The next version with the content of another: versions never go back (RFC-003 §13.3)."""
     return replace(
         content, version=newest + 1, duration_waves=0, status="active", updated_by=updated_by

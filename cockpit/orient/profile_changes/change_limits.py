@@ -16,7 +16,7 @@ MAIN = "main"
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class ChangeLimits:
     """Weights in thousandths, ``band_percent`` of a band's own numbers, horizon in waves.
 
     ``open`` lifts everything but the administrator's bounds.
@@ -29,17 +29,17 @@ class Envelope:
     horizon_max: int = 20
 
 
-OPEN = Envelope(open=True, priority_min=0, priority_max=PRIORITY_MAX)
-AGENTS = Envelope()
+UNLIMITED = ChangeLimits(open=True, priority_min=0, priority_max=PRIORITY_MAX)
+AGENT_LIMITS = ChangeLimits()
 """For every namespace but ``main``."""
 
 
-def envelope_of(namespace: str) -> Envelope:
+def limits_for(namespace: str) -> ChangeLimits:
     """The envelope of a namespace."""
-    return OPEN if namespace == MAIN else AGENTS
+    return UNLIMITED if namespace == MAIN else AGENT_LIMITS
 
 
-def beyond(base: Profile, after: Profile, envelope: Envelope) -> Iterator[str]:
+def limit_violations(base: Profile, after: Profile, envelope: ChangeLimits) -> Iterator[str]:
     """What of ``after`` lies outside, in words for whoever proposed it."""
     if envelope.open:
         return
@@ -72,7 +72,7 @@ def _bands(base: Profile, after: Profile, percent: int) -> Iterator[str]:
                 )
 
 
-def _rule(old: Rule | None, new: Rule, envelope: Envelope) -> Iterator[str]:
+def _rule(old: Rule | None, new: Rule, envelope: ChangeLimits) -> Iterator[str]:
     before = old.priority_weight if old else WEIGHT_ONE
     least, most = min(envelope.priority_min, before), max(envelope.priority_max, before)
     if not least <= new.priority_weight <= most:

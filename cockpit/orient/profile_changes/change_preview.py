@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cockpit.orient.profile_changes.apply_change import weights_only
+from cockpit.orient.profile_changes.apply_change import changes_weights_only
 from cockpit.orient.profile_changes.change_record import ProfileChange
-from cockpit.orient.profile_changes.guard import passed
+from cockpit.orient.profile_changes.guard import passed_checks
 from cockpit.store.context.profile_model import WEIGHT_ONE, Band, Profile, Rule, predicate_body
 
 
-def title(change: ProfileChange) -> str:
+def change_title(change: ProfileChange) -> str:
     """A few words for lists."""
     names = [rule.rule_id for rule in change.rules] + [band.name for band in change.bands]
     if change.total_token_budget is not None:
         names.append("the budget")
     what = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"shift attention {horizon(change.effective_waves)}: {what}"
+    return f"shift attention {duration_text(change.effective_waves)}: {what}"
 
 
-def horizon(waves: int) -> str:
+def duration_text(waves: int) -> str:
     """How long a change holds, in words."""
     if waves == 0:
         return "for good"
@@ -48,8 +48,8 @@ def proposal_body(change: ProfileChange, base: Profile, after: Profile) -> dict[
         "rules_before": [rule_body(old[name]) for name in changed if name in old],
         "rules_after": [rule_body(new[name]) for name in changed if name in new],
         "fields": [list(pair) for pair in _differences(change, base, after)],
-        "verdict": passed(),
-        "widening": not weights_only(base, after),
+        "verdict": passed_checks(),
+        "widening": not changes_weights_only(base, after),
         "payload": change.body(),
     }
 
@@ -79,7 +79,7 @@ def rule_body(rule: Rule) -> dict[str, Any]:
 
 
 def _differences(change: ProfileChange, base: Profile, after: Profile) -> Iterator[tuple[str, str]]:
-    yield "holds", horizon(change.effective_waves)
+    yield "holds", duration_text(change.effective_waves)
     if base.total_token_budget != after.total_token_budget:
         yield "budget", f"{base.total_token_budget:,} → {after.total_token_budget:,} tokens"
     for before, now in zip(base.bands, after.bands, strict=True):

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cockpit.orient.profile_changes.apply_change import applied
-from cockpit.orient.profile_changes.change_limits import Envelope, beyond
+from cockpit.orient.profile_changes.apply_change import apply_change
+from cockpit.orient.profile_changes.change_limits import ChangeLimits, limit_violations
 from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
 from cockpit.store.context.profile_model import (
     WEIGHT_ONE,
@@ -77,7 +77,7 @@ class Refusal:
     message: str
 
 
-def admin_policy(budget: int, *, horizon_max: int, floor_percent: int) -> AdminPolicy:
+def create_admin_policy(budget: int, *, horizon_max: int, floor_percent: int) -> AdminPolicy:
     """The policy for a token budget: the shipped profile's floors, scaled, and of those a part."""
     floors = {
         band.name: band.min_tokens * floor_percent // 100
@@ -86,8 +86,8 @@ def admin_policy(budget: int, *, horizon_max: int, floor_percent: int) -> AdminP
     return AdminPolicy(floors, budget, horizon_max)
 
 
-def judge(
-    change: ProfileChange, base: Profile, admin: AdminPolicy, envelope: Envelope, namespace: str
+def check_change(
+    change: ProfileChange, base: Profile, admin: AdminPolicy, envelope: ChangeLimits, namespace: str
 ) -> tuple[Refusal, ...]:
     """Every reason why ``namespace`` may not make ``change`` to ``base``; none means that it may."""
     refusals = [
@@ -116,17 +116,19 @@ def judge(
             )
         )
     try:
-        after = applied(change, base)
+        after = apply_change(change, base)
     except ChangeRefused as error:
         return (*refusals, Refusal(error.code, str(error)))
     if after.digest == base.digest:
         refusals.append(Refusal("malformed", "It changes nothing."))
-    refusals += unsafe(after, base, admin)
-    refusals += [Refusal("outside_envelope", why) for why in beyond(base, after, envelope)]
+    refusals += safety_violations(after, base, admin)
+    refusals += [
+        Refusal("outside_envelope", why) for why in limit_violations(base, after, envelope)
+    ]
     return tuple(refusals)
 
 
-def unsafe(after: Profile, base: Profile, admin: AdminPolicy) -> list[Refusal]:
+def safety_violations(after: Profile, base: Profile, admin: AdminPolicy) -> list[Refusal]:
     """What ``after`` must not have, whoever asks: judged against ``base`` where that is worse."""
     checks: tuple[tuple[str, Callable[[Profile, Profile, AdminPolicy], Iterator[str]]], ...] = (
         ("band_invalid", _bands),
@@ -144,7 +146,7 @@ def unsafe(after: Profile, base: Profile, admin: AdminPolicy) -> list[Refusal]:
     return found
 
 
-def passed() -> list[dict[str, object]]:
+def passed_checks() -> list[dict[str, object]]:
     """The guard's verdict on a change that it lets through, for the person who decides."""
     return [
         {"code": "floor_below_minimum", "ok": True, "message": "every floor holds"},

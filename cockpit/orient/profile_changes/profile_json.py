@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.orient.profile_changes.apply_change import applied, between
+from cockpit.orient.profile_changes.apply_change import apply_change, change_between
 from cockpit.orient.profile_changes.change_preview import band_body, rule_body
 from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
 from cockpit.orient.profile_changes.parse_change import parse_change, read_object
@@ -22,7 +22,7 @@ _ABOUT = (
 """What a document says of where it came from: read by people, not taken over."""
 
 
-def document(profile: Profile) -> dict[str, Any]:
+def profile_document(profile: Profile) -> dict[str, Any]:
     """The whole profile. Weights are numbers of 0 to 4, room is in tokens."""
     return {
         "profile_id": profile.profile_id,
@@ -39,7 +39,7 @@ def document(profile: Profile) -> dict[str, Any]:
     }
 
 
-def imported(text: str | bytes, base: Profile, *, waves: int, reason: str) -> ProfileChange:
+def import_profile(text: str | bytes, base: Profile, *, waves: int, reason: str) -> ProfileChange:
     """The change that makes ``base`` into what the document says; ``waves`` 0 is for good.
 
     Read as strictly as a proposal. Raises :class:`ChangeRefused`.
@@ -62,11 +62,11 @@ def imported(text: str | bytes, base: Profile, *, waves: int, reason: str) -> Pr
     }
     if len(payload["bands"]) != len(BANDS) or len(bands) != len(BANDS):
         raise ChangeRefused(f"bands must hold {', '.join(BANDS)}, once each.", code="band_invalid")
-    wanted = applied(parse_change(canonical_json(payload), imported=True), base)
-    return between(base, wanted, waves=waves, reason=reason)
+    wanted = apply_change(parse_change(canonical_json(payload), imported=True), base)
+    return change_between(base, wanted, waves=waves, reason=reason)
 
 
-def differences(before: Profile, after: Profile) -> dict[str, Any]:
+def profile_differences(before: Profile, after: Profile) -> dict[str, Any]:
     """What differs between two versions: budget, ranking, bands and rules, each before and after."""
     old = {rule.rule_id: rule_body(rule) for rule in before.rules}
     new = {rule.rule_id: rule_body(rule) for rule in after.rules}

@@ -15,7 +15,7 @@ from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.session_loop import SessionPruned
-from cockpit.orient.verify_packet import verify
+from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.context import facts, packets
 from cockpit.store.context.prune import prune, restore, select_prunable
 from cockpit.store.journal import journal
@@ -82,7 +82,7 @@ async def test_an_ended_session_goes_into_an_archive_and_comes_back(project: Pat
             == before
         )
         for wave in (1, 2):
-            verdict = await asyncio.to_thread(verify, store, f"{sid}-w{wave}")
+            verdict = await asyncio.to_thread(verify_packet, store, f"{sid}-w{wave}")
             assert verdict.ok
         assert (await store.read(journal.verify)).ok
 
@@ -107,7 +107,7 @@ async def test_what_an_open_session_needs_stays(project: Path) -> None:
         assert done.sessions == (ended,)
         words = await store.read(lambda c: facts.load_texts(c, [fact.fact_id for fact in needed]))
         assert len(words) == len(needed) > 0
-        assert (await asyncio.to_thread(verify, store, f"{waits}-w1")).ok
+        assert (await asyncio.to_thread(verify_packet, store, f"{waits}-w1")).ok
         await runtime.change(waits, policy="all")
         for proposal in await store.read(proposals.select_pending):
             await runtime.approve(proposal.proposal_id)
@@ -126,7 +126,7 @@ async def test_a_dry_run_and_nothing_due_change_nothing(project: Path) -> None:
         assert (none.sessions, none.archive) == ((), None)
         assert await store.read(journal.last_seq) == rows
         with pytest.raises(NotFound):
-            await asyncio.to_thread(verify, store, f"{sid}-w9")
+            await asyncio.to_thread(verify_packet, store, f"{sid}-w9")
 
 
 async def test_a_damaged_archive_is_refused_whole(project: Path, tmp_path: Path) -> None:

@@ -9,13 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.orient.profile_changes.apply_change import applied, promotes, weights_only
-from cockpit.orient.profile_changes.change_limits import AGENTS, OPEN, envelope_of
-from cockpit.orient.profile_changes.guard import CAPABILITY, CODES, CRITICAL, admin_policy, judge
+from cockpit.orient.profile_changes.apply_change import (
+    apply_change,
+    changes_weights_only,
+    should_promote,
+)
+from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS, UNLIMITED, limits_for
+from cockpit.orient.profile_changes.guard import (
+    CAPABILITY,
+    CODES,
+    CRITICAL,
+    check_change,
+    create_admin_policy,
+)
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context.profile_model import BANDS, Predicate, Rule, check, load_shipped, scale
 
-ADMIN = admin_policy(150_000, horizon_max=50, floor_percent=100)
+ADMIN = create_admin_policy(150_000, horizon_max=50, floor_percent=100)
 
 
 def asked(own=False, **fields):
@@ -23,8 +33,10 @@ def asked(own=False, **fields):
     return parse_change(json.dumps(given | fields), imported=own)
 
 
-def codes(change, base=None, admin=ADMIN, envelope=OPEN, namespace="main"):
-    return [one.code for one in judge(change, base or load_shipped(), admin, envelope, namespace)]
+def codes(change, base=None, admin=ADMIN, envelope=UNLIMITED, namespace="main"):
+    return [
+        one.code for one in check_change(change, base or load_shipped(), admin, envelope, namespace)
+    ]
 
 
 REFUSED = {
@@ -94,12 +106,12 @@ def test_more_than_the_budget(fields):
 def test_the_administrator_may_allow_lower_floors():
     lower = asked(bands={"identity": {"min_tokens": 6_000}})
     assert codes(lower) == ["floor_below_minimum"]
-    assert codes(lower, admin=admin_policy(150_000, horizon_max=50, floor_percent=50)) == []
+    assert codes(lower, admin=create_admin_policy(150_000, horizon_max=50, floor_percent=50)) == []
 
 
 def test_floors_scale_with_the_budget():
     base = scale(load_shipped(), 15_000)
-    small = admin_policy(15_000, horizon_max=50, floor_percent=100)
+    small = create_admin_policy(15_000, horizon_max=50, floor_percent=100)
     assert codes(asked(bands={"identity": {"min_tokens": 1_200}}), base, small) == ["malformed"]
     lowered = codes(asked(bands={"identity": {"min_tokens": 1_199}}), base, small)
     assert lowered == ["floor_below_minimum"]
@@ -180,7 +192,7 @@ def test_what_an_agent_may_do_is_not_hidden(source):
 )
 def test_an_agent_stays_in_its_envelope(fields):
     change = asked(**fields)
-    assert codes(change, envelope=AGENTS, namespace="agent/s-1") == ["outside_envelope"]
+    assert codes(change, envelope=AGENT_LIMITS, namespace="agent/s-1") == ["outside_envelope"]
     assert codes(change) == []
 
 
@@ -189,18 +201,18 @@ def test_an_agent_may_shift_weights_and_bands_a_little():
         rules=[{"rule_id": "search", "priority_weight": 3}],
         bands={"situational": {"target_tokens": 90_000}},
     )
-    assert codes(change, envelope=AGENTS, namespace="agent/s-1") == []
+    assert codes(change, envelope=AGENT_LIMITS, namespace="agent/s-1") == []
 
 
 def test_namespaces_have_their_envelopes():
-    assert envelope_of("main") is OPEN
-    assert envelope_of("agent/s-1") is envelope_of("ci") is envelope_of("main/x") is AGENTS
+    assert limits_for("main") is UNLIMITED
+    assert limits_for("agent/s-1") is limits_for("ci") is limits_for("main/x") is AGENT_LIMITS
 
 
 def test_who_it_claims_to_be_from_counts_for_nothing():
     for claim in ({"namespace": "main"}, {"requested_by": "main"}, {"namespace": ""}):
         change = asked(rules=[{"rule_id": "search", "priority_weight": 2}], **claim)
-        assert codes(change, envelope=AGENTS, namespace="agent/s-1") == ["namespace_spoofed"]
+        assert codes(change, envelope=AGENT_LIMITS, namespace="agent/s-1") == ["namespace_spoofed"]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +227,7 @@ def test_who_it_claims_to_be_from_counts_for_nothing():
     ],
 )
 def test_what_stays_at_the_horizon(policy, quality, before, stays):
-    assert promotes(policy, quality, before) is stays
+    assert should_promote(policy, quality, before) is stays
 
 
 WEIGHT = st.integers(0, 4000).map(lambda n: n / 1000)
@@ -257,9 +269,9 @@ def test_whatever_passes_is_safe(rules, rooms, total, waves, namespace):
     if total is not None:
         fields["total_token_budget"] = total
     base, change = load_shipped(), asked(**fields)
-    if judge(change, base, ADMIN, envelope_of(namespace), namespace):
+    if check_change(change, base, ADMIN, limits_for(namespace), namespace):
         return
-    after = check(applied(change, base))
+    after = check(apply_change(change, base))
     assert after.total_token_budget <= ADMIN.budget_max
     assert 1 <= after.duration_waves <= ADMIN.horizon_max
     for band in after.bands:
@@ -276,4 +288,4 @@ def test_whatever_passes_is_safe(rules, rooms, total, waves, namespace):
         assert all(rule.enabled for rule in after.rules)
         assert after.total_token_budget == base.total_token_budget
         if not rooms:
-            assert weights_only(base, after)
+            assert changes_weights_only(base, after)

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from cockpit.access.token_scopes import SCOPES
-from cockpit.orient.profile_changes.change_limits import AGENTS
-from cockpit.orient.profile_changes.guard import CODES, CRITICAL, admin_policy, judge
+from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS
+from cockpit.orient.profile_changes.guard import CODES, CRITICAL, check_change, create_admin_policy
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context.profile_model import WEIGHT_ONE, load_shipped
 
@@ -22,8 +22,10 @@ def section(title):
 
 def test_the_example_is_a_change_that_an_agent_may_make():
     (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
-    admin = admin_policy(150_000, horizon_max=50, floor_percent=100)
-    assert judge(parse_change(example), load_shipped(), admin, AGENTS, "agent/s-1") == ()
+    admin = create_admin_policy(150_000, horizon_max=50, floor_percent=100)
+    assert (
+        check_change(parse_change(example), load_shipped(), admin, AGENT_LIMITS, "agent/s-1") == ()
+    )
 
 
 def test_every_code_is_explained_once_and_in_order():
@@ -38,7 +40,7 @@ def test_every_critical_source_and_scope_is_named():
 
 def test_the_envelope_is_the_one_that_holds():
     words = " ".join(section("Who may").split())
-    assert f"at most {AGENTS.horizon_max} waves" in words
-    low, high = AGENTS.priority_min / WEIGHT_ONE, AGENTS.priority_max / WEIGHT_ONE
+    assert f"at most {AGENT_LIMITS.horizon_max} waves" in words
+    low, high = AGENT_LIMITS.priority_min / WEIGHT_ONE, AGENT_LIMITS.priority_max / WEIGHT_ONE
     assert f"priorities from {low:g} to {high:g}" in words
-    assert (AGENTS.band_percent, "within half of what they are" in words) == (50, True)
+    assert (AGENT_LIMITS.band_percent, "within half of what they are" in words) == (50, True)

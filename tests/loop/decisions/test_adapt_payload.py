@@ -9,10 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.orient.profile_changes.apply_change import applied
+from cockpit.orient.profile_changes.apply_change import apply_change
 from cockpit.orient.profile_changes.change_record import ChangeRefused
 from cockpit.orient.profile_changes.parse_change import parse_change
-from cockpit.orient.profile_changes.profile_json import differences, document, imported
+from cockpit.orient.profile_changes.profile_json import (
+    import_profile,
+    profile_differences,
+    profile_document,
+)
 from cockpit.store.context.profile_model import load_shipped
 
 GOOD = {"base_profile_version": 1, "effective_waves": 3}
@@ -132,8 +136,10 @@ def test_a_good_one_is_read_and_written_back():
 
 def test_what_is_left_out_stays_as_it_is():
     base = load_shipped()
-    after = applied(parse_change(body(rules=[{"rule_id": "search", "priority_weight": 2}])), base)
-    found = differences(base, after)
+    after = apply_change(
+        parse_change(body(rules=[{"rule_id": "search", "priority_weight": 2}])), base
+    )
+    found = profile_differences(base, after)
     assert found["bands"] == []
     assert [entry["rule_id"] for entry in found["rules"]] == ["search"]
     was, now = found["rules"][0]["before"], found["rules"][0]["after"]
@@ -142,7 +148,7 @@ def test_what_is_left_out_stays_as_it_is():
 
 def test_an_export_imported_again_changes_nothing_but_what_differs():
     base = load_shipped()
-    other = applied(
+    other = apply_change(
         parse_change(
             body(
                 bands={"exploration": {"max_tokens": 20_000}},
@@ -154,12 +160,14 @@ def test_an_export_imported_again_changes_nothing_but_what_differs():
         ),
         base,
     )
-    change = imported(canonical_json(document(other)), base, waves=0, reason="from there")
+    change = import_profile(
+        canonical_json(profile_document(other)), base, waves=0, reason="from there"
+    )
     assert {rule.rule_id for rule in change.rules} == {"tree", "radar"}
-    assert applied(change, base).digest == other.digest
-    back = imported(canonical_json(document(base)), other, waves=2, reason="back")
+    assert apply_change(change, base).digest == other.digest
+    back = import_profile(canonical_json(profile_document(base)), other, waves=2, reason="back")
     assert back.removed_rules == ("radar",)
-    assert applied(back, other).digest == base.digest
+    assert apply_change(back, other).digest == base.digest
 
 
 @pytest.mark.parametrize(
@@ -167,7 +175,12 @@ def test_an_export_imported_again_changes_nothing_but_what_differs():
 )
 def test_a_broken_export_is_refused(broken):
     with pytest.raises(ChangeRefused):
-        imported(json.dumps(document(load_shipped()) | broken), load_shipped(), waves=0, reason="")
+        import_profile(
+            json.dumps(profile_document(load_shipped()) | broken),
+            load_shipped(),
+            waves=0,
+            reason="",
+        )
 
 
 JSON = st.recursive(

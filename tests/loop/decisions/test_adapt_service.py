@@ -16,7 +16,7 @@ from cockpit.core.errors import AlreadyDecided, IllegalTransition, NotFound, Sta
 from cockpit.learn.decision_quality import Measured
 from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
 from cockpit.loop.decisions.profile_change_decision import Origin, reconcile_profile_changes
-from cockpit.orient.profile_changes.profile_json import document, imported
+from cockpit.orient.profile_changes.profile_json import import_profile, profile_document
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals
@@ -295,8 +295,8 @@ class TestWhoMay:
 
     def test_a_change_for_good_needs_the_administrator(self, at_desk):
         desk = at_desk()
-        other = document(desk.profile) | {"total_token_budget": 140_000}
-        change = imported(canonical_json(other), desk.profile, waves=0, reason="smaller")
+        other = profile_document(desk.profile) | {"total_token_budget": 140_000}
+        change = import_profile(canonical_json(other), desk.profile, waves=0, reason="smaller")
         made = desk.propose(change)
         with pytest.raises(NotAllowed):
             desk.decide(made.proposal_id, caller=Caller("ci", frozenset({APPROVE})))

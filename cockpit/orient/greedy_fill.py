@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cockpit.orient.allocate_bands import Limits
-from cockpit.orient.fact_arrays import NEVER, Ints
+from cockpit.orient.allocate_bands import BandLimits
+from cockpit.orient.fact_columns import NEVER, Ints
 
 FULL = 0
 DROPPED = -1
@@ -20,14 +20,14 @@ _CHUNK = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
+class LevelTokens:
     """Tokens of ``n`` facts, best first: 3 × n by level, and the smallest of each fact."""
 
     tokens: Ints
     smallest: Ints
 
     @classmethod
-    def of(cls, full: Ints, outline: Ints, reference: Ints) -> Levels:
+    def of(cls, full: Ints, outline: Ints, reference: Ints) -> LevelTokens:
         smallest = np.minimum(np.minimum(full, outline), reference)
         return cls(np.stack((full, outline, reference)), smallest)
 
@@ -36,7 +36,7 @@ class Levels:
         return np.where(chosen == DROPPED, 0, self.tokens[np.maximum(chosen, FULL), places])
 
 
-def fill(levels: Levels, places: Ints, room: int) -> Ints:
+def fill_greedily(levels: LevelTokens, places: Ints, room: int) -> Ints:
     """The level (0, 1, 2 or -1) of the facts at ``places`` (best first) within ``room`` tokens."""
     chosen = np.full(len(places), DROPPED, np.int64)
     smallest = levels.smallest[places]
@@ -62,7 +62,9 @@ def fill(levels: Levels, places: Ints, room: int) -> Ints:
     return chosen
 
 
-def top_up(band: Ints, levels: Levels, chosen: Ints, used: list[int], limits: Limits) -> None:
+def spend_leftover(
+    band: Ints, levels: LevelTokens, chosen: Ints, used: list[int], limits: BandLimits
+) -> None:
     """Spend what whole facts left over: add what was dropped, lengthen what was shortened.
 
     ``chosen`` and ``used`` (tokens by band, pinned included) are changed in place. A band may use

@@ -11,7 +11,7 @@ from cockpit.store.context.packets import Entry, Packet
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedEntry:
     """A fact that both packets hold, otherwise: band, level or pin differ."""
 
     band_before: str
@@ -26,14 +26,14 @@ class PacketDiff:
 
     added: tuple[tuple[str, Entry], ...]
     removed: tuple[tuple[str, Entry], ...]
-    changed: tuple[Changed, ...]
+    changed: tuple[ChangedEntry, ...]
 
     @property
     def same(self) -> bool:
         return not (self.added or self.removed or self.changed)
 
 
-def diff(before: Packet, after: Packet) -> PacketDiff:
+def diff_packets(before: Packet, after: Packet) -> PacketDiff:
     """Compare two packets fact by fact."""
     old = {entry.fact_id: (band, entry) for band, entry in before.rendered()}
     new = {entry.fact_id: (band, entry) for band, entry in after.rendered()}
@@ -42,7 +42,7 @@ def diff(before: Packet, after: Packet) -> PacketDiff:
         tuple(held for identity, held in new.items() if identity not in old),
         tuple(held for identity, held in old.items() if identity not in new),
         tuple(
-            Changed(band_before, entry_before, band_after, entry_after)
+            ChangedEntry(band_before, entry_before, band_after, entry_after)
             for (band_before, entry_before), (band_after, entry_after) in both
             if (band_before, entry_before.level, entry_before.pinned)
             != (band_after, entry_after.level, entry_after.pinned)

@@ -39,7 +39,7 @@ _BAND_CODES = {name: code for code, name in enumerate(BANDS)}
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class FactColumns:
     """``n`` facts in order of (ordinal, position, fact_id); every array has ``n`` items.
 
     ``band`` indexes ``BANDS``. ``outline`` and ``reference`` are tokens, or :data:`NEVER` where that
@@ -74,7 +74,7 @@ class Columns:
         return len(self.fact_ids)
 
 
-def from_linked(facts: Sequence[SessionFact]) -> Columns:
+def columns_from_facts(facts: Sequence[SessionFact]) -> FactColumns:
     """Columns of facts in hand. Raises ``ValueError`` where one names an unknown band."""
     unknown = {fact.band for fact in facts} - _BAND_CODES.keys()
     if unknown:
@@ -100,7 +100,7 @@ def from_linked(facts: Sequence[SessionFact]) -> Columns:
     return replace(columns, repeated=_repeated(columns))
 
 
-def _repeated(columns: Columns) -> Flags:
+def _repeated(columns: FactColumns) -> Flags:
     repeated = np.zeros(len(columns), np.bool_)
     if len(set(columns.fact_ids)) < len(columns):
         latest: dict[str, int] = {}
@@ -116,7 +116,7 @@ def _repeated(columns: Columns) -> Flags:
     return repeated
 
 
-def read(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Columns:
+def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) -> FactColumns:
     """Columns of every fact that a session has at wave ``ordinal``, straight from the store.
 
     Equal to ``from_linked(facts.linked(...))``, without a record for each of 50,000 facts.
@@ -168,14 +168,14 @@ def _columns(
     outline: Ints,
     reference: Ints,
     cluster: Ints,
-) -> Columns:
+) -> FactColumns:
     type_names, type_codes = _coded(types)
     key_names, key_codes = _coded(keys)
     _, ref_codes = _coded(refs)
     full = np.maximum(full, 0)
     outline = _shorter(outline, full)
     return _in_order(
-        Columns(
+        FactColumns(
             fact_ids,
             refs,
             tuple(type_names),
@@ -221,7 +221,7 @@ def _coded(values: list[str]) -> tuple[dict[str, int], Ints]:
     return names, np.concatenate(parts)
 
 
-def _in_order(columns: Columns) -> Columns:
+def _in_order(columns: FactColumns) -> FactColumns:
     ordinal, position = columns.ordinal, columns.position
     later = (ordinal[1:] > ordinal[:-1]) | (
         (ordinal[1:] == ordinal[:-1]) & (position[1:] > position[:-1])
@@ -237,7 +237,7 @@ def _in_order(columns: Columns) -> Columns:
     return _taken(columns, order)
 
 
-def _whole(columns: Columns, i: int) -> tuple[Any, ...]:
+def _whole(columns: FactColumns, i: int) -> tuple[Any, ...]:
     numbers = (
         columns.utility,
         columns.pinned,
@@ -257,13 +257,13 @@ def _whole(columns: Columns, i: int) -> tuple[Any, ...]:
     )
 
 
-def _taken(columns: Columns, order: NDArray[np.intp]) -> Columns:
+def _taken(columns: FactColumns, order: NDArray[np.intp]) -> FactColumns:
     places = order.tolist()
     changed: dict[str, Any] = {
         "fact_ids": [columns.fact_ids[i] for i in places],
         "refs": [columns.refs[i] for i in places],
     }
-    for field in fields(Columns):
+    for field in fields(FactColumns):
         value = getattr(columns, field.name)
         if isinstance(value, np.ndarray):
             changed[field.name] = value[order]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cockpit.orient.fact_arrays import NEVER, Columns, Flags, Ints
-from cockpit.orient.integer_sort import stable_order
+from cockpit.orient.fact_columns import NEVER, FactColumns, Flags, Ints
+from cockpit.orient.radix_sort import radix_order
 from cockpit.orient.source_diversity import REF_SHARE, TYPE_SHARE
 
 _PASSES = 4
@@ -22,7 +22,7 @@ _PASSES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class CapSplit:
     """Of facts that come best first: ``parts`` (3 × n) is the tokens of each that no cap holds back,
     that its type's does and that its reference's does; their sum is the fact. ``tier`` says the same
     of whole facts: 0, 1 or 2. A tier waits for all of the one before."""
@@ -36,7 +36,7 @@ def type_caps(targets: Ints) -> Ints:
     return targets * (TYPE_SHARE - 1) // TYPE_SHARE
 
 
-def shares(columns: Columns, ranked: Ints, targets: Ints) -> Shares:
+def split_by_caps(columns: FactColumns, ranked: Ints, targets: Ints) -> CapSplit:
     """The shares of the ``ranked`` facts (indices, best first)."""
     band, tokens = columns.band[ranked], columns.full[ranked]
     by_ref = _Groups.of(columns.source_ref[ranked], band, tokens, targets // REF_SHARE)
@@ -47,7 +47,7 @@ def shares(columns: Columns, ranked: Ints, targets: Ints) -> Shares:
     fits = np.where(waits, 0, tokens)
     tier = np.where(_Groups.of(kind, band, fits, caps).waiting(fits), 1, 0)
     tier[waits] = 2
-    return Shares(np.stack((free, in_ref - free, tokens - in_ref)), tier)
+    return CapSplit(np.stack((free, in_ref - free, tokens - in_ref)), tier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class _Groups:
         present = np.bincount(band, minlength=len(caps)) > 0
         at = np.flatnonzero((held > caps[present].min(initial=NEVER))[source] & (tokens > 0))
         group = source[at] * len(caps) + band[at]
-        sorting = stable_order(group)
+        sorting = radix_order(group)
         order, group = at[sorting], group[sorting]
         first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))[: len(order)]
         size = np.diff(np.append(first, len(order)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cockpit.orient.fact_arrays import Ints
+from cockpit.orient.fact_columns import Ints
 
 _DIGIT_BITS = 16
 
 
-def stable_order(keys: Ints) -> Ints:
+def radix_order(keys: Ints) -> Ints:
     """Indices that sort ``keys`` (none negative) ascending; equal keys keep their order.
 
     Digit by digit: numpy sorts 16-bit numbers by counting, three times as fast as it compares.
