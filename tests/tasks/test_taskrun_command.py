@@ -103,4 +103,4 @@ def test_what_cannot_be_is_said(project: Project, tmp_path: Path) -> None:
     outside = Project(tmp_path / "plain", tmp_path / "config")
     outside.root.mkdir()
     assert "not a git repository" in outside.run("work", "--task", "T-1", expect=2).stderr
-    assert "There is no working tree" in outside.run("worktrees", "list").stderr
+    assert "No worktrees yet" in outside.run("worktrees", "list").stderr
