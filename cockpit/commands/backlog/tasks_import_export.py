@@ -100,7 +100,7 @@ def _lines(source: str) -> Iterable[str]:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUse(f"{source} cannot be read: {error}") from error
-    # Not splitlines: JSON may hold U+2028 raw.
+    # Not splitlines, because JSON may contain U+2028 unescaped.
     return text.split("\n")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cockpit.config.load_settings import Settings
 
 _NO_SCOPE = (
-    "--headless needs a scope, because nobody can stop it: pass --epic ID, --story ID or --all."
+    "--headless needs a scope, because no user can stop it. Pass --epic ID, --story ID or --all."
 )
 
 _INTERNAL = (

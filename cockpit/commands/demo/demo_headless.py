@@ -53,23 +53,23 @@ async def _session(runtime: Runtime, words: str, *, model: str, discuss: str = "
         words, model=model, policy="ask", interactive=False, limits=_LIMITS
     )
     story = _Story()
-    beside = [
+    helpers = [
         asyncio.create_task(demo_policy.decide(runtime, session_id, discuss=discuss)),
         asyncio.create_task(story.follow(runtime, session_id)),
     ]
     try:
         await runtime.run(session_id)
     finally:
-        for task in beside:
+        for task in helpers:
             task.cancel()
-        ended = await asyncio.gather(*beside, return_exceptions=True)
+        ended = await asyncio.gather(*helpers, return_exceptions=True)
     for error in ended:
         if isinstance(error, Exception):
             raise error
     rest = await runtime.store.read(
         lambda connection: journal.rows(connection, after=story.seq, session_id=session_id)
     )
-    story.tell(rest)
+    story.print_rows(rest)
     return session_id
 
 
@@ -84,9 +84,9 @@ class _Story:
     async def follow(self, runtime: Runtime, session_id: str) -> None:
         """Print new rows until cancelled."""
         async for rows in follow(runtime.store, session_id=session_id):
-            self.tell(rows)
+            self.print_rows(rows)
 
-    def tell(self, rows: Sequence[journal.Row]) -> None:
+    def print_rows(self, rows: Sequence[journal.Row]) -> None:
         for row in rows:
             self.seq = row.seq
             if text := self._teller.tell(row):

@@ -158,8 +158,8 @@ def _program(scope: Scope) -> str:
     """Return the command that starts cockpit: in a project's settings, which others share, its name; in
     the user's own, its absolute path where the name would not find this installation."""
     own = Path(sys.argv[0]).absolute()
-    beside = Path(sys.executable).with_name("cockpit")
-    this = own if own.name == "cockpit" and own.is_file() else beside
+    installed = Path(sys.executable).with_name("cockpit")
+    this = own if own.name == "cockpit" and own.is_file() else installed
     named = shutil.which("cockpit")
     if scope == "project" or not this.is_file():
         return "cockpit"

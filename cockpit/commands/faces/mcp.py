@@ -85,7 +85,8 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
             )
         if is_terminal(sys.stdin):
             say(
-                "A client starts this and speaks to it on standard input; docs/reference/agents.md tells how."
+                "An MCP client starts this command and talks to it on standard input. docs/reference/mcp.md"
+                " says how."
             )
         secret = token or os.environ.get(TOKEN_VARIABLE, "")
         asyncio.run(serve_stdio(place, settings, cast("Tier", tier), secret.strip()))
