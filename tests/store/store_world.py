@@ -1,4 +1,4 @@
-"""Real files, real processes: what the tests of the store share."""
+"""Stores in real files and real processes, shared by the tests of the store."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from cockpit.store.sessions import sessions
 CANARY = "ghp_" + "A1b2C3d4E5" * 4
 
 
-def opened(folder: Path, *, clock: FixedClock | None = None, **options: Any) -> Store:
-    """The store in ``folder``, with a clock that stands and ids that count."""
+def open_store(folder: Path, *, clock: FixedClock | None = None, **options: Any) -> Store:
+    """Open the store in ``folder`` with a fixed clock and counting ids."""
     return Store.open(folder / "cockpit.db", clock or FixedClock(), CountingIds(), **options)
 
 
 def begin(tx: Tx, **changes: Any) -> str:
-    """A session; its id."""
+    """Create a session; returns its id."""
     words: dict[str, Any] = {
         "task_type": "bug",
         "title": "a title",
@@ -44,7 +44,7 @@ def begin(tx: Tx, **changes: Any) -> str:
 
 
 def python(code: str, *arguments: object) -> subprocess.Popen[str]:
-    """A process of its own that runs ``code``."""
+    """Start a process that runs ``code``."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         stdin=subprocess.PIPE,
@@ -55,7 +55,7 @@ def python(code: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 def race(code: str, count: int, *arguments: object) -> list[str]:
-    """What ``count`` processes print that all start ``code`` at one sign; none may fail.
+    """Let ``count`` processes run ``code`` at the same moment; returns what each printed.
 
     The code prints ``ready`` and reads a line before it runs.
     """
@@ -67,16 +67,16 @@ def race(code: str, count: int, *arguments: object) -> list[str]:
         assert runner.stdin is not None
         runner.stdin.write("go\n")
         runner.stdin.flush()
-    told = []
+    outputs = []
     for runner in runners:
         out, err = runner.communicate(timeout=60)
         assert runner.returncode == 0, err
-        told.append(out)
-    return told
+        outputs.append(out)
+    return outputs
 
 
-def held(store: Store) -> Callable[[], None]:
-    """Keep the writer busy with a step, so that what follows waits together; call to let it go."""
+def hold_writer(store: Store) -> Callable[[], None]:
+    """Keep the writer busy, so that later writes wait together; call the result to release it."""
     gate, started = threading.Event(), threading.Event()
 
     def wait(_: Tx) -> None:

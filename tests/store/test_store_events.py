@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from store_world import opened, race
+from store_world import open_store, race
 
 from cockpit.core.clock import FixedClock
 from cockpit.core.errors import Stale
@@ -34,13 +34,13 @@ def take(tx: Tx, owner: str = "o") -> Event | None:
 
 
 def test_the_same_event_is_stored_once(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert store.write_now(lambda tx: put(tx, "a")) == store.write_now(lambda tx: put(tx, "a"))
         assert store.read_now(lambda c: events.count_waiting(c, "s")) == 1
 
 
 def test_lower_tiers_first_then_the_oldest(tmp_path: Path) -> None:
-    with opened(tmp_path, clock=FixedClock(step_s=0.001)) as store:
+    with open_store(tmp_path, clock=FixedClock(step_s=0.001)) as store:
         for name, tier in (("late", 3), ("b", 1), ("c", 1), ("urgent", 0)):
             store.write_now(lambda tx, name=name, tier=tier: put(tx, name, tier))
         taken = [store.write_now(take) for _ in range(5)]
@@ -54,7 +54,7 @@ def test_lower_tiers_first_then_the_oldest(tmp_path: Path) -> None:
 
 
 def test_the_table_itself_refuses_an_event_both_acked_and_dead(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(lambda tx: put(tx, "a"))
         with pytest.raises(sqlite3.IntegrityError):
             store.write_now(
@@ -69,7 +69,7 @@ class Life(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.clock = FixedClock()
-        self.store: Store = opened(Path(self.folder.name), clock=self.clock)
+        self.store: Store = open_store(Path(self.folder.name), clock=self.clock)
         self.event_id = self.store.write_now(lambda tx: put(tx, "a"))
         self.tokens: list[str] = []
         self.held_until = -1.0
@@ -78,12 +78,12 @@ class Life(RuleBasedStateMachine):
         self.end = ""
 
     @property
-    def held(self) -> bool:
+    def is_leased(self) -> bool:
         return self.held_until > self.clock.monotonic()
 
     @rule()
     def claim(self) -> None:
-        free = not (self.end or self.held) and self.rests_until <= self.clock.monotonic()
+        free = not (self.end or self.is_leased) and self.rests_until <= self.clock.monotonic()
         found = self.store.write_now(take)
         if free and self.attempts == 5:
             assert found is None
@@ -100,7 +100,7 @@ class Life(RuleBasedStateMachine):
     @rule(which=st.integers(0, 5), ack=st.booleans())
     def settle(self, which: int, ack: bool) -> None:
         token = self.tokens[-1 - which] if which < len(self.tokens) else "lease-forged"
-        allowed = self.held and not self.end and bool(self.tokens) and token == self.tokens[-1]
+        allowed = self.is_leased and not self.end and bool(self.tokens) and token == self.tokens[-1]
         try:
             if ack:
                 self.store.write_now(lambda tx: events.ack(tx, self.event_id, token))

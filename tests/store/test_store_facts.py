@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from store_world import begin, opened
+from store_world import begin, open_store
 
 from cockpit.core.canonical_json import digest, text_digest
 from cockpit.store.context import facts
@@ -104,7 +104,7 @@ def live(store: Store, session_id: str, ordinal: int) -> list[str]:
 
 
 def test_content_is_stored_once_for_all_sessions(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         one, two = store.write_now(lambda tx: (begin(tx), begin(tx)))
         assert look(store, one, 1, made("a"), made("a"), made("b")) == 2
         assert look(store, one, 2, made("a")) == 0
@@ -114,7 +114,7 @@ def test_content_is_stored_once_for_all_sessions(tmp_path: Path) -> None:
 
 
 def test_content_that_comes_back_is_linked_again(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(begin)
         for ordinal, text in enumerate("ABA", start=1):
             assert look(store, session_id, ordinal, made(text, key="k")) == 1
@@ -122,14 +122,14 @@ def test_content_that_comes_back_is_linked_again(tmp_path: Path) -> None:
 
 
 def test_parts_of_one_look_stand_beside_each_other(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(begin)
         look(store, session_id, 1, made("removed", key="k"), made("added", key="k"))
         assert live(store, session_id, 1) == ["removed", "added"]
 
 
 def test_a_newer_look_replaces_what_it_did_not_find_again(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(begin)
         look(store, session_id, 1, made("one", key="k"), made("two", key="k"), made("x", key="l"))
         look(store, session_id, 2, made("one", key="k"), made("TWO", key="k"))
@@ -141,7 +141,7 @@ def test_a_newer_look_replaces_what_it_did_not_find_again(tmp_path: Path) -> Non
 
 
 def test_facts_without_a_key_replace_nothing(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(begin)
         look(store, session_id, 1, made("one"))
         look(store, session_id, 2, made("two"))
@@ -149,7 +149,7 @@ def test_facts_without_a_key_replace_nothing(tmp_path: Path) -> None:
 
 
 def test_lone_surrogates_are_replaced_before_the_id_is_made(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(begin)
         raw = made(
             "a\udcff",
@@ -187,7 +187,7 @@ LOOKS = st.lists(
 def test_the_answer_for_a_past_wave_never_changes(
     looks: list[tuple[bool, list[tuple[str, str, bool]]]],
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as store:
+    with tempfile.TemporaryDirectory() as folder, open_store(Path(folder)) as store:
         session_id = store.write_now(begin)
         answers: dict[int, Any] = {}
         ordinal = 1
@@ -217,7 +217,7 @@ def answer(store: Store, session_id: str, ordinal: int) -> Any:
 
 def test_fifty_thousand_at_once(tmp_path: Path) -> None:
     found = [made(f"line {n}", key=f"k{n % 40_000}", ref=f"file:{n}") for n in range(50_000)]
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(begin)
         before = store.commits
         assert look(store, session_id, 1, *found) == 50_000

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from store_world import begin, opened, python
+from store_world import begin, open_store, python
 
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -68,7 +68,7 @@ async def test_rows_of_two_other_processes_come_in_order_without_a_gap(tmp_path:
 
 
 async def test_only_the_rows_of_one_session(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         mine, other = store.write_now(lambda tx: (begin(tx), begin(tx)))
         after = store.read_now(journal.last_seq)
         for session_id in (other, mine, other, mine):
@@ -81,7 +81,7 @@ async def test_only_the_rows_of_one_session(tmp_path: Path) -> None:
 
 
 async def test_more_rows_than_one_batch(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         last = store.write_now(lambda tx: [row(tx) for _ in range(2_500)][-1])
         assert [one.seq for one in await read(store, last)] == list(range(1, last + 1))
 
@@ -97,7 +97,7 @@ def test_closing_leaves_neither_task_nor_thread(tmp_path: Path) -> None:
             assert asyncio.all_tasks() == tasks
             assert store._writer._listeners == []
 
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         threads = set(threading.enumerate())
         asyncio.run(watch(store))
         # The loop's pool of threads is its own; with the loop gone, all that was begun has to end.
@@ -109,7 +109,7 @@ def test_closing_leaves_neither_task_nor_thread(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("looks", range(0, 60, 3))
 async def test_a_cancellation_is_never_lost(tmp_path: Path, looks: int) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         before = asyncio.all_tasks()
         reading = asyncio.ensure_future(read(store, 1_000_000))
         for _ in range(looks):
@@ -124,7 +124,7 @@ async def test_a_cancellation_is_never_lost(tmp_path: Path, looks: int) -> None:
 
 
 def test_a_loop_that_closes_in_the_middle_of_following(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
 
         async def abandon() -> None:
             batches = follow(store)

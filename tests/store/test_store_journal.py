@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_world import begin, opened, race
+from store_world import begin, open_store, race
 
 from cockpit.core.errors import StoreCorrupt
 from cockpit.store.db.database import Store
@@ -31,7 +31,7 @@ CHANGES: dict[str, object] = {
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """Ten sealed rows, a finished message, and one that streams."""
-    with opened(tmp_path) as made:
+    with open_store(tmp_path) as made:
         session_id = made.write_now(begin)
 
         def go(tx: Tx) -> None:

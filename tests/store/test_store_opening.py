@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from store_world import begin, opened, python, race
+from store_world import begin, open_store, python, race
 
 from cockpit.core.clock import FixedClock
 from cockpit.core.errors import StoreCorrupt, StoreError, StoreTooNew, StoreUnwritable
@@ -30,7 +30,7 @@ def mode(path: Path) -> int:
 def test_everything_is_for_the_owner_only(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
-        with opened(tmp_path) as store:
+        with open_store(tmp_path) as store:
             store.write_now(begin)
             names = {path.name: oct(mode(path)) for path in tmp_path.iterdir()}
     finally:
@@ -39,16 +39,16 @@ def test_everything_is_for_the_owner_only(tmp_path: Path) -> None:
 
 
 def test_closing_leaves_one_file(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(begin)
         store.read_now(journal.rows)
     assert [path.name for path in tmp_path.iterdir()] == ["cockpit.db"]
 
 
 def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
-    opened(tmp_path).close()
+    open_store(tmp_path).close()
     (tmp_path / "cockpit.db").chmod(0o644)
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(begin)
         assert {mode(path) for path in tmp_path.iterdir()} == {0o600}
 
@@ -60,12 +60,12 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path, end: str, there: bool)
     state.mkdir()
     outside.mkdir()
     if end:
-        opened(state).close()
+        open_store(state).close()
     if there:
         (outside / "target").touch()
     (state / f"cockpit.db{end}").symlink_to(outside / "target")
     with pytest.raises(StoreUnwritable, match="is a link"):
-        opened(state)
+        open_store(state)
     with pytest.raises(StoreUnwritable, match="is a link"):
         connect(state / "cockpit.db", read_only=True)
     assert [path.name for path in outside.iterdir()] == ["target"] * there
@@ -75,12 +75,12 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path, end: str, there: bool)
 def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "cockpit.db")
     with pytest.raises(StoreUnwritable, match="not a regular file"):
-        opened(tmp_path)
+        open_store(tmp_path)
 
 
 def test_a_folder_that_is_not_there_is_unwritable(tmp_path: Path) -> None:
     with pytest.raises(StoreUnwritable, match="permissions"):
-        opened(tmp_path / "nowhere")
+        open_store(tmp_path / "nowhere")
 
 
 UNPRIVILEGED = """
@@ -112,18 +112,18 @@ def test_garbage_is_corrupt_and_left_alone(tmp_path: Path) -> None:
     garbage = b"this is no database " * 500
     path.write_bytes(garbage)
     with pytest.raises(StoreCorrupt, match="Move it away"):
-        opened(tmp_path)
+        open_store(tmp_path)
     assert path.read_bytes() == garbage
 
 
 @pytest.mark.parametrize("kept", [4096, 4096 * 3, 4096 * 7 + 100])
 def test_a_truncated_file_is_corrupt(tmp_path: Path, kept: int) -> None:
-    opened(tmp_path).close()
+    open_store(tmp_path).close()
     path = tmp_path / "cockpit.db"
     path.write_bytes(path.read_bytes()[:kept])
 
     def use() -> None:
-        with opened(tmp_path) as store:
+        with open_store(tmp_path) as store:
             store.write_now(begin)
 
     with pytest.raises(StoreCorrupt):
@@ -131,7 +131,7 @@ def test_a_truncated_file_is_corrupt(tmp_path: Path, kept: int) -> None:
 
 
 def test_damage_that_a_step_finds_is_corrupt_for_the_step(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         for number in range(300):
             store.write_now(lambda tx, n=number: begin(tx, title=f"{n}", words="w" * 200))
         (root,) = store.read_now(
@@ -143,7 +143,7 @@ def test_damage_that_a_step_finds_is_corrupt_for_the_step(tmp_path: Path) -> Non
     with path.open("r+b") as file:
         file.seek((root - 1) * 4096)
         file.write(b"\xff" * 4096)
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         with pytest.raises(StoreCorrupt):
             store.write_now(lambda tx: tx.execute("SELECT count(title) FROM sessions").fetchone())
         with pytest.raises(StoreCorrupt):
@@ -160,37 +160,37 @@ def test_another_programs_database_is_refused(tmp_path: Path, statement: str) ->
     other.execute(statement)
     other.close()
     with pytest.raises(StoreCorrupt, match="not cockpit's"):
-        opened(tmp_path)
+        open_store(tmp_path)
 
 
 def test_an_altered_migration_is_refused(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(lambda tx: tx.execute("UPDATE migrations SET checksum='0'"))
     with pytest.raises(StoreCorrupt, match="another checksum"):
-        opened(tmp_path)
+        open_store(tmp_path)
 
 
 def test_a_newer_file_is_refused_and_left_alone(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(lambda tx: tx.execute("INSERT INTO migrations VALUES ('9999_new','c','x')"))
     before = (tmp_path / "cockpit.db").read_bytes()
     with pytest.raises(StoreTooNew, match="9999_new"):
-        opened(tmp_path)
+        open_store(tmp_path)
     assert (tmp_path / "cockpit.db").read_bytes() == before
 
 
 def test_migrations_are_journalled_in_their_own_transaction(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         (row,) = store.read_now(journal.rows)
         assert row.action == Action.STORE_MIGRATED
         assert row.raw_detail()["migrations"] == [one.name for one in migrate.load_migrations()]
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert store.read_now(journal.last_seq) == 1
 
 
 def test_a_copy_is_kept_before_a_migration_and_only_the_newest_stay(tmp_path: Path) -> None:
     clock = FixedClock(step_s=1)
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(begin)
     path = tmp_path / "cockpit.db"
     steps = [replace(EXTRA, name=f"900{n}", sql=f"CREATE TABLE more{n}(a);\n") for n in range(5)]
@@ -211,7 +211,7 @@ def test_a_copy_is_kept_before_a_migration_and_only_the_newest_stay(tmp_path: Pa
 
 
 def test_backups_behind_a_link_are_refused(tmp_path: Path) -> None:
-    opened(tmp_path).close()
+    open_store(tmp_path).close()
     outside = tmp_path / "outside"
     outside.mkdir()
     (tmp_path / "backups").symlink_to(outside)
@@ -226,14 +226,14 @@ def test_backups_behind_a_link_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE a(b);\nCREATE TABLE a(b);\n", "CREATE TABLE a(b"])
 def test_a_migration_that_fails_leaves_nothing(tmp_path: Path, sql: str) -> None:
-    opened(tmp_path).close()
+    open_store(tmp_path).close()
     path = tmp_path / "cockpit.db"
     connection = connect(path)
     known = (*migrate.load_migrations(), replace(EXTRA, sql=sql))
     with pytest.raises((StoreError, sqlite3.OperationalError)):
         migrate.migrate(connection, path, FixedClock(), known)
     connection.close()
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert not store.read_now(
             lambda c: c.execute("SELECT 1 FROM sqlite_master WHERE name='a'").fetchone()
         )
@@ -263,7 +263,7 @@ def test_six_processes_open_one_fresh_file(tmp_path: Path) -> None:
 def test_any_name_of_a_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
-    with opened(folder) as store:
+    with open_store(folder) as store:
         store.write_now(begin)
         assert store.read_now(journal.verify).ok
     assert (folder / "cockpit.db").stat().st_size > 0

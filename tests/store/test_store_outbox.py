@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from store_world import begin, opened, race
+from store_world import begin, open_store, race
 
 from cockpit.core.clock import FixedClock
 from cockpit.core.errors import IllegalTransition, NotFound
@@ -21,7 +21,7 @@ Step = Callable[[Tx, str], Any]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with opened(tmp_path_factory.mktemp("outbox"), clock=FixedClock()) as made:
+    with open_store(tmp_path_factory.mktemp("outbox"), clock=FixedClock()) as made:
         yield made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store_world import begin, opened, race
+from store_world import begin, open_store, race
 
 from cockpit.core.clock import FixedClock
 from cockpit.core.errors import AlreadyDecided, NotFound, Stale
@@ -44,7 +44,7 @@ def status(store: Store) -> str:
 @pytest.mark.parametrize("first", ["approved", "rejected", "discussed", "expired"])
 @pytest.mark.parametrize("second", ["approved", "rejected", "discussed", "expired"])
 def test_a_decision_is_final(tmp_path: Path, first: str, second: str) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(propose)
         decide(store, first, reason="r")
         before = store.read_now(journal.last_seq)
@@ -91,7 +91,7 @@ JOURNALLED = {"proposal.approved", "proposal.rejected", "proposal.discussed", "p
 
 
 def test_what_was_not_shown_is_not_approved(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         shown = store.write_now(propose).shown_digest
         with pytest.raises(Stale, match="differs from what was shown"):
             decide(store, shown_digest="0" * 64)
@@ -101,7 +101,7 @@ def test_what_was_not_shown_is_not_approved(tmp_path: Path) -> None:
 
 def test_after_the_deadline_only_expiry(tmp_path: Path) -> None:
     clock = FixedClock()
-    with opened(tmp_path, clock=clock) as store:
+    with open_store(tmp_path, clock=clock) as store:
         session_id = store.write_now(lambda tx: propose(tx, deadline_s=10)).session_id
 
         def expire(tx: Tx) -> list[Proposal]:
@@ -117,7 +117,7 @@ def test_after_the_deadline_only_expiry(tmp_path: Path) -> None:
 
 
 def test_narrowing_only_takes_away(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(propose)
         for narrowed in (["file:d.py"], ["file:a.py", "file:d.py"], []):
             with pytest.raises(Stale):
@@ -130,14 +130,14 @@ def test_narrowing_only_takes_away(tmp_path: Path) -> None:
 
 
 def test_an_action_is_not_narrowed(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(lambda tx: propose(tx, kind="action"))
         with pytest.raises(Stale):
             decide(store, narrowed=["file:a.py"])
 
 
 def test_the_same_proposal_again_is_the_first(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         first = store.write_now(propose)
         again = store.write_now(lambda tx: propose(tx, body={"items": []}, title="other"))
         assert again == first
@@ -150,7 +150,7 @@ OTHER = "body_json='{}'", "shown_digest='x'", "status='approved'", "reason='x'",
 
 @pytest.mark.parametrize("change", OTHER)
 def test_the_table_keeps_a_decided_proposal(tmp_path: Path, change: str) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(propose)
         decide(store, "rejected")
         refused(store, f"UPDATE proposals SET {change}")
@@ -179,7 +179,7 @@ def receipt(tx: Tx) -> None:
 
 
 def test_the_table_keeps_receipts(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(receipt)
         refused(store, "UPDATE action_receipts SET status='failure'")
         refused(store, "DELETE FROM action_receipts")
@@ -201,7 +201,7 @@ def packet(tx: Tx) -> None:
 
 
 def test_the_table_keeps_packets_except_from_pruning(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.write_now(packet)
         refused(store, "UPDATE orientation_packets SET packet_json='[]'")
         refused(store, "DELETE FROM orientation_packets")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from store_world import CANARY, begin, opened
+from store_world import CANARY, begin, open_store
 
 from cockpit.core.clock import FixedClock
 from cockpit.core.secrets import mask, mask_value, replace_surrogates
@@ -156,7 +156,7 @@ ENTRIES = (session, event, wave, fact, proposal, request, message, plan, action,
 def test_no_entry_lets_a_secret_into_the_files(
     tmp_path: Path, entry: Callable[[Ground], None]
 ) -> None:
-    with opened(tmp_path, clock=FixedClock()) as store:
+    with open_store(tmp_path, clock=FixedClock()) as store:
         store.write_now(lambda tx: entry(Ground(tx)))
         files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         assert set(files) == {"cockpit.db", "cockpit.db-wal", "cockpit.db-shm"}
@@ -176,7 +176,7 @@ def test_a_secret_in_pieces_is_never_whole(
     text = f"{lead}{CANARY} and more\nof it"
     edges = sorted({0, *(cut for cut in cuts if cut < len(text)), len(text)})
     pieces = [text[a:b] for a, b in pairwise(edges)]
-    with opened(tmp_path_factory.mktemp("pieces")) as store:
+    with open_store(tmp_path_factory.mktemp("pieces")) as store:
         shown = store.write_now(lambda tx: streamed(tx, pieces))
         assert CANARY not in shown
         assert shown.startswith(lead) and shown.endswith("of it")
@@ -194,7 +194,7 @@ def streamed(tx: Tx, pieces: list[str]) -> str:
 
 def test_words_without_a_secret_stream_as_they_are(tmp_path: Path) -> None:
     pieces = ["One ", "word", " then\n", "", "é\n\n", "token = get", "_token()"]
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert store.write_now(lambda tx: streamed(tx, pieces)) == "".join(pieces)
 
 
@@ -214,7 +214,7 @@ def stored(store: Store, sql: str) -> Any:
 
 @pytest.mark.parametrize("values", [("a\udcff",), {"t": "a\udcff"}])
 def test_a_lone_surrogate_in_any_statement_is_replaced(tmp_path: Path, values: Any) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         mark = "?" if isinstance(values, tuple) else ":t"
         sql = f"INSERT INTO migrations VALUES ({mark}, 'c', 'x')"
         store.write_now(lambda tx: tx.execute(sql, values))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from store_world import begin, opened, python
+from store_world import begin, open_store, python
 
 from cockpit.core.clock import FixedClock
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
@@ -60,7 +60,7 @@ def test_a_pid_that_came_back_is_not_the_process_that_was(tmp_path: Path) -> Non
 
 def test_a_lease_that_was_not_renewed_runs_out(tmp_path: Path) -> None:
     clock = FixedClock()
-    with opened(tmp_path, clock=clock) as store:
+    with open_store(tmp_path, clock=clock) as store:
         session_id = store.write_now(begin)
         first = store.write_now(lambda tx: sessions.acquire(tx, session_id))
         with pytest.raises(Stale):
@@ -78,7 +78,7 @@ def test_a_lease_that_was_not_renewed_runs_out(tmp_path: Path) -> None:
 
 
 def test_only_known_fields_and_statuses(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(begin)
         with pytest.raises(IllegalTransition):
             store.write_now(lambda tx: sessions.change(tx, session_id, lease_owner="me"))
@@ -97,7 +97,7 @@ def test_only_known_fields_and_statuses(tmp_path: Path) -> None:
 
 
 def test_entering_the_same_status_is_told_once(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(begin)
         for status in ("stopped", "stopped", "running", "running"):
             store.write_now(lambda tx, s=status: sessions.set_status(tx, session_id, s))
@@ -106,7 +106,7 @@ def test_entering_the_same_status_is_told_once(tmp_path: Path) -> None:
 
 
 def test_spending_adds_up_and_an_unpriced_call_keeps_the_cost(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(begin)
         for cost in (None, 0.25, None, 0.5):
             store.write_now(
@@ -122,7 +122,7 @@ def test_spending_adds_up_and_an_unpriced_call_keeps_the_cost(tmp_path: Path) ->
 @pytest.mark.parametrize("text", ["a\udcffb", "\ud800", "ok \U0001f600", "a\x00b"])
 def test_any_words_are_stored(tmp_path: Path, text: str) -> None:
     clean = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         session_id = store.write_now(
             lambda tx: begin(
                 tx,

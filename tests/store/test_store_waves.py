@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from store_world import begin, opened
+from store_world import begin, open_store
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.database import Store
@@ -26,7 +26,7 @@ NEXT = dict(pairwise(PHASES))
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with opened(tmp_path_factory.mktemp("waves")) as made:
+    with open_store(tmp_path_factory.mktemp("waves")) as made:
         yield made
 
 
@@ -125,7 +125,7 @@ class Life(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.store = opened(Path(self.folder.name))
+        self.store = open_store(Path(self.folder.name))
         self.session_id = self.store.write_now(begin)
         self.phases: list[str] = []
         self.reentry = ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store_world import held, opened, python
+from store_world import hold_writer, open_store, python
 
 from cockpit.core.errors import StoreBusy, StoreError, StoreUnwritable
 from cockpit.store.db.database import Store
@@ -55,8 +55,8 @@ def test_a_listener_that_raises_harms_nobody_and_writes_on_no_screen(tmp_path: P
 
 
 async def test_writes_that_wait_together_share_one_commit(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
-        go = held(store)
+    with open_store(tmp_path) as store:
+        go = hold_writer(store)
         waiting = [asyncio.ensure_future(store.write(row)) for _ in range(20)]
         await asyncio.sleep(0)
         before = store.commits
@@ -84,9 +84,9 @@ async def test_one_steps_own_error_takes_nothing_from_the_others(tmp_path: Path)
         raise SystemExit(3)
 
     steps = (row, malformed, row, illegal, row, mistaken, row, leaving, row)
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         before = rows(store)
-        go = held(store)
+        go = hold_writer(store)
         waiting = [store._writer.submit(step) for step in steps]
         go()
         ends = [future.exception(30) for future in waiting]
@@ -140,9 +140,9 @@ def test_a_failing_transaction_answers_everybody_and_leaves_nothing(
     def arm() -> None:
         Mine.words = words
 
-    with opened(tmp_path, factory=Mine) as store:
+    with open_store(tmp_path, factory=Mine) as store:
         before = rows(store)
-        go = held(store)
+        go = hold_writer(store)
         waiting = [store._writer.submit(step) for step in (row, wrong, row)]
         stop = store.on_commit(arm)
         go()
@@ -161,7 +161,7 @@ def test_every_write_handed_over_while_closing_is_answered(tmp_path: Path) -> No
     for turn in range(10):
         folder = tmp_path / str(turn)
         folder.mkdir()
-        store = opened(folder)
+        store = open_store(folder)
         started = threading.Barrier(5)
 
         def hand_over(
@@ -182,12 +182,12 @@ def test_every_write_handed_over_while_closing_is_answered(tmp_path: Path) -> No
             started.wait(30)
             store.close()
             stored = [caller.result(60)[0] for caller in callers]
-        with opened(folder) as again:
+        with open_store(folder) as again:
             assert rows(again) == 1 + sum(stored)
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = open_store(tmp_path)
     store.close()
     store.close()
     with pytest.raises(StoreError, match="closed"):
@@ -198,7 +198,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
 
 def test_a_listener_cannot_close_the_store(tmp_path: Path) -> None:
     refused: list[StoreError] = []
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
 
         def close() -> None:
             try:
@@ -213,14 +213,14 @@ def test_a_listener_cannot_close_the_store(tmp_path: Path) -> None:
 
 
 def test_a_write_inside_a_write_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    with opened(tmp_path) as store, pytest.raises(StoreError, match="one step"):
+    with open_store(tmp_path) as store, pytest.raises(StoreError, match="one step"):
         store.write_now(lambda _: store.write_now(row))
 
 
 async def test_a_cancelled_write_that_has_not_begun_is_dropped(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
+    with open_store(tmp_path) as store:
         before = rows(store)
-        go = held(store)
+        go = hold_writer(store)
         waiting = [asyncio.ensure_future(store.write(row)) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[1].cancel()
@@ -232,8 +232,8 @@ async def test_a_cancelled_write_that_has_not_begun_is_dropped(tmp_path: Path) -
 
 
 async def test_a_loop_that_closed_meanwhile_harms_nobody(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
-        go = held(store)
+    with open_store(tmp_path) as store:
+        go = hold_writer(store)
         loop = asyncio.new_event_loop()
 
         async def hand_over() -> None:
@@ -248,7 +248,7 @@ async def test_a_loop_that_closed_meanwhile_harms_nobody(tmp_path: Path) -> None
 
 
 def test_a_file_that_is_locked_is_busy_and_stays_usable(tmp_path: Path) -> None:
-    with opened(tmp_path, busy_timeout_ms=20) as store:
+    with open_store(tmp_path, busy_timeout_ms=20) as store:
         other = sqlite3.connect(store.path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusy, match="try again"):

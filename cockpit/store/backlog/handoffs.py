@@ -159,23 +159,23 @@ def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
     row = connection.execute(f"{_SELECT} WHERE h.task_id=?", (task_id,)).fetchone()
     if row is not None:
         return _read(row)
-    archived = connection.execute(
+    row = connection.execute(
         "SELECT at, detail_json FROM journal WHERE action=?"
         " AND json_extract(detail_json,'$.task_id')=? ORDER BY seq DESC LIMIT 1",
         (str(Action.HANDOFF_ARCHIVED), task_id),
     ).fetchone()
-    if archived is None:
+    if row is None:
         return None
-    at, kept = archived[0], decode_detail(HandoffArchived, archived[1])
+    archived_at, archived = row[0], decode_detail(HandoffArchived, row[1])
     return Handoff(
         task_id=task_id,
-        status=kept.status,
-        summary=kept.summary,
-        files_changed=kept.files,
+        status=archived.status,
+        summary=archived.summary,
+        files_changed=archived.files,
         full_details=None,
-        created_at=kept.created_at,
-        compacted_at=kept.compacted_at,
-        archived_at=at,
+        created_at=archived.created_at,
+        compacted_at=archived.compacted_at,
+        archived_at=archived_at,
     )
 
 
