@@ -194,7 +194,7 @@ def test_a_lease_is_one_owners_until_it_is_over(tmp_path: Path) -> None:
             store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-2/s1"))
         clock.advance(2)
         other = store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-2/s1"))
-        with pytest.raises(Stale, match="taken over"):
+        with pytest.raises(Stale, match="took over"):
             store.write_now(lambda tx: task_leases.renew(tx, task_id, token))
         store.write_now(lambda tx: task_leases.release(tx, task_id, token))
         now = format_time(clock.now())

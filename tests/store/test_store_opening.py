@@ -159,7 +159,7 @@ def test_another_programs_database_is_refused(tmp_path: Path, statement: str) ->
     other = sqlite3.connect(tmp_path / "cockpit.db")
     other.execute(statement)
     other.close()
-    with pytest.raises(StoreCorrupt, match="not cockpit's"):
+    with pytest.raises(StoreCorrupt, match="not created by cockpit"):
         open_store(tmp_path)
 
 

@@ -41,7 +41,7 @@ def test_a_live_process_keeps_its_session_and_a_dead_one_loses_it(tmp_path: Path
         other.kill()
         other.communicate()
         mine = store.write_now(lambda tx: sessions.acquire(tx, session_id))
-        with pytest.raises(Stale, match="taken over"):
+        with pytest.raises(Stale, match="took over"):
             store.write_now(lambda tx: sessions.renew(tx, session_id, token))
         store.write_now(lambda tx: sessions.release(tx, session_id, token))
         store.write_now(lambda tx: sessions.renew(tx, session_id, mine))

@@ -59,7 +59,7 @@ def test_json_that_is_too_deep_to_read_is_refused(project):
     ("words", "code", "told"),
     [
         (("wip", "set", "T-1"), 2, "Nothing to merge"),
-        (("wip", "set", "T-1", "testing"), 2, "no KEY=VALUE"),
+        (("wip", "set", "T-1", "testing"), 2, "is not KEY=VALUE"),
         (("wip", "set", "T-1", "stage=testing"), 2, "has no stage; it has phase"),
         (("wip", "set", "T-1", "--json", "nowhere.json"), 2, "cannot be read"),
         (("wip", "set", "T-9", "phase=x"), 2, "There is no task T-9"),
@@ -83,7 +83,7 @@ def test_no_json_and_no_object_are_told(project):
 
 def test_which_task_is_meant_is_asked_when_it_cannot_be_told(project):
     project.run("tasks", "start", "T-2")
-    assert "say which" in project.run("wip", "show", expect=2).stderr
+    assert "Name one" in project.run("wip", "show", expect=2).stderr
 
 
 def test_a_handoff_goes_round(project):
