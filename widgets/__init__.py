@@ -1,5 +1,6 @@
 """Textual widgets that know nothing of cockpit: plain dataclasses in, messages out.
 
-Views are in :mod:`widgets.views`, the boundary for untrusted text in :mod:`widgets.text.clean`; each
-widget has a module of its own. Importing this package imports neither Textual nor a widget.
+They are grouped by pane. :mod:`widgets.views` has the views of the four panes, and
+:mod:`widgets.text.clean` the boundary for untrusted text. Importing this package imports neither Textual
+nor a widget. Specified in ``docs/reference/screen.md``.
 """

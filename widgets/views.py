@@ -1,7 +1,8 @@
-"""What the widgets draw: plain frozen views, built by whoever owns the truth.
+"""The views of the four panes, the header and the prompt: frozen records that the widgets draw.
 
 A widget takes views in and posts messages out; it knows no store and no cockpit. Every string here
 may be hostile: widgets pass each one through :mod:`widgets.text.clean` before it reaches the terminal.
+Specified in ``docs/reference/screen.md``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Fate = Literal["kept", "shortened", "dropped", "added", "removed", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class HeaderView:
-    """The one line that says where you are: project, task, wave, phase, model, spend."""
+    """The header: project, task, wave, phase, model, spend."""
 
     project: str
     branch: str = ""
@@ -33,7 +34,7 @@ class HeaderView:
     cost_usd: float | None = None
     pending: int = 0
     state: str = ""
-    """Words for what the session does now: 'waits for you', 'running', 'done', ''."""
+    """The state of the session as text: 'waits for you', 'running', 'done', ''."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class LineView:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """One block of the conversation, in order of the journal.
+    """One block of the conversation, in the order of the journal.
 
     ``key`` is stable: the same turn keeps its key while it grows. ``role`` 'wave' draws a rule with
     ``text`` as its label ('wave 7 · decide'); 'note' draws only ``lines``.
@@ -91,7 +92,7 @@ class MeterView:
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """One item of a context request: what would be read, and what it costs."""
+    """One item of a context request: what the agent wants to read, and its size in tokens."""
 
     item: str
     tokens: int
@@ -112,11 +113,11 @@ class FileDiffView:
 
 @dataclass(frozen=True, slots=True)
 class FactView:
-    """One fact behind a packet, or one line of what changed between two.
+    """One fact of a packet, or one difference between two packets.
 
-    ``tokens`` is what it takes, or would take in full where it was left out; ``utility`` is fixed
-    point, 1,000,000 is one, None where it says nothing. ``why`` is a word or two; ``pinned`` holds
-    for the next packet.
+    ``tokens`` is its size in the packet, or its full size when it was dropped. ``utility`` is fixed
+    point: 1,000,000 is one, None is unknown. ``why`` is a word or two. ``pinned`` applies to the next
+    packet.
     """
 
     key: str
@@ -141,7 +142,7 @@ class BandChangeView:
 
 @dataclass(frozen=True, slots=True)
 class RuleChangeView:
-    """An attention rule before and after, in words; empty where there is none."""
+    """An attention rule before and after, as text; empty without one."""
 
     name: str
     before: str
@@ -150,7 +151,7 @@ class RuleChangeView:
 
 @dataclass(frozen=True, slots=True)
 class GuardCheckView:
-    """One thing that the guard looked at: its code, whether it holds, and why."""
+    """One check of the guard: its code, whether it passed, and why."""
 
     code: str
     ok: bool
@@ -159,9 +160,9 @@ class GuardCheckView:
 
 @dataclass(frozen=True, slots=True)
 class ProfileChangeView:
-    """A change of the attention profile: what it was, what it would be, and what the guard says.
+    """A profile change: the profile before and after, and the checks of the guard.
 
-    ``holds`` is in words ("for the next 3 waves"), ``budget`` the tokens before and after.
+    ``holds`` is its duration as text ("for the next 3 waves"), ``budget`` the tokens before and after.
     """
 
     base: str
@@ -175,7 +176,7 @@ class ProfileChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ProposalView:
-    """One proposal as the person decides it. What is drawn is what ``digest`` covers."""
+    """One proposal as the user decides it. ``digest`` covers everything that is drawn."""
 
     proposal_id: str
     kind: Kind
@@ -189,7 +190,7 @@ class ProposalView:
     left_s: int | None = None
     revises: str = ""
     changes: tuple[str, ...] = ()
-    """What differs from the revision before, one line each."""
+    """The differences from the previous revision, one line each."""
     purpose: str = ""
     question: str = ""
     escalation: str = ""
@@ -205,7 +206,7 @@ class ProposalView:
     second_key: bool = False
     """True: approving asks for a second, different key (high risk, widening)."""
     chain: str = ""
-    """The session of a chain that asks, in words: ``ch-3 s2``."""
+    """The worker that asks, as text: ``ch-3 s2``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +234,11 @@ class WorkRowView:
 
 @dataclass(frozen=True, slots=True)
 class WorkPaneView:
-    """Chains and work of this project: ``chains`` are the lines of their trees; ``work`` sums up the
-    backlog, ``tasks`` are those at work in no tree; ``summary`` sums up other sessions, ``rows`` are
-    they."""
+    """The work pane.
+
+    ``chains`` are the rows of chain trees. ``work`` sums up the backlog; ``tasks`` are active tasks that
+    are in no tree. ``summary`` sums up other sessions; ``rows`` list them.
+    """
 
     summary: str = ""
     rows: tuple[WorkRowView, ...] = ()
@@ -246,7 +249,7 @@ class WorkPaneView:
 
 @dataclass(frozen=True, slots=True)
 class KeyHintView:
-    """One entry of the footer: a key as people write it, and what it does now."""
+    """One entry of the footer: a key as people write it, and its current meaning."""
 
     key: str
     label: str
@@ -255,7 +258,7 @@ class KeyHintView:
 
 @dataclass(frozen=True, slots=True)
 class CompletionView:
-    """One completion in the prompt: what is inserted, and a dim word beside it."""
+    """One completion in the prompt: the inserted text, and a dim hint next to it."""
 
     text: str
     hint: str = ""

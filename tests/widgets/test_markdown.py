@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from textual.widgets import Markdown
 
-from widgets.conversation.markdown import SafeMarkdown, faithful
+from widgets.conversation.markdown import SafeMarkdown, renders_every_word
 
 
 async def drawn(stage: Any, source: str, size: tuple[int, int] = (80, 30)) -> str:
@@ -56,12 +56,12 @@ async def test_a_click_on_a_link_opens_nothing(stage: Any) -> None:
         "7. seven\n8. eight",
     ],
 )
-def test_usual_markdown_is_faithful(source: str) -> None:
-    assert faithful(source)
+def test_usual_markdown_shows_every_word(source: str) -> None:
+    assert renders_every_word(source)
 
 
 def test_cells_beyond_the_last_column_are_not() -> None:
-    assert not faithful("| a |\n|---|\n| 1 | hidden |")
+    assert not renders_every_word("| a |\n|---|\n| 1 | hidden |")
 
 
 async def test_lists_are_lines_with_hanging_indent(stage: Any) -> None:

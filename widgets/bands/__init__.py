@@ -1,1 +1,1 @@
-"""The context pane: bands, facts, profile changes."""
+"""The bands pane: band meter, facts, profile changes."""

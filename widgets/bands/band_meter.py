@@ -25,10 +25,9 @@ _USED_CELLS = 6
 class BandMeter(Widget, can_focus=True):
     """Draw a :class:`MeterView`: one line per band, every bar on the same scale.
 
-    A bar shows used tokens in the band's colour, dots up to the band's ceiling, and three marks: a
-    bold one at its floor, a broken one at its target and a thin one at its ceiling, each in a cell of
-    its own while there are three; ``▲`` after the numeral says that the band is full. Narrow panes
-    lose the bar first, then the range.
+    A bar shows used tokens in the band's colour, dots up to the ceiling, and three marks: bold at the
+    floor, broken at the target, thin at the ceiling. ``▲`` after the number marks a full band. Narrow
+    panes lose the bar first, then the range.
     """
 
     DEFAULT_CSS = """
@@ -45,7 +44,7 @@ class BandMeter(Widget, can_focus=True):
 
     @dataclass
     class BandOpened(Message):
-        """The person asks for the facts of one band."""
+        """The user opened a band to list its facts."""
 
         name: str
 
@@ -87,7 +86,7 @@ class BandMeter(Widget, can_focus=True):
         width = self.content_size.width
         view = self.view
         if not view.bands:
-            return line(("No packet yet: it is compiled when a wave orients.", DIM)).truncate(
+            return line(("No context yet. It appears when the first wave runs.", DIM)).truncate(
                 width, ellipsis=True
             )
         columns = _Columns.fit(view, width)

@@ -1,4 +1,4 @@
-"""The facts behind a packet: a list that stays quick with 50,000 rows."""
+"""The facts of a packet: a list that stays fast with 50,000 rows."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _GAP = "  "
 
 
 class FactList(ScrollView, can_focus=True):
-    """Draw facts one line each, below a line of column names; only what is seen is drawn.
+    """Draw one line a fact, below a line of column names; only visible rows are drawn.
 
-    ``u`` and ``t`` sort by utility and tokens (again: the other way round), ``o`` puts them in the
-    order in which they were given. Columns that nothing fills are left out; narrow panes lose the
-    provenance first. Provenance is asked for, for the rows that are seen, with :class:`Wanted`.
+    ``u`` and ``t`` sort by utility and tokens (again: reversed), ``o`` restores the original order.
+    Empty columns are left out; narrow panes lose the provenance first. :class:`ProvenanceRequested` asks
+    for the provenance of visible rows.
     """
 
     DEFAULT_CSS = """
@@ -70,32 +70,32 @@ class FactList(ScrollView, can_focus=True):
 
     @dataclass
     class Opened(Message):
-        """The person wants to read a fact."""
+        """The user opened a fact."""
 
         key: str
 
     @dataclass
-    class PinWanted(Message):
-        """The person wants the fact pinned, or not any more."""
+    class PinToggled(Message):
+        """The user pinned or unpinned a fact."""
 
         key: str
         pinned: bool
 
     @dataclass
-    class Wanted(Message):
-        """These rows are seen and their provenance is not known."""
+    class ProvenanceRequested(Message):
+        """The provenance of these visible rows is unknown; answer with :meth:`FactList.provide`."""
 
         keys: tuple[str, ...]
 
-    def __init__(self, rows: Sequence[FactView] = (), *, empty: str = "No facts.") -> None:
+    def __init__(self, rows: Sequence[FactView] = (), *, empty: str = "No facts yet.") -> None:
         super().__init__()
         self._rows: list[FactView] = list(rows)
-        self._words: list[str] | None = None
+        self._search_texts: list[str] | None = None
         self._shown: list[int] = list(range(len(rows)))
         self._filter = ""
         self._empty = empty
         self._origins: dict[str, str] = {}
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
         self.order: Order = "given"
         self.descending = True
 
@@ -109,7 +109,7 @@ class FactList(ScrollView, can_focus=True):
 
     @property
     def count(self) -> int:
-        """Rows that the filter leaves."""
+        """The number of rows that pass the filter."""
         return len(self._shown)
 
     @property
@@ -118,18 +118,18 @@ class FactList(ScrollView, can_focus=True):
         return self._rows[self._shown[self.cursor]] if self.cursor < len(self._shown) else None
 
     def show(self, rows: Sequence[FactView], *, empty: str = "") -> None:
-        """Replace the rows, and with ``empty`` the words for none; filter and order stay."""
-        self._rows, self._words = list(rows), None
+        """Replace the rows; ``empty`` is the text without any. Filter and order stay."""
+        self._rows, self._search_texts = list(rows), None
         self._empty = empty or self._empty
         self._arrange()
 
     def filter(self, typed: str) -> None:
-        """Show only rows that have every word of ``typed`` in source, fate, level or why."""
+        """Show only rows with every word of ``typed`` in source, verdict, level or reason."""
         self._filter = typed
         self._arrange()
 
     def provide(self, origins: Mapping[str, str]) -> None:
-        """What was :class:`Wanted`: provenance in words, by key."""
+        """Set the provenance of facts, as text by key."""
         self._origins.update(origins)
         self.refresh()
 
@@ -150,12 +150,12 @@ class FactList(ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self._want()
+        self._request_provenance()
 
     def on_resize(self, event: events.Resize) -> None:
-        """More rows may be seen."""
+        """Request the provenance of more rows."""
         del event
-        self._want()
+        self._request_provenance()
 
     def action_move(self, step: int) -> None:
         """Move the cursor by ``step`` rows."""
@@ -170,7 +170,7 @@ class FactList(ScrollView, can_focus=True):
         self.cursor = 0 if place == 0 else max(0, len(self._shown) - 1)
 
     def action_sort(self, order: Order) -> None:
-        """Sort by ``order``; again: the other way round."""
+        """Sort by ``order``; again: reversed."""
         self.descending = not self.descending if order == self.order else True
         self.order = order
         self._arrange()
@@ -183,7 +183,7 @@ class FactList(ScrollView, can_focus=True):
     def action_pin(self) -> None:
         """Ask to pin the fact under the cursor, or to unpin it."""
         if (row := self.at_cursor) is not None:
-            self.post_message(self.PinWanted(row.key, not row.pinned))
+            self.post_message(self.PinToggled(row.key, not row.pinned))
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the row that was clicked."""
@@ -195,12 +195,12 @@ class FactList(ScrollView, can_focus=True):
         rows, shown = self._rows, list(range(len(self._rows)))
         typed = self._filter.casefold().split()
         if typed:
-            if self._words is None:
-                self._words = [
+            if self._search_texts is None:
+                self._search_texts = [
                     f"{row.source_ref} {row.fate} {row.level} {row.why}".casefold() for row in rows
                 ]
-            words = self._words
-            shown = [place for place in shown if all(word in words[place] for word in typed)]
+            texts = self._search_texts
+            shown = [place for place in shown if all(word in texts[place] for word in typed)]
         if self.order == "utility":
             shown.sort(key=lambda place: rows[place].utility or 0, reverse=self.descending)
         elif self.order == "tokens":
@@ -212,15 +212,15 @@ class FactList(ScrollView, can_focus=True):
         self.cursor = 0
         self.scroll_to(y=0, animate=False)
         self.refresh()
-        self._want()
+        self._request_provenance()
 
-    def _want(self) -> None:
+    def _request_provenance(self) -> None:
         first, height = round(self.scroll_y), self.content_size.height
-        seen = [self._rows[place].key for place in self._shown[first : first + height]]
-        unknown = tuple(key for key in seen if key not in self._asked)
+        visible = [self._rows[place].key for place in self._shown[first : first + height]]
+        unknown = tuple(key for key in visible if key not in self._requested)
         if unknown and self.is_attached:
-            self._asked.update(unknown)
-            self.post_message(self.Wanted(unknown))
+            self._requested.update(unknown)
+            self.post_message(self.ProvenanceRequested(unknown))
 
     def render_line(self, y: int) -> Strip:
         width = self.content_size.width
@@ -231,8 +231,8 @@ class FactList(ScrollView, can_focus=True):
 
     def _content(self, y: int, width: int) -> Content:
         if not self._shown:
-            nothing = self._empty if not self._rows else "No row has all these words."
-            return line((nothing, DIM)) if y == 0 else Content("")
+            empty = "No row matches. esc clears the filter." if self._rows else self._empty
+            return line((empty, DIM)) if y == 0 else Content("")
         columns = self._columns(width)
         if y < _HEAD:
             return columns.head(self.order, self.descending)
@@ -246,12 +246,12 @@ class FactList(ScrollView, can_focus=True):
         return drawn
 
     def _columns(self, width: int) -> _Columns:
-        # What is seen decides: a look at 50,000 rows for every line would be felt.
+        # Only visible rows count: reading 50,000 rows for every line would be slow.
         first = self.scroll_offset.y
-        seen = [
+        visible = [
             self._rows[place] for place in self._shown[first : first + self.content_size.height]
         ]
-        why = min(_WHY_MOST, max((line(row.why).cell_length for row in seen), default=0))
+        why = min(_WHY_MOST, max((line(row.why).cell_length for row in visible), default=0))
         return _Columns.fit(width, max(why, 3), worth=self._rows[0].utility is not None)
 
 
@@ -269,7 +269,7 @@ class _Columns:
     def fit(cls, width: int, why: int, *, worth: bool) -> _Columns:
         worth_cells = _WORTH_CELLS + 2 if worth else 0
         room = width - 4 - worth_cells - _TOKEN_CELLS - 2
-        # Why is said in full before a level, and before a source in full.
+        # The reason gets its room first, then the source, then the level.
         why = max(3, min(why, room - 2 - _SOURCE_LEAST))
         room -= why + 2
         level = _LEVEL_CELLS

@@ -1,4 +1,4 @@
-"""A change of the attention profile: every band before and after, the rules, and the guard's word."""
+"""A profile change: every band and rule before and after, and the checks of the guard."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ProfileChange(Widget):
     """Draw a :class:`ProfileChangeView`: two bars for a band that changes, one for a band that does not.
 
     A bar runs from a band's floor to its ceiling on one scale for all, with a mark at its target.
-    Narrow panes lose the bars, never the numerals. Nothing is cut short: it is what is decided.
+    Narrow panes lose the bars, never the numbers. Nothing is cut off: the user decides on it.
     """
 
     DEFAULT_CSS = "ProfileChange { height: auto; width: 1fr; margin: 0 0 1 0; text-wrap: nowrap; }"
@@ -55,7 +55,7 @@ class ProfileChange(Widget):
                 rows += _hung(f"{rule.name}  ", words, width, STRONG)
         rows.append(Content(""))
         if not view.verdict:
-            rows.append(line(("! the guard said nothing", WARN)))
+            rows.append(line(("! the guard reported no checks", WARN)))
         for entry in view.verdict:
             sign, style = ("✔", GOOD) if entry.ok else ("✗", BAD)
             head = f"guard {sign} {entry.code}  "
@@ -93,9 +93,9 @@ def _bands(bands: tuple[BandChangeView, ...], width: int) -> list[Content]:
         if row.before == row.after:
             rows.append(Content.assemble(name, _side("  = ", row.after, None, "", DIM, shape)))
             continue
-        was = _side("    ", row.before, None, "", DIM, shape)
-        now = _side("  → ", row.after, row.before, accent, STRONG, shape)
-        rows += [Content.assemble(name, was), Content.assemble(" " * shape.name, now)]
+        old = _side("    ", row.before, None, "", DIM, shape)
+        new = _side("  → ", row.after, row.before, accent, STRONG, shape)
+        rows += [Content.assemble(name, old), Content.assemble(" " * shape.name, new)]
     return rows
 
 
@@ -138,7 +138,7 @@ def _numbers(side: tuple[int, int, int]) -> str:
 
 
 def _hung(head: str, words: str, width: int, style: str = DIM) -> list[Content]:
-    """``words`` wrapped beside ``head``, or below it where there is no room."""
+    """Wrap ``words`` next to ``head``, or below it where there is no room."""
     drawn = line((head, style))
     indent = drawn.cell_length
     if width - indent < _WORDS_LEAST:

@@ -1,4 +1,4 @@
-"""The conversation: what was said and done, as blocks that stream, freeze and scroll."""
+"""The conversation: messages and events as blocks that stream, freeze and scroll."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.widget import Widget
 
-from widgets.conversation.live_turn import Turn, turn
+from widgets.conversation.live_turn import Turn, turn_widget
 from widgets.conversation.scrollback import Scrollback
 from widgets.views import TurnView
 
@@ -28,7 +28,7 @@ _STRIDE = 600
 class Conversation(VerticalScroll, can_focus=True):
     """Show turns by key; keep to the bottom until the reader scrolls away from it.
 
-    The newest turns are widgets, older ones lines of one :class:`History`. While the reader is
+    The newest turns are widgets, older ones lines of one :class:`Scrollback`. While the reader is
     scrolled up nothing moves; the border says how much is new below. With the pane focused, j and k
     move over the blocks and y copies one: :class:`Copied` carries its text as it came.
     """
@@ -47,7 +47,7 @@ class Conversation(VerticalScroll, can_focus=True):
 
     @dataclass
     class Copied(Message):
-        """The person copies a block: its text, uncleaned."""
+        """The user copied a block: its text, uncleaned."""
 
         text: str
 
@@ -58,8 +58,8 @@ class Conversation(VerticalScroll, can_focus=True):
         id: str | None = None,  # noqa: A002 -- Textual's name for it
         classes: str | None = None,
     ) -> None:
-        self._history = Scrollback()
-        super().__init__(self._history, id=id, classes=classes)
+        self._scrollback = Scrollback()
+        super().__init__(self._scrollback, id=id, classes=classes)
         self._order: list[str] = []
         self._place: dict[str, int] = {}
         self._frozen: list[TurnView] = []
@@ -82,7 +82,7 @@ class Conversation(VerticalScroll, can_focus=True):
     @property
     def turns(self) -> tuple[TurnView, ...]:
         """All turns, oldest first."""
-        return (*self._frozen, *(_now(live) for live in self._live))
+        return (*self._frozen, *(_current_view(live) for live in self._live))
 
     def show(self, turns: Sequence[TurnView]) -> None:
         """Show exactly ``turns``, oldest first, from the bottom."""
@@ -96,12 +96,12 @@ class Conversation(VerticalScroll, can_focus=True):
         with self.app.batch_update():
             for old in self._live:
                 old.remove()
-            self._history.fill(self._frozen)
-            self._live = [turn(view) for view in turns[split:]]
+            self._scrollback.fill(self._frozen)
+            self._live = [turn_widget(view) for view in turns[split:]]
             if self._live and not split:
                 self._live[0].add_class("-first")
             self.mount_all(self._live)
-        self._say_unseen()
+        self._show_unseen()
         self._following = True
         self._hold_bottom()
 
@@ -112,7 +112,7 @@ class Conversation(VerticalScroll, can_focus=True):
             self._add(view)
         elif place < len(self._frozen):
             self._frozen[place] = view
-            self._history.replace(place, view)
+            self._scrollback.replace(place, view)
         else:
             self._live[place - len(self._frozen)].show(view)
 
@@ -131,13 +131,13 @@ class Conversation(VerticalScroll, can_focus=True):
         following = self.following
         self._place[view.key] = len(self._order)
         self._order.append(view.key)
-        made = turn(view)
-        made.set_class(len(self._order) == 1, "-first")
-        self._live.append(made)
-        self.mount(made)
+        widget = turn_widget(view)
+        widget.set_class(len(self._order) == 1, "-first")
+        self._live.append(widget)
+        self.mount(widget)
         if not following:
             self._unseen += 1
-            self._say_unseen()
+            self._show_unseen()
         if len(self._live) > (LIVE if following else _LIVE_MOST):
             self._freeze(len(self._live) - LIVE, following)
 
@@ -148,14 +148,14 @@ class Conversation(VerticalScroll, can_focus=True):
         if not count:
             return
         old, self._live = self._live[:count], self._live[count:]
-        views = [_now(live) for live in old]
+        views = [_current_view(live) for live in old]
         above = [live for live in old if live.virtual_region.bottom <= self.scroll_offset.y]
         # Measured before the lines are added: the live turns begin where the history ends.
-        before = above[-1].virtual_region.bottom - self._history.lines if above else 0
+        before = above[-1].virtual_region.bottom - self._scrollback.lines if above else 0
         with self.app.batch_update():
             for live in old:
                 live.remove()
-            heights = self._history.extend(views)
+            heights = self._scrollback.extend(views)
         self._frozen += views
         if not following and above:
             self._shift(sum(heights[: len(above)]) - before)
@@ -178,24 +178,24 @@ class Conversation(VerticalScroll, can_focus=True):
             self._following = new_value >= self.max_scroll_y
         if self._unseen and self._following:
             self._unseen = 0
-            self._say_unseen()
-        if new_value < old_value and new_value < self.size.height and self._history.more:
-            self._shift(self._history.older())
+            self._show_unseen()
+        if new_value < old_value and new_value < self.size.height and self._scrollback.more:
+            self._shift(self._scrollback.older())
 
     def action_page_up(self) -> None:
-        """Scroll up by a page, at once: a long conversation is no place for animation."""
+        """Scroll up by a page, without animation: it is slow in a long conversation."""
         self.scroll_page_up(animate=False)
 
     def action_page_down(self) -> None:
-        """Scroll down by a page, at once."""
+        """Scroll down by a page, without animation."""
         self.scroll_page_down(animate=False)
 
     def action_scroll_up(self) -> None:
-        """Scroll up by a line, at once."""
+        """Scroll up by a line, without animation."""
         self.scroll_up(animate=False)
 
     def action_scroll_down(self) -> None:
-        """Scroll down by a line, at once."""
+        """Scroll down by a line, without animation."""
         self.scroll_down(animate=False)
 
     def watch_virtual_size(self) -> None:
@@ -215,7 +215,7 @@ class Conversation(VerticalScroll, can_focus=True):
             self.anchor(False)
             self.scroll_home(animate=False, force=True, immediate=True)
 
-    def _say_unseen(self) -> None:
+    def _show_unseen(self) -> None:
         self.border_subtitle = Content(f"↓ {self._unseen} new") if self._unseen else None
 
     def action_move(self, step: int) -> None:
@@ -228,19 +228,19 @@ class Conversation(VerticalScroll, can_focus=True):
     def _lowest(self) -> int:
         """The block on the last line in view."""
         bottom = self.scroll_offset.y + self.size.height - 1
-        if bottom < self._history.lines:
-            return self._history.at(bottom)
+        if bottom < self._scrollback.lines:
+            return self._scrollback.at(bottom)
         tops = [live.virtual_region.y for live in self._live]
         return len(self._frozen) + max(0, sum(1 for top in tops if top <= bottom) - 1)
 
     def action_top(self) -> None:
-        """Go to the first block; what is not laid out yet is laid out piece by piece."""
+        """Go to the first block; lay out older turns piece by piece."""
         if self._order:
             self.run_worker(self._to_top(), group="top", exclusive=True)
 
     async def _to_top(self) -> None:
-        while self._history.more:
-            self._history.older(_STRIDE)
+        while self._scrollback.more:
+            self._scrollback.older(_STRIDE)
             await asyncio.sleep(0)
         self._mark(0)
         self.scroll_home(animate=False, force=True)
@@ -253,7 +253,7 @@ class Conversation(VerticalScroll, can_focus=True):
         self._hold_bottom()
 
     def action_unmark(self) -> None:
-        """Take the cursor off the blocks; Escape means something else when there is none."""
+        """Unmark the block."""
         self._mark(None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -274,13 +274,13 @@ class Conversation(VerticalScroll, can_focus=True):
     def _mark(self, place: int | None) -> None:
         self._cursor = place
         split = len(self._frozen)
-        self._history.mark(place if place is not None and place < split else None)
+        self._scrollback.mark(place if place is not None and place < split else None)
         for index, live in enumerate(self._live):
             live.set_class(place == split + index, "-marked")
         if place is None:
             return
         if place < split:
-            top, height = self._history.where(place)
+            top, height = self._scrollback.where(place)
             self.scroll_to_region(
                 Region(0, top, self.size.width, height), animate=False, top=False, force=True
             )
@@ -288,8 +288,8 @@ class Conversation(VerticalScroll, can_focus=True):
             self.scroll_to_widget(self._live[place - split], animate=False, force=True)
 
 
-def _now(live: Turn) -> TurnView:
-    """The view of a live turn with the text that has come so far."""
+def _current_view(live: Turn) -> TurnView:
+    """Return the view of a live turn with the text received so far."""
     return live.view if live.text == live.view.text else replace(live.view, text=live.text)
 
 

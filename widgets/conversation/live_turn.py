@@ -1,4 +1,4 @@
-"""The newest turns of a conversation as widgets: one that writes Markdown, one for all the rest."""
+"""The newest turns of a conversation as widgets: Markdown for the agent, plain lines for the rest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _body() -> SafeMarkdown:
 
 
 class Rows(Widget):
-    """Lines that are laid out for a width, and as many as there are."""
+    """A widget of lines that are laid out for its width."""
 
     DEFAULT_CSS = "Rows { height: auto; width: 1fr; text-wrap: nowrap; }"
 
@@ -49,7 +49,7 @@ class Rows(Widget):
 
 
 class Card(Rows):
-    """A turn that is not written while one watches: the person's words, waves, notes, errors."""
+    """A turn that does not stream: a message of the user, a wave, a note, an error."""
 
     DEFAULT_CSS = """
     Card { margin: 1 0 0 0; }
@@ -62,7 +62,7 @@ class Card(Rows):
 
     @property
     def text(self) -> str:
-        """The text of the turn, as it came."""
+        """The text of the turn, uncleaned."""
         return self.view.text
 
     def show(self, view: TurnView) -> None:
@@ -99,7 +99,7 @@ class Answer(Vertical):
 
     @property
     def text(self) -> str:
-        """The text of the turn as it stands now, as it came."""
+        """The current text of the turn, uncleaned."""
         return self._fed if self._ready else self.view.text
 
     def compose(self) -> ComposeResult:
@@ -153,7 +153,7 @@ class Answer(Vertical):
             self.run_worker(self._write(), group="stream")
 
     async def _write(self) -> None:
-        """Write what is waiting, at most once a frame: many fragments become one update."""
+        """Write the waiting fragments, at most once a frame: many become one update."""
         now = asyncio.get_running_loop().time
         try:
             while self._waiting:
@@ -172,15 +172,15 @@ Turn = Answer | Card
 """A live turn."""
 
 
-def turn(view: TurnView) -> Turn:
-    """Make the widget for ``view``."""
+def turn_widget(view: TurnView) -> Turn:
+    """Return a widget for ``view``."""
     if view.role == "agent" and (view.streaming or len(view.text) <= LONG):
         return Answer(view)
     return Card(view)
 
 
 class AnswerHead(Rows):
-    """Who speaks, and whether they still do."""
+    """The speaker, and whether the text still streams."""
 
     def __init__(self, view: TurnView) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ class AnswerHead(Rows):
 
 
 class AnswerLines(Rows):
-    """The indented lines below the words."""
+    """The indented lines below the text."""
 
     def __init__(self, view: TurnView) -> None:
         super().__init__()

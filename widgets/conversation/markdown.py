@@ -38,17 +38,17 @@ _LANGUAGE = re.compile(r"[\w+#.-]{1,24}")
 
 def parser() -> MarkdownIt:
     """Return the parser for untrusted Markdown: GitHub's dialect without HTML and references."""
-    made = MarkdownIt("gfm-like", {"html": False, "linkify": False})
-    made.disable("reference")
-    made.core.ruler.push("plain", _plain)
-    return made
+    markdown = MarkdownIt("gfm-like", {"html": False, "linkify": False})
+    markdown.disable("reference")
+    markdown.core.ruler.push("plain", _plain)
+    return markdown
 
 
-def faithful(source: str) -> bool:
-    """Tell whether rendered Markdown shows every word of ``source``.
+def renders_every_word(source: str) -> bool:
+    """Return True when rendered Markdown shows every word of ``source``.
 
-    Some constructions show less than is written (cells beyond a table's last column). What a person
-    approves is then better shown as it is written.
+    Some constructions show less than their source (cells beyond a table's last column). A text that
+    the user approves is then shown as its source.
     """
     shown = Counter(_WORD.findall(" ".join(_texts(parser().parse(clean(source))))))
     return not Counter(_WORD.findall(clean(source))) - shown

@@ -1,6 +1,6 @@
-"""Markdown lists drawn as one widget each: a streamed list of many items stays cheap.
+"""Markdown lists drawn as one widget each: a streamed list of many items stays fast.
 
-Textual mounts about six widgets an item and builds the whole list anew for every fragment. Lists of
+Textual mounts about six widgets an item and rebuilds the whole list for every fragment. Lists of
 plain items are drawn here as lines; a list that holds code, quotes or tables falls back to Textual.
 """
 
@@ -28,7 +28,7 @@ _Row = tuple[int, str, Content]
 
 
 class _Flat(MarkdownList):
-    """The part that both kinds of lists share."""
+    """The common part of both kinds of lists."""
 
     _lines: list[_Row] | None = None
     _wrapped: tuple[int, list[Content]] | None = None

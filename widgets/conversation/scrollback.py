@@ -1,4 +1,4 @@
-"""The frozen part of a conversation: thousands of turns, drawn line by line on demand."""
+"""The older turns of a conversation: thousands of them, drawn line by line on demand."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class Scrollback(Widget):
 
     @property
     def more(self) -> bool:
-        """True while older turns stand above the window."""
+        """True while older turns are above the window."""
         return self._first > 0
 
     @property
     def lines(self) -> int:
-        """The height of what is laid out, in lines."""
+        """The height of the laid-out turns, in lines."""
         return self._height
 
     def fill(self, turns: Sequence[TurnView]) -> None:
-        """Hold exactly ``turns``, oldest first."""
+        """Replace all turns by ``turns``, oldest first."""
         self._turns = list(turns)
         self._first = max(0, len(self._turns) - WINDOW)
         self._marked = None
@@ -74,7 +74,7 @@ class Scrollback(Widget):
             self.refresh(layout=True)
 
     def older(self, count: int = WINDOW) -> int:
-        """Widen the window by ``count`` older turns; returns how many lines that added on top."""
+        """Widen the window by ``count`` older turns; return the number of lines added on top."""
         before = self._height
         first = max(0, self._first - count)
         added = self._draw_all(first, self._first)

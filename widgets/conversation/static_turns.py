@@ -1,4 +1,4 @@
-"""Turns drawn as lines: what a turn looks like without a widget of its own.
+"""Turns drawn as lines, without a widget of their own.
 
 Old turns of a conversation are only read. Here their Markdown is drawn cheaply, line by line, with
 the same look as the live widgets: no parser, no layout, one list of lines per turn and width.
@@ -24,7 +24,7 @@ _LEAST = 8
 
 
 def label(turn: TurnView) -> Content | None:
-    """The first line of a turn: who speaks. None for turns that have no speaker."""
+    """Return the first line of a turn: its speaker. None for a turn without one."""
     if turn.role == "person":
         return line(("you", ACCENT))
     if turn.role == "agent":
@@ -40,13 +40,13 @@ def label(turn: TurnView) -> Content | None:
 
 
 def rule(text: str, width: int) -> Content:
-    """A rule across the pane with ``text`` as its label."""
+    """Return a rule across the pane with ``text`` as its label."""
     name = line(("─ ", RULE), (text, DIM), " ").truncate(width, ellipsis=True)
     return Content.assemble(name, line(("─" * (width - name.cell_length), RULE)))
 
 
 def details(lines: Sequence[LineView], width: int) -> list[Content]:
-    """Draw the indented lines of a turn: sign, text, and what stands at the right."""
+    """Draw the indented lines of a turn: sign, text, and text at the right."""
     drawn: list[Content] = []
     for view in lines:
         style = tone(view.tone)
@@ -89,7 +89,7 @@ def draw(turn: TurnView, width: int, *, first: bool = False) -> list[Content]:
 
 
 def plain(text: str, width: int) -> list[Content]:
-    """Draw text as it stands, wrapped."""
+    """Draw text without Markdown, wrapped."""
     return [piece for row in clean(text).split("\n") for piece in Content(row).wrap(width)]
 
 
@@ -140,12 +140,12 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
             fence, kind = opened[1], "fence"
         elif not row.strip():
             kind = "blank"
-        elif found := _HEADING.match(row):
-            kind, row = "heading", found[1]
+        elif heading := _HEADING.match(row):
+            kind, row = "heading", heading[1]
         elif _ITEM.match(row):
             kind = "item"
-        elif found := _QUOTE.match(row):
-            kind, row = "quote", found[1]
+        elif quote := _QUOTE.match(row):
+            kind, row = "quote", quote[1]
         elif row.lstrip().startswith("|"):
             kind = "table"
         if kind == "text":
@@ -164,9 +164,9 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _item(row: str, width: int) -> list[Content]:
-    found = _ITEM.match(row)
-    assert found is not None  # noqa: S101 -- the kind was decided by this very pattern
-    indent, bullet, number, text = found.groups()
+    match = _ITEM.match(row)
+    assert match is not None  # noqa: S101 -- the same pattern decided the kind
+    indent, bullet, number, text = match.groups()
     mark = "• " if bullet else f"{number} "
     margin = min(len(indent), width // 3)
     room = max(_LEAST, width - margin - len(mark))
@@ -179,10 +179,10 @@ def _item(row: str, width: int) -> list[Content]:
 def _inline(row: str) -> Content:
     parts: list[str | tuple[str, str]] = []
     at = 0
-    for found in _INLINE.finditer(row):
-        parts.append(row[at : found.start()])
-        strong = found["strong"]
-        parts.append((strong, STRONG) if strong is not None else (found["code"], CODE))
-        at = found.end()
+    for match in _INLINE.finditer(row):
+        parts.append(row[at : match.start()])
+        strong = match["strong"]
+        parts.append((strong, STRONG) if strong is not None else (match["code"], CODE))
+        at = match.end()
     parts.append(row[at:])
     return line(*(part for part in parts if part))

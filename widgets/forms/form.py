@@ -1,4 +1,4 @@
-"""A form: labelled fields one under the other, filled in from the keyboard."""
+"""A form: labelled fields one below the other, filled in with the keyboard."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FormView:
 
 
 class Choice(Widget, can_focus=True):
-    """One of a few words; left and right change it."""
+    """One of a few values; left and right change it."""
 
     DEFAULT_CSS = "Choice { height: 1; width: 1fr; text-wrap: nowrap; }"
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
@@ -57,18 +57,18 @@ class Choice(Widget, can_focus=True):
         self.set_reactive(Choice.value, value or (choices[0] if choices else ""))
 
     def action_turn(self, step: int) -> None:
-        """Choose the next word, or the one before."""
+        """Choose the next or the previous value."""
         if self._choices:
-            known = self.value in self._choices
-            here = self._choices.index(self.value) if known else -max(step, 0)
-            self.value = self._choices[(here + step) % len(self._choices)]
+            listed = self.value in self._choices
+            place = self._choices.index(self.value) if listed else -max(step, 0)
+            self.value = self._choices[(place + step) % len(self._choices)]
 
     def on_focus(self) -> None:
-        """The chosen word is marked while the keys go here."""
+        """Mark the chosen value."""
         self.refresh()
 
     def on_blur(self) -> None:
-        """The keys go elsewhere."""
+        """Unmark the chosen value."""
         self.refresh()
 
     def render(self) -> Content:
@@ -76,13 +76,13 @@ class Choice(Widget, can_focus=True):
         for each in self._choices:
             chosen = each == self.value
             parts += [(f"{'●' if chosen else '○'} {each}", self._style(chosen)), "  "]
-        every = line(*parts)
-        if every.cell_length <= self.content_size.width:
-            return every
-        here = self._choices.index(self.value) + 1 if self.value in self._choices else 0
+        all_choices = line(*parts)
+        if all_choices.cell_length <= self.content_size.width:
+            return all_choices
+        number = self._choices.index(self.value) + 1 if self.value in self._choices else 0
         return line(
             ("‹ ", DIM), (self.value, self._style(True)), (" ›", DIM),
-            (f"  {here} of {len(self._choices)}", DIM),
+            (f"  {number} of {len(self._choices)}", DIM),
         )  # fmt: skip
 
     def _style(self, chosen: bool) -> str:
@@ -92,10 +92,10 @@ class Choice(Widget, can_focus=True):
 
 
 class Form(VerticalScroll, can_focus=False):
-    """Draw a :class:`FormView`. Tab goes from field to field, Enter to the next one.
+    """Draw a :class:`FormView`. Tab goes from field to field, Enter to the next field.
 
-    What is loaded and pasted is cleaned. :attr:`changed` has only those fields that the person
-    changed: what was not touched keeps its bytes.
+    Loaded and pasted text is cleaned. :attr:`changed` has only the fields that the user changed, so
+    that untouched fields keep their bytes.
     """
 
     DEFAULT_CSS = """
@@ -112,7 +112,7 @@ class Form(VerticalScroll, can_focus=False):
 
     @dataclass
     class Changed(Message):
-        """Something was typed."""
+        """The user changed a field."""
 
     def __init__(self, view: FormView) -> None:
         super().__init__()
@@ -135,16 +135,16 @@ class Form(VerticalScroll, can_focus=False):
 
     @property
     def values(self) -> Mapping[str, str]:
-        """What stands in every field."""
+        """The value of every field."""
         return {name: _value(widget) for name, widget in self._fields.items()}
 
     @property
     def changed(self) -> Mapping[str, str]:
-        """The fields whose value is not what it was at first."""
+        """The fields whose value differs from the first one."""
         return {name: text for name, text in self.values.items() if text != self._first[name]}
 
     def fill(self, values: Mapping[str, str]) -> None:
-        """Put values into fields, as if they were typed; names without a field are passed over."""
+        """Put values into fields, as if typed; ignore names without a field."""
         for name, text in values.items():
             widget = self._fields.get(name)
             if isinstance(widget, TextArea):
@@ -158,18 +158,18 @@ class Form(VerticalScroll, can_focus=False):
             self._fields[name].focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Keep what would act on the terminal out of the field."""
+        """Remove text that would act on the terminal."""
         event.stop()
-        if (sound := clean(event.value, newlines=False)) != event.value:
-            event.input.value = sound
+        if (cleaned := clean(event.value, newlines=False)) != event.value:
+            event.input.value = cleaned
         self.post_message(self.Changed())
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Keep what would act on the terminal out of the field."""
+        """Remove text that would act on the terminal."""
         event.stop()
         text = event.text_area.text
-        if (sound := clean(text)) != text:
-            event.text_area.load_text(sound)
+        if (cleaned := clean(text)) != text:
+            event.text_area.load_text(cleaned)
             event.text_area.move_cursor(event.text_area.document.end)
         self.post_message(self.Changed())
 
@@ -179,7 +179,7 @@ class Form(VerticalScroll, can_focus=False):
         self.screen.focus_next()
 
     def on_key(self, event: events.Key) -> None:
-        """Enter in a choice goes on, too."""
+        """Go to the next field on Enter in a choice, too."""
         if event.key == "enter" and isinstance(self.screen.focused, Choice):
             event.stop()
             self.screen.focus_next()
@@ -195,13 +195,13 @@ def _widget(field: FieldView) -> Widget:
         area = TextArea(clean(field.value), soft_wrap=True, highlight_cursor_line=False)
         area.cursor_blink = False
         return area
-    made = Input(
+    field_input = Input(
         clean(field.value, newlines=False),
         placeholder=clean(field.hint, newlines=False),
         select_on_focus=False,
     )
-    made.cursor_blink = False
-    return made
+    field_input.cursor_blink = False
+    return field_input
 
 
 def _value(widget: Widget) -> str:

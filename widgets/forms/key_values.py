@@ -1,4 +1,4 @@
-"""Names and values in two columns, under headings: what is known of one thing."""
+"""Names and values in two columns, under headings."""
 
 from __future__ import annotations
 
@@ -49,26 +49,26 @@ class Sheet(Widget):
         return Content("\n").join(self._lines(self.content_size.width))
 
     def _lines(self, width: int) -> list[Content]:
-        kept = self._laid_out
-        if kept is None or kept[0] is not self.rows or kept[1] != width:
-            kept = self._laid_out = (self.rows, width, self._lay_out(width))
-        return kept[2]
+        cached = self._laid_out
+        if cached is None or cached[0] is not self.rows or cached[1] != width:
+            cached = self._laid_out = (self.rows, width, self._lay_out(width))
+        return cached[2]
 
     def _lay_out(self, width: int) -> list[Content]:
         names = [line(row.name) for row in self.rows if row.value is not None]
         longest = max((name.cell_length for name in names), default=0)
         column = min(longest, _COLUMN_MOST, max(_VALUE_LEAST, width // 3)) + 2 if longest else 0
-        found: list[Content] = []
+        rows: list[Content] = []
         for row in self.rows:
             if row.value is None:
-                found.append(line((row.name, STRONG)).truncate(max(1, width), ellipsis=True))
+                rows.append(line((row.name, STRONG)).truncate(max(1, width), ellipsis=True))
                 continue
             indent = column if row.name else 0
             head = line((row.name, DIM)).truncate(max(0, indent - 2), ellipsis=True)
             for place, piece in enumerate(_wrapped(row.value, max(_VALUE_LEAST, width - indent))):
                 left = head.pad_right(indent - head.cell_length) if place == 0 else " " * indent
-                found.append(Content.assemble(left, piece))
-        return found
+                rows.append(Content.assemble(left, piece))
+        return rows
 
 
 def _wrapped(value: Content, width: int) -> list[Content]:

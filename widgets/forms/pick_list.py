@@ -1,4 +1,4 @@
-"""A list to pick from: sessions to resume, task types, turns to rewind to."""
+"""A list to pick from, with a filter: sessions, themes, epics, stories."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PickRow = tuple[str, str, str]
 
 
 class PickList(Vertical):
-    """A titled list that filters while the person types.
+    """A titled list that filters while the user types.
 
-    Every word typed must occur in a row's text or hint, in any order and case. Enter posts
-    :class:`Picked`, Escape :class:`Dismissed`; the application puts it into a modal screen.
+    Every typed word must occur in the text or hint of a row, in any order and case. Enter posts
+    :class:`Picked`, Escape :class:`Dismissed`.
     """
 
     DEFAULT_CSS = """
@@ -44,20 +44,20 @@ class PickList(Vertical):
 
     @dataclass
     class Picked(Message):
-        """The person chose the row with this key."""
+        """The user picked the row with this key."""
 
         key: str
 
     @dataclass
     class Dismissed(Message):
-        """The person left without choosing."""
+        """The user left without picking."""
 
     def __init__(
         self,
         title: str,
         rows: Iterable[PickRow],
         *,
-        empty: str = "Nothing here yet.",
+        empty: str = "Nothing to pick.",
         id: str | None = None,  # noqa: A002 -- Textual's name for it
         classes: str | None = None,
     ) -> None:
@@ -78,12 +78,12 @@ class PickList(Vertical):
         self.query_one(Input).focus()
 
     def show(self, rows: Iterable[PickRow]) -> None:
-        """Replace the rows; what was typed goes on filtering."""
+        """Replace the rows; the filter stays."""
         self._rows = tuple(rows)
         self._filter(self.query_one(Input).value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter by what was typed."""
+        """Apply the typed filter."""
         event.stop()
         self._filter(event.value)
 
@@ -100,7 +100,7 @@ class PickList(Vertical):
         self.post_message(self.Picked(self._shown[event.option_index][0]))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay the rows out anew."""
+        """Lay out the rows for the new width."""
         del event
         self._filter(self.query_one(Input).value)
 
@@ -129,7 +129,7 @@ class PickList(Vertical):
         options.display = bool(self._shown)
         if self._shown:
             options.highlighted = 0
-        message = self._empty if not self._rows else "No row has all these words."
+        message = self._empty if not self._rows else "No row matches. Delete text to see more."
         note = self.query_one("#pick-empty", Static)
         note.update(line((message, DIM)))
         note.display = not self._shown

@@ -1,1 +1,1 @@
-"""What frames every screen: header, headline, key bar, timeline."""
+"""The frame of every screen: header, headline, footer, timeline."""

@@ -1,4 +1,4 @@
-"""The key bar: what the keys do now, on one line."""
+"""The footer: the current meaning of the keys, on one line."""
 
 from __future__ import annotations
 

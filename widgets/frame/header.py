@@ -1,4 +1,4 @@
-"""The header: one line that says where you are, in the project and in the loop."""
+"""The header: one line with project, task, wave, phase, model and spend."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class HeaderBar(Widget):
     """Draw a :class:`HeaderView` on one line, giving up the least important parts first.
 
     Posts nothing. From wide to narrow it loses the loop strip, the spend, the model, the task type,
-    the branch and the state; what waits for the person is kept to the last.
+    the branch and the state. The number of waiting proposals goes last.
     """
 
     DEFAULT_CSS = """
@@ -41,10 +41,10 @@ class HeaderBar(Widget):
         return spread(left, right, width)
 
     def _choices(self) -> list[tuple[Content, Content]]:
-        """The line at falling detail: (left, right) from the most to the least said."""
+        """Return (left, right) sides of the line, the most detailed first."""
         return [
-            (self._left(said), self._right(said))
-            for said in (
+            (self._left(details), self._right(details))
+            for details in (
                 {"strip", "spend", "model", "kind", "branch", "state"},
                 {"spend", "model", "kind", "branch", "state"},
                 {"model", "kind", "branch", "state"},
@@ -55,22 +55,22 @@ class HeaderBar(Widget):
             )
         ]
 
-    def _left(self, said: set[str]) -> Content:
+    def _left(self, details: set[str]) -> Content:
         view = self.view
         parts: list[Part] = [("cockpit", STRONG), "  "]
         if view.project:
             parts.append(view.project)
-        if "branch" in said and view.branch:
+        if "branch" in details and view.branch:
             parts += [(" ▸ ", DIM), view.branch]
-        task = _shorten(view.task, _TASK_CELLS if "kind" in said else _TASK_CELLS // 2)
+        task = _shorten(view.task, _TASK_CELLS if "kind" in details else _TASK_CELLS // 2)
         if task:
             parts += [_GAP, (task, STRONG)]
-        if "kind" in said and view.task_type:
+        if "kind" in details and view.task_type:
             parts += [" " if task else _GAP, view.task_type]
         if view.wave:
             parts += [_GAP, f"wave {view.wave}", "  "]
             parts += [self._phase()]
-        if "strip" in said:
+        if "strip" in details:
             parts.append(_GAP)
             for place, stage in enumerate(STAGES):
                 if place:
@@ -84,16 +84,16 @@ class HeaderBar(Widget):
         sign = {"done": "✔ ", "failed": "✗ "}.get(phase, "")
         return (sign + phase.upper(), style)
 
-    def _right(self, said: set[str]) -> Content:
+    def _right(self, details: set[str]) -> Content:
         view = self.view
         parts: list[Part] = []
-        if "state" in said and view.state:
+        if "state" in details and view.state:
             parts += [(view.state, DIM), _GAP]
-        if "model" in said and view.model:
+        if "model" in details and view.model:
             parts += [(view.model, DIM), " "]
-        if "spend" in said and view.tokens:
+        if "spend" in details and view.tokens:
             parts += [f"{tokens(view.tokens)} tok", "  "]
-        if "spend" in said and view.cost_usd is not None:
+        if "spend" in details and view.cost_usd is not None:
             parts += [money(view.cost_usd), _GAP]
         if view.pending:
             parts.append((f"● {view.pending}", ACCENT))

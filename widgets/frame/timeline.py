@@ -1,4 +1,4 @@
-"""The scrubber of a replay: where in a session's journal the screen stands."""
+"""The timeline of a replay: the position in a session's journal."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _RAIL_LEAST = 8
 
 
 class Timeline(Widget, can_focus=True):
-    """A rail from the first row of a session to the last, with the place on it.
+    """A rail from the first row of a session to the last, with the position on it.
 
-    ``position`` counts rows shown, 0 to ``total``; ``label`` says what stands there ("wave 3 ·
+    ``position`` counts rows shown, 0 to ``total``; ``label`` describes the row ("wave 3 ·
     seq 41 · 14:02:11"). Left and right move by one row, page up and page down by a tenth, home and
     end to the edges; each posts :class:`Moved` and leaves the moving to the application.
     """
@@ -43,12 +43,12 @@ class Timeline(Widget, can_focus=True):
 
     @dataclass
     class Moved(Message):
-        """The person wants to stand at ``position``."""
+        """The user moved to ``position``."""
 
         position: int
 
     def show(self, position: int, total: int, label: str = "") -> None:
-        """Stand at ``position`` of ``total``."""
+        """Draw ``position`` of ``total``."""
         self.total = max(0, total)
         self.position = max(0, min(position, self.total))
         self.label = label

@@ -1,4 +1,4 @@
-"""The list above the prompt: completions while typing, and the search through what was sent."""
+"""The list above the prompt: completions while typing, and the search through sent messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CELLS = 72
 class Completions(Widget):
     """Draw a few choices over the screen, the highlighted one marked ``▸``; takes no focus.
 
-    The prompt owns it: it fills it, moves the highlight and asks what is highlighted.
+    The prompt owns the list: it fills it, moves the highlight and reads :attr:`chosen`.
     """
 
     DEFAULT_CSS = """
@@ -34,7 +34,7 @@ class Completions(Widget):
         return self.display
 
     def show(self, choices: tuple[CompletionView, ...], above: Widget) -> None:
-        """Offer ``choices`` over ``above``; none closes the list."""
+        """Offer ``choices`` above the widget ``above``; without any, close the list."""
         self.choices = choices
         self.cursor = 0
         self.display = bool(choices)
@@ -45,7 +45,7 @@ class Completions(Widget):
             self.absolute_offset = Offset(region.x, region.bottom if below else region.y - rows)
 
     def close(self) -> None:
-        """Take the list away."""
+        """Close the list."""
         self.display = False
         self.choices = ()
 
@@ -71,10 +71,10 @@ class Completions(Widget):
         first = max(0, min(self.cursor - _ROWS // 2, len(self.choices) - _ROWS))
         rows = []
         for place, choice in enumerate(self.choices[first : first + _ROWS], first):
-            here = place == self.cursor
-            row = Content.assemble("▸ " if here else "  ", _row(choice, width - 2))
+            highlighted = place == self.cursor
+            row = Content.assemble("▸ " if highlighted else "  ", _row(choice, width - 2))
             row = row.truncate(width, ellipsis=True, pad=True)
-            rows.append(row.stylize(CURSOR) if here else row)
+            rows.append(row.stylize(CURSOR) if highlighted else row)
         return Content("\n").join(rows)
 
 

@@ -1,4 +1,4 @@
-"""The prompt: where the person types, sends, discusses, completes and finds what was sent."""
+"""The prompt: type, send, complete, and search sent messages."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from widgets.views import CompletionView
 
 CompletionKind = Literal["command", "file"]
 Complete = Callable[[CompletionKind, str], Sequence[CompletionView]]
-"""Called with the kind and what was typed after the sign; answers the best choices first."""
+"""Called with the kind and the text after its sign; returns the best choices first."""
 
 _COMMAND = re.compile(r"/(\S*)")
 _FILE = re.compile(r"(?:^|(?<=\s))@(\S*)$")
-_FOUND_MOST = 50
+_MATCHES_MOST = 50
 _LEAST = 2
 _NEWLINE = ("shift+enter", "ctrl+j", "alt+enter")
 
@@ -32,7 +32,7 @@ _NEWLINE = ("shift+enter", "ctrl+j", "alt+enter")
 class Prompt(TextArea):
     """A text area that grows from one to eight lines and never takes a pasted newline for Enter.
 
-    Enter posts :class:`Submitted` with the text (also an empty one) and takes the text away;
+    Enter posts :class:`Submitted` with the text (also an empty one) and clears the prompt;
     :meth:`put` puts a draft back. Escape closes a list, or posts :class:`Escaped`. Up and down at
     the edges walk through ``entries``, Ctrl+R searches them. ``/`` and ``@`` ask ``complete``.
     """
@@ -44,17 +44,17 @@ class Prompt(TextArea):
 
     @dataclass
     class Submitted(Message):
-        """The person pressed Enter; ``text`` is what stood in the prompt, possibly nothing."""
+        """The user pressed Enter; ``text`` is the text of the prompt, possibly empty."""
 
         text: str
 
     @dataclass
     class Escaped(Message):
-        """The person pressed Escape with no list open."""
+        """The user pressed Escape with no list open."""
 
     @dataclass
     class HelpRequested(Message):
-        """The person pressed ``?`` in an empty prompt."""
+        """The user pressed ``?`` in an empty prompt."""
 
     @dataclass
     class Typed(Message):
@@ -84,7 +84,7 @@ class Prompt(TextArea):
 
     @property
     def hint(self) -> str:
-        """The dim words in an empty prompt."""
+        """The dim text in an empty prompt."""
         return self._hint
 
     @hint.setter
@@ -94,7 +94,7 @@ class Prompt(TextArea):
 
     @property
     def policy(self) -> str:
-        """The words in the lower border: the approval policy."""
+        """The text in the lower border: the approval policy."""
         return self._policy
 
     @policy.setter
@@ -112,7 +112,7 @@ class Prompt(TextArea):
         super().load_text(clean(text))
 
     def edit(self, edit: Edit) -> EditResult:
-        """Apply an edit with its text cleaned: nothing unclean is ever in the document."""
+        """Apply an edit with its text cleaned, so that the document is always clean."""
         edit.text = clean(edit.text)
         return super().edit(edit)
 
@@ -129,7 +129,7 @@ class Prompt(TextArea):
             await self._list.remove()
 
     async def _on_paste(self, event: events.Paste) -> None:
-        # Textual goes on to the parent's handler, which inserts the text: a newline in it is text.
+        # Textual then calls the parent's handler, which inserts the text with its newlines.
         del event
         self.post_message(self.Typed())
 
@@ -138,27 +138,27 @@ class Prompt(TextArea):
         if key not in ("enter", "escape"):
             self.post_message(self.Typed())
         if self._list.open and self._list_key(key):
-            _taken(event)
+            _consume(event)
         elif key == "enter":
-            _taken(event)
+            _consume(event)
             self._submit()
         elif key in _NEWLINE:
-            _taken(event)
+            _consume(event)
             self.insert("\n")
         elif key == "escape":
-            _taken(event)
+            _consume(event)
             self.post_message(self.Escaped())
         elif key == "ctrl+r":
-            _taken(event)
+            _consume(event)
             self._search()
         elif event.character == "?" and not self.text:
-            _taken(event)
+            _consume(event)
             self.post_message(self.HelpRequested())
         elif key == "up" and self.cursor_at_first_line and self.entries:
-            _taken(event)
+            _consume(event)
             self._recall(-1)
         elif key == "down" and self.cursor_at_last_line and self._at is not None:
-            _taken(event)
+            _consume(event)
             self._recall(1)
 
     def _list_key(self, key: str) -> bool:
@@ -183,7 +183,7 @@ class Prompt(TextArea):
         return True
 
     def _is_complete(self) -> bool:
-        """True when what is typed is the choice itself: Enter then sends it."""
+        """Return True when the typed text is the choice itself: Enter then sends it."""
         chosen = self._list.chosen
         return (
             self._list_for == "command"
@@ -224,7 +224,7 @@ class Prompt(TextArea):
         self.put(text)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Offer what fits the text now."""
+        """Offer completions for the current text."""
         if event.text_area is self:
             self.refresh(layout=True)
             if self._list_for == "search":
@@ -234,29 +234,29 @@ class Prompt(TextArea):
 
     def _offer(self) -> None:
         words = self.text.casefold().split()
-        found = [
+        matches = [
             CompletionView(entry)
             for entry in dict.fromkeys(reversed(self.entries))
             if all(word in entry.casefold() for word in words)
         ]
-        shown = tuple(found[:_FOUND_MOST]) or (CompletionView("", "nothing sent has these words"),)
+        shown = tuple(matches[:_MATCHES_MOST]) or (CompletionView("", "no sent message matches"),)
         self._list.show(shown, self)
 
     def _complete_now(self) -> None:
-        kind, prefix = self._asked()
+        kind, prefix = self._completion_request()
         if kind == "" or self.complete is None:
             self._close()
             return
         self._list_for = kind
         self._list.show(tuple(self.complete(kind, prefix)), self)
 
-    def _asked(self) -> tuple[Literal["", "command", "file"], str]:
+    def _completion_request(self) -> tuple[Literal["", "command", "file"], str]:
         row, column = self.cursor_location
         before = self.document.get_line(row)[:column]
-        if row == 0 and (found := _COMMAND.fullmatch(before)):
-            return "command", found[1]
-        if found := _FILE.search(before):
-            return "file", found[1]
+        if row == 0 and (match := _COMMAND.fullmatch(before)):
+            return "command", match[1]
+        if match := _FILE.search(before):
+            return "file", match[1]
         return "", ""
 
     def _take(self) -> None:
@@ -268,8 +268,8 @@ class Prompt(TextArea):
         if kind == "search":
             self.put(chosen.text or self._draft)
             return
-        asked, prefix = self._asked()
-        if asked == kind:
+        requested, prefix = self._completion_request()
+        if requested == kind:
             row, column = self.cursor_location
             sign = "/" if kind == "command" else "@"
             text = sign + chosen.text.lstrip(sign) + " "
@@ -281,6 +281,6 @@ class Prompt(TextArea):
             self._list.close()
 
 
-def _taken(event: events.Key) -> None:
+def _consume(event: events.Key) -> None:
     event.stop()
     event.prevent_default()

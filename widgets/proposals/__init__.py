@@ -1,1 +1,1 @@
-"""The proposal pane: requests, diffs, fields."""
+"""The proposals pane: context requests, diffs, fields."""

@@ -1,4 +1,4 @@
-"""The items of a context request: what would be read, where it lands, what it costs."""
+"""The items of a context request: source, band and tokens of each, to tick."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INDENT = 4
 class Checklist(Widget):
     """Draw items with their tokens and bands; while narrowing, each has a box to tick.
 
-    Refused items are struck through with the reason; they can never be kept.
+    Refused items are struck through, with the reason; they cannot be ticked.
     """
 
     DEFAULT_CSS = """
@@ -82,7 +82,7 @@ class Checklist(Widget):
         return Content("\n").join(rows)
 
     def _rows(self, place: int) -> list[Content]:
-        """One item: never cut short, for what is approved must have been readable."""
+        """Draw one item. It is never cut off: the user must be able to read what they approve."""
         each, width = self.items[place], self._width
         kept = not each.refused and place not in self.dropped
         sign = "✗" if each.refused else "✔" if kept else "–"

@@ -1,4 +1,4 @@
-"""A file's change for review: textual-diff-view, made safe for text from anywhere."""
+"""The diff of a file: textual-diff-view, made safe for untrusted text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FileDiff(DiffView):
         self._unseen = _unseen(view)
 
     def get_title(self) -> Content:
-        """The path, what happens to the file, and how many lines come and go."""
+        """Return the path, whether the file is new or removed, and the counts of lines."""
         added, removed = self.counts
         parts: list[Part] = [(self.path_modified, STRONG)]
         if self._state:
@@ -53,14 +53,14 @@ class FileDiff(DiffView):
         added_style: Style,
         removed_style: Style,
     ) -> tuple[list[Content], list[Content]]:
-        # Comparing characters is quadratic: a large rewrite is readable by lines alone.
+        # Comparing characters takes quadratic time: a large change is compared by lines only.
         if sum(len(each) for each in (*lines_a, *lines_b)) > _INLINE_MOST:
             return lines_a, lines_b
         return super()._highlight_diff_lines(lines_a, lines_b, added_style, removed_style)
 
 
 def _unseen(view: FileDiffView) -> str:
-    """Words for a change that the drawn lines do not show."""
+    """Describe a change that the drawn lines do not show; empty without one."""
     if view.before is None or view.after is None or view.before == view.after:
         return ""
     if clean(view.before).splitlines() == clean(view.after).splitlines():

@@ -1,4 +1,4 @@
-"""Parsed fields of a proposal: what would run, where, as whom."""
+"""The parsed fields of a proposal, such as argv, cwd and sandbox."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from widgets.text.tone import DIM, block
 
 
 class Fields(Widget):
-    """Parsed fields: names in one column, values wrapped beside them."""
+    """Draw names in one column, and wrapped values next to them."""
 
     DEFAULT_CSS = "Fields { height: auto; width: 1fr; margin: 0 0 1 0; text-wrap: nowrap; }"
 

@@ -1,4 +1,4 @@
-"""The proposal in front: everything that a person needs to see before deciding it."""
+"""The proposal pane: everything that the user needs to see before they decide."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from widgets.text.tone import BADGE, DIM, STRONG, WARN, block, line, spread
 from widgets.views import FileDiffView, KeyHintView, ProposalView, QueueView
 
 SPLIT_CELLS = 110
-"""Width from which the two sides of a diff stand beside each other."""
+"""Width from which the two sides of a diff are next to each other."""
 
 _PLAIN_FROM = 40_000
 _DEADLINE_NEAR = 60
@@ -37,8 +37,8 @@ class ProposalPanel(Vertical, can_focus=True):
 
     The application sets :attr:`armed` (until then keys, title and border are dim) and
     :attr:`narrowing` (then j and k move over the items and space posts :class:`Narrowed`). A body
-    that Markdown would not show in full is drawn as it is written, and characters that cannot be
-    shown are counted in a warning.
+    that Markdown would not show in full is drawn as its source. A warning counts characters that
+    cannot be shown.
     """
 
     DEFAULT_CSS = """
@@ -62,7 +62,7 @@ class ProposalPanel(Vertical, can_focus=True):
 
     @dataclass
     class Narrowed(Message):
-        """The person changed which items to keep; ``items`` are the ones that stay, in order."""
+        """The user ticked or unticked an item; ``items`` are the ticked ones, in order."""
 
         items: tuple[str, ...]
 
@@ -88,7 +88,7 @@ class ProposalPanel(Vertical, can_focus=True):
         self._redraw()
 
     def show(self, view: QueueView, hints: Sequence[KeyHintView] = ()) -> None:
-        """Draw ``view``; the scroll position stays while only ages and deadlines move on."""
+        """Draw ``view``; the scroll position stays while only age and deadline change."""
         self.hints = tuple(hints)
         self.view = view
 
@@ -116,9 +116,9 @@ class ProposalPanel(Vertical, can_focus=True):
             return
         self._redraw_frame()
         front = self.view.front
-        still = replace(front, age_s=0, left_s=None) if front is not None else None
-        if still != self._drawn or self._blank:
-            self._drawn, self._blank = still, False
+        ageless = replace(front, age_s=0, left_s=None) if front is not None else None
+        if ageless != self._drawn or self._blank:
+            self._drawn, self._blank = ageless, False
             self.narrowing = False
             scroll = self.query_one("#proposal-scroll", VerticalScroll)
             scroll.remove_children()
@@ -132,23 +132,25 @@ class ProposalPanel(Vertical, can_focus=True):
         for level in ("low", "medium", "high"):
             self.set_class(front is not None and front.risk == level, f"-risk-{level}")
         self.set_class(front is not None and not self.armed, "-unarmed")
-        self.border_subtitle = self._border_words(front) if front is not None else None
+        self.border_subtitle = self._border_text(front) if front is not None else None
         if self._ready:
             self.query_one(ProposalHead).show(front, self.armed)
             self.query_one(ProposalKeys).show(self.hints, self.armed or front is None)
 
-    def _border_words(self, front: ProposalView) -> Content:
+    def _border_text(self, front: ProposalView) -> Content:
         parts = [f"risk {front.risk}"]
         if front.left_s is not None:
             only = "only " if front.left_s < _DEADLINE_NEAR else ""
             parts.append(f"{only}{duration(front.left_s)} left")
         if front.second_key:
-            parts.append("asks for a second key")
+            parts.append("needs a second key")
         return Content(" · ".join(parts))
 
     def _parts(self, front: ProposalView | None) -> Iterator[Widget]:
         if front is None:
-            yield Static(line(("Nothing waits for you.", DIM)))
+            yield Static(
+                line(("No proposals. They appear here when an agent needs your decision.", DIM))
+            )
             return
         if front.revises or front.changes:
             yield Static(_revision(front))
@@ -168,7 +170,10 @@ class ProposalPanel(Vertical, can_focus=True):
         if unseen := _unseen(front):
             yield Static(
                 line(
-                    (f"! {unseen} characters of this cannot be shown (controls, invisible).", WARN)
+                    (
+                        f"! {unseen} characters cannot be shown (control or invisible characters).",
+                        WARN,
+                    )
                 )
             )
 
@@ -182,13 +187,13 @@ class ProposalPanel(Vertical, can_focus=True):
     def _body(self, body: str) -> Iterator[Widget]:
         from widgets.conversation.markdown import (  # late: an empty screen shows none
             SafeMarkdown,
-            faithful,
+            renders_every_word,
         )
 
-        if len(body) <= _PLAIN_FROM and faithful(body):
+        if len(body) <= _PLAIN_FROM and renders_every_word(body):
             yield SafeMarkdown(body)
             return
-        yield Static(line(("As written: rendering would leave part of it out.", DIM)))
+        yield Static(line(("Shown as source: rendered Markdown would leave part of it out.", DIM)))
         yield Static(block(body))
 
     @property
@@ -196,7 +201,7 @@ class ProposalPanel(Vertical, can_focus=True):
         return self.size.width >= SPLIT_CELLS
 
     def on_resize(self) -> None:
-        """Put the two sides of diffs beside each other when there is room."""
+        """Show diffs side by side when there is room."""
         if self._split is None:
             self._split_all(self._wide)
 
@@ -256,7 +261,7 @@ def _request(front: ProposalView) -> Content:
 
 
 def _unseen(front: ProposalView) -> int:
-    """Count what of the decided text cannot be seen. Diffs count both sides."""
+    """Count the characters of the proposal that cannot be seen, in diffs on both sides."""
     texts = [front.title, front.purpose, front.question, front.body]
     texts += [part for field in front.fields for part in field]
     texts += [each.item for each in front.items]
@@ -270,7 +275,7 @@ def _unseen(front: ProposalView) -> int:
 
 
 class ProposalHead(Widget):
-    """Kind, title, and who asks since when."""
+    """Kind, title, session and age of a proposal."""
 
     DEFAULT_CSS = "ProposalHead { height: auto; width: 1fr; text-wrap: nowrap; }"
 
@@ -317,7 +322,7 @@ class ProposalHead(Widget):
 
 
 class ProposalKeys(Widget):
-    """The keys that decide, dim until they do."""
+    """The keys that decide, dim until the proposal is armed."""
 
     DEFAULT_CSS = "ProposalKeys { height: 1; width: 1fr; text-wrap: nowrap; }"
 

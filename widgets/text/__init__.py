@@ -1,1 +1,1 @@
-"""How text is cleaned, coloured and formatted before it is drawn."""
+"""Text before it is drawn: cleaning, styles, number formats."""

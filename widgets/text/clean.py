@@ -1,11 +1,11 @@
-"""The one boundary between untrusted text and the terminal.
+"""The boundary between untrusted text and the terminal.
 
 Models, files, commit messages and command output may carry escape sequences that move the cursor,
 set the clipboard or the title, hide text behind links, or turn the reading direction around.
 :func:`clean` and :class:`StreamCleaner` let only visible text, newlines and spaces through. What
 they return is plain text: it is drawn as ``Content`` or ``Text``, never parsed as markup.
 
-Implements the "untrusted text" rule of the screen and the terminal part of the adversarial list.
+Specified in ``docs/reference/security.md``.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def clean(text: str, *, newlines: bool = True) -> str:
 
 
 def hidden(text: str) -> int:
-    """Count the characters of ``text`` that :func:`clean` keeps from view.
+    """Count the characters of ``text`` that :func:`clean` hides.
 
-    Line endings (CR LF) and tabs are not counted: they hide nothing. What a person approves is
-    shown clean; a count above zero says that it holds more than can be seen.
+    Line endings (CR LF) and tabs are not counted. Proposals are drawn clean; a count above zero means
+    that they contain more than the user can see.
     """
     if _SUSPECT.search(text) is None:
         return 0
@@ -98,19 +98,19 @@ class StreamCleaner:
         self._open = ""
 
     def feed(self, chunk: str) -> str:
-        """Return what of ``chunk`` is safe to draw now."""
+        """Return the part of ``chunk`` that is safe to draw now."""
         text = self._open + chunk
         self._open = ""
         if _SUSPECT.search(text) is not None:
-            found = list(_SEQUENCE.finditer(text))
-            if found and found[-1].end() == len(text):
-                self._open = _still_open(found[-1])
+            sequences = list(_SEQUENCE.finditer(text))
+            if sequences and sequences[-1].end() == len(text):
+                self._open = _still_open(sequences[-1])
                 if self._open:
-                    text = text[: found[-1].start()]
+                    text = text[: sequences[-1].start()]
         return clean(text, newlines=self._newlines)
 
     def end(self) -> str:
-        """Forget an unfinished sequence: nothing of it is drawn."""
+        """Drop an unfinished sequence; return the empty string."""
         self._open = ""
         return ""
 

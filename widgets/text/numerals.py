@@ -1,4 +1,4 @@
-"""How numbers are written on the screen: short, and aligned with each other."""
+"""Format numbers for the screen: tokens, durations, money."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Tones and band accents: the names under which themes colour words on the screen.
+"""Tones and band accents: the style names that themes colour.
 
-Spans of content carry these styles as text, ``(words, DIM)``; Textual looks their variables up in
+Spans of content carry these styles as text, ``(text, DIM)``; Textual looks their variables up in
 the theme when it draws, so a change of theme recolours everything. The colours themselves are in
-the themes. Under a theme without a variable the words are drawn plain.
+the themes. Without the variable in a theme, the text is drawn plain.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Part = tuple[str, str] | str
 
 
 def tone(name: str) -> str:
-    """The style of a tone as views name it (``good``, ``dim``, …); plain for any other name."""
+    """Return the style of a tone (``good``, ``dim``, …); plain for any other name."""
     return _TONES.get(name, "")
 
 
 def band(name: str) -> str:
-    """The accent of a budget band; bands with a name of their own are drawn plain."""
+    """Return the accent of a budget band; plain for a custom band."""
     return f"$band-{name}" if name in _BANDS else ""
 
 
@@ -53,13 +53,13 @@ def line(*parts: Part) -> Content:
 
 
 def block(text: str, style: str = "") -> Content:
-    """Draw ``text`` as it stands, over as many lines as it has."""
+    """Draw ``text`` on as many lines as it has."""
     cleaned = clean(text)
     return Content.styled(cleaned, style) if style else Content(cleaned)
 
 
 def spread(left: Content, right: Content, width: int) -> Content:
-    """Put ``left`` and ``right`` at the two ends of ``width`` cells; ``left`` gives way."""
+    """Put ``left`` and ``right`` at the two ends of ``width`` cells; ``left`` is cut off first."""
     room = width - right.cell_length - 1
     if room < 1:
         return right.truncate(width, ellipsis=True) if width > 0 else Content("")

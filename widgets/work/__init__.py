@@ -1,1 +1,1 @@
-"""The work pane and the screens over the backlog."""
+"""The work pane, and the widgets of the board, the queue, tasks and measures."""

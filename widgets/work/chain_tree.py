@@ -1,4 +1,4 @@
-"""How chains are written: the head of a tree, its sessions, and their tasks, one line each."""
+"""Draw chain trees: the chain, its workers and their tasks, one line each."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Columns = tuple[int, int, int]
 
 
 def columns(rows: tuple[ChainRowView, ...]) -> Columns:
-    """The widths of the columns that the tasks of all chains share."""
+    """Return the widths of the columns that the tasks of all chains share."""
     return line_columns(tuple(each.line for each in rows if isinstance(each, ChainTaskView)))
 
 
 def chain_row(row: ChainRowView, width: int, shared: Columns) -> Content:
-    """One line of a chain's tree, at most ``width`` cells."""
+    """Draw one row of a chain's tree in at most ``width`` cells."""
     if isinstance(row, ChainView):
         return _head(row, width)
     if isinstance(row, ChainSessionView):
@@ -36,7 +36,7 @@ def chain_row(row: ChainRowView, width: int, shared: Columns) -> Content:
 
 
 def bar(done: int, total: int, cells: int) -> list[Part]:
-    """How much of a whole is done: full only when all of it is, empty only when nothing is."""
+    """Return a progress bar: full only when all is done, empty only when nothing is."""
     if total < 1 or cells < BAR_LEAST:
         return []
     full = cells * done // total
@@ -46,8 +46,8 @@ def bar(done: int, total: int, cells: int) -> list[Part]:
 
 
 def _head(view: ChainView, width: int) -> Content:
-    """What is told first has room first: name, sessions, tasks; then how it stands, what it costs,
-    its scope, the bar, and what the scope is about."""
+    """Draw a chain. Parts get room in this order: name, workers, counts, state, text, spend, scope, bar,
+    title of the scope."""
     name = line((view.sign or "·", tone(view.tone)), " ", (view.name, STRONG))
     marks: list[Part] = [(f"✔{view.earlier} ", DIM)] if view.earlier else []
     for place, mark in enumerate(view.marks):
@@ -106,13 +106,13 @@ def _task(view: ChainTaskView, width: int, shared: Columns) -> Content:
     key, phase, count = shared
     spend = _spend(view.tokens, view.cost, width)
     room = width - _TASK_INDENT - (spend.cell_length + len(_GAP) if spend else 0)
-    told = task_line(view.line, max(1, room), key=key, phase=phase, count=count)
+    drawn = task_line(view.line, max(1, room), key=key, phase=phase, count=count)
     indent = line(" " * (_TASK_INDENT - 2), "▸ " if view.current else "  ")
-    return _ended(Content.assemble(indent, told), spend, width)
+    return _ended(Content.assemble(indent, drawn), spend, width)
 
 
 def _spend(tokens: str, cost: str, width: int) -> Content:
-    """What something cost: tokens only where there is much room, nothing where there is little."""
+    """Draw tokens and cost: both on a wide screen, the cost alone on a medium one, nothing on a narrow."""
     if width < _SPEND_FROM:
         return Content("")
     shown = [tokens, cost] if width >= _TOKENS_FROM or not cost else [cost]

@@ -1,4 +1,4 @@
-"""Chains at a glance: frozen views of the heads of their trees.
+"""Views of the rows of chain trees: chains, their workers and tasks.
 
 As in :mod:`widgets.views` every string may be hostile; the widgets clean each one.
 """
@@ -12,7 +12,7 @@ from widgets.work.task_card_views import TaskLineView, Tone
 
 @dataclass(frozen=True, slots=True)
 class MarkView:
-    """One session in the head of its chain: ``✔ s1``."""
+    """One worker in the row of its chain: ``✔ s1``."""
 
     sign: str
     tone: Tone
@@ -21,11 +21,11 @@ class MarkView:
 
 @dataclass(frozen=True, slots=True)
 class ChainView:
-    """The head of a chain's tree: its sessions, and how the tasks in its whole scope stand.
+    """The first row of a chain's tree: its workers, and the progress of the tasks in its scope.
 
-    ``scope`` is short, ``about`` names it; ``earlier`` counts sessions before ``marks``; ``words`` say
-    what else there is to know of the tasks, ``state`` how the chain stands where that is not plain.
-    ``folded`` is True while the tree is closed.
+    ``scope`` is short, ``about`` is its title. ``earlier`` counts the workers before ``marks``. ``words``
+    is more text about the tasks, ``state`` the state of the chain where it matters. ``folded`` is True
+    while the tree is closed.
     """
 
     key: str
@@ -48,7 +48,7 @@ class ChainView:
 
 @dataclass(frozen=True, slots=True)
 class ChainSessionView:
-    """One session of a chain in its tree; ``pressure`` says how full its context is."""
+    """One worker in its chain's tree; ``pressure`` is the share of its token limit, as text."""
 
     key: str
     sign: str
@@ -59,12 +59,12 @@ class ChainSessionView:
     tokens: str = ""
     cost: str = ""
     full: bool = False
-    """The pressure is near its limit."""
+    """True near the token limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainTaskView:
-    """One task of a chain in its tree; ``current`` while its session is followed."""
+    """One task in its chain's tree; ``current`` while its session is followed."""
 
     key: str
     line: TaskLineView

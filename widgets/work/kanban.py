@@ -1,4 +1,4 @@
-"""The backlog as a board: columns of cards, of which only what is seen is drawn."""
+"""The backlog as a board: columns of cards, of which only the visible ones are drawn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from widgets.work.task_card_views import CardView, ColumnView, KanbanView
 from widgets.work.task_cards import CARD_LINES, draw_card
 
 COLUMN_CELLS = 22
-"""A column is at least this wide: where not all fit, those around the cursor are seen."""
+"""The least width of a column. Where not all fit, those around the cursor are visible."""
 
 _GAP = 2
 _HEAD = 2
@@ -38,7 +38,7 @@ class Kanban(Widget, can_focus=True):
     """Draw a :class:`KanbanView`. Arrows and ``hjkl`` move; the cursor stays on its card, also when
     that moves to another column.
 
-    Ten thousand cards cost what the visible ones cost. Posts :class:`Opened` and :class:`Moved`.
+    Ten thousand cards take no longer to draw than the visible ones. Posts :class:`Opened` and :class:`Moved`.
     """
 
     DEFAULT_CSS = """
@@ -61,13 +61,13 @@ class Kanban(Widget, can_focus=True):
 
     @dataclass
     class Opened(Message):
-        """The person wants to see this task in full."""
+        """The user opened this task."""
 
         key: str
 
     @dataclass
     class Moved(Message):
-        """The cursor stands on another card; ``key`` is empty where there is none."""
+        """The cursor is on another card; ``key`` is empty without one."""
 
         key: str
 
@@ -98,30 +98,30 @@ class Kanban(Widget, can_focus=True):
                     return
 
     def watch_view(self, old: KanbanView, view: KanbanView) -> None:
-        held = _card(old, self.spot)
+        card = _card(old, self.spot)
         self._tops = (self._tops + [0] * len(view.columns))[: len(view.columns)]
-        self.spot = self._found(view, held)
+        self.spot = self._find_spot(view, card)
         self._follow()
         self.refresh()
 
-    def _found(self, view: KanbanView, held: CardView | None) -> Spot:
-        """Where the card that the cursor was on is now; else a card near the same place."""
-        here = self.spot.column
-        order = sorted(range(len(view.columns)), key=lambda each: each != here)
-        if held is not None:
+    def _find_spot(self, view: KanbanView, last_card: CardView | None) -> Spot:
+        """Return the new place of the card under the cursor; else a card near the same place."""
+        start = self.spot.column
+        order = sorted(range(len(view.columns)), key=lambda column: column != start)
+        if last_card is not None:
             for column in order:
                 for place, card in enumerate(view.columns[column].cards):
-                    if card.key == held.key and not card.heading:
+                    if card.key == last_card.key and not card.heading:
                         return Spot(column, place)
-        else:  # the first time: where the work is
-            filled = [each for each in order if view.columns[each].count]
-            here = filled[0] if filled else 0
-        here = min(here, max(0, len(view.columns) - 1))
-        return Spot(here, self._near(view, here, self.spot.card))
+        else:  # the first time: a column with tasks
+            filled = [column for column in order if view.columns[column].count]
+            start = filled[0] if filled else 0
+        start = min(start, max(0, len(view.columns) - 1))
+        return Spot(start, self._near(view, start, self.spot.card))
 
     @staticmethod
     def _near(view: KanbanView, column: int, place: int, way: int = 1) -> int:
-        """The nearest real card to ``place``, looking in the direction ``way`` first."""
+        """Return the card nearest to ``place`` that is no heading, in the direction ``way`` first."""
         cards = view.columns[column].cards if column < len(view.columns) else ()
         place = max(0, min(place, len(cards) - 1))
         for step in (way, -way):
@@ -140,14 +140,14 @@ class Kanban(Widget, can_focus=True):
         self.post_message(self.Moved(card.key if card is not None else ""))
 
     def on_resize(self) -> None:
-        """More or fewer cards and columns are seen."""
+        """Scroll to the cursor: the number of visible cards and columns changed."""
         self._follow()
         self.refresh()
 
     # Moving
 
     def action_across(self, step: int) -> None:
-        """Go ``step`` columns to the right, to the card beside this one."""
+        """Go ``step`` columns to the right, to the card next to this one."""
         column = self.spot.column + step
         if 0 <= column < len(self.view.columns):
             row = self.spot.card - self._tops[self.spot.column]
@@ -178,7 +178,7 @@ class Kanban(Widget, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the card that was clicked; again: open it."""
         x, y = event.x - self.gutter.left, event.y - self.gutter.top - _HEAD
-        for column, start, width in self._seen():
+        for column, start, width in self._visible_columns():
             if start <= x < start + width and 0 <= y < self._fit * self._tall:
                 place = self._tops[column] + y // self._tall
                 cards = self.view.columns[column].cards
@@ -202,17 +202,17 @@ class Kanban(Widget, can_focus=True):
 
     @property
     def _tall(self) -> int:
-        """Lines of one card: on a low screen there is no room for notes and gaps."""
+        """The lines of one card: a low screen has no room for notes and gaps."""
         height = self.content_size.height
         return 2 if height < _ROOMY else CARD_LINES + (height >= _VERY_ROOMY)
 
     @property
     def _fit(self) -> int:
-        """How many cards a column shows; its last line tells how many more there are."""
+        """How many cards a column shows; its last line counts the rest."""
         return max(1, (self.content_size.height - _HEAD - 1) // self._tall)
 
     def _follow(self) -> None:
-        """Scroll so that the cursor is seen, its column and its card."""
+        """Scroll so that the column and card of the cursor are visible."""
         count, many = len(self.view.columns), self._many
         column, card = self.spot.column, self.spot.card
         self._left = max(0, min(self._left, count - many))
@@ -228,37 +228,37 @@ class Kanban(Widget, can_focus=True):
 
     @property
     def _many(self) -> int:
-        """How many columns are seen."""
+        """How many columns are visible."""
         width = self.content_size.width + _GAP
         return max(1, min(len(self.view.columns), width // (COLUMN_CELLS + _GAP)))
 
-    def _seen(self) -> list[tuple[int, int, int]]:
-        """The columns that are seen, as (number, first cell, cells)."""
+    def _visible_columns(self) -> list[tuple[int, int, int]]:
+        """Return the visible columns as (number, first cell, cells)."""
         many, width = self._many, self.content_size.width
-        found, start = [], 0
+        visible, start = [], 0
         for place in range(many):
             cells = (width - start - _GAP * (many - place - 1)) // (many - place)
-            found.append((self._left + place, start, max(0, cells)))
+            visible.append((self._left + place, start, max(0, cells)))
             start += cells + _GAP
-        return [each for each in found if each[0] < len(self.view.columns)]
+        return [each for each in visible if each[0] < len(self.view.columns)]
 
     def render_line(self, y: int) -> Strip:
         width = self.content_size.width
         if width < 1:
             return Strip.blank(0)
         parts: list[Content] = []
-        for column, _, cells in self._seen():
+        for column, _, cells in self._visible_columns():
             drawn = self._cell(self.view.columns[column], column, y, cells)
             parts.append(drawn.pad_right(max(0, cells - drawn.cell_length)))
         content = Content(" " * _GAP).join(parts).truncate(width, ellipsis=True)
         return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
 
     def _cell(self, column: ColumnView, number: int, y: int, cells: int) -> Content:
-        here = number == self.spot.column
+        current = number == self.spot.column
         if y == 0:
-            return self._title(column, number, cells, here)
+            return self._title(column, number, cells, current)
         if y == 1:
-            return line(("─" * cells, ACCENT if here and self.has_focus else RULE))
+            return line(("─" * cells, ACCENT if current and self.has_focus else RULE))
         top, place = self._tops[number], (y - _HEAD) // self._tall
         index = top + place
         below = len(column.cards) - top - self._fit
@@ -266,7 +266,7 @@ class Kanban(Widget, can_focus=True):
             last = y == _HEAD + self._fit * self._tall
             return line((f"↓ {below:,} more", DIM)) if below > 0 and last else Content("")
         if not column.cards:
-            return line(("nothing", DIM)) if y == _HEAD else Content("")
+            return line(("no tasks", DIM)) if y == _HEAD else Content("")
         if index >= len(column.cards):
             return Content("")
         lines = draw_card(column.cards[index], cells, tall=self._tall)
@@ -274,12 +274,12 @@ class Kanban(Widget, can_focus=True):
         if row >= len(lines):
             return Content("")
         drawn = lines[row].truncate(cells, ellipsis=True)
-        if here and index == self.spot.card and self.has_focus:
+        if current and index == self.spot.card and self.has_focus:
             drawn = drawn.pad_right(max(0, cells - drawn.cell_length)).stylize(CURSOR)
         return drawn
 
-    def _title(self, column: ColumnView, number: int, cells: int, here: bool) -> Content:
-        left = line((column.title, STRONG if here else ""), " ", (f"{column.count:,}", DIM))
+    def _title(self, column: ColumnView, number: int, cells: int, current: bool) -> Content:
+        left = line((column.title, STRONG if current else ""), " ", (f"{column.count:,}", DIM))
         notes: list[Part] = []
         if self._tops[number]:
             notes.append((f"↑ {self._tops[number]:,}", DIM))

@@ -1,4 +1,4 @@
-"""Measures one below the other: a number, what it is made of, and a line of how it went."""
+"""Measures one below the other: a number, its aim, and its history as a line of bars."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class MeasureList(VerticalScroll, can_focus=True):
 
     @property
     def views(self) -> Sequence[MeasureView]:
-        """What is drawn."""
+        """The drawn measures."""
         return self._views
 
     async def show(self, views: Sequence[MeasureView]) -> None:
-        """Draw ``views``; what did not change stays as it is."""
+        """Draw ``views``; rows that did not change stay."""
         if tuple(views) == self._views:
             return
         self._views = tuple(views)
@@ -80,7 +80,7 @@ class MeasureList(VerticalScroll, can_focus=True):
 
 
 class MeasureRow(Horizontal):
-    """One measure: words at the left, its line at the right."""
+    """One measure: text at the left, its bars at the right."""
 
     def __init__(self, view: MeasureView) -> None:
         super().__init__()
@@ -104,9 +104,9 @@ class MeasureRow(Horizontal):
 
 
 class Spark(Widget):
-    """A line of bars, one a number, from zero up to the highest; what does not fit is averaged.
+    """A line of bars, one a number, from zero up to the highest; numbers that do not fit are averaged.
 
-    Textual's own starts at the lowest number: two sessions at 100% would look like two at nothing.
+    Textual's own starts at the lowest number: two workers at 100% would look like two at 0%.
     """
 
     series: reactive[tuple[float, ...]] = reactive(())
@@ -116,7 +116,7 @@ class Spark(Widget):
 
 
 def bars(series: Sequence[float], width: int) -> str:
-    """The bars in at most ``width`` cells."""
+    """Return the bars in at most ``width`` cells."""
     if not series or width < 1:
         return ""
     count = min(len(series), width)

@@ -1,4 +1,4 @@
-"""The work queue: what comes next, and why in this order."""
+"""The work queue: tasks in their order, with reasons."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ _KEY_MOST = 10
 
 
 class QueueList(ScrollView, can_focus=True):
-    """Draw queued tasks, two lines each: the task, and below it the reasons. Only what is seen is
-    drawn. Posts :class:`Opened` and :class:`Moved`."""
+    """Draw queued tasks, two lines each: the task, and below it the reasons.
+
+    Only visible tasks are drawn. Posts :class:`Opened` and :class:`Moved`.
+    """
 
     DEFAULT_CSS = """
     QueueList { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
@@ -43,13 +45,13 @@ class QueueList(ScrollView, can_focus=True):
 
     @dataclass
     class Opened(Message):
-        """The person wants to see this task in full."""
+        """The user opened this task."""
 
         key: str
 
     @dataclass
     class Moved(Message):
-        """The cursor stands on another task."""
+        """The cursor is on another task."""
 
         key: str
 
@@ -57,7 +59,7 @@ class QueueList(ScrollView, can_focus=True):
         self,
         rows: Sequence[QueuedView] = (),
         *,
-        empty: str = "Nothing waits.",
+        empty: str = "No open tasks.",
         id: str | None = None,  # noqa: A002 -- Textual's name for it
     ) -> None:
         super().__init__(id=id)
@@ -80,13 +82,15 @@ class QueueList(ScrollView, can_focus=True):
 
     def show(self, rows: Sequence[QueuedView]) -> None:
         """Draw ``rows``; the cursor stays on its task."""
-        held = self.at_cursor
+        last_row = self.at_cursor
         self._rows = tuple(rows)
         keys = [row.key for row in self._rows]
         self._keys = min(_KEY_MOST, max((len(key) for key in keys), default=0))
-        here = min(self.cursor, max(0, len(keys) - 1))
+        cursor = min(self.cursor, max(0, len(keys) - 1))
         self.virtual_size = Size(0, max(1, _TALL * len(keys)))
-        self.cursor = keys.index(held.key) if held is not None and held.key in keys else here
+        if last_row is not None and last_row.key in keys:
+            cursor = keys.index(last_row.key)
+        self.cursor = cursor
         self.refresh()
 
     def watch_cursor(self) -> None:

@@ -1,4 +1,4 @@
-"""Tasks at a glance: frozen views of lines and cards, which the first picture needs.
+"""Views of tasks as lines and cards, and of the board.
 
 As in :mod:`widgets.views` every string may be hostile; the widgets clean each one.
 """
@@ -13,7 +13,7 @@ Tone = Literal["dim", "good", "bad", "warn", "accent", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class ResultsView:
-    """How the tests of a task stood when they last ran; counts are None where only that is known."""
+    """The last test run of a task; counts are None when they are unknown."""
 
     passed: int | None = None
     failed: int | None = None
@@ -23,9 +23,9 @@ class ResultsView:
 
 @dataclass(frozen=True, slots=True)
 class TaskLineView:
-    """One task at work, on one line: ``T-42 ▶ testing 12✓ 1✗ next: token expiry``.
+    """One active task on one line: ``T-42 ▶ testing 12✓ 1✗ next: token expiry``.
 
-    ``phase`` is a word for where it stands, ``words`` the next step, or why it does not go on.
+    ``words`` is the next step, or the reason why the task is blocked.
     """
 
     key: str
@@ -39,8 +39,10 @@ class TaskLineView:
 
 @dataclass(frozen=True, slots=True)
 class CardView:
-    """One card of the board. ``mark`` stands at its right edge (a priority), ``note`` below the
-    title. A card with ``heading`` set is none: it only names the group that follows."""
+    """One card of the board. ``mark`` (a priority) is at its right edge, ``note`` below the title.
+
+    A card with ``heading`` only names the group that follows.
+    """
 
     key: str
     title: str
@@ -55,7 +57,7 @@ class CardView:
 
 @dataclass(frozen=True, slots=True)
 class ColumnView:
-    """One column of the board; ``count`` is how many tasks stand in it, headings not counted."""
+    """One column of the board; ``count`` is the number of its tasks, without headings."""
 
     key: str
     title: str
@@ -65,7 +67,7 @@ class ColumnView:
 
 @dataclass(frozen=True, slots=True)
 class KanbanView:
-    """The backlog as a board, or the part of it that ``scope`` and ``words`` leave."""
+    """The backlog as a board, filtered by ``scope`` and ``words``."""
 
     columns: tuple[ColumnView, ...] = ()
     summary: str = ""

@@ -1,4 +1,4 @@
-"""How a task is written on one line or one card: sign, tests, phase and next step."""
+"""Draw a task on one line or one card: sign, tests, phase and next step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDE = 100
 
 
 def tests(view: ResultsView | None) -> list[Part]:
-    """Tests as people count them: ``12✓ 1✗``; a bare sign where nothing was counted."""
+    """Return the parts of test counts, ``12✓ 1✗``; none without counts."""
     if view is None or not view.ran:
         return []
     if view.passed is None and view.failed is None:
@@ -30,7 +30,7 @@ def tests(view: ResultsView | None) -> list[Part]:
 
 
 def draw_card(card: CardView, cells: int, *, tall: int) -> list[Content]:
-    """The lines of a card that is ``cells`` wide, at most ``tall`` of them."""
+    """Draw a card ``cells`` wide, on at most ``tall`` lines."""
     if card.heading:
         return _heading(card, tall)
     roomy = tall >= CARD_LINES
@@ -55,14 +55,16 @@ def draw_card(card: CardView, cells: int, *, tall: int) -> list[Content]:
 
 
 def _heading(card: CardView, tall: int) -> list[Content]:
-    """The name of a group stands right above its first card."""
+    """Draw the name of a group right above its first card."""
     names = [line((card.heading, STRONG)), *([line((card.title, DIM))] if card.title else [])]
     return [Content("")] * (tall - len(names) - (tall > 2)) + names
 
 
 def task_line(view: TaskLineView, width: int, *, key: int, phase: int, count: int) -> Content:
-    """One task at work. ``key``, ``phase`` and ``count`` are the cells of those columns among all
-    lines; on a wide screen the title stands between."""
+    """Draw one active task. ``key``, ``phase`` and ``count`` are the widths of columns shared by all lines.
+
+    On a wide screen the title is between them and the text.
+    """
     drawn = Content.assemble(
         line((view.key, STRONG)).truncate(key, ellipsis=True, pad=True),
         " ",
@@ -81,7 +83,7 @@ def task_line(view: TaskLineView, width: int, *, key: int, phase: int, count: in
 
 
 def line_columns(views: tuple[TaskLineView, ...]) -> tuple[int, int, int]:
-    """The widths that :func:`task_line` takes: of ids, phases and test counts."""
+    """Return the widths for :func:`task_line`: of ids, phases and test counts."""
     return (
         max((line(each.key).cell_length for each in views), default=0),
         min(14, max((line(each.phase).cell_length for each in views), default=0)),

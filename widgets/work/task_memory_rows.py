@@ -1,4 +1,4 @@
-"""What a task remembers: its work in progress and what it handed over, as rows of a sheet."""
+"""The memory of a task as rows: its work in progress and its handoff."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ from widgets.work.task_cards import tests
 from widgets.work.task_views import HandoffView, WipView
 
 LISTED_MOST = 100
-"""Entries of a list that are shown; how many more there are is said."""
+"""Entries of a list that are shown; a line counts the rest."""
 READ_MOST = 20_000
-"""Characters of a text that are shown, likewise."""
+"""Characters of a text that are shown; a line counts the rest."""
 
 _GAP = SheetRow("", Content(""))
 
 
 def wip_rows(view: WipView, *, brief: bool = False) -> list[SheetRow]:
-    """The rows of a task's work in progress; ``brief`` leaves the lists to the inspector."""
+    """Return the rows of a task's work in progress; ``brief`` leaves out the lists."""
     if view.empty:
-        return [SheetRow("", line(("No work in progress is recorded for this task.", DIM)))]
+        return [
+            SheetRow(
+                "",
+                line(
+                    ("No work in progress yet. It appears when a worker saves a checkpoint.", DIM)
+                ),
+            )
+        ]
     rows: list[SheetRow] = []
 
     def add(name: str, *parts: Part) -> None:
@@ -36,9 +43,9 @@ def wip_rows(view: WipView, *, brief: bool = False) -> list[SheetRow]:
     rows += _tests(view)
     commit: list[Part] = [view.last_commit] if view.last_commit else []
     if view.uncommitted:
-        commit += [("   " if commit else ""), ("changes are not committed", WARN)]
+        commit += [("   " if commit else ""), ("uncommitted changes", WARN)]
     elif view.uncommitted is False:
-        commit += [("   " if commit else ""), ("all is committed", DIM)]
+        commit += [("   " if commit else ""), ("everything is committed", DIM)]
     add("commit", *commit)
     if brief:
         if view.files:
@@ -53,9 +60,9 @@ def wip_rows(view: WipView, *, brief: bool = False) -> list[SheetRow]:
     if view.decisions:
         rows += [_GAP, SheetRow(f"Decisions  {len(view.decisions):,}")]
         rows += _more(len(view.decisions), "earlier")
-        for what, why in view.decisions[-LISTED_MOST:]:
+        for decision, why in view.decisions[-LISTED_MOST:]:
             reason: list[Part] = [("  because ", DIM), why] if why else []
-            rows.append(SheetRow("", line("  ", what, *reason)))
+            rows.append(SheetRow("", line("  ", decision, *reason)))
     if view.errors:
         rows += [_GAP, SheetRow(f"Errors  {len(view.errors):,}")]
         rows += _more(len(view.errors), "earlier")
@@ -69,15 +76,15 @@ def wip_rows(view: WipView, *, brief: bool = False) -> list[SheetRow]:
 
 
 def _tests(view: WipView) -> list[SheetRow]:
-    found = view.tests
-    if found is None:
+    results = view.tests
+    if results is None:
         return []
-    if not found.ran:
+    if not results.ran:
         return [SheetRow("tests", line(("did not run", WARN)))]
-    counts = tests(found) or [("ran", DIM)]
+    counts = tests(results) or [("ran", DIM)]
     rows = [SheetRow("tests", line(*counts))]
-    if found.first_failing:
-        rows.append(SheetRow("failing", line((found.first_failing, BAD))))
+    if results.first_failing:
+        rows.append(SheetRow("failing", line((results.first_failing, BAD))))
     return rows
 
 
@@ -88,9 +95,9 @@ def _indented(content: Content, space: str = "    ") -> Content:
 
 
 def handoff_rows(view: HandoffView, *, brief: bool = False) -> list[SheetRow]:
-    """The rows of what a task handed over; ``brief`` leaves files and details to the inspector."""
+    """Return the rows of a task's handoff; ``brief`` leaves out files and details."""
     if view.empty:
-        return [SheetRow("", line(("Nothing was handed over for this task.", DIM)))]
+        return [SheetRow("", line(("No handoff yet. It appears when the task ends.", DIM)))]
     state: list[Part] = [("   ", ""), (view.state, DIM)] if view.state else []
     rows = [
         SheetRow("status", line((view.status, tone(view.tone)), *state)),

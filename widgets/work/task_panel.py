@@ -1,4 +1,4 @@
-"""One task in full: what is asked, what it hangs on, where it stands, and what happened."""
+"""One task in full: description, dependencies, work in progress, handoff and activity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from widgets.work.task_memory_rows import READ_MOST, handoff_rows, wip_rows
 from widgets.work.task_views import HappeningView, LinkView, TaskView
 
 WIDE = 110
-"""From this width on, what is known stands beside what is asked."""
+"""From this width on, the two columns are next to each other."""
 
 _GAP = SheetRow("", Content(""))
 
@@ -55,7 +55,7 @@ class TaskPanel(VerticalScroll, can_focus=True):
         self._words = {"description": SafeMarkdown(), "criteria": SafeMarkdown()}
         self._titles = {name: Static(classes="asked-title") for name in self._words}
         self._shown = dict.fromkeys(self._words, "")
-        self._happened, self._known = Sheet(), Sheet()
+        self._activity, self._memory = Sheet(), Sheet()
         self._body = Container(id="task-body")
 
     def compose(self) -> ComposeResult:
@@ -65,9 +65,9 @@ class TaskPanel(VerticalScroll, can_focus=True):
                 for name, words in self._words.items():
                     yield self._titles[name]
                     yield words
-                yield self._happened
+                yield self._activity
             with Container(id="task-known"):
-                yield self._known
+                yield self._memory
 
     async def on_mount(self) -> None:
         self._titles["criteria"].update(line(("Done when", STRONG)))
@@ -76,14 +76,14 @@ class TaskPanel(VerticalScroll, can_focus=True):
         await self.show(self.view)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put what is known beside what is asked, or below it."""
+        """Put the second column next to the first, or below it."""
         self._body.set_class(event.size.width >= WIDE, "-wide")
 
     async def show(self, view: TaskView) -> None:
-        """Draw ``view``; the place one has scrolled to stays."""
+        """Draw ``view``; the scroll position stays."""
         self.view = view
         if not self._head.is_attached:
-            return  # it is drawn when it is there
+            return  # on_mount draws it
         self._head.update(_head(view))
         texts = {
             "description": view.description.strip() or "*No description.*",
@@ -94,8 +94,8 @@ class TaskPanel(VerticalScroll, can_focus=True):
             if text != self._shown[name]:
                 self._shown[name] = text
                 await self._words[name].update(clean(_cut(text)))
-        self._known.show(_known(view))
-        self._happened.show(_happened(view))
+        self._memory.show(_memory_rows(view))
+        self._activity.show(_activity_rows(view))
 
 
 def _head(view: TaskView) -> Content:
@@ -112,11 +112,11 @@ def _head(view: TaskView) -> Content:
 
 def _cut(text: str) -> str:
     left = len(text) - READ_MOST
-    more = f"\n\n**… {left:,} more characters: e shows all.**" if left > 0 else ""
+    more = f"\n\n**… {left:,} more characters. e shows all of them.**" if left > 0 else ""
     return text[:READ_MOST] + more
 
 
-def _known(view: TaskView) -> list[SheetRow]:
+def _memory_rows(view: TaskView) -> list[SheetRow]:
     sections: list[list[SheetRow]] = []
     if view.links:
         sections.append([SheetRow("Depends"), *(_link(each) for each in view.links)])
@@ -129,7 +129,7 @@ def _known(view: TaskView) -> list[SheetRow]:
     return _joined(sections)
 
 
-def _happened(view: TaskView) -> list[SheetRow]:
+def _activity_rows(view: TaskView) -> list[SheetRow]:
     return [SheetRow("Activity"), *_rows(view.activity)] if view.activity else []
 
 
@@ -148,10 +148,10 @@ def _link(view: LinkView) -> SheetRow:
 
 
 def _rows(views: Sequence[HappeningView]) -> list[SheetRow]:
-    found = []
+    rows = []
     for each in views:
         kind = line((each.kind, tone(each.tone) or DIM))
         by: list[Part] = [(f"  {each.by}", DIM)] if each.by else []
         head = Content.assemble(line((each.sign, tone(each.tone)), " "), kind, "  ")
-        found.append(SheetRow(each.at, Content.assemble(head, line(each.words, *by))))
-    return found
+        rows.append(SheetRow(each.at, Content.assemble(head, line(each.words, *by))))
+    return rows

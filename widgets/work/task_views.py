@@ -1,4 +1,4 @@
-"""What the screens over the backlog draw: frozen views of a task, its memory, the queue and forms.
+"""Views of one task in full, of its memory, and of the queue.
 
 As in :mod:`widgets.views` every string may be hostile; the widgets clean each one.
 """
@@ -23,7 +23,7 @@ class LinkView:
 
 @dataclass(frozen=True, slots=True)
 class ErrorView:
-    """One error that a task ran into."""
+    """One error in the work in progress of a task."""
 
     kind: str
     place: str
@@ -51,8 +51,10 @@ class WipView:
 
 @dataclass(frozen=True, slots=True)
 class HandoffView:
-    """What was handed over when a task ended. ``details`` None: they are not shown, ``kept`` says
-    whether there are any; ``state`` tells of compacting and archiving in words."""
+    """The handoff of a task. ``details`` is None while they are hidden; ``kept`` says whether there are any.
+
+    ``state`` describes compaction and archiving.
+    """
 
     task: str
     title: str = ""
@@ -80,7 +82,7 @@ class HappeningView:
 
 @dataclass(frozen=True, slots=True)
 class TaskView:
-    """One task in full. ``facts`` are (name, value) pairs in order; ``blocker`` is why it is stuck."""
+    """One task in full. ``facts`` are (name, value) pairs; ``blocker`` is the reason of a blocked task."""
 
     key: str
     title: str
@@ -100,8 +102,8 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True)
 class QueuedView:
-    """One task of the work queue: ``state`` says whether it can be begun, ``why`` what its place is
-    made of, or what it waits for."""
+    """One task of the queue. ``state`` says whether it is ready; ``why`` explains its place, or what it
+    waits for."""
 
     key: str
     title: str

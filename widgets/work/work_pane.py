@@ -1,4 +1,4 @@
-"""Chains and work: what every task at work, session and chain does now."""
+"""Chains & work: the current state of every chain, active task and session."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _INDENT = 2
 
 
 class WorkPane(ScrollView, can_focus=True):
-    """Draw a :class:`WorkPaneView`: the trees of chains, other tasks at work, then other sessions.
+    """Draw a :class:`WorkPaneView`: the trees of chains, other active tasks, then other sessions.
 
-    Tasks and sessions stand below a summary. Each row has a sign in its tone, so that no state is
-    told by colour alone. The row that the person is attached to is marked ``▸``.
+    Tasks and sessions have a summary above them. Each row has a sign next to its colour. The followed
+    row is marked ``▸``.
     """
 
     DEFAULT_CSS = """
@@ -53,19 +53,19 @@ class WorkPane(ScrollView, can_focus=True):
 
     @dataclass
     class RowOpened(Message):
-        """The person wants to follow this row's session, or to see its task."""
+        """The user opened a row: follow its session or show its task."""
 
         key: str
 
     @dataclass
     class RowPeeked(Message):
-        """The person wants a glance at this row without leaving."""
+        """The user peeked at a row."""
 
         key: str
 
     @dataclass
     class RowMoved(Message):
-        """The cursor stands on another row; keys mean something else."""
+        """The cursor is on another row."""
 
         key: str
 
@@ -89,7 +89,7 @@ class WorkPane(ScrollView, can_focus=True):
         return self._key(self.cursor)
 
     def turn_to(self, key: str) -> bool:
-        """Put the cursor on the row with that key; False where there is none."""
+        """Put the cursor on the row with a key; return False without one."""
         keys = [self._key(place) for place in range(len(self._places))]
         if key in keys:
             self.cursor = keys.index(key)
@@ -100,7 +100,7 @@ class WorkPane(ScrollView, can_focus=True):
         return row if isinstance(row, str) else row.key
 
     def watch_view(self, view: WorkPaneView) -> None:
-        held = self.at_cursor
+        last_key = self.at_cursor
         self._lines = _laid_out(view)
         self._places = [at for at, row in enumerate(self._lines) if not isinstance(row, str)]
         self._shared, self._tasks = columns(view.chains), line_columns(view.tasks)
@@ -108,7 +108,7 @@ class WorkPane(ScrollView, can_focus=True):
         states = (line(row.state).cell_length for row in view.rows)
         self._states = min(_STATE_MOST, max(states, default=0))
         self.cursor = min(self.cursor, max(0, len(self._places) - 1))
-        self.turn_to(held)
+        self.turn_to(last_key)
         self.virtual_size = Size(0, max(1, len(self._lines)))
         self.refresh()
 
@@ -136,7 +136,7 @@ class WorkPane(ScrollView, can_focus=True):
             self.post_message(self.RowOpened(key))
 
     def action_peek(self) -> None:
-        """Ask for a glance at the row under the cursor."""
+        """Ask to peek at the row under the cursor."""
         if key := self.at_cursor:
             self.post_message(self.RowPeeked(key))
 
@@ -157,7 +157,7 @@ class WorkPane(ScrollView, can_focus=True):
 
     def _content(self, y: int, width: int) -> Content:
         if not self._lines and y == 0:
-            return line(("No other sessions. Waves, chains and tasks show here.", DIM))
+            return line(("No chains or tasks yet. They appear here; ^t opens the board.", DIM))
         row = self._lines[y] if y < len(self._lines) else ""
         if isinstance(row, str):
             return line(row)
@@ -190,10 +190,10 @@ class WorkPane(ScrollView, can_focus=True):
 
 
 def _laid_out(view: WorkPaneView) -> list[_Row | str]:
-    """The lines of the pane: rows, and words between them."""
+    """Return the lines of the pane: rows, and text between them."""
     lines: list[_Row | str] = []
     for place, row in enumerate(view.chains):
-        # A chain whose tree is open stands off from the next one.
+        # A chain with an open tree has an empty line after it.
         if (
             place
             and isinstance(row, ChainView)

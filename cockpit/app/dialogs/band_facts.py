@@ -150,7 +150,7 @@ class FactDialog(Dialog[None]):
         self.field.display = bool(self.field.value)
         self.list.focus()
 
-    async def on_fact_list_wanted(self, event: FactList.Wanted) -> None:
+    async def on_fact_list_provenance_requested(self, event: FactList.ProvenanceRequested) -> None:
         """Read the provenance of the visible rows."""
         try:
             texts = await read_fact_texts(self.engine, event.keys)
@@ -169,7 +169,7 @@ class FactDialog(Dialog[None]):
         if event.key in texts:
             self.app.push_screen(FactTextDialog(texts[event.key]))
 
-    async def on_fact_list_pin_wanted(self, event: FactList.PinWanted) -> None:
+    async def on_fact_list_pin_toggled(self, event: FactList.PinToggled) -> None:
         """Pin or unpin, from the next wave on."""
         change = self.engine.pin if event.pinned else self.engine.unpin
         try:
