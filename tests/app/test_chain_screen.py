@@ -217,7 +217,7 @@ async def test_a_chain_that_cannot_go_on_says_why(still, project):
         await to_row(pilot, screen, "ch-1")
         (still.place.home / ".cockpit" / "config.toml").write_text("[work\n")
         await pilot.press("R")
-        await until(pilot, lambda: any("ch-1 did not go on" in told for told in toasts(app)))
+        await until(pilot, lambda: any("ch-1 was not resumed" in told for told in toasts(app)))
 
 
 async def test_what_a_role_asks_is_decided_here_and_done_there(opened, clock, project):

@@ -165,7 +165,7 @@ async def test_escape_discusses_and_asks_for_words(cockpit, project):
         await pilot.press("escape")
         await until(pilot, lambda: screen.key_policy.discussing is not None)
         assert screen.prompt.has_focus
-        await until(pilot, lambda: screen.prompt.hint == "what is on your mind?")
+        await until(pilot, lambda: screen.prompt.hint == "type your reply")
         app.engine.store.clock.advance(1)
         await pilot.press("enter")
         await pilot.press(*"use the operator module", "enter")
@@ -196,7 +196,7 @@ async def test_nothing_ticked_is_not_approved(cockpit):
         await pilot.press("enter")
         await pilot.pause()
         assert decided(runtime) == [("context", "pending")]
-        assert "nothing is ticked" in str(screen.prompt.border_title)
+        assert "no item is ticked" in str(screen.prompt.border_title)
 
 
 async def test_escape_leaves_narrowing_before_it_discusses(cockpit):

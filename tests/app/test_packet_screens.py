@@ -66,9 +66,9 @@ async def test_the_list_stands_before_its_rows_are_read(still, scene):
         await settled(pilot)
         dialog = BandFacts(still, scene.session_id, "exploration")
         await app.push_screen(dialog)
-        await until(pilot, lambda: "The facts are being read." in text(app))
+        await until(pilot, lambda: "Reading the facts" in text(app))
         dialog.show_facts(await still.explain(scene.session_id, band="exploration"), [])
-        await until(pilot, lambda: "No fact has come for this band." in text(app))
+        await until(pilot, lambda: "No facts in this band yet." in text(app))
 
 
 async def test_without_a_packet_the_list_says_so_and_goes(still, scene):
@@ -148,11 +148,11 @@ async def test_two_waves_are_compared(still, scene):
         await until(pilot, lambda: isinstance(app.screen, PacketDiffDialog))
         await until(pilot, lambda: "now pinned" in text(app))
         await pilot.press("left")
-        await until(pilot, lambda: "Packet of wave 2, since wave 1" in text(app))
+        await until(pilot, lambda: "Packet of wave 2, compared with wave 1" in text(app))
         await until(pilot, lambda: "part_00002" in text(app))
         assert [row.fate for row in app.screen.list.rows] == ["added"]
         await pilot.press("right", "shift+left")
-        await until(pilot, lambda: "Packet of wave 3, since wave 1" in text(app))
+        await until(pilot, lambda: "Packet of wave 3, compared with wave 1" in text(app))
         await until(pilot, lambda: [r.fate for r in app.screen.list.rows] == ["added", "changed"])
 
 

@@ -84,5 +84,5 @@ async def test_keys_leave(still, scene):
 
 
 async def test_a_session_that_is_not_there_is_told(still):
-    with pytest.raises(NotFound, match="There is no session s-no"):
+    with pytest.raises(NotFound, match="No session s-no"):
         await run_replay(still.store, "s-no")

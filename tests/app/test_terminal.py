@@ -46,7 +46,7 @@ def env(tmp_path):
 
 def test_words_from_the_editor_two_keys_and_out(project, env):
     with Terminal(cwd=project, env=env) as terminal:
-        terminal.until("hat shall we do?")
+        terminal.until("ype a task:")
         terminal.press(b"\x07")
         terminal.until("THE EDITOR")
         at = terminal.until("investigate the sums")
@@ -69,7 +69,7 @@ def test_words_from_the_editor_two_keys_and_out(project, env):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_asked_to_end_it_gives_the_terminal_back_and_says_how_to_go_on(project, env, number):
     with Terminal(cwd=project, env=env) as terminal:
-        at = terminal.until("hat shall we do?")
+        at = terminal.until("ype a task:")
         terminal.press(b"investigate the sums\r")
         terminal.until("risk low", after=at)
         terminal.send(number)

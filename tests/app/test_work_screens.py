@@ -346,7 +346,7 @@ async def test_a_compacted_and_an_archived_handoff_say_so(filled):
         filled.store.write_now(lambda tx: handoffs.compact_story(tx, "S-1"))
         await pilot.press("f", "d")
         await until(pilot, lambda: "its details went with its story" in text(app))
-        assert "d details" not in text(app)
+        assert "show details" not in text(app)
         filled.store.write_now(lambda tx: handoffs.archive_epic(tx, "E-1"))
         await until(pilot, lambda: "archived with its epic" in text(app))
         assert "two runs wait alike" in text(app)
@@ -357,9 +357,9 @@ async def test_nothing_known_is_said(filled):
     async with app.run_test(size=WIDE) as pilot:
         await on_board(pilot, app)
         await pilot.press("w")
-        await until(pilot, lambda: "No work in progress is recorded" in text(app))
+        await until(pilot, lambda: "No work in progress yet" in text(app))
         await pilot.press("escape", "f")
-        await until(pilot, lambda: "Nothing was handed over" in text(app))
+        await until(pilot, lambda: "No handoff yet" in text(app))
 
 
 async def test_the_queue_gives_its_reasons_and_follows(filled):
@@ -426,7 +426,7 @@ async def test_what_cannot_be_kept_is_told_and_nothing_is_lost(filled):
         assert form.form.values["title"] == "A title"
         await pilot.press("escape")
         assert app.screen is form
-        await until(pilot, lambda: "Not kept yet" in text(app))
+        await until(pilot, lambda: "Unsaved changes" in text(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is board)
         assert filled.store.read_now(lambda c: len(tasks.select(c))) == 10

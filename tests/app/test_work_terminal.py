@@ -28,11 +28,11 @@ def test_a_task_is_written_in_the_editor(project, tmp_path):
         "COCKPIT_MODEL": "offline",
     }
     with Terminal(cwd=project, env=env) as terminal:
-        terminal.until("hat shall we do?")
+        terminal.until("ype a task:")
         terminal.press(b"\x14")
-        at = terminal.until("no tasks yet")
+        at = terminal.until("No tasks yet")
         terminal.press(b"n")
-        terminal.until("A new task", after=at)
+        terminal.until("New task", after=at)
         terminal.press(b"\x07")
         at = terminal.until("THE EDITOR")
         terminal.until("Rotate the key", after=at)

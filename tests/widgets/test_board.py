@@ -80,5 +80,5 @@ async def test_an_empty_board_says_so(stage: Any) -> None:
     async with stage(board) as pilot:
         board.focus()
         await pilot.press("j", "k", "G", "enter", "space")
-        assert "No other sessions" in pilot.app.drawn
+        assert "No chains or tasks yet" in pilot.app.drawn
         assert not pilot.app.got(WorkPane.RowOpened)

@@ -126,7 +126,7 @@ async def test_without_a_packet_it_says_so(stage: Any) -> None:
     async with stage(meter) as pilot:
         meter.focus()
         await pilot.press("j", "enter")
-        assert "No packet yet" in pilot.app.drawn
+        assert "No context yet" in pilot.app.drawn
         assert not pilot.app.got(BandMeter.BandOpened)
 
 

@@ -36,7 +36,7 @@ async def test_typing_filters_by_words_in_any_order(stage: Any) -> None:
 async def test_nothing_found_picks_nothing(stage: Any) -> None:
     async with stage(PickList("p", ROWS)) as pilot:
         await pilot.press(*"zzz", "down", "enter")
-        assert "No row has all these words." in pilot.app.drawn
+        assert "No row matches." in pilot.app.drawn
         assert not pilot.app.got(PickList.Picked)
 
 

@@ -237,7 +237,7 @@ async def test_a_body_that_rendering_would_cut_is_shown_as_written(stage: Any) -
     body = "| a |\n|---|\n| 1 | hidden |"
     async with stage(panel, size=(80, 40)) as pilot:
         text = await show(pilot, panel, replace(ACTION, body=body))
-        assert "As written" in text
+        assert "Shown as source" in text
         assert "| 1 | hidden |" in text
 
 
@@ -256,10 +256,10 @@ async def test_long_values_wrap_instead_of_being_cut(stage: Any) -> None:
 async def test_nothing_waiting_is_calm(stage: Any) -> None:
     panel = ProposalPanel()
     async with stage(panel) as pilot:
-        assert "Nothing waits for you." in pilot.app.drawn
+        assert "No proposals." in pilot.app.drawn
         await show(pilot, panel, ACTION)
         text = await show(pilot, panel, None)
-        assert "Nothing waits for you." in text
+        assert "No proposals." in text
         assert "gh pr review" not in text
         assert not panel.has_class("-unarmed")
         panel.focus()

@@ -97,7 +97,7 @@ def test_an_edit_that_is_refused_is_not_lost(project: Project) -> None:
     wrong = editor(project.root.parent, "after #1", "after #7")
     told = project.run("plan", waiting["proposal_id"], "--edit", expect=2, EDITOR=wrong)
     assert "there is no task #7" in told.stderr
-    kept = re.search(r"What you wrote is kept in (\S+\.md)\.", told.stderr)
+    kept = re.search(r"Your text is saved in (\S+\.md)\.", told.stderr)
     assert kept is not None
     assert Path(kept[1]).read_text(encoding="utf-8") == TEXT.replace("#1", "#7")
     project.run("proposals", "reject", waiting["proposal_id"])
