@@ -114,14 +114,14 @@ def caller(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
 
 def holder(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
     """Who holds ``secret`` at ``now``. Raises :class:`TokenRefused`; the secret is in no message."""
-    found = None
+    row = None
     if len(secret) <= _LONGEST:
-        found = connection.execute(
+        row = connection.execute(
             f"{_SELECT} WHERE secret_hash=?", (text_digest(secret),)
         ).fetchone()
-    if found is None:
+    if row is None:
         raise TokenRefused("The token is not one of this project's. Nothing was done.")
-    token = _read(found)
+    token = _read(row)
     status = token.status(now)
     if status != "valid":
         when = token.revoked_at if status == "revoked" else token.expires_at
@@ -139,10 +139,10 @@ def ensure_root(tx: Tx, state: Path) -> Path | None:
     The file stands before the row: a crash between the two leaves a file that the next start
     replaces. One that a person removed is not made again.
     """
-    known = tx.execute(
+    row = tx.execute(
         "SELECT 1 FROM capability_tokens WHERE issued_by=?", (_FIRST_START,)
     ).fetchone()
-    if known is not None:
+    if row is not None:
         return None
     _, secret = _insert(tx, MAIN, frozenset(SCOPES), _FIRST_START, None)
     path = state / ROOT_FILE
@@ -194,5 +194,5 @@ def _insert(
 
 def _read(row: tuple[str, str, str, str | None, str | None, str, str]) -> Token:
     cap_id, namespace, scopes, expires_at, revoked_at, issued_by, created_at = row
-    held = tuple(json.loads(scopes))
-    return Token(cap_id, namespace, held, expires_at, revoked_at, issued_by, created_at)
+    granted = tuple(json.loads(scopes))
+    return Token(cap_id, namespace, granted, expires_at, revoked_at, issued_by, created_at)

@@ -74,10 +74,10 @@ class Confined:
         if _is_system(real) or not _is_below(real, root):
             raise PathRefused(path, "it leads out of the project through a symbolic link")
         self._machinery(path, tuple(part for part in real[len(root) :].split("/") if part))
-        found = Path(real)
-        if found.is_symlink():
+        resolved = Path(real)
+        if resolved.is_symlink():
             raise PathRefused(path, "its symbolic links go round in a circle")
-        return found
+        return resolved
 
     def relative(self, path: str) -> str:
         """``path`` as it is written everywhere in cockpit: from the root, ``/`` between, no dots.

@@ -98,37 +98,37 @@ def parse_gh(
         raise GhRefused(f"`gh {area}` is never run from here: {AREAS_REFUSED[area]}")
     if area == "api":
         return _parse_api(words[1:], project_repo)
-    known = sorted(v for a, v in COMMANDS if a == area)
-    if not known:
+    verbs = sorted(v for a, v in COMMANDS if a == area)
+    if not verbs:
         areas = ", ".join(sorted({a for a, _ in COMMANDS}))
         raise GhRefused(f"`gh {area}` is not known here (no aliases or extensions); known: {areas}")
     spec = COMMANDS.get((area, verb))
     if spec is None:
-        asked = f"gh {area} {verb}".strip()
-        raise GhRefused(f"`{asked}` is not known here; known: {', '.join(known)}")
-    given = read(words[2:], spec, f"gh {area} {verb}")
-    if given.body_from_stdin:
+        name = f"gh {area} {verb}".strip()
+        raise GhRefused(f"`{name}` is not known here; known: {', '.join(verbs)}")
+    arguments = read(words[2:], spec, f"gh {area} {verb}")
+    if arguments.body_from_stdin:
         if body is None:
             raise GhRefused("`--body-file` cannot be used here: put the text into --body")
-        given.body = body
-    _check_body(given.body)
-    repo = _same_repo(given.value("repo"), project_repo)
+        arguments.body = body
+    _check_body(arguments.body)
+    repo = _same_repo(arguments.value("repo"), project_repo)
     positional, number = _positional(
-        area, spec, given.positional, project_repo, f"gh {area} {verb}"
+        area, spec, arguments.positional, project_repo, f"gh {area} {verb}"
     )
-    _check_rules(area, verb, given)
-    if area == "search" and not given.has("repo"):
-        given.flags.append(("repo", repo))
-    flags = [w for name, value in given.flags for w in _flag_words(name, value, spec)]
-    tail = [] if given.body is None else ["--body", given.body]
+    _check_rules(area, verb, arguments)
+    if area == "search" and not arguments.has("repo"):
+        arguments.flags.append(("repo", repo))
+    flags = [w for name, value in arguments.flags for w in _flag_words(name, value, spec)]
+    tail = [] if arguments.body is None else ["--body", arguments.body]
     return GhCommand(
         argv=("gh", area, verb, *positional, *flags, *tail),
         area=area,
         verb=verb,
         number=number,
         access=spec.access,
-        fields=tuple((name, value or "yes") for name, value in given.flags),
-        body=given.body,
+        fields=tuple((name, value or "yes") for name, value in arguments.flags),
+        body=arguments.body,
         repo=repo,
     )
 
@@ -170,16 +170,16 @@ def _positional(
     raise GhRefused(f"`{name}` takes a number (24), not {word[:60]!r}")
 
 
-def _same_repo(given: str | None, project_repo: str | None) -> str | None:
-    if given is None:
+def _same_repo(name: str | None, project_repo: str | None) -> str | None:
+    if name is None:
         return project_repo
-    asked = _repo_key(given)
+    key = _repo_key(name)
     if project_repo is None:
         raise GhRefused(
-            f"the project has no GitHub repository that is known: leave out {given[:80]!r}"
+            f"the project has no GitHub repository that is known: leave out {name[:80]!r}"
         )
-    if asked is None or asked != _repo_key(project_repo):
-        raise GhRefused(f"only {project_repo} may be used here, not {given[:80]!r}")
+    if key is None or key != _repo_key(project_repo):
+        raise GhRefused(f"only {project_repo} may be used here, not {name[:80]!r}")
     return project_repo
 
 
@@ -199,26 +199,30 @@ def _check_body(body: str | None) -> None:
         raise GhRefused("the body is not valid Unicode text")
 
 
-def _check_rules(area: str, verb: str, given: Given) -> None:
+def _check_rules(area: str, verb: str, arguments: Given) -> None:
     if (area, verb) == ("pr", "review"):
-        chosen = [n for n in ("approve", "request-changes", "comment") if given.has(n)]
+        chosen = [n for n in ("approve", "request-changes", "comment") if arguments.has(n)]
         if len(chosen) != 1:
             raise GhRefused(
                 "`gh pr review` needs exactly one of --approve, --request-changes and --comment"
             )
-        if chosen != ["approve"] and not (given.body or "").strip():
+        if chosen != ["approve"] and not (arguments.body or "").strip():
             raise GhRefused(f"`gh pr review --{chosen[0]}` needs its words in --body")
-    if area == "search" and any(_ELSEWHERE.search(word) for word in given.positional):
+    if area == "search" and any(_ELSEWHERE.search(word) for word in arguments.positional):
         raise GhRefused("only the project is searched: leave out repo:, org: and user:")
-    if _ELSEWHERE.search(given.value("search") or ""):
+    if _ELSEWHERE.search(arguments.value("search") or ""):
         raise GhRefused("only the project is listed: leave out repo:, org: and user:")
-    if verb == "comment" and not (given.body or "").strip():
+    if verb == "comment" and not (arguments.body or "").strip():
         raise GhRefused(f"`gh {area} comment` needs its words in --body")
-    if verb == "create" and (not given.value("title") or given.body is None):
+    if verb == "create" and (not arguments.value("title") or arguments.body is None):
         raise GhRefused(f"`gh {area} create` needs --title and --body")
-    if verb == "edit" and given.body is None and not {flag for flag, _ in given.flags} - {"repo"}:
+    if (
+        verb == "edit"
+        and arguments.body is None
+        and not {flag for flag, _ in arguments.flags} - {"repo"}
+    ):
         raise GhRefused(f"`gh {area} edit` needs at least one field to change, like --title")
-    ways = sum(given.has(name) for name in ("merge", "squash", "rebase"))
+    ways = sum(arguments.has(name) for name in ("merge", "squash", "rebase"))
     if (area, verb) == ("pr", "merge") and ways != 1:
         raise GhRefused("`gh pr merge` needs exactly one of --merge, --squash and --rebase")
 
@@ -226,15 +230,15 @@ def _check_rules(area: str, verb: str, given: Given) -> None:
 def _parse_api(words: list[str], project_repo: str | None) -> GhCommand:
     """``gh api`` reads of the project's own repository: GET, no fields, no foreign headers."""
     spec = COMMANDS["api", "get"]
-    given = read(words, spec, "gh api")
-    method = given.value("method")
+    arguments = read(words, spec, "gh api")
+    method = arguments.value("method")
     if method is not None and method.upper() != "GET":
         raise GhRefused(
             f"`gh api` with --method {method} is not taken: use `gh pr …` or `gh issue …` to write"
         )
-    if len(given.positional) != 1:
+    if len(arguments.positional) != 1:
         raise GhRefused("`gh api` takes one endpoint, like repos/{owner}/{repo}/pulls/24/files")
-    endpoint = given.positional[0]
+    endpoint = arguments.positional[0]
     match = _ENDPOINT.fullmatch(endpoint)
     if match is None or ".." in endpoint or "%2e" in endpoint.casefold():
         raise GhRefused(
@@ -242,14 +246,14 @@ def _parse_api(words: list[str], project_repo: str | None) -> GhCommand:
         )
     if (match[1], match[2]) != ("{owner}", "{repo}"):
         _same_repo(f"{match[1]}/{match[2]}", project_repo)
-    flags = [w for name, value in given.flags for w in _flag_words(name, value, spec)]
+    flags = [w for name, value in arguments.flags for w in _flag_words(name, value, spec)]
     return GhCommand(
         argv=("gh", "api", endpoint, *flags),
         area="api",
         verb="get",
         number=None,
         access="read",
-        fields=tuple((name, value or "yes") for name, value in given.flags),
+        fields=tuple((name, value or "yes") for name, value in arguments.flags),
         body=None,
         repo=project_repo,
     )

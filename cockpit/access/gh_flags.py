@@ -81,13 +81,13 @@ def _split_line(line: str) -> list[str]:
 
 def read(words: list[str], spec: Spec, name: str) -> Given:
     """Sort ``words`` into flags of ``spec`` and the rest; ``name`` is the command, for errors."""
-    given = Given()
+    arguments = Given()
     rest = iter(words)
     for word in rest:
         if word == "--":
             raise GhRefused("`--` is not taken here: write flags by name and leave it out")
         if not word.startswith("-") or word == "-":
-            given.positional.append(word)
+            arguments.positional.append(word)
             continue
         flag, value = _flag(word, spec)
         kind = spec.kind(flag)
@@ -98,35 +98,35 @@ def read(words: list[str], spec: Spec, name: str) -> Given:
         if kind == "bool":
             if value is not None:
                 raise GhRefused(f"--{flag} takes no value")
-            if given.has(flag):
+            if arguments.has(flag):
                 raise GhRefused(f"--{flag} is given twice")
-            given.flags.append((flag, None))
+            arguments.flags.append((flag, None))
             continue
         if value is None:
             value = next(rest, None)
         if value is None:
             raise GhRefused(f"--{flag} needs a value")
-        _take(given, flag, value, spec)
-    return given
+        _take(arguments, flag, value, spec)
+    return arguments
 
 
-def _take(given: Given, flag: str, value: str, spec: Spec) -> None:
+def _take(arguments: Given, flag: str, value: str, spec: Spec) -> None:
     if flag == "body":
-        if given.body is not None:
+        if arguments.body is not None:
             raise GhRefused("--body is given twice")
-        given.body = value
+        arguments.body = value
     elif flag == "body-file":
         if value != "-":
             raise GhRefused("`--body-file` with a file is not taken: put the text into --body")
-        given.body_from_stdin = True
+        arguments.body_from_stdin = True
     elif value.startswith("-"):
         raise GhRefused(f"the value of --{flag} may not begin with a dash: {value[:40]!r}")
     elif "$(" in value:
         raise GhRefused(f"the value of --{flag} holds shell syntax, and no shell runs here")
-    elif given.has(flag) and spec.kind(flag) != "list":
+    elif arguments.has(flag) and spec.kind(flag) != "list":
         raise GhRefused(f"--{flag} is given twice")
     else:
-        given.flags.append((flag, value))
+        arguments.flags.append((flag, value))
 
 
 def _flag(word: str, spec: Spec) -> tuple[str, str | None]:

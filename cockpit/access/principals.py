@@ -45,12 +45,12 @@ class Caller:
     def kind(self) -> Kind:
         return kind_of(self.namespace)
 
-    def require(self, scope: str, what: str) -> None:
+    def require(self, scope: str, activity: str) -> None:
         """Raise :class:`NotAllowed` unless the caller has ``scope``; ``what`` is what it is for."""
         if scope not in self.scopes:
-            held = ", ".join(sorted(self.scopes)) or "nothing"
+            granted = ", ".join(sorted(self.scopes)) or "nothing"
             raise NotAllowed(
-                f"{self.namespace} may not {what}: that needs the scope {scope}, and it has {held}."
+                f"{self.namespace} may not {activity}: that needs the scope {scope}, and it has {granted}."
             )
 
 

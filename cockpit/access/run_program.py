@@ -195,12 +195,12 @@ def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment git runs in: no prompts, one language, literal pathspecs, and none of the
     ``GIT_*`` that a hook leaves behind (its ``GIT_DIR`` would aim commands at another repository).
     The names and configuration files that a person sets through ``GIT_*`` are kept."""
-    kept = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name in _GIT_KEPT
     }
-    return {**kept, **_GIT_SET, **(extra or {})}
+    return {**inherited, **_GIT_SET, **(extra or {})}
 
 
 def git_argv(*args: str) -> tuple[str, ...]:

@@ -326,11 +326,11 @@ class TreeReader:
             self.errors.append(Mark("error", source or "<<", start))
         return Word(source if match is None else match[2] or match[3] or match[4], start)
 
-    def _check_here_document(self, here: Redirection, end: Node | None) -> None:
+    def _check_here_document(self, document: Redirection, end: Node | None) -> None:
         """Add an error where a shell would end the here-document at another line."""
-        tabs = "\t" if here.operator == "<<-" else ""
-        delimiter, body = here.target.text, here.body
-        place = here.target.start if end is None else end.start_byte
+        tabs = "\t" if document.operator == "<<-" else ""
+        delimiter, body = document.target.text, document.body
+        place = document.target.start if end is None else end.start_byte
         first, last = self._text.rfind("\n", 0, place) + 1, self._text.find("\n", place)
         line = self._text[first : last if last >= 0 else None]
         lines = [] if body is None else body.text.split("\n")

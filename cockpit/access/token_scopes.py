@@ -40,9 +40,9 @@ class ScopeUnknown(CockpitError):
 
 def read_scopes(named: Iterable[str]) -> frozenset[str]:
     """The scopes of these names. Raises :class:`ScopeUnknown` for none and for unknown ones."""
-    found = frozenset(named)
-    unknown = sorted(found - set(SCOPES))
-    if unknown or not found:
-        what = f"no scope {unknown[0]!r}" if unknown else "nothing to grant"
-        raise ScopeUnknown(f"There is {what}. The scopes are: {', '.join(SCOPES)}.")
-    return found
+    scopes = frozenset(named)
+    unknown = sorted(scopes - set(SCOPES))
+    if unknown or not scopes:
+        problem = f"no scope {unknown[0]!r}" if unknown else "nothing to grant"
+        raise ScopeUnknown(f"There is {problem}. The scopes are: {', '.join(SCOPES)}.")
+    return scopes

@@ -170,12 +170,12 @@ def _device(word: str) -> bool:
 def _wrapped(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
     takes_value = PASS_THROUGH[program]
     words = list(rest)
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     while words:
         word = words[0]
         assigned = _ASSIGNMENT.match(word)
         if program == "env" and assigned:
-            found.append(_assigned(assigned.group(1)))
+            verdicts.append(_assigned(assigned.group(1)))
             words.pop(0)
         elif program == "env" and re.match(r"^(?:-[a-zA-Z0-9]*S|--split-string)", word):
             text = re.sub(r"^(?:-[a-zA-Z0-9]*S|--split-string=?)", "", words.pop(0))
@@ -194,8 +194,8 @@ def _wrapped(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
         words.pop(0)
     floor: Risk = "medium" if program in {"xargs", "parallel", "watch"} else "low"
     if not words:
-        return worst(found, "medium" if program in {"xargs", "parallel"} else floor)
-    return worst([*found, _judge(tuple(words), level.deeper())], floor)
+        return worst(verdicts, "medium" if program in {"xargs", "parallel"} else floor)
+    return worst([*verdicts, _judge(tuple(words), level.deeper())], floor)
 
 
 def _shell(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
@@ -239,15 +239,15 @@ def _assigned(name: str) -> Verdict:
 
 
 def _find(rest: tuple[str, ...], level: _Level) -> Verdict:
-    found = [Verdict("low")]
+    verdicts = [Verdict("low")]
     if "-delete" in rest or any(word.startswith("-fprint") for word in rest):
-        found.append(Verdict("high", ("it removes or overwrites files that it finds",)))
+        verdicts.append(Verdict("high", ("it removes or overwrites files that it finds",)))
     for place, word in enumerate(rest):
         if word in {"-exec", "-execdir", "-ok", "-okdir"}:
             ends = [i for i, w in enumerate(rest) if i > place and w in {";", "+", "\\;"}]
-            found.append(_judge(rest[place + 1 : ends[0] if ends else None], level.deeper()))
-            found.append(Verdict("medium", ("it runs a program on what it finds",)))
-    return worst(found)
+            verdicts.append(_judge(rest[place + 1 : ends[0] if ends else None], level.deeper()))
+            verdicts.append(Verdict("medium", ("it runs a program on what it finds",)))
+    return worst(verdicts)
 
 
 def _interpreter(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
@@ -319,15 +319,15 @@ def _git(rest: tuple[str, ...]) -> Verdict:
 
 def _places(argv: Sequence[str]) -> Verdict:
     """What the arguments point at."""
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     for word in argv[1:]:
         value = word.split("=", 1)[-1]
         parts = PurePosixPath(value).parts
         if any(part.casefold() == ".git" for part in parts) or ".cockpit/state" in value:
-            found.append(Verdict("high", ("it names git's or cockpit's own files",)))
+            verdicts.append(Verdict("high", ("it names git's or cockpit's own files",)))
         elif value != "/dev/null" and (value.startswith(("~", "/")) or ".." in parts):
-            found.append(Verdict("medium", ("it names a place outside the project",)))
-    return worst(found)
+            verdicts.append(Verdict("medium", ("it names a place outside the project",)))
+    return worst(verdicts)
 
 
 def _name(word: str) -> str:

@@ -70,10 +70,10 @@ class Dispatcher:
 
         Done becomes ``confirmed``, not done ``queued`` (run its wave again), unknown ``uncertain``.
         """
-        found = await self._store.read(lambda c: outbox.select_for_session(c, session_id))
+        actions = await self._store.read(lambda c: outbox.select_for_session(c, session_id))
         return [
             recovered
-            for action in found
+            for action in actions
             if action.phase == "dispatched" and self._abandoned(action)
             if (recovered := await self._resolve(action)) is not None
         ]
@@ -127,11 +127,11 @@ class Dispatcher:
     async def _perform(self, action: OutboxAction, *, again: bool) -> Outcome:
         adapter = self._adapters[action.action_type]
         if again:
-            found = await self._probe(action)
-            await self._store.write(lambda tx: outbox.record_probe(tx, action.action_id, found))
-            if found == "done":
+            answer = await self._probe(action)
+            await self._store.write(lambda tx: outbox.record_probe(tx, action.action_id, answer))
+            if answer == "done":
                 return Outcome("success", "An earlier attempt had done it.")
-            if found == "unknown":
+            if answer == "unknown":
                 words = "It cannot be told whether an earlier attempt did it."
                 return failed("transient", words, maybe=True)
         try:
@@ -156,10 +156,10 @@ class Dispatcher:
         final = outcome.failure != "transient" or action.attempts >= action.max_attempts
         if final and outcome.maybe:
             # What the world says counts, not how the attempt ended.
-            found = await self._probe(action)
-            if found == "done":
+            answer = await self._probe(action)
+            if answer == "done":
                 return await self._confirm(action, f"Done. {outcome.summary}", outcome.detail)
-            if found == "unknown":
+            if answer == "unknown":
                 words = f"{outcome.summary} {_DOUBT}"
                 return await self._store.write(
                     lambda tx: outbox.mark_uncertain(tx, action.action_id, words)
@@ -197,7 +197,7 @@ class Dispatcher:
 
         None when somebody else did so meanwhile.
         """
-        found = await self._probe(action)
+        answer = await self._probe(action)
 
         def step(tx: Tx) -> OutboxAction | None:
             now = outbox.load(tx.connection, action.action_id)
@@ -207,11 +207,11 @@ class Dispatcher:
                 action.attempts,
             ):
                 return None
-            outbox.record_probe(tx, action.action_id, found)
-            if found == "done":
+            outbox.record_probe(tx, action.action_id, answer)
+            if answer == "done":
                 words = "It was cut off, and had been done."
                 return outbox.confirm(tx, action.action_id, summary=words, detail={"probed": True})
-            if found == "not_done":
+            if answer == "not_done":
                 return outbox.requeue(tx, action.action_id)
             return outbox.mark_uncertain(tx, action.action_id, f"It was cut off. {_DOUBT}")
 

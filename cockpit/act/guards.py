@@ -83,7 +83,7 @@ def argv_digest(argv: Sequence[str]) -> str:
 
 def check(guards: Sequence[ActionGuard], call: Call, state: GuardState) -> Refusal | None:
     """The first refusal of ``guards``, in their order."""
-    return next((found for guard in guards if (found := guard.check(call, state))), None)
+    return next((refusal for guard in guards if (refusal := guard.check(call, state))), None)
 
 
 def standard_guards(confined: Confined) -> tuple[ActionGuard, ...]:
@@ -229,12 +229,12 @@ class RedundantReadGuard:
     def check(self, call: Call, state: GuardState) -> Refusal | None:
         if not isinstance(call.payload, RequestContext) or not call.payload.scope:
             return None
-        found = [self._standing(item.strip(), state) for item in call.payload.scope]
-        if not all(found):
+        refusal = [self._standing(item.strip(), state) for item in call.payload.scope]
+        if not all(refusal):
             return None
         listed = "; ".join(
             f"{item} stands there already ({where})"
-            for item, where in zip(call.payload.scope, found, strict=True)
+            for item, where in zip(call.payload.scope, refusal, strict=True)
         )
         return Refusal(
             self.name,
@@ -251,13 +251,13 @@ class RedundantReadGuard:
             path = self.confined.relative(match["path"])
         except PathRefused:
             return ""
-        known = state.packet_files.get(path, ())
-        if known and not state.pinned_rev:
+        parts_shown = state.packet_files.get(path, ())
+        if parts_shown and not state.pinned_rev:
             now = digest_now(self.confined, path)
-            known = tuple(part for part in known if part.content_sha == now)
-        versions = dict.fromkeys(part.content_sha for part in known)
+            parts_shown = tuple(part for part in parts_shown if part.content_sha == now)
+        versions = dict.fromkeys(part.content_sha for part in parts_shown)
         for version in versions:
-            parts = [part for part in known if part.content_sha == version]
+            parts = [part for part in parts_shown if part.content_sha == version]
             first, last = self._wanted(match, path, parts, state)
             if last >= first and _covered(first, last, parts):
                 places = dict.fromkeys(part.where for part in parts if part.where)
@@ -270,9 +270,9 @@ class RedundantReadGuard:
         """The lines asked for; (1, 0) when their number cannot be told."""
         if match["first"] is not None:
             return int(match["first"]), int(match["last"])
-        known = max((part.total_lines for part in parts), default=0)
-        if known or state.pinned_rev:
-            return 1, known
+        total = max((part.total_lines for part in parts), default=0)
+        if total or state.pinned_rev:
+            return 1, total
         with self.confined.open_read(path) as file:
             data = file.read()
         return 1, data.count(b"\n") + (not data.endswith(b"\n"))

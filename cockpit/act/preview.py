@@ -27,20 +27,20 @@ async def shown(call: Call, ground: ActGround) -> Shown:
     """
     match call.payload:
         case WriteFile():
-            found = shown_write(call.payload, ground)
+            preview = shown_write(call.payload, ground)
         case EditFile():
-            found = shown_edit(call.payload, ground)
+            preview = shown_edit(call.payload, ground)
         case Run():
-            found = shown_run(call.payload, ground)
+            preview = shown_run(call.payload, ground)
         case GitHub():
-            found = shown_github(call.payload, ground)
+            preview = shown_github(call.payload, ground)
         case GitCommit():
-            found = await shown_commit(call.payload, ground)
+            preview = await shown_commit(call.payload, ground)
         case _:
             raise ActionRefused(f"{call.name} is not an action; nothing would be done.")
-    if mask_value(dict(found.payload)) != dict(found.payload):
+    if mask_value(dict(preview.payload)) != dict(preview.payload):
         raise ActionRefused(
             f"{call.name}: what it would write or run holds something that looks like a key, a token "
             f"or a password. {WITHHELD}"
         )
-    return found
+    return preview

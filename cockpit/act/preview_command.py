@@ -50,10 +50,10 @@ def shown_github(payload: GitHub, ground: ActGround) -> Shown:
     command = parse_gh(payload.command, project_repo=ground.repo)
     if command.access == "read":
         raise ActionRefused(read_words(command))
-    what = f"gh {command.area} {command.verb}"
+    name = f"gh {command.area} {command.verb}"
     about = [str(command.number)] if command.number is not None else []
     flags = [f"--{name}" for name, value in command.fields if value == "yes"]
-    fields = [("command", what)]
+    fields = [("command", name)]
     if command.number is not None:
         fields.append(("number", str(command.number)))
     if command.repo is not None:
@@ -66,9 +66,9 @@ def shown_github(payload: GitHub, ground: ActGround) -> Shown:
         )
     return Shown(
         type="github",
-        title=" ".join([what, *about, *flags]),
+        title=" ".join([name, *about, *flags]),
         risk=_github_risk(command),
-        summary=f"Post to GitHub: {' '.join([what, *about, *flags])}",
+        summary=f"Post to GitHub: {' '.join([name, *about, *flags])}",
         fields=(*fields, *command.fields),
         body=command.body or "",
         notes=tuple(notes),
@@ -79,10 +79,10 @@ def shown_github(payload: GitHub, ground: ActGround) -> Shown:
 def read_words(command: GhCommand) -> str:
     """What a model is told that tried to read through the ``github`` tool."""
     item = {"pr": "pr:", "issue": "issue:"}.get(command.area)
-    wanted = f"{item}{command.number}" if item and command.number else "pr:N or issue:N"
+    scope = f"{item}{command.number}" if item and command.number else "pr:N or issue:N"
     return (
         f"gh {command.area} {command.verb} only reads, and reading is not an action: use "
-        f"request_context with {wanted}."
+        f"request_context with {scope}."
     )
 
 

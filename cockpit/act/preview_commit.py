@@ -79,8 +79,8 @@ def _working(ground: ActGround, path: str) -> bytes | None:
 
 
 async def _committed(root: Path, path: str) -> bytes | None:
-    found = await run_git("cat-file", "blob", f"HEAD:{path}", cwd=root, max_bytes=_DRAWN + 1)
-    return found.stdout if found.code == 0 or found.truncated else None
+    blob = await run_git("cat-file", "blob", f"HEAD:{path}", cwd=root, max_bytes=_DRAWN + 1)
+    return blob.stdout if blob.code == 0 or blob.truncated else None
 
 
 def _check(path: str, now: str | None, before: bytes | None, after: bytes | None) -> None:
@@ -100,8 +100,8 @@ def _text(data: bytes | None) -> str | None:
 
 
 def _stat(before: bytes | None, after: bytes | None, added: int, removed: int) -> str:
-    what = "new, " if before is None else "removed, " if after is None else ""
-    return f"{what}+{added} −{removed}"
+    kind = "new, " if before is None else "removed, " if after is None else ""
+    return f"{kind}+{added} −{removed}"
 
 
 async def _manners(root: Path) -> list[str]:

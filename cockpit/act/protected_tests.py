@@ -80,12 +80,12 @@ class TestsGuard:
                 named = [word for word in argv[1:] if not word.startswith("-")]
             case _:
                 return None
-        found = [path for path in named if self._protected(path)]
-        if not found:
+        protected = [path for path in named if self._protected(path)]
+        if not protected:
             return None
         return Refusal(
             self.name,
-            f"{found[0]} is a test, or decides which tests run: whoever mends a failure may not change "
+            f"{protected[0]} is a test, or decides which tests run: whoever mends a failure may not change "
             "it. Change the code that the test is about. If the test itself is wrong, finish as "
             "blocked and say why.",
         )

@@ -60,15 +60,15 @@ class Sandbox:
 
     def notes(self) -> tuple[str, ...]:
         """What is lacking, for the person who decides."""
-        found = []
+        notes = []
         if self.bwrap is None:
-            found.append(
+            notes.append(
                 f"No sandbox: {self.missing}. The command runs with all of your rights, and can "
                 "reach your files and the network."
             )
         if self.prlimit is None:
-            found.append("No memory limit: the program prlimit is not installed.")
-        return tuple(found)
+            notes.append("No memory limit: the program prlimit is not installed.")
+        return tuple(notes)
 
     def wrapped(
         self,
@@ -147,8 +147,8 @@ def _options(root: Path, environment: Mapping[str, str], network: bool) -> list[
 
 def _hidden(root: Path, home: Path) -> list[Path]:
     """Directories that are emptied, outermost first; never the project or a part of it."""
-    wanted = {Path("/tmp"), Path("/run"), Path("/root"), Path("/home"), home}  # noqa: S108 - as above
-    real = {place.resolve() for place in wanted if place.is_dir()}
+    places = {Path("/tmp"), Path("/run"), Path("/root"), Path("/home"), home}  # noqa: S108 - as above
+    real = {place.resolve() for place in places if place.is_dir()}
     return sorted(
         (place for place in real if not place.is_relative_to(root) and place != Path("/")),
         key=lambda place: (len(place.parts), str(place)),

@@ -59,24 +59,24 @@ def readable_places(
     home = Path(environment.get("HOME", "/root"))
     on_path = [Path(part) for part in environment.get("PATH", "").split(":") if part[:1] == "/"]
     beside = [root / ".venv" / "bin", root / "venv" / "bin"]
-    wanted = [home / name for name in _HOMES]
+    places = [home / name for name in _HOMES]
     for directory in [*on_path, *beside]:
         if not directory.is_dir():
             continue
         if directory in on_path:
-            wanted.append(directory)
-            wanted += [
+            places.append(directory)
+            places += [
                 above / name
                 for above in directory.parents
                 for name in _HOMES
                 if directory.is_relative_to(above / name)
             ]
         if (directory.parent / "pyvenv.cfg").is_file() and directory in on_path:
-            wanted.append(directory.parent)
-        wanted += _prefixes(directory)
+            places.append(directory.parent)
+        places += _prefixes(directory)
     return _outermost(
         place
-        for place in wanted
+        for place in places
         if place.is_dir()
         and any(place.is_relative_to(tree) and place != tree for tree in under)
         and not root.is_relative_to(place)
@@ -86,22 +86,22 @@ def readable_places(
 
 def _prefixes(directory: Path) -> list[Path]:
     """Where the interpreters in ``directory`` are really installed."""
-    found = []
+    prefixes = []
     for name in ("python", "python3", "node", "ruby", "perl"):
         program = directory / name
         if program.is_symlink():
             real = program.resolve()
             if real.parent.name == "bin" and (real.parent.parent / "lib").is_dir():
-                found.append(real.parent.parent)
-    return found
+                prefixes.append(real.parent.parent)
+    return prefixes
 
 
 def _outermost(places: Iterable[Path]) -> list[Path]:
-    kept: list[Path] = []
+    outermost: list[Path] = []
     for place in sorted(set(places), key=lambda p: (len(p.parts), str(p))):
-        if not any(place.is_relative_to(other) for other in kept):
-            kept.append(place)
-    return kept
+        if not any(place.is_relative_to(other) for other in outermost):
+            outermost.append(place)
+    return outermost
 
 
 def git_places(root: Path) -> GitPlaces:

@@ -84,10 +84,10 @@ def digest_now(confined: Confined, path: str) -> str | None:
         if not confined.inside(path, write=True).exists():
             return None
         with confined.open_read(path) as file:
-            found = hashlib.sha256()
+            digest = hashlib.sha256()
             while chunk := file.read(1 << 20):
-                found.update(chunk)
-            return found.hexdigest()
+                digest.update(chunk)
+            return digest.hexdigest()
     except PathRefused:
         # What became a link, a directory or a device since is certainly not what was shown.
         return "refused"
@@ -100,11 +100,11 @@ def to_crlf(text: str) -> str:
 
 def places(text: str, old: str) -> list[int]:
     """Every offset at which ``old`` stands in ``text``, overlapping ones too."""
-    found, at = [], text.find(old)
+    offsets, at = [], text.find(old)
     while at >= 0:
-        found.append(at)
+        offsets.append(at)
         at = text.find(old, at + 1)
-    return found
+    return offsets
 
 
 def fitted(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) -> tuple[str, str]:
@@ -115,14 +115,14 @@ def fitted(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) ->
     """
     if now.crlf or (old not in now.text and to_crlf(old) in now.text):
         old, new = to_crlf(old), to_crlf(new)
-    found = places(now.text, old)
-    if not found:
+    offsets = places(now.text, old)
+    if not offsets:
         raise ActionRefused(f"{path}: 'old' does not stand in the file.{_near(now.text, old)}")
-    if len(found) > 1 and not replace_all:
-        lines = ", ".join(str(now.text.count("\n", 0, at) + 1) for at in found[:8])
+    if len(offsets) > 1 and not replace_all:
+        lines = ", ".join(str(now.text.count("\n", 0, at) + 1) for at in offsets[:8])
         raise ActionRefused(
-            f"{path}: 'old' stands in the file {len(found)} times (lines {lines}"
-            f"{', …' if len(found) > 8 else ''}). Give more of the text around the one that you "
+            f"{path}: 'old' stands in the file {len(offsets)} times (lines {lines}"
+            f"{', …' if len(offsets) > 8 else ''}). Give more of the text around the one that you "
             "mean, or set replace_all."
         )
     if old == new:
@@ -137,11 +137,11 @@ def replaced(text: str, old: str, new: str, *, replace_all: bool) -> str:
 
 def _near(text: str, old: str) -> str:
     """Where something like ``old`` stands, in words, so that the next try can succeed."""
-    wanted = next((line.strip() for line in old.splitlines() if line.strip()), "")
-    if not wanted:
+    first_line = next((line.strip() for line in old.splitlines() if line.strip()), "")
+    if not first_line:
         return ""
     for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() == wanted:
+        if line.strip() == first_line:
             return (
                 f" Its first line stands at line {number}, but what follows or its indentation "
                 "differs. Ask for the file again and copy the text exactly."

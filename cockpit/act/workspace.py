@@ -43,8 +43,8 @@ async def stand_on(
 
     ``environment`` is the process's own when left out. Raises ``PathRefused``.
     """
-    given = dict(os.environ if environment is None else environment)
-    return ActGround(Confined(root), await detect(given), repo, clean_environment(given))
+    variables = dict(os.environ if environment is None else environment)
+    return ActGround(Confined(root), await detect(variables), repo, clean_environment(variables))
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -62,27 +62,27 @@ class Event:
     __slots__ = ("agent", "arguments", "cwd", "name", "payload", "session", "tool")
 
     def __init__(self, agent: str, payload: dict[str, Any]) -> None:
-        given = payload.get("tool_input")
+        tool_input = payload.get("tool_input")
         self.agent = agent
         self.payload = payload
         self.name = _text(payload, "hook_event_name")
         self.session = _text(payload, "session_id")
         self.cwd = _text(payload, "cwd")
         self.tool = _text(payload, "tool_name")
-        self.arguments: dict[str, Any] = given if isinstance(given, dict) else {}
+        self.arguments: dict[str, Any] = tool_input if isinstance(tool_input, dict) else {}
 
     @property
     def command(self) -> str:
         """The command line of a shell tool; '' for any other tool."""
         if self.tool not in SHELLS:
             return ""
-        told = self.arguments.get("command", self.arguments.get("cmd", ""))
-        if isinstance(told, list):
-            words = [word for word in told if isinstance(word, str)]
+        value = self.arguments.get("command", self.arguments.get("cmd", ""))
+        if isinstance(value, list):
+            words = [word for word in value if isinstance(word, str)]
             if len(words) == 3 and words[1] in ("-c", "-lc"):
                 return words[2]
             return " ".join(_quoted(word) for word in words)
-        return told if isinstance(told, str) else ""
+        return value if isinstance(value, str) else ""
 
     def body(self) -> dict[str, Any] | None:
         """What is kept of the event until it is absorbed; None when there is nothing to keep."""
@@ -130,8 +130,8 @@ class Event:
             if isinstance(response, dict) and response.get("isError"):
                 return None
             names = ("task_id", "status")
-            found = {name: self.arguments.get(name) for name in names}
-            return found if all(isinstance(value, str) for value in found.values()) else None
+            values = {name: self.arguments.get(name) for name in names}
+            return values if all(isinstance(value, str) for value in values.values()) else None
         return None
 
     def _told(self) -> tuple[str, int | None]:
@@ -183,11 +183,11 @@ def _response(response: Any, agent: str) -> tuple[str, int | None]:
     about = response.get("metadata")
     for place in (response, about if isinstance(about, dict) else {}):
         for name in ("exit_code", "exitCode", "returnCode"):
-            told = place.get(name)
-            if isinstance(told, int) and not isinstance(told, bool):
-                code = told
+            value = place.get(name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                code = value
     texts = [response.get(name) for name in ("stdout", "stderr", "output", "aggregated_output")]
-    text = "\n".join(one for one in texts if isinstance(one, str) and one)
+    text = "\n".join(text for text in texts if isinstance(text, str) and text)
     ended = not (response.get("interrupted") or response.get("backgroundTaskId"))
     if code is None and agent == "claude" and ended:
         code = 0  # a command that fails there is an event of its own
@@ -199,10 +199,10 @@ def _object(text: str) -> dict[str, Any] | None:
     if not text.startswith("{") or not text.rstrip().endswith("}"):
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and {"output", "metadata"} & set(found) else None
+    return value if isinstance(value, dict) and {"output", "metadata"} & set(value) else None
 
 
 _SAYINGS = ("exit code", "exited with code", "exited with non-zero status code")
@@ -227,7 +227,7 @@ def _envelope(arguments: dict[str, Any]) -> str:
     for name in ("command", "input", "patch"):
         text = arguments.get(name)
         if isinstance(text, list):
-            text = next((one for one in text if isinstance(one, str) and "*** " in one), "")
+            text = next((part for part in text if isinstance(part, str) and "*** " in part), "")
         if isinstance(text, str) and "*** " in text:
             named = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
             return "\n".join(line for line in text.splitlines() if line.startswith(named))[

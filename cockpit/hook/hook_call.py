@@ -57,44 +57,44 @@ def serve(words: list[str]) -> NoReturn:
 
 def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
     """Keep the event and return what the agent is told; None is nothing."""
-    said: dict[str, Any] | None = None
+    reply: dict[str, Any] | None = None
     body = event.body()
     if event.name not in event_payload.KNOWN:
         hook_log.note(place.state, f"{event.agent}: {event.name[:60]!r} is no event known here")
     elif event.name in ("PreToolUse", "PermissionRequest"):
         from cockpit.hook.permission import ruling
 
-        ruled = ruling(event, place)
-        if ruled is not None:
-            said, body = ruled.answer(event.name), ruled.body(event)
+        decision = ruling(event, place)
+        if decision is not None:
+            reply, body = decision.answer(event.name), decision.body(event)
     if body is not None:
         body["root"] = _root(event, place)
         keep(event, body, place)
     if event.name == "SessionStart":
         from cockpit.hook.resume_context import resume
 
-        said = resume(event, place)
-    return said
+        reply = resume(event, place)
+    return reply
 
 
 def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
     """Into the store; into a file while another process holds the store."""
     if event.name == "SessionEnd" and (TASK in os.environ or WIP in os.environ):
         body["inside"] = True  # cockpit began it: what follows is for whoever did
-    given = os.environ.get(TASK, "")
-    if given.startswith("T-") and given[2:].isdecimal() and len(given) < 20:
-        body["task"] = given
+    task_id = os.environ.get(TASK, "")
+    if task_id.startswith("T-") and task_id[2:].isdecimal() and len(task_id) < 20:
+        body["task"] = task_id
         if os.environ.get(WIP) == "off":
             # Who only looks at a task does nothing of its work.
             body.pop("arguments", None)
-    told = _told(event, body)
+    record = _told(event, body)
     try:
-        wake = _store(event, body, told, place)
+        wake = _store(event, body, record, place)
     except Exception as error:
         from cockpit.hook import spool
 
-        kept = spool.put(place.state, told)
-        fate = "kept in a file" if kept else "LOST: too many wait already"
+        spooled = spool.put(place.state, record)
+        fate = "kept in a file" if spooled else "LOST: too many wait already"
         hook_log.note(place.state, f"{event.agent} {event.name}: {error}; {fate}")
         return
     if wake:
@@ -103,14 +103,14 @@ def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
         wake_absorber(place.home)
 
 
-def _store(event: Event, body: dict[str, Any], told: HookEvent, place: Checkout) -> bool:
+def _store(event: Event, body: dict[str, Any], record: HookEvent, place: Checkout) -> bool:
     from cockpit.hook.task_attribution import taken_up
     from cockpit.store.hooks import pending_events
 
     works_on, leaves = taken_up(event.name, body)
     connection = pending_events.connect(place.database, BUSY_MS)
     return pending_events.receive(
-        connection, told, now_ms=time.time_ns() // 1_000_000, works_on=works_on, leaves=leaves
+        connection, record, now_ms=time.time_ns() // 1_000_000, works_on=works_on, leaves=leaves
     )
 
 
@@ -140,9 +140,9 @@ def _told(event: Event, body: dict[str, Any]) -> HookEvent:
 def _root(event: Event, place: Checkout) -> str:
     """The worktree that the agent works in, which need not be the one its session began in."""
     if event.cwd and event.cwd != place.root:
-        found = checkout_of(event.cwd)
-        if found is not None and found.home == place.home:
-            return found.root
+        checkout = checkout_of(event.cwd)
+        if checkout is not None and checkout.home == place.home:
+            return checkout.root
     return place.root
 
 
@@ -153,9 +153,9 @@ def _named(words: list[str]) -> str:
     return words[1] if len(words) > 1 and words[0] == "--agent" else ""
 
 
-def _print(said: dict[str, Any] | None) -> None:
-    if said is None:
+def _print(reply: dict[str, Any] | None) -> None:
+    if reply is None:
         return
-    left = json.dumps(said).encode("ascii") + b"\n"
-    while left:
-        left = left[os.write(1, left) :]
+    unwritten = json.dumps(reply).encode("ascii") + b"\n"
+    while unwritten:
+        unwritten = unwritten[os.write(1, unwritten) :]

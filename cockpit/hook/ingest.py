@@ -95,16 +95,16 @@ def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str], list[tuple[int
     """One transaction's worth; returns how many events it was, what went wrong, and for each session
     that is over the row that tells of its end and where it worked."""
     trouble: list[str] = []
-    kept = list(spool.taken(paths))
-    if len(kept) < len(paths):
+    events = list(spool.taken(paths))
+    if len(events) < len(paths):
         trouble.append(
-            f"Without an event in hook-spool: {pluralize(len(paths) - len(kept), 'file')}"
+            f"Without an event in hook-spool: {pluralize(len(paths) - len(events), 'file')}"
         )
-    for told in kept:
-        pending_events.insert(tx.connection, told, None)
+    for event in events:
+        pending_events.insert(tx.connection, event, None)
     work = _Work(tx)
-    for told in pending_events.select_oldest(tx.connection, AT_ONCE):
-        work.take(told)
+    for event in pending_events.select_oldest(tx.connection, AT_ONCE):
+        work.take(event)
     work.write()
     pending_events.delete_events(tx.connection, work.done)
     return len(work.done), trouble + work.trouble, work.over
@@ -122,22 +122,22 @@ class _Work:
         self._patch: dict[str, Any] = {}
         self._behind: list[HookEvent] = []
 
-    def take(self, told: HookEvent) -> None:
+    def take(self, event: HookEvent) -> None:
         """Journal the event and remember what it tells of its task."""
         try:
-            patch = self._safely(partial(_told, self._tx, told, self.over))
+            patch = self._safely(partial(_told, self._tx, event, self.over))
         except Exception as error:
-            self._failed(told, error)
+            self._failed(event, error)
             return
         if not patch:
-            self.done.append(told.key)
+            self.done.append(event.key)
             return
         large = len(canonical_json(self._patch)) > _LARGEST_PATCH
-        if large or (self._behind and told.task_id != self._task):
+        if large or (self._behind and event.task_id != self._task):
             self.write()
-        self._task = told.task_id or ""
+        self._task = event.task_id or ""
         self._patch = wip.merge(self._patch, patch)
-        self._behind.append(told)
+        self._behind.append(event)
 
     def write(self) -> None:
         """Merge what was gathered into the task's work in progress."""
@@ -148,10 +148,10 @@ class _Work:
         try:
             self._safely(lambda: wip.update(self._tx, self._task, patch, by="agent"))
         except Exception as error:
-            for told in behind:
-                self._failed(told, error)
+            for event in behind:
+                self._failed(event, error)
         else:
-            self.done += [told.key for told in behind]
+            self.done += [event.key for event in behind]
 
     def _safely(self, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Run it in a savepoint: what it raises takes nothing else along."""
@@ -166,36 +166,36 @@ class _Work:
         self._tx.execute("RELEASE told")
         return value
 
-    def _failed(self, told: HookEvent, error: Exception) -> None:
+    def _failed(self, event: HookEvent, error: Exception) -> None:
         if self._hopeless(error):
             raise error
-        pending_events.count_failure(self._tx.connection, told.key)
-        self.trouble.append(f"{told.agent} {told.event}: not absorbed: {error!r}")
+        pending_events.count_failure(self._tx.connection, event.key)
+        self.trouble.append(f"{event.agent} {event.event}: not absorbed: {error!r}")
 
     def _hopeless(self, error: Exception) -> bool:
         """Whether the disk or the lock is at fault, and no event."""
         return is_fatal(error) or not self._tx.connection.in_transaction
 
 
-def _told(tx: Tx, told: HookEvent, over: list[tuple[int, str]]) -> dict[str, Any]:
+def _told(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dict[str, Any]:
     """Journal one event; returns the patch of its task, empty where it tells nothing or has none. A
     session that is ``over`` is added there."""
-    body = json.loads(told.body)
-    if told.task_id is None:
-        works_on, leaves = taken_up(told.event, body)
+    body = json.loads(event.body)
+    if event.task_id is None:
+        works_on, leaves = taken_up(event.event, body)
         if works_on is not None:
-            pending_events.set_active_task(tx.connection, told.session, works_on, told.at)
-        told.task_id = pending_events.find_active_task(tx.connection, told.session)
+            pending_events.set_active_task(tx.connection, event.session, works_on, event.at)
+        event.task_id = pending_events.find_active_task(tx.connection, event.session)
         if leaves is not None:
-            pending_events.clear_active_task(tx.connection, told.session, leaves)
-    seq = _journal(tx, told, body)
-    if start_chain.is_over(told, body, tx.clock.now()):
+            pending_events.clear_active_task(tx.connection, event.session, leaves)
+    seq = _journal(tx, event, body)
+    if start_chain.is_over(event, body, tx.clock.now()):
         over.append((seq, body["root"]))
-    if told.task_id is None or "arguments" not in body:
+    if event.task_id is None or "arguments" not in body:
         return {}
     patch = captured(_tool_use(body), _reading(body["root"]))
     if patch.get("uncommitted_changes") is False and "last_commit" not in patch:
-        patch |= _head(body["root"], tx.clock.now() - parse_time(told.at))
+        patch |= _head(body["root"], tx.clock.now() - parse_time(event.at))
     return wip.validate(patch) if patch else {}
 
 
@@ -242,26 +242,26 @@ def _head(root: str, ago: timedelta) -> dict[str, str]:
     return {"last_commit": done.stdout.decode("ascii", "replace").strip()}
 
 
-def _journal(tx: Tx, told: HookEvent, body: Mapping[str, Any]) -> int:
-    about: dict[str, Any] = {"agent_session": told.session, "agent": told.agent}
-    about |= {"task_id": told.task_id or "", "at": told.at}
-    if told.event in ("SessionStart", "SessionEnd"):
-        kind = AgentSessionStarted if told.event == "SessionStart" else AgentSessionEnded
+def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any]) -> int:
+    about: dict[str, Any] = {"agent_session": event.session, "agent": event.agent}
+    about |= {"task_id": event.task_id or "", "at": event.at}
+    if event.event in ("SessionStart", "SessionEnd"):
+        kind = AgentSessionStarted if event.event == "SessionStart" else AgentSessionEnded
         report = kind(
-            agent_session=told.session,
-            agent=told.agent,
-            task_id=told.task_id or "",
-            at=told.at,
+            agent_session=event.session,
+            agent=event.agent,
+            task_id=event.task_id or "",
+            at=event.at,
             reason=body.get("reason", ""),
         )
         return tx.journal(report, actor="agent")
     answered = any(name in body for name in ("answer", "by", "about"))
     hook = AgentHook(
-        agent_session=told.session,
-        agent=told.agent,
-        task_id=told.task_id or "",
-        at=told.at,
-        event=told.event,
+        agent_session=event.session,
+        agent=event.agent,
+        task_id=event.task_id or "",
+        at=event.at,
+        event=event.event,
         tool=body.get("tool", ""),
         answer=body.get("answer", UNSET),
         by=body.get("by", UNSET),

@@ -145,10 +145,10 @@ def _said(text: str) -> Any:
 
 def _bare(body: Mapping[str, Any]) -> dict[str, Any]:
     """``body`` without events that have no hooks."""
-    kept, hooks = dict(body), body.get("hooks")
+    rest, hooks = dict(body), body.get("hooks")
     if isinstance(hooks, dict):
-        kept["hooks"] = {event: groups for event, groups in hooks.items() if groups}
-    return kept if kept.get("hooks") else {key: kept[key] for key in kept if key != "hooks"}
+        rest["hooks"] = {event: groups for event, groups in hooks.items() if groups}
+    return rest if rest.get("hooks") else {key: rest[key] for key in rest if key != "hooks"}
 
 
 def write(settings: Settings, text: str | None) -> Path | None:
@@ -191,10 +191,10 @@ def _replace(path: Path, text: str, like: Path) -> None:
 
 
 def _without(body: Mapping[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = copy.deepcopy(dict(body))
-    hooks = kept.get("hooks")
+    copied: dict[str, Any] = copy.deepcopy(dict(body))
+    hooks = copied.get("hooks")
     if not isinstance(hooks, dict):
-        return kept
+        return copied
     for event in list(hooks):
         groups = []
         for group in hooks[event]:
@@ -208,13 +208,13 @@ def _without(body: Mapping[str, Any]) -> dict[str, Any]:
         else:
             del hooks[event]
     if not hooks and body.get("hooks"):
-        del kept["hooks"]
-    return kept
+        del copied["hooks"]
+    return copied
 
 
 def _handlers(group: Any) -> list[Any]:
-    found = group.get("hooks", []) if isinstance(group, dict) else []
-    return found if isinstance(found, list) else []
+    handlers = group.get("hooks", []) if isinstance(group, dict) else []
+    return handlers if isinstance(handlers, list) else []
 
 
 def _written(body: Mapping[str, Any], before: str | None) -> str:

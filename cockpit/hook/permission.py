@@ -57,13 +57,13 @@ class Ruling:
 
     def body(self, event: Event) -> dict[str, Any]:
         """What is kept of it."""
-        said = "allow" if self.allow else "deny"
-        told = event.command or event.tool
-        return {"tool": event.tool, "answer": said, "by": self.by, "about": told[:500]}
+        answer = "allow" if self.allow else "deny"
+        subject = event.command or event.tool
+        return {"tool": event.tool, "answer": answer, "by": self.by, "about": subject[:500]}
 
 
-def _answer(event: str, **said: Any) -> dict[str, Any]:
-    return {"hookSpecificOutput": {"hookEventName": event, **said}}
+def _answer(event: str, **detail: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, **detail}}
 
 
 def ruling(event: Event, place: Checkout) -> Ruling | None:
@@ -76,12 +76,12 @@ def ruling(event: Event, place: Checkout) -> Ruling | None:
         return None
     from cockpit.hook.read_policy import policy
 
-    held = policy(place.home)
-    if held not in ("reads", "all"):
+    approval = policy(place.home)
+    if approval not in ("reads", "all"):
         return None
     allowed = _risk(event, place)
-    if allowed == "low" or (allowed == "medium" and held == "all"):
-        return Ruling(True, f"cockpit's policy {held!r} allows it.", f"policy:{held}")
+    if allowed == "low" or (allowed == "medium" and approval == "all"):
+        return Ruling(True, f"cockpit's policy {approval!r} allows it.", f"policy:{approval}")
     return None
 
 

@@ -37,15 +37,15 @@ def checkout_of(folder: str) -> Checkout | None:
     """The cockpit project that ``folder`` is in; None where there is none, or one reached by a link
     that leads out of it. Nothing is made."""
     try:
-        found = _find(os.path.realpath(folder))
+        checkout = _find(os.path.realpath(folder))
     except (OSError, ValueError):
         return None  # no path at all
-    if found is None:
+    if checkout is None:
         return None
-    linked = (os.path.dirname(found.state), found.state, found.database)
-    if any(os.path.islink(path) for path in linked) or not os.path.isfile(found.database):
+    linked = (os.path.dirname(checkout.state), checkout.state, checkout.database)
+    if any(os.path.islink(path) for path in linked) or not os.path.isfile(checkout.database):
         return None
-    return found
+    return checkout
 
 
 def _find(start: str) -> Checkout | None:
@@ -67,10 +67,10 @@ def _find(start: str) -> Checkout | None:
 
 def _main_checkout(folder: str, git: str) -> str:
     """Where a linked worktree belongs to; ``folder`` itself where that is no checkout (a submodule)."""
-    told = _read(git)
-    if not told.startswith("gitdir:"):
+    text = _read(git)
+    if not text.startswith("gitdir:"):
         return folder
-    own = os.path.join(folder, told.removeprefix("gitdir:").strip())
+    own = os.path.join(folder, text.removeprefix("gitdir:").strip())
     common = os.path.realpath(os.path.join(own, _read(os.path.join(own, "commondir")).strip()))
     return os.path.dirname(common) if os.path.basename(common) == ".git" else folder
 

@@ -47,8 +47,8 @@ def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
     text = resume_text(connection, event.session)
     if not text:
         return None
-    said = {"hookEventName": "SessionStart", "additionalContext": text}
-    return {"hookSpecificOutput": said}
+    output = {"hookEventName": "SessionStart", "additionalContext": text}
+    return {"hookSpecificOutput": output}
 
 
 def resume_text(connection: sqlite3.Connection, session: str) -> str:
@@ -83,7 +83,7 @@ def _take_up(task_id: str) -> str:
 
 def _task(task: dict[str, Any]) -> list[str]:
     wip = task["wip"]
-    told = (
+    parts = (
         ("Acceptance criteria", task["acceptance_criteria"]),
         ("Context", str(wip.get("context", "")) or task["context_summary"]),
         ("Handoff notes", task["handoff_notes"]),
@@ -99,7 +99,7 @@ def _task(task: dict[str, Any]) -> list[str]:
     return [
         _line(task),
         about,
-        *(f"{name}: {_cut(words, _WORDS)}" for name, words in told if words),
+        *(f"{name}: {_cut(words, _WORDS)}" for name, words in parts if words),
     ]
 
 
@@ -117,12 +117,12 @@ def _files(paths: Sequence[str]) -> str:
 
 
 def _entries(entries: Sequence[Any], first: str, second: str) -> str:
-    told = []
+    entries_text = []
     for entry in list(entries)[-_SHOWN:]:
         if isinstance(entry, dict):
             about = f" ({entry[second]})" if entry.get(second) else ""
-            told.append(f"{entry.get(first, '')}{about}")
-    return "; ".join(told)
+            entries_text.append(f"{entry.get(first, '')}{about}")
+    return "; ".join(entries_text)
 
 
 def _cut(text: str, most: int) -> str:

@@ -23,22 +23,22 @@ def _folder(state: str) -> str:
     return os.path.join(state, "hook-spool")
 
 
-def put(state: str, told: HookEvent) -> bool:
+def put(state: str, event: HookEvent) -> bool:
     """Write the event to a file; False when there are too many already. Raises ``OSError``."""
     folder = _folder(state)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if os.path.islink(folder) or len(os.listdir(folder)) >= MOST:
         return False
     body = {
-        "key": told.key,
-        "at": told.at,
-        "agent": told.agent,
-        "session": told.session,
-        "event": told.event,
-        "body": told.body,
-        "urgent": told.urgent,
+        "key": event.key,
+        "at": event.at,
+        "agent": event.agent,
+        "session": event.session,
+        "event": event.event,
+        "body": event.body,
+        "urgent": event.urgent,
     }
-    path = os.path.join(folder, told.key + _END)
+    path = os.path.join(folder, event.key + _END)
     with open(os.open(f"{path}.part", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(body, file)
         file.flush()
@@ -62,11 +62,11 @@ def taken(paths: list[str]) -> Iterator[HookEvent]:
     for path in paths:
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
-                kept = json.load(file)
-            words = [kept[name] for name in ("key", "at", "agent", "session", "event", "body")]
+                record = json.load(file)
+            words = [record[name] for name in ("key", "at", "agent", "session", "event", "body")]
             # What cannot be stored would keep everything behind it from being stored.
             if all(isinstance(word, str) and word.encode() for word in words):
-                yield HookEvent(*words, urgent=bool(kept["urgent"]))
+                yield HookEvent(*words, urgent=bool(record["urgent"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
 

@@ -28,14 +28,14 @@ _OF_A_RUN = frozenset(("COCKPIT_APPROVE", "COCKPIT_TASK", "COCKPIT_TOKEN", "COCK
 _HOW = {"continue": "--continue", "all": "--all"}
 
 
-def is_over(told: HookEvent, body: Mapping[str, Any], now: datetime) -> bool:
+def is_over(event: HookEvent, body: Mapping[str, Any], now: datetime) -> bool:
     """Whether it tells that a session has just ended which cockpit did not begin itself."""
     return (
-        told.event == "SessionEnd"
+        event.event == "SessionEnd"
         and body.get("reason") not in _NO_END
         and not body.get("inside")
         and "task" not in body
-        and now - parse_time(told.at) < _NEWS
+        and now - parse_time(event.at) < _NEWS
     )
 
 

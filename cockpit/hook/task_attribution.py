@@ -18,9 +18,9 @@ def taken_up(event: str, body: dict[str, Any]) -> tuple[str | None, str | None]:
 
     An agent that cockpit runs was given its task, and takes up no other.
     """
-    given = body.get("task")
-    if isinstance(given, str):
-        return given, None
+    task_id = body.get("task")
+    if isinstance(task_id, str):
+        return task_id, None
     if event != "PostToolUse":
         return None, None
     arguments = body.get("arguments", {})

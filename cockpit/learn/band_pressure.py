@@ -35,7 +35,7 @@ class _Held:
 
 
 def crowding(
-    connection: sqlite3.Connection, found: Sequence[Feedback], spared: Collection[str]
+    connection: sqlite3.Connection, feedback: Sequence[Feedback], spared: Collection[str]
 ) -> Counter[str]:
     """In how many of the waves each source crowded a band in which something was missed.
 
@@ -43,19 +43,21 @@ def crowding(
     is of use; sources that are ``spared`` are not to be judged, nor are facts that come from no place
     that could be named. A decision that names nothing of its packet says nothing.
     """
-    useful = {signal.source_type for one in found for signal in one.assessment.missed} | set(spared)
+    useful = {signal.source_type for entry in feedback for signal in entry.assessment.missed} | set(
+        spared
+    )
     counted: Counter[str] = Counter()
-    for one in found:
-        words = _words(connection, one.wave_id)
-        stored = packets.find(connection, one.wave_id) if words else None
+    for entry in feedback:
+        words = _words(connection, entry.wave_id)
+        stored = packets.find(connection, entry.wave_id) if words else None
         if stored is None:
             continue
-        held = list(_held(connection, stored.packet))
-        named = {fact.source for fact in held if fact.path in words}
+        facts = list(_held(connection, stored.packet))
+        named = {fact.source for fact in facts if fact.path in words}
         useful |= named
-        missed = {signal.band for signal in one.assessment.missed}
+        missed = {signal.band for signal in entry.assessment.missed}
         if named and missed:
-            counted.update(_large(held, stored.packet, missed))
+            counted.update(_large(facts, stored.packet, missed))
     return Counter({source: n for source, n in counted.items() if source not in useful})
 
 
@@ -82,11 +84,11 @@ def _held(connection: sqlite3.Connection, packet: Packet) -> Iterator[_Held]:
                 yield _Held(source, band, entry.tokens, str(path))
 
 
-def _large(held: Sequence[_Held], packet: Packet, bands: Collection[str]) -> set[str]:
+def _large(facts: Sequence[_Held], packet: Packet, bands: Collection[str]) -> set[str]:
     """The sources that hold a good share of one of the bands."""
     used = {band.name: band.used for band in packet.bands}
     tokens: Counter[tuple[str, str]] = Counter()
-    for fact in held:
+    for fact in facts:
         tokens[fact.band, fact.source] += fact.tokens
     return {
         source

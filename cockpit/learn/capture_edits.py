@@ -50,57 +50,57 @@ def edited(
     ``failure`` is the output when the last of them failed: of a program only what it had done by then
     counts, of any other command that failed nothing.
     """
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     written: dict[str, str] = {}
 
     def text(path: str) -> str | None:
         """A script that this command wrote, or one on the disk."""
         return written[path] if path in written else read(path) if read is not None else None
 
-    for place, one in enumerate(simple):
+    for place, command in enumerate(simple):
         broke = failure if place == len(simple) - 1 else None
-        for path in (*one.writes, *_by_program(one, text, broke)):
-            inside = beneath(path, one.cwd, root)
+        for path in (*command.writes, *_by_program(command, text, broke)):
+            inside = beneath(path, command.cwd, root)
             if inside:
-                found[inside] = None
-        if one.stdin and one.program == "cat":
-            written |= {_whole(path, one): one.stdin for path in one.writes}
-    return list(found)
+                paths[inside] = None
+        if command.stdin and command.program == "cat":
+            written |= {_whole(path, command): command.stdin for path in command.writes}
+    return list(paths)
 
 
 def beneath(path: str, cwd: str, root: str) -> str:
     """``path`` relative to ``root``; empty when it lies outside, or is no plain path."""
     if not path or _GLOB.search(path) or "\n" in path or path.startswith(("/dev/", "~", "&")):
         return ""
-    whole = posixpath.normpath(posixpath.join(cwd or root, path))
+    path_from_root = posixpath.normpath(posixpath.join(cwd or root, path))
     top = posixpath.normpath(root) if root else ""
-    if top and whole.startswith(f"{top.rstrip('/')}/"):
-        whole = whole[len(top.rstrip("/")) + 1 :]
-    elif posixpath.isabs(whole) and not (top and whole == top):
+    if top and path_from_root.startswith(f"{top.rstrip('/')}/"):
+        path_from_root = path_from_root[len(top.rstrip("/")) + 1 :]
+    elif posixpath.isabs(path_from_root) and not (top and path_from_root == top):
         return ""
-    inner = whole.split("/", 1)[0]
-    return "" if inner in ("..", ".git") or whole in (".", top) else whole
+    inner = path_from_root.split("/", 1)[0]
+    return "" if inner in ("..", ".git") or path_from_root in (".", top) else path_from_root
 
 
 def patched(text: str) -> list[str]:
     """The files that a patch (a diff, or an agent's ``*** Begin Patch``) changes."""
-    found = [(first or second).strip() for first, second in _ENVELOPE.findall(text)]
+    paths = [(first or second).strip() for first, second in _ENVELOPE.findall(text)]
     if "*** Begin Patch" not in text:
-        found += [new or old for new, old in _PATCHED.findall(text)]
-    return [path for path in dict.fromkeys(found) if path != "/dev/null"]
+        paths += [new or old for new, old in _PATCHED.findall(text)]
+    return [path for path in dict.fromkeys(paths) if path != "/dev/null"]
 
 
-def _by_program(one: RanCommand, read: Read, broke: str | None = None) -> list[str]:
-    name, words = one.program, one.argv[1:]
+def _by_program(command: RanCommand, read: Read, broke: str | None = None) -> list[str]:
+    name, words = command.program, command.argv[1:]
     plain = [word for word in words if not word.startswith("-")]
     if _PYTHON.match(name):
         if broke is not None and _NEVER_BEGAN.search(broke):
             return []
-        return python_writes(_program_text(one, "-c", read), _broke_at(one, broke or ""))
+        return python_writes(_program_text(command, "-c", read), _broke_at(command, broke or ""))
     if broke is not None:
         return []
     if name in ("node", "deno", "bun"):
-        return node_writes(_program_text(one, "-e", read))
+        return node_writes(_program_text(command, "-e", read))
     if name in ("sed", "gsed", "perl"):
         return _in_place(name, words)
     if name in ("tee", "touch", "rm", "unlink", "truncate", "shred"):
@@ -110,34 +110,36 @@ def _by_program(one: RanCommand, read: Read, broke: str | None = None) -> list[s
     if name == "dd":
         return [word[3:] for word in words if word.startswith("of=")]
     if name == "git":
-        return _git(words, one, read)
+        return _git(words, command, read)
     if name == "patch":
         source = next((word for word in plain if word.endswith((".patch", ".diff"))), "")
         named = [word for word in plain if word != source and not word.isdigit()]
-        return named or patched(one.stdin or _text(source, one, read))
+        return named or patched(command.stdin or _text(source, command, read))
     if name == "apply_patch":
-        return patched(" ".join(words) or one.stdin)
+        return patched(" ".join(words) or command.stdin)
     if name in ("npx", "bunx") and plain:
-        return _by_program(RanCommand(tuple(words), (), one.stdin, one.cwd, one.joined), read)
+        return _by_program(
+            RanCommand(tuple(words), (), command.stdin, command.cwd, command.joined), read
+        )
     if name in _REWRITERS and not _LOOK_ONLY.intersection(words):
-        asked = _REWRITERS[name]
-        if not asked or set(asked).intersection(words):
-            return [word for word in plain if word not in asked and "." in word]
+        flags = _REWRITERS[name]
+        if not flags or set(flags).intersection(words):
+            return [word for word in plain if word not in flags and "." in word]
     return []
 
 
-def _broke_at(one: RanCommand, told: str) -> int | None:
+def _broke_at(command: RanCommand, output: str) -> int | None:
     """The line of a Python program at which its own uncaught exception was raised."""
-    names = ["<string>", "<stdin>", *(posixpath.basename(word) for word in one.argv[1:])]
-    for frame in _FRAME.finditer(told):
+    names = ["<string>", "<stdin>", *(posixpath.basename(word) for word in command.argv[1:])]
+    for frame in _FRAME.finditer(output):
         if posixpath.basename(frame[1]) in names:
             return int(frame[2])
     return None
 
 
-def _program_text(one: RanCommand, flag: str, read: Read) -> str:
+def _program_text(command: RanCommand, flag: str, read: Read) -> str:
     """The program that an interpreter runs: given in words, on its input, or as a file."""
-    words = list(one.argv[1:])
+    words = list(command.argv[1:])
     while words:
         if words[0] == flag and len(words) > 1:
             return words[1]
@@ -147,16 +149,16 @@ def _program_text(one: RanCommand, flag: str, read: Read) -> str:
             break
         words.pop(0)
     if not words or words[0] == "-":
-        return one.stdin
-    return _text(words[0], one, read)
+        return command.stdin
+    return _text(words[0], command, read)
 
 
-def _text(path: str, one: RanCommand, read: Read) -> str:
-    return (read(_whole(path, one)) or "") if path else ""
+def _text(path: str, command: RanCommand, read: Read) -> str:
+    return (read(_whole(path, command)) or "") if path else ""
 
 
-def _whole(path: str, one: RanCommand) -> str:
-    return posixpath.normpath(posixpath.join(one.cwd, path))
+def _whole(path: str, command: RanCommand) -> str:
+    return posixpath.normpath(posixpath.join(command.cwd, path))
 
 
 def _in_place(name: str, words: Sequence[str]) -> list[str]:
@@ -187,13 +189,13 @@ def _copied(name: str, plain: Sequence[str]) -> list[str]:
         return []
     *sources, target = plain
     if target.endswith("/") or target in (".", "..") or len(sources) > 1:
-        made = [posixpath.join(target, posixpath.basename(source)) for source in sources]
+        targets = [posixpath.join(target, posixpath.basename(source)) for source in sources]
     else:
-        made = [target]
-    return [*made, *sources] if name == "mv" else made
+        targets = [target]
+    return [*targets, *sources] if name == "mv" else targets
 
 
-def _git(words: Sequence[str], one: RanCommand, read: Read) -> list[str]:
+def _git(words: Sequence[str], command: RanCommand, read: Read) -> list[str]:
     rest = list(words)
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
@@ -212,6 +214,6 @@ def _git(words: Sequence[str], one: RanCommand, read: Read) -> list[str]:
     if verb == "mv":
         return _copied("mv", plain)
     if verb == "apply" and "--check" not in arguments and "--stat" not in arguments:
-        texts = [_text(path, one, read) for path in plain] or [one.stdin]
+        texts = [_text(path, command, read) for path in plain] or [command.stdin]
         return [path for text in texts for path in patched(text)]
     return []

@@ -75,73 +75,75 @@ def failure(
     ``output`` is both streams as they came. The entry has ``type``, ``message``, ``command`` and,
     where it is told, ``file`` (``path:line``, relative to ``root``).
     """
-    told = plain(output)
+    text = plain(output)
     if tests is not None and tests.outcome == "fail" and tests.ran and tests.counted:
         return _entry(
-            "test_failure", tests.failing_test or _last(told), _place(told, root), command
+            "test_failure", tests.failing_test or _last(text), _place(text, root), command
         )
-    if not _failed(simple, told, exit_code) and not (tests and tests.outcome == "fail"):
+    if not _failed(simple, text, exit_code) and not (tests and tests.outcome == "fail"):
         return None
-    trace = _traceback(told)
+    trace = _traceback(text)
     if trace is not None:
         kind, message = trace
-        return _entry(kind, message, _place(told, root), command)
-    lines = _lines(told)
+        return _entry(kind, message, _place(text, root), command)
+    lines = _lines(text)
     for kind, sign in _SIGNS:
         line = next((line for line in lines if sign.search(line)), "")
         if line:
-            return _entry(kind, line, _place(told, root), command)
+            return _entry(kind, line, _place(text, root), command)
     code = f"exit code {exit_code}" if exit_code else "failed"
     kind = "test_failure" if tests is not None else "exit_code"
-    last = _last(told)
-    return _entry(kind, f"{code}: {last}" if last else code, _place(told, root), command)
+    last = _last(text)
+    return _entry(kind, f"{code}: {last}" if last else code, _place(text, root), command)
 
 
-def _failed(simple: Sequence[RanCommand], told: str, exit_code: int | None) -> bool:
+def _failed(simple: Sequence[RanCommand], text: str, exit_code: int | None) -> bool:
     if exit_code:
-        return not _answer(simple, told, exit_code)
+        return not _answer(simple, text, exit_code)
     # Whose failure would not show in the exit code of the whole.
-    hidden = [one for one in simple if exit_code is None or masked(simple, one)]
-    return _tells_failure(hidden, told)
+    hidden = [each for each in simple if exit_code is None or masked(simple, each)]
+    return _tells_failure(hidden, text)
 
 
-def _answer(simple: Sequence[RanCommand], told: str, exit_code: int) -> bool:
+def _answer(simple: Sequence[RanCommand], text: str, exit_code: int) -> bool:
     """Whether exit code 1 is what a search or a comparison answers: no, or different."""
     if exit_code != 1 or not simple:
         return False
     last = _pipeline(simple)
     asks = _asks(last[-1]) or (last[-1].program in _TELLERS and any(map(_asks, last)))
     # A search behind a pipe has read what the program before it said, of whatever code.
-    return asks and not re.search(r"No such file or directory|Permission denied|: not found", told)
+    return asks and not re.search(r"No such file or directory|Permission denied|: not found", text)
 
 
-def _asks(one: RanCommand) -> bool:
-    return one.program in _ANSWERS or (
-        one.program == "git" and not _GIT_ANSWERS.isdisjoint(one.argv)
+def _asks(command: RanCommand) -> bool:
+    return command.program in _ANSWERS or (
+        command.program == "git" and not _GIT_ANSWERS.isdisjoint(command.argv)
     )
 
 
 def _pipeline(simple: Sequence[RanCommand]) -> Sequence[RanCommand]:
     """The last pipeline: whose exit code, with ``pipefail``, may be any of its programs'."""
-    begins = max(place for place, one in enumerate(simple) if place == 0 or one.joined != "|")
+    begins = max(
+        place for place, command in enumerate(simple) if place == 0 or command.joined != "|"
+    )
     return simple[begins:]
 
 
-def _tells_failure(hidden: Sequence[RanCommand], told: str) -> bool:
-    if all(one.program in _TELLERS for one in hidden):
+def _tells_failure(hidden: Sequence[RanCommand], text: str) -> bool:
+    if all(command.program in _TELLERS for command in hidden):
         return False  # what they found may tell of any failure
-    if _TRACE.search(told) and _traceback(told) is not None:
+    if _TRACE.search(text) and _traceback(text) is not None:
         return True
     signs = [sign for kind, sign in _SIGNS if kind in _SURE]
-    return any(sign.search(line) for line in _lines(told) for sign in signs)
+    return any(sign.search(line) for line in _lines(text) for sign in signs)
 
 
-def _traceback(told: str) -> tuple[str, str] | None:
+def _traceback(text: str) -> tuple[str, str] | None:
     """What the last uncaught exception of Python was; None when there is none."""
-    begun = list(_TRACE.finditer(told))
+    begun = list(_TRACE.finditer(text))
     if not begun:
         return None
-    for line in told[begun[-1].end() :].splitlines()[1:]:
+    for line in text[begun[-1].end() :].splitlines()[1:]:
         if line[:1] in (" ", "\t", ""):
             continue
         raised = _RAISED.match(line)
@@ -151,11 +153,11 @@ def _traceback(told: str) -> tuple[str, str] | None:
     return None
 
 
-def _place(told: str, root: str) -> str:
+def _place(text: str, root: str) -> str:
     """The last place in the project that the output names, as ``path:line``; empty for none."""
-    found = [*_FRAME.finditer(told), *_PLACE.finditer(told)]
+    matches = [*_FRAME.finditer(text), *_PLACE.finditer(text)]
     best = ""
-    for match in found:
+    for match in matches:
         inside = beneath(match["file"], root, root)
         if inside and "site-packages" not in inside and "node_modules" not in inside:
             best = f"{inside}:{match['line']}"
@@ -165,21 +167,21 @@ def _place(told: str, root: str) -> str:
 
 
 def _entry(kind: str, message: str, file: str, command: str) -> dict[str, str]:
-    made = {"type": kind, "message": " ".join(message.split())[:_MESSAGE]}
+    entry = {"type": kind, "message": " ".join(message.split())[:_MESSAGE]}
     if file:
-        made["file"] = file
+        entry["file"] = file
     # Of a script only the beginning: it is to be recognised, not run again.
-    made["command"] = " ".join(command.split())[:_COMMAND]
-    return made
+    entry["command"] = " ".join(command.split())[:_COMMAND]
+    return entry
 
 
-def _lines(told: str) -> list[str]:
+def _lines(text: str) -> list[str]:
     """What says something, of very much the end: there a failure is told."""
-    return [line for line in told.splitlines() if line and not line.isspace()][-_LINES:]
+    return [line for line in text.splitlines() if line and not line.isspace()][-_LINES:]
 
 
-def _last(told: str) -> str:
-    return next((line.strip() for line in reversed(told.splitlines()) if line.strip()), "")
+def _last(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _snake(name: str) -> str:

@@ -64,15 +64,15 @@ class _Reading:
     def paths(self, nodes: list[ast.Assign | ast.Call]) -> list[str]:
         import ast
 
-        found: list[str] = []
+        paths: list[str] = []
         for node in nodes:
             if isinstance(node, ast.Call):
-                found += [path for path in self._written(node) if path]
+                paths += [path for path in self._written(node) if path]
                 continue
             for target in node.targets:
                 if isinstance(target, ast.Name):
                     self._known[target.id] = self._text(node.value)
-        return found
+        return paths
 
     def _written(self, call: ast.Call) -> list[str]:
         import ast

@@ -116,7 +116,7 @@ def _command(tool: ToolUse, read: Read | None) -> dict[str, Any]:
     )
     if tests is not None:
         patch["test_results"] = tests.wip()
-    commits = [one for one in simple if _commits(one)]
+    commits = [each for each in simple if _commits(each)]
     if commits and (not wrong or (code == 0 and masked(simple, commits[-1]))):
         named = _committed(tool.output)
         if named or not wrong:
@@ -127,18 +127,18 @@ def _command(tool: ToolUse, read: Read | None) -> dict[str, Any]:
     return patch
 
 
-def _commits(one: RanCommand) -> bool:
-    if one.program != "git" or "--dry-run" in one.argv:
+def _commits(command: RanCommand) -> bool:
+    if command.program != "git" or "--dry-run" in command.argv:
         return False
-    rest = list(one.argv[1:])
+    rest = list(command.argv[1:])
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
     return rest[:1] == ["commit"]
 
 
 def _committed(output: str) -> str:
-    found = _COMMITTED.findall(output)
-    return found[-1] if found else ""
+    commits = _COMMITTED.findall(output)
+    return commits[-1] if commits else ""
 
 
 def _simple(tool: ToolUse) -> list[RanCommand]:
@@ -148,22 +148,22 @@ def _simple(tool: ToolUse) -> list[RanCommand]:
 
 def _asked(tool: ToolUse) -> str | list[str]:
     for name in ("command", "cmd", "argv", "script", "commandline"):
-        asked = tool.arguments.get(name)
-        if isinstance(asked, str):
-            return asked
-        if isinstance(asked, Sequence):
-            return [str(word) for word in asked]
+        value = tool.arguments.get(name)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, Sequence):
+            return [str(word) for word in value]
     return ""
 
 
 def _words(tool: ToolUse) -> str:
-    asked = _asked(tool)
-    return asked if isinstance(asked, str) else shlex.join(asked)
+    command = _asked(tool)
+    return command if isinstance(command, str) else shlex.join(command)
 
 
 def _files(paths: Sequence[str]) -> dict[str, Any]:
-    kept = sorted({path for path in paths if path})
-    return {"files_modified": kept, "uncommitted_changes": True} if kept else {}
+    files = sorted({path for path in paths if path})
+    return {"files_modified": files, "uncommitted_changes": True} if files else {}
 
 
 def _went_wrong(tool: ToolUse) -> bool:

@@ -113,7 +113,7 @@ def _deeds(
         tuple(ordinals),
     ).fetchall()
     rows.sort(key=lambda row: (ordinals[row[0]], row[1]))
-    made: list[Deed] = []
+    deeds: list[Deed] = []
     halted = 0
     for wave_id, place, kind, phase, key, payload, receipt in rows:
         ordinal = ordinals[wave_id]
@@ -123,7 +123,7 @@ def _deeds(
             halted = ordinal
         path, paths, before, after = json.loads(payload)
         argv, tests, code, commit = json.loads(receipt) if receipt else (None, None, None, None)
-        made.append(
+        deeds.append(
             Deed(
                 ordinal,
                 place,
@@ -142,7 +142,7 @@ def _deeds(
                 _reverted(argv),
             )
         )
-    return tuple(made)
+    return tuple(deeds)
 
 
 def _paths(path: Any, paths: Any) -> tuple[str, ...]:

@@ -86,8 +86,8 @@ def score(
     weight = sum(WEIGHTS[name] for name in measures)
     measured = None
     if weight:
-        whole = sum(WEIGHTS[name] * value for name, value in measures.items()) / weight
-        measured = whole / 2 if regretted else whole
+        mean = sum(WEIGHTS[name] * value for name, value in measures.items()) / weight
+        measured = mean / 2 if regretted else mean
     if operator is not None:
         verdict = float(operator.verdict == "good")
         rest = verdict if measured is None else measured
@@ -107,9 +107,9 @@ class Measured:
 def measured(connection: sqlite3.Connection, profile_id: str, version: int) -> Measured | None:
     """How the waves did that ran under a profile's version; None where none was scored."""
     scores = [
-        found.assessment.score
-        for found in wave_feedback.select_for_version(connection, profile_id, version)
-        if found.assessment.score is not None
+        feedback.assessment.score
+        for feedback in wave_feedback.select_for_version(connection, profile_id, version)
+        if feedback.assessment.score is not None
     ]
     mean = _mean(scores)
     return None if mean is None else Measured(mean, len(scores))

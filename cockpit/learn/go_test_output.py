@@ -12,23 +12,23 @@ _PACKAGE = re.compile(r"^(ok|FAIL)[ \t]+(\S+)[ \t]+(\(cached\)|[\d.]+s|\[[a-z ]+
 _NO_TESTS = re.compile(r"^(?:\?[ \t]+\S+[ \t]+\[no test files\])$", re.MULTILINE)
 
 
-def read(told: str) -> Counts | None:
+def read(output: str) -> Counts | None:
     """The counts; None when this is no output of ``go test``.
 
     A test with subtests counts once. Without ``-v`` tests that pass are not named: packages are
     counted then.
     """
-    if '"Action":' in told:
-        return _json(told)
-    cases = [(len(lead), verdict, name) for lead, verdict, name in _CASE.findall(told)]
-    packages = _PACKAGE.findall(told)
+    if '"Action":' in output:
+        return _json(output)
+    cases = [(len(lead), verdict, name) for lead, verdict, name in _CASE.findall(output)]
+    packages = _PACKAGE.findall(output)
     if not cases and not packages:
-        return Counts(ran=False) if _NO_TESTS.search(told) else None
+        return Counts(ran=False) if _NO_TESTS.search(output) else None
     broken = any(verdict == "FAIL" for verdict, _, _ in packages)
     first = _first([name for _, verdict, name in cases if verdict == "FAIL"])
     package = next((name for verdict, name, _ in packages if verdict == "FAIL"), "")
     named = f"{package}: {first}" if first and package else first or package
-    if "=== RUN" in told:
+    if "=== RUN" in output:
         top = [verdict for lead, verdict, _ in cases if lead == 0]
         return Counts(
             top.count("PASS"), top.count("FAIL"), top.count("SKIP"), named, bool(top), broken
@@ -44,10 +44,10 @@ def read(told: str) -> Counts | None:
     )
 
 
-def _json(told: str) -> Counts | None:
+def _json(output: str) -> Counts | None:
     ended: dict[tuple[str, str], str] = {}
     failed: list[str] = []
-    for line in told.splitlines():
+    for line in output.splitlines():
         try:
             event = json.loads(line) if line.startswith("{") else None
         except ValueError:
@@ -69,8 +69,8 @@ def _json(told: str) -> Counts | None:
 
 def _first(names: list[str]) -> str:
     """The first that failed, as deep as it goes: a test fails because of its subtest."""
-    found = names[0] if names else ""
+    first = names[0] if names else ""
     for name in names[1:]:
-        if name.startswith(f"{found}/"):
-            found = name
-    return found
+        if name.startswith(f"{first}/"):
+            first = name
+    return first

@@ -46,32 +46,32 @@ def learned(tx: Tx, wave: Wave) -> list[Feedback]:
     """
     first = wave.ordinal - WINDOW
     recent = {
-        one.wave_id: one
-        for one in waves.select_for_session(tx.connection, wave.session_id, first, wave.ordinal)
-        if one.packet_id
+        each.wave_id: each
+        for each in waves.select_for_session(tx.connection, wave.session_id, first, wave.ordinal)
+        if each.packet_id
     }
     seen = decision_outcomes.read(
-        tx.connection, {name: one.ordinal for name, one in recent.items()}
+        tx.connection, {name: each.ordinal for name, each in recent.items()}
     )
     # Of an older wave that did nothing, nothing that happens later says anything.
     acted = {deed.ordinal for deed in seen.deeds}
-    judged = {
-        wave_id: one
-        for wave_id, one in recent.items()
-        if one.ordinal >= wave.ordinal - 1 or one.ordinal in acted
+    affected = {
+        wave_id: each
+        for wave_id, each in recent.items()
+        if each.ordinal >= wave.ordinal - 1 or each.ordinal in acted
     }
-    known = wave_feedback.find_latest_by_wave(tx.connection, list(judged))
+    feedback = wave_feedback.find_latest_by_wave(tx.connection, list(affected))
     added = []
-    for wave_id, one in judged.items():
-        before = known[wave_id].assessment if wave_id in known else None
-        if one.ordinal == wave.ordinal:
-            now = _ended(tx, one, seen, before)
+    for wave_id, each in affected.items():
+        before = feedback[wave_id].assessment if wave_id in feedback else None
+        if each.ordinal == wave.ordinal:
+            now = _ended(tx, each, seen, before)
         elif before is None:
             continue  # it failed, or ended before there was any feedback
-        elif one.ordinal == wave.ordinal - 1:
-            now = _settled(tx, one, seen, before)
+        elif each.ordinal == wave.ordinal - 1:
+            now = _settled(tx, each, seen, before)
         else:
-            now = _judged(seen, one.ordinal, before, before.measures, before.missed)
+            now = _judged(seen, each.ordinal, before, before.measures, before.missed)
         if now != before:
             added.append(wave_feedback.append(tx, wave_id, now))
     return added
@@ -87,18 +87,18 @@ def spoken(tx: Tx, wave_id: str, verdict: str, words: str = "", *, by: str = "pe
     if len(words) > MOST_WORDS:
         raise FeedbackRefused(f"The words are longer than {MOST_WORDS:,} characters.")
     waves.load(tx.connection, wave_id)
-    known = wave_feedback.find_latest(tx.connection, wave_id)
-    before = known.assessment if known else Assessment(None, {})
+    feedback = wave_feedback.find_latest(tx.connection, wave_id)
+    before = feedback.assessment if feedback else Assessment(None, {})
     operator = OperatorVerdict(verdict, mask(words), by)
     return wave_feedback.append(tx, wave_id, _with(before, operator), actor=by)
 
 
 def _with(before: Assessment, operator: OperatorVerdict) -> Assessment:
-    kept = tuple(why for why in before.regrets if why != "operator")
-    why = kept if operator.verdict == "good" else (*kept, "operator")
+    regrets = tuple(why for why in before.regrets if why != "operator")
+    why = regrets if operator.verdict == "good" else (*regrets, "operator")
     return replace(
         before,
-        score=decision_quality.score(before.measures, bool(kept), operator),
+        score=decision_quality.score(before.measures, bool(regrets), operator),
         regrets=why,
         operator=operator,
     )
@@ -137,9 +137,9 @@ def _judged(
     lost: tuple[MissedFact, ...],
 ) -> Assessment:
     tested = _given(tests=decision_quality.tests(seen, ordinal))
-    found = {**measures, **tested}
+    all_measures = {**measures, **tested}
     why = regrets(seen, ordinal)
-    now = Assessment(decision_quality.score(found, bool(why), None), found, lost, why)
+    now = Assessment(decision_quality.score(all_measures, bool(why), None), all_measures, lost, why)
     return now if before.operator is None else _with(now, before.operator)
 
 

@@ -36,13 +36,13 @@ class _Place:
     glob: str
     detail: int
 
-    def overlaps(self, held: _Place) -> bool:
+    def overlaps(self, other: _Place) -> bool:
         """Whether some of what this asks for is what ``held`` names."""
-        if self.kind != held.kind or not _matches(self.kind, self.ref, held.ref):
+        if self.kind != other.kind or not _matches(self.kind, self.ref, other.ref):
             return False
-        if self.lines and held.lines:
-            return self.lines[0] <= held.lines[1] and held.lines[0] <= self.lines[1]
-        return not (self.glob and held.glob) or _matches("file", self.glob, held.glob)
+        if self.lines and other.lines:
+            return self.lines[0] <= other.lines[1] and other.lines[0] <= self.lines[1]
+        return not (self.glob and other.glob) or _matches("file", self.glob, other.glob)
 
 
 def missed(connection: sqlite3.Connection, wave: Wave) -> tuple[MissedFact, ...]:
@@ -50,31 +50,31 @@ def missed(connection: sqlite3.Connection, wave: Wave) -> tuple[MissedFact, ...]
 
     Requests that were not granted, and what a task type fetches by itself, do not count.
     """
-    asked = _granted(connection, wave)
-    if not asked:
+    items = _granted(connection, wave)
+    if not items:
         return ()
-    places = [(item, _place(item)) for item in asked]
-    known = _known(connection, wave, [place.kind for _, place in places])
-    wanted = [
-        (item, place, fact, held)
+    places = [(item, _place(item)) for item in items]
+    facts = _known(connection, wave, [place.kind for _, place in places])
+    matches = [
+        (item, place, fact, source)
         for item, place in places
-        for fact, held in known
-        if place.overlaps(held)
+        for fact, source in facts
+        if place.overlaps(source)
     ]
-    if not wanted:
+    if not matches:
         return ()
     levels = _levels(connection, wave.wave_id)
-    found: dict[str, MissedFact] = {}
-    for item, place, (fact_id, source_type, source_ref, band, tokens), held in wanted:
-        had = levels.get(fact_id, _DROPPED)
+    signals: dict[str, MissedFact] = {}
+    for item, place, (fact_id, source_type, source_ref, band, tokens), source in matches:
+        shown = levels.get(fact_id, _DROPPED)
         # A fact that was granted as an outline is whole as one.
-        had = had if had == _DROPPED else max(had, held.detail)
-        if had > place.detail >= held.detail:
-            word = "dropped" if had == _DROPPED else LEVELS[had]
-            found.setdefault(
+        shown = shown if shown == _DROPPED else max(shown, source.detail)
+        if shown > place.detail >= source.detail:
+            word = "dropped" if shown == _DROPPED else LEVELS[shown]
+            signals.setdefault(
                 fact_id, MissedFact(item, fact_id, source_type, source_ref, band, word, tokens)
             )
-    return tuple(found.values())
+    return tuple(signals.values())
 
 
 def _granted(connection: sqlite3.Connection, wave: Wave) -> list[str]:
@@ -116,14 +116,16 @@ def _place(item: str) -> _Place:
     if level := _LEVEL.search(rest):
         rest, detail = rest[: level.start()], LEVELS.index(level[1])
     lines, glob = None, ""
-    if kind == "file" and (found := _LINES.search(rest)):
-        rest, lines = rest[: found.start()], (int(found[1]), int(found[2]))
+    if kind == "file" and (lines_match := _LINES.search(rest)):
+        rest, lines = rest[: lines_match.start()], (int(lines_match[1]), int(lines_match[2]))
     elif kind in _GLOBBED and (inside := _GLOB.search(rest)):
         rest, glob = rest[: inside.start()], inside[1]
     return _Place(kind, rest, lines, glob, detail)
 
 
-def _matches(kind: str, asked: str, held: str) -> bool:
-    if asked == held:
+def _matches(kind: str, item: str, source: str) -> bool:
+    if item == source:
         return True
-    return kind == "file" and (held.startswith(asked.rstrip("/") + "/") or fnmatchcase(held, asked))
+    return kind == "file" and (
+        source.startswith(item.rstrip("/") + "/") or fnmatchcase(source, item)
+    )

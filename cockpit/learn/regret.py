@@ -19,18 +19,18 @@ def regrets(outcomes: Outcomes, ordinal: int) -> tuple[str, ...]:
     """What speaks against the decisions of wave ``ordinal`` by now, in the order of :data:`REGRETS`."""
     changes = [deed for deed in outcomes.deeds if deed.ordinal == ordinal and deed.confirmed]
     later = [deed for deed in outcomes.deeds if deed.ordinal > ordinal and deed.confirmed]
-    found = []
+    reasons = []
     if any(_undoes(after, before) for before in changes for after in later):
-        found.append("undone")
+        reasons.append("undone")
     if tests_after(outcomes, ordinal) is False:
-        found.append("tests_failed")
+        reasons.append("tests_failed")
     touched = {path for deed in changes if deed.changed for path in deed.paths}
     if any(
         ruling.ordinal > ordinal and ruling.share == 0 and touched.intersection(ruling.paths)
         for ruling in outcomes.rulings
     ):
-        found.append("follow_up_refused")
-    return tuple(found)
+        reasons.append("follow_up_refused")
+    return tuple(reasons)
 
 
 def tests_after(outcomes: Outcomes, ordinal: int) -> bool | None:

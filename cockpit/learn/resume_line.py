@@ -30,8 +30,8 @@ def one_line(value: object) -> str:
 
 
 def _next(wip: Mapping[str, Any]) -> str:
-    if said := one_line(wip.get("next_step")):
-        return said
+    if step := one_line(wip.get("next_step")):
+        return step
     results = wip.get("test_results") or {}
     if failing := one_line(results.get("failing_test")):
         return f"fix {failing}"

@@ -41,8 +41,8 @@ def briefing(task: Task) -> str:
 
 
 def _short(wip: Mapping[str, Any]) -> dict[str, Any]:
-    told = keep_newest(wip, _ENTRIES)
-    files = told.get("files_modified", [])
+    newest = keep_newest(wip, _ENTRIES)
+    files = newest.get("files_modified", [])
     if len(files) > _FILES:
-        told["files_modified"] = [*files[:_FILES], f"and {len(files) - _FILES} more"]
-    return told
+        newest["files_modified"] = [*files[:_FILES], f"and {len(files) - _FILES} more"]
+    return newest

@@ -65,26 +65,28 @@ def suggestions(
     Sources that are ``spared`` (those that are critical) never go down. Only waves of this very version
     speak: what another one dropped says nothing of it.
     """
-    found = wave_feedback.select_for_version(connection, profile.profile_id, profile.version, LOOK)
+    feedback = wave_feedback.select_for_version(
+        connection, profile.profile_id, profile.version, LOOK
+    )
     missed = Counter(
         source
-        for one in found
-        for source in {signal.source_type for signal in one.assessment.missed}
+        for each in feedback
+        for source in {signal.source_type for signal in each.assessment.missed}
     )
     up = _steps(profile, missed, envelope, up=True)
-    down = _steps(profile, crowding(connection, found, spared), envelope, up=False)
+    down = _steps(profile, crowding(connection, feedback, spared), envelope, up=False)
     if not up and not down:
         return []
     waves = min(WAVES, envelope.horizon_max)
-    each = [_payload(profile, [one], [], len(found), waves) for one in up]
-    each += [_payload(profile, [], [one], len(found), waves) for one in down]
-    return each if len(each) == 1 else [_payload(profile, up, down, len(found), waves), *each]
+    each = [_payload(profile, [each], [], len(feedback), waves) for each in up]
+    each += [_payload(profile, [], [each], len(feedback), waves) for each in down]
+    return each if len(each) == 1 else [_payload(profile, up, down, len(feedback), waves), *each]
 
 
 def _steps(profile: Profile, counted: Counter[str], envelope: Bounds, *, up: bool) -> list[_Step]:
     often = sorted((-count, source) for source, count in counted.items() if count >= OFTEN)[:MOST]
-    found = [(source, -count, _moved(profile, source, envelope, up=up)) for count, source in often]
-    return [_Step(source, count, rule) for source, count, rule in found if rule is not None]
+    steps = [(source, -count, _moved(profile, source, envelope, up=up)) for count, source in often]
+    return [_Step(source, count, rule) for source, count, rule in steps if rule is not None]
 
 
 def _moved(profile: Profile, source: str, envelope: Bounds, *, up: bool) -> dict[str, Any] | None:
@@ -113,8 +115,8 @@ def _payload(
     profile: Profile, up: Sequence[_Step], down: Sequence[_Step], looked: int, waves: int
 ) -> dict[str, Any]:
     why = [
-        f"{what}: {', '.join(f'{one.source} in {one.waves}' for one in steps)} of the last {looked} waves."
-        for what, steps in (
+        f"{label}: {', '.join(f'{step.source} in {step.waves}' for step in steps)} of the last {looked} waves."
+        for label, steps in (
             ("Asked for although it had been dropped", up),
             ("Held the room of what was missed, and served nothing", down),
         )
@@ -124,5 +126,5 @@ def _payload(
         "base_profile_version": profile.version,
         "effective_waves": waves,
         "reason": " ".join(why),
-        "rules": [one.rule for one in (*up, *down)],
+        "rules": [step.rule for step in (*up, *down)],
     }

@@ -114,15 +114,15 @@ def results_of(
     simple: Sequence[RanCommand], output: str, exit_code: int | None
 ) -> TestResults | None:
     """As :func:`read_tests`, of commands that were taken apart already."""
-    told = plain(output)
-    found = test_commands(simple) or _by_their_words(simple, told)
-    if not found:
+    text = plain(output)
+    runs = test_commands(simple) or _by_their_words(simple, text)
+    if not runs:
         return None
-    last, runner = found[-1]
-    counts, by = _read(runner, told)
+    last, runner = runs[-1]
+    counts, by = _read(runner, text)
     own = exit_code if _owns_exit(simple, last, exit_code) else None
     if counts is None:
-        return _uncounted(runner, told, own)
+        return _uncounted(runner, text, own)
     outcome = "fail" if counts.failed or counts.broken else "pass"
     if own not in (None, 0) and not (counts.ran and outcome == "fail"):
         outcome = "fail"  # a threshold of coverage, a crash afterwards
@@ -140,12 +140,14 @@ def results_of(
     )
 
 
-def _by_their_words(simple: Sequence[RanCommand], told: str) -> list[tuple[RanCommand, str]]:
+def _by_their_words(simple: Sequence[RanCommand], text: str) -> list[tuple[RanCommand, str]]:
     """Programs whose output is that of a test runner although nothing in their words says so."""
-    if _RAN.search(told) is None:
+    if _RAN.search(text) is None:
         return []
-    ran = [one for one in simple if one.program and RUNS_PROGRAMS.match(one.program)]
-    return [(one, "script") for one in ran]
+    ran = [
+        command for command in simple if command.program and RUNS_PROGRAMS.match(command.program)
+    ]
+    return [(command, "script") for command in ran]
 
 
 def plain(output: str) -> str:
@@ -155,43 +157,43 @@ def plain(output: str) -> str:
     return "\n".join(line[:_LONGEST_LINE] for line in _ESCAPE.sub("", output).split("\n"))
 
 
-def masked(simple: Sequence[RanCommand], one: RanCommand) -> bool:
+def masked(simple: Sequence[RanCommand], command: RanCommand) -> bool:
     """Whether the exit code of the whole may be another program's than that of ``one``."""
-    place = next(i for i, each in enumerate(simple) if each is one)
+    place = next(i for i, each in enumerate(simple) if each is command)
     return any(each.joined != "&&" for each in simple[place + 1 :])
 
 
-def _owns_exit(simple: Sequence[RanCommand], one: RanCommand, exit_code: int | None) -> bool:
+def _owns_exit(simple: Sequence[RanCommand], command: RanCommand, exit_code: int | None) -> bool:
     # In a chain of && it passed when the whole did; when that failed, it is the likeliest to have.
-    return exit_code is not None and not masked(simple, one)
+    return exit_code is not None and not masked(simple, command)
 
 
-def _uncounted(runner: str, told: str, own: int | None) -> TestResults:
-    if _NOT_STARTED.search(told):
+def _uncounted(runner: str, text: str, own: int | None) -> TestResults:
+    if _NOT_STARTED.search(text):
         return TestResults(runner, ran=False, outcome="fail")
-    first = _first_of(runner, told)
+    first = _first_of(runner, text)
     if own is None:
-        broke = bool(first) or "Traceback (most recent call last):" in told
+        broke = bool(first) or "Traceback (most recent call last):" in text
         return TestResults(runner, True, "fail" if broke else "unknown", failing_test=first)
     return TestResults(
         runner, ran=True, outcome="fail" if own else "pass", failing_test=first if own else ""
     )
 
 
-def _read(runner: str, told: str) -> tuple[Counts | None, str]:
+def _read(runner: str, text: str) -> tuple[Counts | None, str]:
     """The counts, and the runner in whose words they are."""
     if runner in KNOWN:
-        return _READERS[runner](told), runner
+        return _READERS[runner](text), runner
     for name in KNOWN:
         if name != "go" or runner in ("make", "gotestsum", "just"):
-            found = _READERS[name](told)
-            if found is not None:
-                return found, name if runner != "script" else runner
+            counts = _READERS[name](text)
+            if counts is not None:
+                return counts, name if runner != "script" else runner
     return None, runner
 
 
-def _pytest(told: str) -> Counts | None:
-    ends = list(_PYTEST.finditer(told))
+def _pytest(text: str) -> Counts | None:
+    ends = list(_PYTEST.finditer(text))
     if not ends:
         return None
     counts = ends[-1]["counts"]
@@ -203,34 +205,34 @@ def _pytest(told: str) -> Counts | None:
         passed=passed,
         failed=failed,
         skipped=skipped,
-        first=_first_of("pytest", told) if failed else "",
+        first=_first_of("pytest", text) if failed else "",
         ran=passed + failed + skipped > 0,
-        broken=_PYTEST_BROKEN.search(told) is not None,
+        broken=_PYTEST_BROKEN.search(text) is not None,
     )
 
 
-def _first_of(runner: str, told: str) -> str:
+def _first_of(runner: str, text: str) -> str:
     if runner == "pytest":
         for shape in _PYTEST_FIRST:
-            if found := shape.search(told):
-                return found["name"]
-    if runner == "unittest" and (found := _UNITTEST_FIRST.search(told)):
-        return _unittest_name(found)
+            if match := shape.search(text):
+                return match["name"]
+    if runner == "unittest" and (match := _UNITTEST_FIRST.search(text)):
+        return _unittest_name(match)
     return ""
 
 
-def _unittest_name(found: re.Match[str]) -> str:
-    name, place = found[1], found[2] or ""
+def _unittest_name(match: re.Match[str]) -> str:
+    name, place = match[1], match[2] or ""
     if not place or place.endswith(f".{name}"):  # Python 3.11 and later give the whole name
         return place or name
     return f"{place}.{name}" if re.fullmatch(r"[\w.]+", place) else f"{name} ({place})"
 
 
-def _unittest(told: str) -> Counts | None:
-    runs = list(_UNITTEST.finditer(told))
+def _unittest(text: str) -> Counts | None:
+    runs = list(_UNITTEST.finditer(text))
     if not runs:
         return None
-    end = _UNITTEST_END.search(told, runs[-1].end())
+    end = _UNITTEST_END.search(text, runs[-1].end())
     total = int(runs[-1][1])
     by: dict[str, int] = {}
     for part in (end[2] or "").split(",") if end else ():
@@ -238,7 +240,7 @@ def _unittest(told: str) -> Counts | None:
         by[name] = int(number) if number.isdigit() else 0
     failed = by.get("failures", 0) + by.get("errors", 0) + by.get("unexpected successes", 0)
     skipped = by.get("skipped", 0) + by.get("expected failures", 0)
-    first = _UNITTEST_FIRST.search(told)
+    first = _UNITTEST_FIRST.search(text)
     return Counts(
         passed=max(0, total - failed - skipped),
         failed=failed,
@@ -249,14 +251,14 @@ def _unittest(told: str) -> Counts | None:
     )
 
 
-def _jest(told: str) -> Counts | None:
-    ends = list(_JEST.finditer(told))
+def _jest(text: str) -> Counts | None:
+    ends = list(_JEST.finditer(text))
     if not ends:
         return None
     by = {word: int(number) for number, word in _NUMBERED.findall(ends[-1][1])}
-    suites = _JEST_SUITES.search(told)
+    suites = _JEST_SUITES.search(text)
     broken = bool(suites and suites[1])
-    file, first = _JEST_FILE.search(told), _JEST_FIRST.search(told)
+    file, first = _JEST_FILE.search(text), _JEST_FIRST.search(text)
     where = file[1] if file else ""
     name = (
         f"{where}: {first[1].strip()}"
@@ -273,12 +275,12 @@ def _jest(told: str) -> Counts | None:
     )
 
 
-def _vitest(told: str) -> Counts | None:
-    ends = list(_VITEST.finditer(told))
+def _vitest(text: str) -> Counts | None:
+    ends = list(_VITEST.finditer(text))
     if not ends:
         return None
     by = {word: int(number) for number, word in _NUMBERED.findall(ends[-1][1])}
-    first = _VITEST_FIRST.search(told)
+    first = _VITEST_FIRST.search(text)
     return Counts(
         passed=by.get("passed", 0),
         failed=by.get("failed", 0),
@@ -289,11 +291,11 @@ def _vitest(told: str) -> Counts | None:
     )
 
 
-def _node(told: str) -> Counts | None:
-    by = {word: int(number) for word, number in _NODE.findall(told)}
+def _node(text: str) -> Counts | None:
+    by = {word: int(number) for word, number in _NODE.findall(text)}
     if "pass" not in by or "fail" not in by:
         return None
-    first, place = _NODE_FIRST.search(told), _NODE_PLACE.search(told)
+    first, place = _NODE_FIRST.search(text), _NODE_PLACE.search(text)
     where = f"{(place[1] or place[2])}: " if place else ""
     failed = by["fail"] + by.get("cancelled", 0)
     return Counts(
@@ -305,14 +307,14 @@ def _node(told: str) -> Counts | None:
     )
 
 
-def _cargo(told: str) -> Counts | None:
-    ends = _CARGO.findall(told)
+def _cargo(text: str) -> Counts | None:
+    ends = _CARGO.findall(text)
     if not ends:
         return None
     passed, failed, skipped = (sum(int(end[place]) for end in ends) for place in range(3))
-    first = _CARGO_FIRST.search(told)
-    made = Counts(passed=passed, failed=failed, skipped=skipped, first=first[1] if first else "")
-    return replace(made, ran=passed + failed + skipped > 0)
+    first = _CARGO_FIRST.search(text)
+    counts = Counts(passed=passed, failed=failed, skipped=skipped, first=first[1] if first else "")
+    return replace(counts, ran=passed + failed + skipped > 0)
 
 
 _READERS: dict[str, Callable[[str], Counts | None]] = {

@@ -66,13 +66,13 @@ _SHELLS = frozenset(["bash", "sh", "zsh", "dash", "source", "."])
 def runner_of(command: str | Sequence[str]) -> str | None:
     """The name of the test runner that ``command`` runs, of :data:`KNOWN` or another; None when it
     runs no tests."""
-    found = test_commands(list_commands(command))
-    return found[0][1] if found else None
+    runs = test_commands(list_commands(command))
+    return runs[0][1] if runs else None
 
 
 def test_commands(simple: Sequence[RanCommand]) -> list[tuple[RanCommand, str]]:
     """Those of the commands that run tests, with their runner."""
-    return [(one, runner) for one in simple if (runner := _runner(one.argv))]
+    return [(command, runner) for command in simple if (runner := _runner(command.argv))]
 
 
 def _runner(argv: Sequence[str]) -> str | None:
@@ -101,8 +101,8 @@ def _runner(argv: Sequence[str]) -> str | None:
             (_SUBCOMMANDS[name][word] for word in words if word in _SUBCOMMANDS[name]), None
         )
     script = next((word for word in rest if not word.startswith("-")), "")
-    asked = script if name in _SHELLS else argv[0] if "/" in argv[0] or "." in name else ""
-    return _script(asked, rest)
+    path = script if name in _SHELLS else argv[0] if "/" in argv[0] or "." in name else ""
+    return _script(path, rest)
 
 
 def _python(rest: list[str]) -> str | None:

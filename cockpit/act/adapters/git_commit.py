@@ -44,22 +44,22 @@ class CommitAdapter:
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
         """Commit, when branch and files are still those that were shown (else conflict)."""
-        wanted = msgspec.convert(payload, _Payload)
+        request = msgspec.convert(payload, _Payload)
         root = ground.root
         branch = await run_git("symbolic-ref", "--short", "-q", "HEAD", cwd=root)
-        if branch.text.strip() != wanted.branch:
+        if branch.text.strip() != request.branch:
             return failed(
                 "conflict",
-                f"The branch is {branch.text.strip() or 'detached'}, not {wanted.branch or 'detached'} "
+                f"The branch is {branch.text.strip() or 'detached'}, not {request.branch or 'detached'} "
                 "as shown; nothing was committed.",
             )
-        for file in wanted.files:
+        for file in request.files:
             now = await asyncio.to_thread(digest_now, ground.confined, file.path)
             if now != file.sha256:
                 return failed(
                     "conflict", f"{file.path} changed since it was shown; nothing was committed."
                 )
-        paths = [file.path for file in wanted.files]
+        paths = [file.path for file in request.files]
         added = await _announce(root, paths)
         finished = await run_program(
             ground.sandbox.limited(
@@ -69,7 +69,7 @@ class CommitAdapter:
                     "--no-gpg-sign",
                     "--cleanup=verbatim",
                     # Not by a pipe: git reads it after its hooks, when whoever wrote it may be gone.
-                    f"--message={keyed(wanted.message, key)}",
+                    f"--message={keyed(request.message, key)}",
                     "--",
                     *paths,
                 )
@@ -81,11 +81,11 @@ class CommitAdapter:
         if not finished.ok and added:
             # Their mere names were put into the index for this commit; take them out again.
             await run_git("reset", "--quiet", "--", *added, cwd=root)
-        return await _outcome(root, wanted, finished)
+        return await _outcome(root, request, finished)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
         """By the key in the trailers of all branches; unknown while git holds the index."""
-        found = await run_git(
+        commits = await run_git(
             "log",
             "--all",
             "HEAD",
@@ -95,15 +95,15 @@ class CommitAdapter:
             "--format=%H",
             cwd=ground.root,
         )
-        if found.ok and found.text.strip():
+        if commits.ok and commits.text.strip():
             return "done"
         unborn = await run_git("rev-parse", "--verify", "--quiet", "HEAD", cwd=ground.root)
-        if not found.ok and unborn.ok:
+        if not commits.ok and unborn.ok:
             return "unknown"
         lock = await run_git("rev-parse", "--git-path", "index.lock", cwd=ground.root)
-        held = await asyncio.to_thread((ground.root / lock.text.rstrip("\n")).exists)
+        locked = await asyncio.to_thread((ground.root / lock.text.rstrip("\n")).exists)
         # A hook of the commit that was cut off may still run, and finish the commit.
-        return "unknown" if held or not lock.ok else "not_done"
+        return "unknown" if locked or not lock.ok else "not_done"
 
 
 def keyed(message: str, key: str) -> str:
@@ -121,39 +121,41 @@ def keyed(message: str, key: str) -> str:
 
 async def _announce(root: Path, paths: list[str]) -> list[str]:
     """Make new files known to git (``commit --only`` takes no others); returns them."""
-    found = await run_git("ls-files", "-z", "--others", "--", *paths, cwd=root)
-    new = [path for path in found.text.split("\0") if path]
+    untracked = await run_git("ls-files", "-z", "--others", "--", *paths, cwd=root)
+    new = [path for path in untracked.text.split("\0") if path]
     if new:
         await run_git("add", "--intent-to-add", "--force", "--", *new, cwd=root)
     return new
 
 
-async def _outcome(root: Path, wanted: _Payload, finished: Finished) -> Outcome:
-    said: dict[str, Any] = {"stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
+async def _outcome(root: Path, request: _Payload, finished: Finished) -> Outcome:
+    output: dict[str, Any] = {"stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
     if finished.timed_out:
         return Outcome(
-            "timeout", f"git commit was ended after {_TIMEOUT_S:.0f} s.", "permanent", said, True
+            "timeout", f"git commit was ended after {_TIMEOUT_S:.0f} s.", "permanent", output, True
         )
     error = finished.error_text
     if not finished.ok:
         if "index.lock" in error or "cannot lock ref" in error:
-            return failed("transient", "Another git holds the repository's lock.", **said)
+            return failed("transient", "Another git holds the repository's lock.", **output)
         if any(words in error for words in _IDENTITY):
             return failed(
                 "permanent",
                 "git does not know who you are. Set it with `git config user.name` and `git config "
                 "user.email`; nothing was committed.",
-                **said,
+                **output,
             )
         if any(
             w in finished.text
             for w in ("nothing to commit", "nothing added to commit", "no changes")
         ):
-            return failed("permanent", "There was nothing to commit in these files.", **said)
+            return failed("permanent", "There was nothing to commit in these files.", **output)
         last = (error or finished.text.strip()).splitlines()[-1:] or ["no reason given"]
-        return failed("permanent", f"git commit failed: {last[0][:200]}", **said)
-    made = await run_git("rev-parse", "HEAD", cwd=root)
-    commit = made.text.strip()
+        return failed("permanent", f"git commit failed: {last[0][:200]}", **output)
+    head = await run_git("rev-parse", "HEAD", cwd=root)
+    commit = head.text.strip()
     return succeeded(
-        f"Committed {commit[:10]} on {wanted.branch or 'a detached HEAD'}.", commit=commit, **said
+        f"Committed {commit[:10]} on {request.branch or 'a detached HEAD'}.",
+        commit=commit,
+        **output,
     )

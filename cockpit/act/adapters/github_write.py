@@ -116,38 +116,38 @@ async def _json(ground: ActGround, words: list[str]) -> Any:
         return None
 
 
-def _bodies(seen: Any, wanted: str) -> Found:
+def _bodies(seen: Any, marker: str) -> Found:
     if not isinstance(seen, dict):
         return "unknown"
     entries = [entry for group in seen.values() if isinstance(group, list) for entry in group]
-    found = any(
-        wanted in str(entry.get("body", "")) for entry in entries if isinstance(entry, dict)
+    posted = any(
+        marker in str(entry.get("body", "")) for entry in entries if isinstance(entry, dict)
     )
-    return "done" if found else "not_done"
+    return "done" if posted else "not_done"
 
 
 def _outcome(command: GhCommand, finished: Finished) -> Outcome:
-    what = f"gh {command.area} {command.verb}"
-    said: dict[str, Any] = {
+    name = f"gh {command.area} {command.verb}"
+    detail: dict[str, Any] = {
         "exit_code": finished.code,
         "stdout": tail(finished.stdout),
         "stderr": tail(finished.stderr),
     }
     if finished.timed_out:
         return Outcome(
-            "timeout", f"{what}: no answer in {_TIMEOUT_S:.0f} s.", "transient", said, True
+            "timeout", f"{name}: no answer in {_TIMEOUT_S:.0f} s.", "transient", detail, True
         )
     if finished.ok:
         where = finished.text.strip().splitlines()[-1:]
         said_where = f": {where[0][:200]}" if where and where[0].startswith("https://") else ""
-        return succeeded(f"{what} done{said_where}.", **said)
+        return succeeded(f"{name} done{said_where}.", **detail)
     error = finished.error_text
     lower = error.casefold()
     last = error.splitlines()[-1][:300] if error else f"exit {finished.code}"
     if finished.code == 4 or "gh auth login" in lower:
-        return failed("permanent", f"{what}: gh is not logged in. Run `gh auth login`.", **said)
+        return failed("permanent", f"{name}: gh is not logged in. Run `gh auth login`.", **detail)
     if any(words in lower for words in _NOT_SENT):
-        return failed("transient", f"{what}: GitHub cannot be reached ({last}).", **said)
+        return failed("transient", f"{name}: GitHub cannot be reached ({last}).", **detail)
     if any(words in lower for words in _PASSING):
-        return failed("transient", f"{what}: {last}", maybe=True, **said)
-    return failed("permanent", f"{what} failed: {last}", **said)
+        return failed("transient", f"{name}: {last}", maybe=True, **detail)
+    return failed("permanent", f"{name} failed: {last}", **detail)

@@ -45,29 +45,29 @@ class CommandAdapter:
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
         """Run it. An exit status other than 0 is a permanent failure with its output."""
-        wanted = msgspec.convert(payload, _Payload)
-        if wanted.sandboxed and not ground.sandbox.works:
+        request = msgspec.convert(payload, _Payload)
+        if request.sandboxed and not ground.sandbox.works:
             return failed(
                 "conflict",
                 f"It was shown as running in a sandbox, but {ground.sandbox.missing}; it was not run.",
             )
-        argv = wanted.argv
+        argv = request.argv
         sandbox = ground.sandbox
         words = (
             sandbox.wrapped(argv, ground.root, ground.environment)
-            if wanted.sandboxed
+            if request.sandboxed
             else sandbox.limited(argv)
         )
         before = await asyncio.to_thread(redirects, ground.root)
         finished = await run_program(
             words,
             cwd=ground.root,
-            timeout_s=wanted.timeout_s,
+            timeout_s=request.timeout_s,
             max_bytes=MAX_OUTPUT,
             env=ground.environment,
         )
-        planted = await asyncio.to_thread(_uproot, ground.root, before) if wanted.sandboxed else []
-        return _outcome(argv, wanted.timeout_s, finished, planted)
+        planted = await asyncio.to_thread(_uproot, ground.root, before) if request.sandboxed else []
+        return _outcome(argv, request.timeout_s, finished, planted)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
         """Always unknown."""
@@ -118,19 +118,19 @@ def _outcome(
             f"{short}: ended, its output passed {MAX_OUTPUT // 1024 // 1024} MiB.",
             **detail,
         )
-    said = f": {_counts(tests)}" if tests else ""
+    counts = f": {_counts(tests)}" if tests else ""
     if finished.code == 0:
-        return succeeded(f"{short}: exit 0{said}.", **detail)
+        return succeeded(f"{short}: exit 0{counts}.", **detail)
     number = finished.code - 128 if finished.code > 128 else -finished.code
     how = f"exit {finished.code}" + (f" (signal {number})" if 0 < number < 65 else "")
-    return failed("permanent", f"{short}: {how}{said}.", **detail)
+    return failed("permanent", f"{short}: {how}{counts}.", **detail)
 
 
 def test_counts(output: str) -> dict[str, int]:
     """What a test runner (pytest, unittest) says it ran, as counts; empty when none is recognised."""
-    found = list(_SUMMARY.finditer(output))
-    if found:
-        counts = {kind: int(number) for number, kind in _COUNT.findall(found[-1].group(1))}
+    summaries = list(_SUMMARY.finditer(output))
+    if summaries:
+        counts = {kind: int(number) for number, kind in _COUNT.findall(summaries[-1].group(1))}
         return counts or {"passed": 0}
     ran = list(_UNITTEST.finditer(output))
     if not ran:

@@ -48,16 +48,16 @@ class FileAdapter:
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
         """Write the file, unless it is no longer what the person was shown (conflict)."""
-        wanted = msgspec.convert(payload, _Payload)
-        return await _to_the_end(lambda: _perform(wanted, key, ground.confined))
+        request = msgspec.convert(payload, _Payload)
+        return await _to_the_end(lambda: _perform(request, key, ground.confined))
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
         """By the content: the one from before, the one from after, or neither."""
-        wanted = msgspec.convert(payload, _Payload)
-        now = await asyncio.to_thread(digest_now, ground.confined, wanted.path)
-        if now == wanted.after_sha256:
+        request = msgspec.convert(payload, _Payload)
+        now = await asyncio.to_thread(digest_now, ground.confined, request.path)
+        if now == request.after_sha256:
             return "done"
-        return "not_done" if now == wanted.before_sha256 else "unknown"
+        return "not_done" if now == request.before_sha256 else "unknown"
 
 
 async def _to_the_end(step: Callable[[], Outcome]) -> Outcome:
@@ -71,52 +71,52 @@ async def _to_the_end(step: Callable[[], Outcome]) -> Outcome:
         raise
 
 
-def _perform(wanted: _Payload, key: str, confined: Confined) -> Outcome:
-    path = wanted.path
+def _perform(request: _Payload, key: str, confined: Confined) -> Outcome:
+    path = request.path
     try:
         now = read_now(confined, path)
     except ActionRefused as error:
         return failed("conflict", f"{path} changed since it was shown: {error}")
-    found = now.sha256 if now else None
-    if now is not None and found == wanted.after_sha256:
-        return _written(wanted, len(now.text.encode()))
-    if found != wanted.before_sha256:
+    current = now.sha256 if now else None
+    if now is not None and current == request.after_sha256:
+        return _written(request, len(now.text.encode()))
+    if current != request.before_sha256:
         return failed(
             "conflict",
             f"{path} changed on disk since it was shown; nothing was written. Look at it again.",
             path=path,
-            expected=wanted.before_sha256,
-            found=found,
+            expected=request.before_sha256,
+            found=current,
         )
-    after = _after(wanted, now.text if now else None)
-    if after is None or bytes_digest(after) != wanted.after_sha256:
+    after = _after(request, now.text if now else None)
+    if after is None or bytes_digest(after) != request.after_sha256:
         return failed("conflict", f"{path}: the edit no longer gives what was shown.", path=path)
     try:
-        kept = _put(confined, path, after, key, wanted.before_sha256)
+        written = _put(confined, path, after, key, request.before_sha256)
     except OSError as error:
         return failed(
             "permanent", f"{path} cannot be written: {error.strerror or error}.", path=path
         )
-    if not kept:
+    if not written:
         return failed("conflict", f"{path} changed while it was written; it was left as it is.")
-    return _written(wanted, len(after))
+    return _written(request, len(after))
 
 
-def _written(wanted: _Payload, size: int) -> Outcome:
+def _written(request: _Payload, size: int) -> Outcome:
     """What is so now, whether the file was there before or not: the same work, done again in the
     same project, tells the same story."""
-    path, digest = wanted.path, wanted.after_sha256
+    path, digest = request.path, request.after_sha256
     return succeeded(
         f"{path} is written, {pluralize(size, 'byte')}.", path=path, sha256=digest, bytes=size
     )
 
 
-def _after(wanted: _Payload, text: str | None) -> bytes | None:
-    if wanted.content is not None:
-        return wanted.content.encode()
-    if text is None or not wanted.old or wanted.new is None or not places(text, wanted.old):
+def _after(request: _Payload, text: str | None) -> bytes | None:
+    if request.content is not None:
+        return request.content.encode()
+    if text is None or not request.old or request.new is None or not places(text, request.old):
         return None
-    return replaced(text, wanted.old, wanted.new, replace_all=wanted.replace_all).encode()
+    return replaced(text, request.old, request.new, replace_all=request.replace_all).encode()
 
 
 def _put(confined: Confined, path: str, data: bytes, key: str, before: str | None) -> bool:
