@@ -1,7 +1,7 @@
-"""Capability tokens: secrets that make their holder a namespace with some scopes.
+"""Capability tokens: secrets that make their holder a principal with some scopes.
 
-Only the SHA-256 of a secret is stored; it is shown once, when it is issued. The first start writes
-the root token to a file that only its owner can read. Source: RFC-003 §11; design of the records.
+Only the SHA-256 of a secret is stored; the secret is shown once, when it is issued. The first start
+writes the root token to a file that only its owner can read. See ``docs/reference/security.md``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which files cockpit may touch: those of the project, and none of its machinery.
+"""The files that cockpit may touch: those of the project, without git's and cockpit's own files.
 
-A path is checked by its spelling and by where it really leads, and it is opened by walking from
-the project root one directory at a time without following links, so that a link swapped in between
-check and use is found. Source: design of Observe ("paths are resolved inside the project root").
+A path is checked by its spelling and by where it really leads. It is opened by walking from the
+project root one directory at a time without following links, so that a link swapped in between check
+and use is detected. See ``docs/reference/security.md``.
 """
 
 from __future__ import annotations

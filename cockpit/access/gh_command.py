@@ -1,9 +1,8 @@
-"""``gh`` commands, understood before anything runs: parsed, checked against a table, rebuilt.
+"""``gh`` commands: parsed, checked against a table and rebuilt before they run.
 
-What is not in the table (aliases, extensions, ``auth``, ``secret``, ``api`` with a method…) is
-refused with words a model can act on. The argv that runs is rebuilt from what was understood, so
-that what a person sees and what ``gh`` does cannot differ. Source: ADR-10, RFC-09 (example), design
-of Act.
+Anything that is not in the table (aliases, extensions, ``auth``, ``secret``, ``api`` with a method…) is
+refused with a message that a model can act on. The argv that runs is rebuilt from the parsed command,
+so that what the user sees and what ``gh`` does cannot differ. See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The words of a ``gh`` line: split as a shell would, flags read as ``gh`` itself reads them."""
+"""The words of a ``gh`` line: split as a shell splits them, flags read as ``gh`` reads them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The door for clients over HTTP: one named address, and the names under which a request may ask for it.
+"""The address that HTTP clients reach: one named address, and the host names that requests may use.
 
-No page in a browser reaches what listens here under another name, or from another origin.
-Source: design of the faces.
+A page in a browser cannot reach it under another name or from another origin.
+See ``docs/reference/http.md``.
 """
 
 from __future__ import annotations

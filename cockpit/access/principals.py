@@ -1,7 +1,8 @@
-"""Who calls: a namespace with its scopes. What a payload claims to be counts for nothing.
+"""Principals: the name that a caller acts under, and its scopes.
 
-``main`` is the person in command, ``agent/SESSION`` the agent of a session; any other name is a
-service. A token makes its holder the token's namespace. Source: RFC-003 §11.2.
+``main`` is the user, ``agent/SESSION`` the agent of a session; any other name is a service. A token
+makes its holder the token's principal; a name in a payload counts for nothing.
+See ``docs/reference/security.md``.
 """
 
 from __future__ import annotations

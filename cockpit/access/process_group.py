@@ -1,6 +1,6 @@
-"""A process group: started whole, listened to within bounds, ended whole.
+"""A process group: started as a whole, read within limits, ended as a whole.
 
-The mechanics below :func:`cockpit.access.run_program.run_program`, which is what callers use.
+Callers use :func:`cockpit.access.run_program.run_program`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The only door to other programs: argv lists, bounded time, bounded output, nothing left behind.
+"""Run other programs: argv lists, limited time and output, no process left behind.
 
-Every program runs in its own process group (:mod:`.processes`), which is ended whole when its time
-is over, its output grows past the limit, or the caller is cancelled. Source: design of Act
-("commands are argv lists").
+Every program runs in its own process group (:mod:`cockpit.access.process_group`), which is ended as a
+whole when its time is over, its output exceeds the limit, or the caller is cancelled.
+See ``docs/reference/security.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a caller may do, in words: scopes. A scope is granted, never implied by another.
+"""Scopes: the names of what a caller may do. A scope is granted, never implied by another.
 
-Source: RFC-003 §11.1; design of the faces.
+See ``docs/reference/security.md``.
 """
 
 from __future__ import annotations

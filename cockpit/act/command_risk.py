@@ -1,9 +1,9 @@
-"""How much could go wrong with a command: a table, read from the most dangerous end.
+"""The risk of a command, from a table.
 
 A command is as risky as its riskiest part, however it is wrapped: through ``env``, ``xargs``,
-``timeout``, ``find -exec``, a shell's ``-c``, or all of them inside each other. What is not in the
-table is never low. The verdict informs the person and the policy; the sandbox is what confines.
-Source: design of Act ("deny rules → trust rules → person"), adversarial list of the quality page.
+``timeout``, ``find -exec``, a shell's ``-c``, or all of them inside each other. A program that is not
+in the table is never low. The verdict informs the user and the approval policy; the sandbox confines.
+See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Level:
 
 
 def worst(verdicts: Sequence[Verdict], floor: Risk = "low") -> Verdict:
-    """One verdict for all: the highest risk, the first denial, every reason once."""
+    """Combine verdicts: the highest risk, the first denial, every reason once."""
     risk = max((v.risk for v in verdicts), key=_ORDER.__getitem__, default=floor)
     reasons = dict.fromkeys(reason for verdict in verdicts for reason in verdict.reasons)
     return Verdict(
@@ -91,7 +91,7 @@ def worst(verdicts: Sequence[Verdict], floor: Risk = "low") -> Verdict:
 
 
 def judge(argv: Sequence[str]) -> Verdict:
-    """The verdict over one command, wrappers and nested scripts included."""
+    """Return the verdict over one command, wrappers and nested scripts included."""
     return worst([_judge(tuple(argv), _Level(0, [_WORK])), _places(argv)])
 
 

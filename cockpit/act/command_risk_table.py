@@ -1,7 +1,7 @@
-"""The table behind :mod:`cockpit.act.command_risk`: programs and verbs by what they can do.
+"""The table of :mod:`cockpit.act.command_risk`: programs and verbs by what they can do.
 
-What is missing here is judged medium, never low: an addition can only make a common command quieter
-or a dangerous one louder. Source: design of Act.
+A program that is missing here is judged medium, never low: an addition can only lower the risk of a
+common command or raise that of a dangerous one. See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations

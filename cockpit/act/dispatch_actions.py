@@ -1,10 +1,9 @@
-"""The dispatcher: what was approved happens once, in order, and leaves a receipt.
+"""The dispatcher: every approved action happens once, in order, and leaves a receipt.
 
-An action is ``dispatched`` durably before its effect; receipt and final phase are one transaction
-after it. Whatever lies between is found again: :meth:`Dispatcher.recover` probes what a dead process
-left, and an attempt that may have had its effect is probed before it is tried again. What cannot be
-told becomes ``uncertain`` and asks the person (:func:`settle`). Source: RFC-003 §6.4, §15; design of
-Act ("Nothing is silently run twice").
+An action is stored as ``dispatched`` before its effect; receipt and final phase are one transaction
+after it. :meth:`Dispatcher.recover` probes actions that a dead process left in between, and an attempt
+that may have had its effect is probed before it is retried. Where a probe cannot tell, the action
+becomes ``uncertain`` and waits for the user (:func:`settle`). See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations

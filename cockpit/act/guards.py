@@ -1,8 +1,7 @@
-"""Guards: what is turned back before a person is asked.
+"""Guards: refuse a model's call before the user is asked.
 
-A guard looks at a call and at what the session knows, and either lets it pass or says, in words for
-the model, why not and what to do instead. Guards compose: the first refusal counts. Source: Context
-Efficiency seed (``ActionGuard``); design of Act ("Redundant reads", "Other guards").
+A guard looks at a call and at what the session knows. It lets the call pass, or tells the model why not
+and what to do instead. The first refusal counts. See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from cockpit.core.secrets import mask_value
 class Standing:
     """Lines of a file that are in the current packet, at full detail.
 
-    ``start`` and ``end`` are 1-based and inclusive; ``content_sha`` is the sha256 of the whole file
-    they were taken from; ``where`` says where they stand ('situational, f-12ab…'); ``total_lines`` is
-    how many lines that file has, 0 when it is not known.
+    ``start`` and ``end`` are 1-based and inclusive; ``content_sha`` is the sha256 of the whole file that
+    they were taken from; ``where`` names their place in the packet ('situational, f-12ab…');
+    ``total_lines`` is the number of lines of that file, 0 when it is not known.
     """
 
     start: int
@@ -44,10 +43,10 @@ class Standing:
 class GuardState:
     """What a session knows when its model's calls are checked.
 
-    ``packet_files``: by path from the root, what of it is in the current packet. ``failed_commands``:
+    ``packet_files``: by path from the root, the lines that are in the current packet. ``failed_commands``:
     by :func:`argv_digest`, the value of ``changes`` when that command last failed. ``changes`` counts
-    what changed the project since the session began (confirmed writes and commits, the person's words).
-    ``pinned_rev``: files are read from a revision, not from the working tree.
+    changes of the project since the session began (confirmed writes and commits, the user's messages).
+    ``pinned_rev``: files are read from a revision, not from the worktree.
     """
 
     packet_files: Mapping[str, tuple[Standing, ...]] = field(default_factory=dict)
@@ -59,35 +58,35 @@ class GuardState:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call that was turned back: by which guard, and what the model is told."""
+    """A refused call: the guard's name and the message for the model."""
 
     guard: str
     message: str
 
 
 class ActionGuard(Protocol):
-    """One rule. ``name`` is what the journal calls it."""
+    """One rule. ``name`` is its name in the journal."""
 
     @property
     def name(self) -> str: ...
 
     def check(self, call: Call, state: GuardState) -> Refusal | None:
-        """A refusal, or None when this rule has nothing against the call."""
+        """Return a refusal, or None when this rule does not object to the call."""
         ...
 
 
 def argv_digest(argv: Sequence[str]) -> str:
-    """What makes two commands the same."""
+    """Return the digest by which two commands are the same."""
     return digest(list(argv))
 
 
 def check(guards: Sequence[ActionGuard], call: Call, state: GuardState) -> Refusal | None:
-    """The first refusal of ``guards``, in their order."""
+    """Return the first refusal of ``guards``, in their order."""
     return next((refusal for guard in guards if (refusal := guard.check(call, state))), None)
 
 
 def standard_guards(confined: Confined) -> tuple[ActionGuard, ...]:
-    """Every guard there is, in the order in which they are asked."""
+    """Return every guard, in the order in which they are asked."""
     return (
         PathGuard(confined),
         SecretGuard(),
@@ -101,7 +100,7 @@ def standard_guards(confined: Confined) -> tuple[ActionGuard, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PathGuard:
-    """Paths stay inside the project and out of its machinery."""
+    """Refuse paths outside the project and in git's or cockpit's own files."""
 
     confined: Confined
     name: str = "path"
@@ -124,7 +123,7 @@ class PathGuard:
 
 @dataclass(frozen=True, slots=True)
 class SecretGuard:
-    """No call carries what looks like a secret: it would be stored and shown."""
+    """Refuse arguments that look like a secret: they would be stored and shown."""
 
     name: str = "secret"
 
@@ -142,7 +141,7 @@ class SecretGuard:
 
 @dataclass(frozen=True, slots=True)
 class GitHubGuard:
-    """The ``github`` tool writes, to this project's repository, with commands that are known."""
+    """Allow only known ``gh`` commands that write, to this project's repository."""
 
     name: str = "github"
 
@@ -158,7 +157,7 @@ class GitHubGuard:
 
 @dataclass(frozen=True, slots=True)
 class CommandGuard:
-    """Commands that are never run, however they are wrapped."""
+    """Refuse commands that are never run, however they are wrapped."""
 
     name: str = "command"
 
@@ -171,7 +170,7 @@ class CommandGuard:
 
 @dataclass(frozen=True, slots=True)
 class UnchangedFailureGuard:
-    """The same failing command again, with nothing changed in between, fails again."""
+    """Refuse a command that failed before while nothing has changed since."""
 
     name: str = "unchanged_failure"
 
@@ -190,8 +189,10 @@ class UnchangedFailureGuard:
 
 @dataclass(frozen=True, slots=True)
 class BlindWriteGuard:
-    """A file that exists is written only when some of it is in the packet, or when it holds that
-    very content already."""
+    """Refuse to write an existing file of which nothing is in the packet.
+
+    A write of the very content that the file has already passes.
+    """
 
     confined: Confined
     name: str = "blind_write"
@@ -220,8 +221,7 @@ _FILE_ITEM = re.compile(r"^file:(?P<path>.+?)(?::(?P<first>\d+)-(?P<last>\d+))?(
 
 @dataclass(frozen=True, slots=True)
 class RedundantReadGuard:
-    """A request is redundant only if the same content version of all its lines is in the current
-    packet; then the model is told where they stand."""
+    """Refuse a context request whose lines are all in the current packet, in the same version."""
 
     confined: Confined
     name: str = "redundant_read"

@@ -1,8 +1,7 @@
-"""What will really happen, before anything does.
+"""Previews: what an action will do, before anything happens.
 
-:func:`shown` turns a call into what the person decides over: title, risk, fields, body, diffs and
-notes, and the payload that runs, byte for byte. It changes nothing. Source: design of Act ("approval
-shows what will really happen").
+:func:`shown` turns a call into what the user decides over: title, risk, fields, body, diffs and notes,
+and the payload that runs, byte for byte. It changes nothing. See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ __all__ = ["ActionRefused", "FileDiff", "Shown", "shown"]
 
 
 async def shown(call: Call, ground: ActGround) -> Shown:
-    """What ``call`` would do on ``ground``, as it stands now.
+    """Return the preview of ``call`` in the project as it is now.
 
-    Raises :class:`ActionRefused`, ``PathRefused`` and ``GhRefused``, each with words for the model.
+    Raises :class:`ActionRefused`, ``PathRefused`` and ``GhRefused``, each with a message for the model.
     """
     match call.payload:
         case WriteFile():

@@ -1,4 +1,4 @@
-"""What running a command, or a ``gh`` command that writes, would do."""
+"""Previews of commands, and of ``gh`` commands that write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PUBLIC = {"approve", "merge", "squash", "rebase", "delete-branch"}
 
 
 def shown_run(payload: Run, ground: ActGround) -> Shown:
-    """A command: its argv, where it runs, and what confines it."""
+    """Preview a command: its argv, where it runs, and its sandbox."""
     verdict = judge(payload.argv)
     if verdict.denied:
         raise ActionRefused(f"{shlex.join(payload.argv)[:200]} is not run. {verdict.denied}")
@@ -46,7 +46,7 @@ def shown_run(payload: Run, ground: ActGround) -> Shown:
 
 
 def shown_github(payload: GitHub, ground: ActGround) -> Shown:
-    """A ``gh`` command as understood: its fields, and the whole body."""
+    """Preview a ``gh`` command as it was parsed: its fields, and the whole body."""
     command = parse_gh(payload.command, project_repo=ground.repo)
     if command.access == "read":
         raise ActionRefused(read_words(command))
@@ -77,7 +77,7 @@ def shown_github(payload: GitHub, ground: ActGround) -> Shown:
 
 
 def read_words(command: GhCommand) -> str:
-    """What a model is told that tried to read through the ``github`` tool."""
+    """Return the message for a model that tried to read through the ``github`` tool."""
     item = {"pr": "pr:", "issue": "issue:"}.get(command.area)
     scope = f"{item}{command.number}" if item and command.number else "pr:N or issue:N"
     return (

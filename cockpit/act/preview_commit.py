@@ -1,4 +1,4 @@
-"""What a commit of some files would hold."""
+"""Previews of commits: the named files, the message and the hooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_MESSAGE = 64 * 1024
 
 
 async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
-    """The named files against the last commit, the message, and which hooks will run."""
+    """Preview a commit: the named files against the last commit, the message, and the hooks that will run."""
     root = ground.root
     top = await run_git("rev-parse", "--show-prefix", cwd=root)
     if not top.ok:

@@ -1,4 +1,4 @@
-"""What writing or editing a file would do."""
+"""Previews of writing and editing files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MASKED_WORDS = (
 
 
 def shown_write(payload: WriteFile, ground: ActGround) -> Shown:
-    """A whole file, new or replaced."""
+    """Preview a whole file, new or replaced."""
     path = ground.confined.relative(payload.path)
     now = read_now(ground.confined, path)
     content = to_crlf(payload.content) if now is not None and now.crlf else payload.content
@@ -66,7 +66,7 @@ def shown_write(payload: WriteFile, ground: ActGround) -> Shown:
 
 
 def shown_edit(payload: EditFile, ground: ActGround) -> Shown:
-    """An exact replacement in a file."""
+    """Preview an exact replacement in a file."""
     path = ground.confined.relative(payload.path)
     now = read_now(ground.confined, path)
     if now is None:
@@ -112,7 +112,7 @@ def _shown(
 
 
 def file_risk(path: str) -> Risk:
-    """High where a file steers what runs or what agents are told, low for prose, else medium."""
+    """Return high for files that steer what runs or what agents read as rules, low for prose, else medium."""
     if _STEERING.search(path):
         return "high"
     if PurePosixPath(path).suffix.casefold() in {".md", ".rst", ".txt", ".adoc"}:
@@ -121,7 +121,7 @@ def file_risk(path: str) -> Risk:
 
 
 def changed_lines(before: str, after: str) -> tuple[int, int]:
-    """Lines added and removed, as a diff counts them."""
+    """Count the lines added and removed, as a diff counts them."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:

@@ -1,6 +1,6 @@
 """One action as it is proposed: the record, and how files are drawn in it.
 
-Source: ``docs/reference/journal.md``, "Bodies of proposals".
+See ``docs/reference/journal.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tests that whoever mends a failure may not touch: a green run must mean that the code is right.
+"""Tests that an agent may not change while it fixes a failure: a green run must mean correct code.
 
-A test is what its name says it is, in any of the usual layouts, and with the tests what decides which
-of them run. Source: design of work, "Doing a task" (the fixer); seed 004, solution 8.
+A file is a test by its name, in any of the usual layouts; files that select which tests run are
+protected with them. See ``docs/reference/plans.md``.
 """
 
 from __future__ import annotations

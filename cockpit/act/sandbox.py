@@ -1,14 +1,14 @@
-"""Where commands run: inside bubblewrap where it works, and plainly, saying so, where it does not.
+"""The sandbox of commands: bubblewrap where it works; elsewhere commands run plainly and say so.
 
-Inside, the file system is read-only but for the project and a private ``/tmp``; home directories,
-``/run`` (its sockets are doors to other services) and cockpit's own state are not there; the
-network is off; git's hooks and configuration cannot be written, and ``.git`` cannot be moved away (it is a
-mount point of its own). Toolchains that live in a home directory stay readable, or no interpreter
-would start. Memory and core size are limited with ``prlimit``, whose limits the sandbox inherits: a
-program in front costs a millisecond, while limits set between fork and exec are not safe in a
-process with threads. What a command could still do is plant files in ``.git`` that redirect git
-(:func:`cockpit.act.sandbox_toolchains.redirects`); they are looked for afterwards. Source: design of Act
-("inside bubblewrap").
+Inside, the file system is read-only except the project and a private ``/tmp``. Home directories,
+``/run`` (its sockets lead to other services) and cockpit's own state are hidden; the network is off;
+git's hooks and configuration cannot be written, and ``.git`` cannot be moved away (it is a mount point
+of its own). Toolchains in a home directory stay readable, or no interpreter would start. Memory and
+core size are limited with ``prlimit``, whose limits the sandbox inherits: a program in front costs a
+millisecond, while limits set between fork and exec are not safe in a process with threads.
+
+A command can still plant files in ``.git`` that redirect git; the caller looks for them afterwards
+(:func:`cockpit.act.sandbox_toolchains.redirects`). See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which places outside the project a confined command still needs.
+"""Places outside the project that a confined command still needs.
 
 Interpreters and compilers often live in a home directory; hiding the home must not hide them. Only
-their own directories come back, read-only, never those beside them that hold keys or mail.
+their own directories become visible again, read-only, never those beside them with keys or mail.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Text files as they are now, and exact replacements in them.
 
 Line ends stay as they are: in a file whose lines all end in CRLF, text from a model (which writes LF)
-is brought to CRLF before it is looked for or put in. A missing final newline stays missing. Source:
-design of Act (``write_file``, ``edit_file``).
+is converted to CRLF before it is searched or inserted. A missing final newline stays missing.
+See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations

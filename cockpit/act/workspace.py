@@ -1,4 +1,4 @@
-"""What actions stand on: the project, its sandbox, its repository, the clean environment."""
+"""The workspace of actions: the project, its sandbox, its repository and a clean environment."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SECRET = re.compile(
 class ActGround:
     """The place where actions happen.
 
-    ``repo`` is ``owner/name`` on GitHub, or None. ``environment`` is what the commands get: this
-    process's variables without those that look like secrets.
+    ``repo`` is ``owner/name`` on GitHub, or None. ``environment`` is what commands receive: this process's
+    variables without those that look like secrets.
     """
 
     confined: Confined
@@ -39,7 +39,7 @@ class ActGround:
 async def stand_on(
     root: Path, *, repo: str | None = None, environment: Mapping[str, str] | None = None
 ) -> ActGround:
-    """The ground of the project at ``root``; tries once whether the sandbox works here.
+    """Open the workspace of the project at ``root``; tries once whether the sandbox works here.
 
     ``environment`` is the process's own when left out. Raises ``PathRefused``.
     """
@@ -48,7 +48,7 @@ async def stand_on(
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a command may see: none that names a secret or steers git from outside."""
+    """Return the variables that a command may see: no secrets, and none that steer git."""
     return {
         name: value
         for name, value in environment.items()

@@ -1,1 +1,1 @@
-"""The hook command: what an agent from outside tells, written down in a short process."""
+"""The hook command: stores events of external agents in a short process."""

@@ -1,8 +1,8 @@
-"""What an agent writes to its hooks' standard input, reduced to what is worth keeping.
+"""The payload that an agent writes to a hook's standard input, reduced to the parts that are stored.
 
-Claude Code and Codex share the names of the fields (``hook_event_name``, ``session_id``, ``cwd``,
-``tool_name``, ``tool_input``, ``tool_response``); they differ in what a tool's response looks like and
-in how a failed command is told. Texts of files never get further than this module.
+Claude Code and Codex share field names (``hook_event_name``, ``session_id``, ``cwd``, ``tool_name``,
+``tool_input``, ``tool_response``); they differ in the form of a tool's response and of a failed
+command. Texts of files never leave this module. See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A hook call: read the event, write it down, answer, and be gone.
+"""A hook call: read the event, store it, answer, and end.
 
-An agent waits for the end of this process, so it does what cannot wait and nothing else: the event
-goes into ``hook_pending``, and a process of its own (:mod:`cockpit.hook.ingest`) makes work in progress
-of it a moment later. Whatever goes wrong, it ends with 0 and one line in the log: an agent must never
-stand still because cockpit has a bad day. Imports are chosen by what they cost (``bench/hook.py``).
+An agent waits for this process, so it does only what cannot wait: the event goes into
+``hook_pending``, and a separate process (:mod:`cockpit.hook.ingest`) turns it into work in progress a
+moment later. Whatever fails, the exit code is 0 and the log gets one line: cockpit must never stop an
+agent. Imports are chosen by their cost (``bench/hook.py``). See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def serve(words: list[str]) -> NoReturn:
 
 
 def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
-    """Keep the event and return what the agent is told; None is nothing."""
+    """Store the event and return the answer for the agent; None for no answer."""
     reply: dict[str, Any] | None = None
     body = event.body()
     if event.name not in event_payload.KNOWN:
@@ -78,7 +78,7 @@ def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
 
 
 def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
-    """Into the store; into a file while another process holds the store."""
+    """Write the event to the store; to a file while another process has locked the store."""
     if event.name == "SessionEnd" and (TASK in os.environ or WIP in os.environ):
         body["inside"] = True  # cockpit began it: what follows is for whoever did
     task_id = os.environ.get(TASK, "")

@@ -1,4 +1,4 @@
-"""``.cockpit/state/hook.log``: one line for whatever a hook could not do, within bounds."""
+"""``.cockpit/state/hook.log``: one line for each failure of a hook, limited in size."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ _LINE = 500
 
 
 def note(state: str, words: str) -> None:
-    """Append one line to the log in the folder ``state``. Whatever goes wrong, nobody is told: there
-    is nobody to tell."""
+    """Append one line to the log in the folder ``state``. Failures are silent: no reader is left to tell."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     text = " ".join(words.split())[:_LINE]
     line = f"{moment} {os.getpid()} {text}\n".encode("utf-8", "replace")

@@ -1,8 +1,7 @@
-"""Make work in progress and journal rows of what hooks have told.
+"""Turn stored hook events into work in progress and journal rows.
 
-Everything pending is taken in one transaction, in the order in which it happened: what an agent does
-in one second is one patch of its task, not twenty. Source: seed 004, solution 2 ("Automatic Capture
-via Hooks").
+All pending events are taken in one transaction, in the order in which they happened: the events of one
+second are one patch of their task, not twenty. See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -41,8 +40,10 @@ _FRESH = timedelta(seconds=20)
 
 
 def serve(home: str, pause: Callable[[], None]) -> None:
-    """Absorb until nothing is left for the project in ``home``, with a ``pause`` before each time but
-    the first; holds the lease meanwhile and gives it back."""
+    """Ingest until no event is left for the project in ``home``, with a ``pause`` between rounds.
+
+    Renews the lease meanwhile and releases it at the end.
+    """
     place = _place(home)
     with Store.open(place.database) as store:
         while True:
@@ -54,18 +55,21 @@ def serve(home: str, pause: Callable[[], None]) -> None:
 
 
 def absorb_now(home: str, busy_ms: int) -> None:
-    """Absorb what waits for the project in ``home``; another process that holds the store is waited
-    for so long. Raises the errors of the store."""
+    """Ingest the waiting events of the project in ``home``.
+
+    Waits up to ``busy_ms`` milliseconds for another process that has locked the store. Raises the errors of
+    the store.
+    """
     place = _place(home)
     with Store.open(place.database, busy_timeout_ms=busy_ms) as store:
         absorb_all(store, place.state)
 
 
 def absorb_all(store: Store, state: Path) -> int:
-    """Absorb whatever waits, in the store and in files beside it; returns how many events it was.
+    """Ingest all waiting events, from the store and from the spool; returns their number.
 
-    An event that cannot be absorbed is passed over and noted in the log; it is tried again, and after
-    a few times left where it is. Of sessions that ended, the last may be followed by a chain.
+    An event that fails is noted in the log and tried again; after a few failures it stays where it is. The
+    last session that ended may be followed by a chain.
     """
     done = 0
     while True:

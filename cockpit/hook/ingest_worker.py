@@ -1,8 +1,8 @@
-"""The process behind the hooks: waits a moment for more, absorbs all, and ends.
+"""The ingest worker: waits a moment for more hook events, ingests all of them, and ends.
 
-At most one runs in a project: it holds the lease in ``hook_absorber``, which a hook takes for it in the
-transaction that keeps the event, and it gives the lease back in the transaction that finds nothing
-left. So no event waits for a process that has just gone.
+At most one runs in a project. It has the lease in ``hook_absorber``: a hook takes the lease for it in
+the transaction that stores the event, and the worker releases it in the transaction that finds no
+more events. So no event waits for a worker that has just ended. See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FILES = 256
 
 
 def main(home: str) -> int:
-    """Absorb what the hooks of the project in ``home`` have told; returns the exit code."""
+    """Ingest the hook events of the project in ``home``; returns the exit code."""
     _step_back()
     state = os.path.join(home, ".cockpit", "state")
     database = os.path.join(state, "cockpit.db")

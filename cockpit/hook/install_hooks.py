@@ -1,7 +1,7 @@
-"""Where agents keep their hooks, and ours among them: put in, taken out, everybody else's left alone.
+"""Install cockpit's hooks in an agent's settings, and remove them, without touching other hooks.
 
 Claude Code reads ``settings.json`` (``hooks`` in it), Codex ``hooks.json``; both have the same three
-levels: event, matcher group, handler.
+levels: event, matcher group, handler. See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def load(agent: str, path: Path, *, inside: Path | None = None) -> Settings:
 
 
 def is_ours(handler: Any) -> bool:
-    """Whether a handler runs ``cockpit hook``, from wherever."""
+    """Whether a handler runs ``cockpit hook``, from any path."""
     command = handler.get("command") if isinstance(handler, dict) else None
     if not isinstance(command, str):
         return False
@@ -96,7 +96,7 @@ def is_ours(handler: Any) -> bool:
 
 
 def installed(settings: Settings) -> list[str]:
-    """The events for which a hook of ours is there."""
+    """List the events for which cockpit's hook is installed."""
     return [
         event
         for event, groups in settings.body.get("hooks", {}).items()

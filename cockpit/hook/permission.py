@@ -1,8 +1,8 @@
-"""May an agent from outside do this? Deny rules first, then the policy, else its own person is asked.
+"""Permission answers for external agents: deny rules, then the approval policy, else the agent asks.
 
-What cockpit's risk table calls high is never allowed from here, whatever the policy; a command that a
-shell would take apart is never a read. Without an answer the agent goes on as if there were no hook.
-Source: design of Act ("deny rules → trust rules → person").
+A command that cockpit's risk table calls high is never allowed from here, whatever the policy; a
+command that needs a shell is never a read. Without an answer the agent behaves as if there were no
+hook. See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WORDS_ONLY = frozenset(("--help", "-h", "--version"))
 
 
 class Ruling:
-    """``allow`` or deny, and the words for it."""
+    """The answer to a tool call: ``allow`` or deny, its message, and ``by`` which rule."""
 
     __slots__ = ("allow", "by", "words")
 
@@ -47,7 +47,7 @@ class Ruling:
         self.by = by
 
     def answer(self, event: str) -> dict[str, Any]:
-        """As both agents read it."""
+        """Return the answer in the form that both agents read."""
         if event == "PreToolUse":
             decision = "allow" if self.allow else "deny"
             return _answer(event, permissionDecision=decision, permissionDecisionReason=self.words)
@@ -56,7 +56,7 @@ class Ruling:
         return _answer(event, decision={"behavior": "deny", "message": self.words})
 
     def body(self, event: Event) -> dict[str, Any]:
-        """What is kept of it."""
+        """Return the answer as it is stored in the journal."""
         answer = "allow" if self.allow else "deny"
         subject = event.command or event.tool
         return {"tool": event.tool, "answer": answer, "by": self.by, "about": subject[:500]}
@@ -67,7 +67,7 @@ def _answer(event: str, **detail: Any) -> dict[str, Any]:
 
 
 def ruling(event: Event, place: Checkout) -> Ruling | None:
-    """The answer to a tool call before it runs, or to the question whether it may; None is none."""
+    """Answer a tool call before it runs, or a permission request; None for no answer."""
     if event.command:
         words = denied(event.command)
         if words:
@@ -86,7 +86,7 @@ def ruling(event: Event, place: Checkout) -> Ruling | None:
 
 
 def denied(command: str) -> str:
-    """Why a command line is never run, in words; '' when it may be, for all that the rules say."""
+    """Return why a command line is never run; '' when no deny rule matches."""
     from cockpit.act.command_risk_table import DENIED
 
     names = {name for name in DENIED if name not in _OWN} | {"cockpit"}

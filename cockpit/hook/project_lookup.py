@@ -1,7 +1,7 @@
-"""Which project a hook call is about, found without starting Git.
+"""Find the project of a hook call without starting git.
 
-The same answer as :func:`cockpit.core.project_paths.locate_project`, from the files alone: a
-process for ``git`` and what it takes to start one would cost more than the rest of the call.
+The result is that of :func:`cockpit.core.project_paths.locate_project`, from the files alone: a process
+for ``git`` would cost more than the rest of the call.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ class Checkout:
 
 
 def checkout_of(folder: str) -> Checkout | None:
-    """The cockpit project that ``folder`` is in; None where there is none, or one reached by a link
-    that leads out of it. Nothing is made."""
+    """Find the cockpit project that ``folder`` is in, without creating anything.
+
+    Returns None where there is none, or where a link leads out of it.
+    """
     try:
         checkout = _find(os.path.realpath(folder))
     except (OSError, ValueError):

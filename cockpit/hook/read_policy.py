@@ -1,8 +1,7 @@
-"""The approval policy, read without the rest of the settings: they take longer than the whole call.
+"""Read the approval policy without the other settings, whose loading takes longer than a hook call.
 
-The same layers as :mod:`cockpit.config.load_settings`, for this one key: the user's file,
-the project's (which can
-only tighten to ``ask``), the environment. What cannot be read is ``ask``.
+The layers are those of :mod:`cockpit.config.load_settings`: the user's file, the project's file (which
+can only tighten to ``ask``), the environment. An unreadable value is ``ask``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _LARGEST = 1_000_000
 
 
 def policy(home: str) -> str:
-    """The policy that holds for the project whose main checkout is ``home``."""
+    """Return the policy of the project whose main checkout is ``home``."""
     named = os.environ.get("COCKPIT_APPROVE", "").strip()
     if named:
         return named if named in POLICIES else "ask"

@@ -1,6 +1,6 @@
-"""What an agent is told when its session starts, goes on, or has just been compacted.
+"""The context that an agent gets when its session starts, resumes, or has just been compacted.
 
-Source: seed 004, solution 2 ("Resume Flow").
+See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Start the process that absorbs, detached: the hook's own does not wait for it."""
+"""Start the ingest worker as a detached process, so that the hook call need not wait for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 def wake_absorber(home: str) -> None:
     """Start :mod:`cockpit.hook.ingest_worker` for the project in ``home``; raises ``OSError``.
 
-    It has nothing of the agent's: no terminal, no pipe that somebody waits to see closed.
+    The worker inherits nothing from the agent: no terminal, and no pipe whose end the agent waits for.
     """
     # -P: the folder of the agent's project must never be where modules come from.
     argv = [sys.executable, "-P", "-m", "cockpit.hook.ingest_worker", home]

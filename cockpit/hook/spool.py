@@ -1,6 +1,6 @@
-"""``.cockpit/state/hook-spool``: events that came while another process held the store.
+"""``.cockpit/state/hook-spool``: events that came while another process had locked the store.
 
-One file for each event, written under another name first: whoever reads finds it whole or not at all.
+One file per event, written under another name first, so that a reader sees it whole or not at all.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def put(state: str, event: HookEvent) -> bool:
 
 
 def files(state: str) -> list[str]:
-    """The paths of what waits, the oldest first."""
+    """List the waiting files, the oldest first."""
     folder = _folder(state)
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(_END))
@@ -58,7 +58,7 @@ def files(state: str) -> list[str]:
 
 
 def taken(paths: list[str]) -> Iterator[HookEvent]:
-    """The events in these files; what is none of ours is passed over."""
+    """Yield the events in these files; files that are no events are skipped."""
     for path in paths:
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
@@ -72,7 +72,7 @@ def taken(paths: list[str]) -> Iterator[HookEvent]:
 
 
 def remove(paths: list[str]) -> None:
-    """These were taken over by the store."""
+    """Delete files whose events are in the store."""
     for path in paths:
         try:
             os.unlink(path)

@@ -1,7 +1,7 @@
-"""Work that goes on when an agent's session has ended, where the person's own configuration asks for it.
+"""Start a chain when an agent's session has ended, where the user's own configuration asks for it.
 
-A process of its own is begun, which decides in the store whether a chain follows
-(:mod:`cockpit.chains.chain_after_session`). Source: seed 004, solution 7 ("Session Exit Hook").
+A separate process decides in the store whether a chain follows
+(:mod:`cockpit.chains.chain_after_session`). See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOW = {"continue": "--continue", "all": "--all"}
 
 
 def is_over(event: HookEvent, body: Mapping[str, Any], now: datetime) -> bool:
-    """Whether it tells that a session has just ended which cockpit did not begin itself."""
+    """Whether the event ends a session that cockpit did not start itself, and is not old."""
     return (
         event.event == "SessionEnd"
         and body.get("reason") not in _NO_END
@@ -40,8 +40,11 @@ def is_over(event: HookEvent, body: Mapping[str, Any], now: datetime) -> bool:
 
 
 def follow(state: Path, seq: int, root: str) -> None:
-    """Begin what is to follow the session whose end is row ``seq`` of the journal and that worked in
-    ``root``. What goes wrong is a line in the log of the hooks."""
+    """Start the chain that follows a session.
+
+    ``seq`` is the journal row of the session's end, ``root`` the folder that it worked in. A failure is a
+    line in the hook log.
+    """
     try:
         _begin(state, seq, Path(root) if root else state.parent.parent)
     except (CockpitError, OSError) as error:

@@ -1,7 +1,7 @@
-"""Which task an agent's session takes up or finishes, read off what it does.
+"""The task that an agent's session starts or finishes, derived from its tool calls.
 
-A hook knows the agent's session but not its tasks, an MCP server knows the tasks but not the session:
-the call of the tool, seen by the hook, joins the two.
+A hook knows the agent's session but not its task; an MCP server knows the task but not the session.
+The call of the MCP tool, seen by the hook, connects the two. See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _OVER = ("done", "archived", "blocked", "todo")
 
 
 def taken_up(event: str, body: dict[str, Any]) -> tuple[str | None, str | None]:
-    """(the task that the session works on from now on, the one it no longer works on).
+    """Return the task that the session works on from now on, and the task that it leaves; None for none.
 
-    An agent that cockpit runs was given its task, and takes up no other.
+    An agent that cockpit runs was given its task and starts no other.
     """
     task_id = body.get("task")
     if isinstance(task_id, str):

@@ -1,9 +1,9 @@
-"""Crowding: which sources held the room in which something was missed, and served no decision.
+"""Crowding: sources that used a band's tokens while something was missed, and served no decision.
 
-A packet that had to leave out what its agent then asked for spent that room on something else. What a
-decision rests on shows in it: its words and its calls name the places that facts come from. A source
-that held much room again and again, that no decision named, and that nobody had to ask for, is worth
-less than it weighs. Source: RFC-003 §7.1.5; design of Orient ("Feedback per wave").
+A packet that left out what its agent then asked for spent those tokens on something else. A decision
+names the places that its facts come from, in its text and its calls. A source that uses many tokens
+again and again, that no decision names and no agent asks for, is worth less than its weight.
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class _Held:
 def crowding(
     connection: sqlite3.Connection, feedback: Sequence[Feedback], spared: Collection[str]
 ) -> Counter[str]:
-    """In how many of the waves each source crowded a band in which something was missed.
+    """Count in how many of the waves each source crowded a band in which something was missed.
 
-    What is pinned is there for a reason; what was missed, or named by a decision, in any of the waves
-    is of use; sources that are ``spared`` are not to be judged, nor are facts that come from no place
-    that could be named. A decision that names nothing of its packet says nothing.
+    Pinned facts do not count. A source is useful, and never counted, if any of the waves missed it or any
+    decision named it; neither are ``spared`` sources, nor facts without a place. A decision that names
+    nothing of its packet says nothing.
     """
     useful = {signal.source_type for entry in feedback for signal in entry.assessment.missed} | set(
         spared

@@ -1,6 +1,6 @@
-"""Which files of the project a command changed: by its redirections, by what its programs do.
+"""The files of the project that a command changed: by its redirections, by what its programs do.
 
-Source: seed 004, solution 2 ("Edit, Write → files_modified").
+See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _LOOK_ONLY = frozenset(["--check", "--diff", "--check-only", "-c"])
 def edited(
     simple: Sequence[RanCommand], *, root: str, failure: str | None = None, read: Read | None = None
 ) -> list[str]:
-    """The files beneath ``root`` that these commands changed, relative to it, without repeats.
+    """List the files beneath ``root`` that these commands changed, relative to it, without repeats.
 
-    ``failure`` is the output when the last of them failed: of a program only what it had done by then
-    counts, of any other command that failed nothing.
+    ``failure`` is the output when the last command failed: of a Python program the changes before the
+    failure count, of any other failed command none. ``read`` returns the text of scripts and patches.
     """
     paths: dict[str, None] = {}
     written: dict[str, str] = {}
@@ -69,7 +69,7 @@ def edited(
 
 
 def beneath(path: str, cwd: str, root: str) -> str:
-    """``path`` relative to ``root``; empty when it lies outside, or is no plain path."""
+    """Return ``path`` relative to ``root``; empty when it lies outside, or is not a plain path."""
     if not path or _GLOB.search(path) or "\n" in path or path.startswith(("/dev/", "~", "&")):
         return ""
     path_from_root = posixpath.normpath(posixpath.join(cwd or root, path))
@@ -83,7 +83,7 @@ def beneath(path: str, cwd: str, root: str) -> str:
 
 
 def patched(text: str) -> list[str]:
-    """The files that a patch (a diff, or an agent's ``*** Begin Patch``) changes."""
+    """List the files that a patch (a diff, or an agent's ``*** Begin Patch``) changes."""
     paths = [(first or second).strip() for first, second in _ENVELOPE.findall(text)]
     if "*** Begin Patch" not in text:
         paths += [new or old for new, old in _PATCHED.findall(text)]

@@ -1,7 +1,7 @@
-"""What went wrong with a command, in one entry: its kind, where, and the line that says so.
+"""The error entry of a failed command: its kind, its place, and the line that states it.
 
-A search that finds nothing and a comparison that finds a difference have not failed. Where a pipe hides
-the exit code, the output tells. Source: seed 004, solution 2 ("Bash (errors) → errors[]").
+A search without a match and a comparison that finds a difference have not failed. Where a pipe hides
+the exit code, the output decides. See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def failure(
     *,
     root: str = "",
 ) -> dict[str, str] | None:
-    """The entry for ``errors`` that a command's end makes; None when it did not fail.
+    """Return the entry for ``errors`` of a command that ended; None when it did not fail.
 
-    ``output`` is both streams as they came. The entry has ``type``, ``message``, ``command`` and,
-    where it is told, ``file`` (``path:line``, relative to ``root``).
+    ``output`` is both streams as they came. The entry has ``type``, ``message``, ``command`` and, where the
+    output names it, ``file`` (``path:line``, relative to ``root``).
     """
     text = plain(output)
     if tests is not None and tests.outcome == "fail" and tests.ran and tests.counted:

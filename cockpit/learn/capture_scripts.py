@@ -1,7 +1,7 @@
-"""Which files a short program writes, read from its text: agents edit with scripts as often as with
+"""The files that a short program writes, read from its text: agents edit with scripts as often as with
 editors.
 
-Only what stands there plainly is told: a path that is written out, or a name that was given one.
+Only a path that is written out, or a name with such a value, counts.
 """
 
 from __future__ import annotations

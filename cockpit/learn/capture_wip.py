@@ -1,8 +1,7 @@
-"""What an agent's tool call tells of its work in progress: a patch for :mod:`cockpit.store.backlog.wip`.
+"""Capture of work in progress from an agent's tool calls: patches for :mod:`cockpit.store.backlog.wip`.
 
-The same reading serves the embedded engine and agents outside, whose tools have other names. It is a
-pure function of the call; nothing in it raises. Source: seed 004, solution 2 ("Automatic Capture via
-Hooks"); design of WIP.
+The built-in agent and external agents, whose tools have other names, are read the same way. It is a pure
+function of the call and never raises. See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -34,9 +33,10 @@ _COMMITTED = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\]", re.MULTILINE)
 class ToolUse:
     """One call of a tool, when it has ended.
 
-    ``tool`` and ``arguments`` are in the agent's own words, ``output`` both streams as they came.
-    ``exit_code`` is None where none is told, ``failed`` says that the agent reported an error.
-    ``cwd`` is where it ran; ``root`` the project's folder (none: ``cwd``), beneath which files count.
+    ``tool`` and ``arguments`` are as the agent names them, ``output`` both streams as they came.
+    ``exit_code`` is None where it is not known; ``failed`` is set where the agent reported an error.
+    ``cwd`` is the folder it ran in; ``root`` the project's folder (default: ``cwd``), beneath which files
+    count.
     """
 
     tool: str
@@ -49,10 +49,9 @@ class ToolUse:
 
 
 def captured(tool: ToolUse, read: Read | None = None) -> dict[str, Any]:
-    """The patch that a tool call makes; empty when it tells nothing.
+    """Return the patch that a tool call makes; empty when it says nothing about the work.
 
-    ``read`` gives the text of a file on the disk: with it, what a script that was run wrote is told
-    as well.
+    ``read`` returns the text of a file on disk: with it, files that a script wrote are captured too.
     """
     if tool.tool in _EDITS:
         return _edit(tool)
@@ -66,7 +65,7 @@ def captured(tool: ToolUse, read: Read | None = None) -> dict[str, Any]:
 
 
 def is_commit(tool: ToolUse) -> bool:
-    """Whether the call was a commit: what waits to be written is written then."""
+    """Whether the call was a commit: pending captures are written then."""
     if tool.tool in _COMMITS:
         return True
     return tool.tool in _COMMANDS and any(map(_commits, _simple(tool)))

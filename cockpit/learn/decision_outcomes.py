@@ -1,7 +1,7 @@
-"""What became of what a session decided: its actions and the verdicts on its proposals, by wave.
+"""The outcomes of a session's decisions: its actions and the verdicts on its proposals, by wave.
 
-Read from stored rows alone, and for a few waves at a time: what is known of a wave changes with what
-happens after it. Source: RFC-003 §6.5, §7.1.5.
+Read from stored rows alone, for a few waves at a time: later events change the outcome of a wave.
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations

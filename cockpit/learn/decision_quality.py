@@ -1,8 +1,7 @@
-"""Decision quality: one number of 0 to 1 for a wave, from what became of it.
+"""Decision quality: one number of 0 to 1 for a wave, from its outcomes.
 
-The mean of its measures, each 0 to 1 and left out where there is nothing to measure. It is what a
-promotion by policy compares. Source: RFC-003 §7.1.5, §8.7, §20.4; design of Orient ("Feedback per
-wave").
+The mean of its measures, each 0 to 1 and left out where there is nothing to measure. A promotion by
+policy compares it. See ``docs/reference/measures.md``.
 """
 
 from __future__ import annotations

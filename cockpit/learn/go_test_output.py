@@ -1,4 +1,4 @@
-"""The output of ``go test``: as JSON, with ``-v``, and the short form that names only what failed."""
+"""The output of ``go test``: as JSON, with ``-v``, and the short form that names only failures."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ _NO_TESTS = re.compile(r"^(?:\?[ \t]+\S+[ \t]+\[no test files\])$", re.MULTILINE
 
 
 def read(output: str) -> Counts | None:
-    """The counts; None when this is no output of ``go test``.
+    """Return the counts; None when this is no output of ``go test``.
 
-    A test with subtests counts once. Without ``-v`` tests that pass are not named: packages are
-    counted then.
+    A test with subtests counts once. Without ``-v`` passing tests are not named, and packages count.
     """
     if '"Action":' in output:
         return _json(output)

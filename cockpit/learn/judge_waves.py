@@ -1,8 +1,8 @@
 """The feedback engine: judge each wave when it ends, and again when more is known.
 
 A wave's own calls and actions are known at its end; whether its requests were granted, and what it
-had missed, one wave later; whether its decision held, some waves later still. Every time the picture
-changes a row is added. Source: RFC-003 §6.5, §7.1.5; design of Learn.
+missed, one wave later; whether its decision was right, some waves later. Every change of the judgement
+adds a row. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Missed signals: the agent had to ask for what a fact held that its packet had left out.
+"""Missed signals: the agent had to ask for a fact that its packet had left out.
 
-What a wave asked for, and was granted, is compared with the facts that its session had then and its
-packet dropped or shortened. Source: RFC-003 §8.7 (``missed_signal_flags``); design of Orient.
+Granted requests of a wave are compared with the facts that its session had at the time and its packet
+dropped or shortened. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class _Place:
 
 
 def missed(connection: sqlite3.Connection, wave: Wave) -> tuple[MissedFact, ...]:
-    """The signals that a wave missed, in the order in which it asked for them.
+    """List the signals that a wave missed, in the order in which it asked for them.
 
-    Requests that were not granted, and what a task type fetches by itself, do not count.
+    Requests that were not granted, and facts that a task type fetches by itself, do not count.
     """
     items = _granted(connection, wave)
     if not items:

@@ -1,7 +1,7 @@
-"""Regret: a decision that was let through and turned out wrong.
+"""Regret: a decision that was approved and turned out wrong.
 
-Its effect was undone, the tests after it failed, what followed from it was turned down, or the person
-said so. Source: RFC-003 §14.1 (``decision_regret_total``); design of Learn.
+Its effect was undone, the tests after it failed, a follow-up was rejected, or the user judged it bad.
+See ``docs/reference/measures.md``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SHORTEST = 7
 
 
 def regrets(outcomes: Outcomes, ordinal: int) -> tuple[str, ...]:
-    """What speaks against the decisions of wave ``ordinal`` by now, in the order of :data:`REGRETS`."""
+    """List the reasons against the decisions of wave ``ordinal``, in the order of :data:`REGRETS`."""
     changes = [deed for deed in outcomes.deeds if deed.ordinal == ordinal and deed.confirmed]
     later = [deed for deed in outcomes.deeds if deed.ordinal > ordinal and deed.confirmed]
     reasons = []

@@ -1,7 +1,7 @@
-"""The line that says where a task was left, made of plain values.
+"""The line that says where a task was paused, from plain values.
 
-Apart from :mod:`cockpit.learn.resume_text`, because hooks say it as well: processes that an agent waits for,
-which import next to nothing. Source: seed 004, solution 2 ("Resume Flow").
+Separate from :mod:`cockpit.learn.resume_text` because hooks use it: an agent waits for them, so they
+import next to nothing. See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _LONGEST = 200
 
 
 def left_off(task_id: str, status: str, wip: Mapping[str, Any]) -> str:
-    """``Resuming T-42 from: testing phase, next: fix failing test``, always one line."""
+    """Return ``Resuming T-42 from: testing phase, next: fix failing test``, always one line."""
     phase = one_line(wip.get("phase"))
     start = f"{phase} phase" if phase and not phase.endswith("phase") else phase
     return f"Resuming {task_id} from: {start or status.replace('_', ' ')}, next: {_next(wip)}"
 
 
 def one_line(value: object) -> str:
-    """Words on one line, within bounds."""
+    """Return the text on one line, shortened to the limit."""
     words = " ".join(str(value or "").split())
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 

@@ -1,6 +1,6 @@
-"""Where a task was left, in one line and in a paragraph: what a session that takes it up reads first.
+"""Where a task was paused, in one line and in a paragraph: the first text of a session that resumes it.
 
-Source: seed 004, solution 2 ("Resume Flow").
+See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _FILES = 50
 
 
 def resume_line(task: Task) -> str:
-    """``Resuming T-42 from: testing phase, next: fix failing test``, always one line."""
+    """Return ``Resuming T-42 from: testing phase, next: fix failing test``, always one line."""
     return left_off(task.task_id, task.status, task.wip or {})
 
 
 def briefing(task: Task) -> str:
-    """The task as a session is given it: what is to be done, when it is done, and where it was left."""
+    """Return the task's briefing: its work, its acceptance criteria, and where it was paused."""
     parts = [f"Task {task.task_id} ({task.task_type}): {one_line(task.title)}"]
     if task.description.strip():
         parts.append(task.description.strip())

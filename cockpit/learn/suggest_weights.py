@@ -1,8 +1,8 @@
-"""Suggestions: a little more weight for sources whose facts were dropped and then asked for, a little
-less for those that held the room meanwhile.
+"""Suggestions: more weight for sources whose facts were dropped and then asked for, less for sources that
+used the tokens meanwhile.
 
-They are proposals like any other: whoever hands one in needs the scope, and the guard judges it.
-Source: RFC-003 §7.1.5 ("informs future adaptation"), §18 phase B3.
+They are ordinary proposals: the proposer needs the scope, and the guard checks them.
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _payload(
     profile: Profile, up: Sequence[_Step], down: Sequence[_Step], looked: int, waves: int
 ) -> dict[str, Any]:
     why = [
-        f"{label}: {', '.join(f'{step.source} in {step.waves}' for step in steps)} of the last {looked} waves."
+        f"{label}: {', '.join(f'{step.source} in {step.waves}' for step in steps)} of the last {looked} waves."  # noqa: E501
         for label, steps in (
             ("Asked for although it had been dropped", up),
             ("Held the room of what was missed, and served nothing", down),

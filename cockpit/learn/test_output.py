@@ -1,7 +1,7 @@
-"""What a test run said: how many passed and failed, and which failed first.
+"""Results of test runs: how many tests passed and failed, and which failed first.
 
-Counts of pytest, unittest, jest, vitest, go test, cargo test and node's runner are read, in whatever
-order and colour they come; of any other runner only pass or fail. Source: seed 004, solution 2.
+Counts of pytest, unittest, jest, vitest, go test, cargo test and node's runner are read, in any order
+and colour; of any other runner only pass or fail. See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ class TestResults:
 def read_tests(
     argv_or_command: str | Sequence[str], output: str, exit_code: int | None
 ) -> TestResults | None:
-    """What the test run in this command came to; None when it runs no tests.
+    """Return the result of the test run in this command; None when it runs no tests.
 
-    ``exit_code`` is the whole command's. Where a pipe or what follows hides the runner's own, the
-    output decides.
+    ``exit_code`` is the whole command's. Where a pipe or a later command hides the runner's own, the output
+    decides.
     """
     return results_of(list_commands(argv_or_command), output, exit_code)
 
@@ -113,7 +113,7 @@ def read_tests(
 def results_of(
     simple: Sequence[RanCommand], output: str, exit_code: int | None
 ) -> TestResults | None:
-    """As :func:`read_tests`, of commands that were taken apart already."""
+    """Return the same as :func:`read_tests`, for commands that are already parsed."""
     text = plain(output)
     runs = test_commands(simple) or _by_their_words(simple, text)
     if not runs:

@@ -1,7 +1,7 @@
-"""Which commands are test runs, and whose words their output is in.
+"""Test runners: which commands are test runs, and which runner's format their output has.
 
-A runner that is not known by name still tells pass from fail; a script that is named as tests are is
-such a runner. Source: seed 004, solution 2 ("Automatic Capture via Hooks").
+An unknown runner still gives pass or fail; a script that is named like a test counts as one.
+See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -64,14 +64,13 @@ _SHELLS = frozenset(["bash", "sh", "zsh", "dash", "source", "."])
 
 
 def runner_of(command: str | Sequence[str]) -> str | None:
-    """The name of the test runner that ``command`` runs, of :data:`KNOWN` or another; None when it
-    runs no tests."""
+    """Return the test runner that ``command`` runs, of :data:`KNOWN` or another; None without tests."""
     runs = test_commands(list_commands(command))
     return runs[0][1] if runs else None
 
 
 def test_commands(simple: Sequence[RanCommand]) -> list[tuple[RanCommand, str]]:
-    """Those of the commands that run tests, with their runner."""
+    """Return the commands that run tests, each with its runner."""
     return [(command, runner) for command in simple if (runner := _runner(command.argv))]
 
 

@@ -1,6 +1,7 @@
-"""What every adapter offers, and what comes of an attempt.
+"""The interface of an adapter, and the outcome of an attempt.
 
-Source: RFC-003 §6.4; design of Act ("transient, permanent and conflict failures are told apart").
+Failures are transient (retry), permanent, or conflicts (the project changed since the preview).
+See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations

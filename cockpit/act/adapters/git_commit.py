@@ -1,4 +1,4 @@
-"""Committing exactly the named files, whatever else is staged."""
+"""Commit exactly the named files, whatever else is staged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Posting to GitHub through ``gh``: the body by standard input, and a hidden key to find it again."""
+"""Post to GitHub through ``gh``: the body by standard input, with a hidden key to find it again."""
 
 from __future__ import annotations
 

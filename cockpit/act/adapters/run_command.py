@@ -1,4 +1,4 @@
-"""Running a command in the sandbox, and keeping what it said."""
+"""Run a command in the sandbox and keep its output."""
 
 from __future__ import annotations
 

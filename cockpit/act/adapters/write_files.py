@@ -1,7 +1,7 @@
-"""Writing and editing files: whole, durable, and never over what somebody else changed.
+"""Write and edit files: whole, durable, and never over somebody else's change.
 
-The new content goes to a temporary file in the same directory, is synced, takes over the old file's
-mode and then its name; the directory is synced last. A crash leaves the old file or the new one.
+The new content goes to a temporary file in the same directory, is synced, takes the old file's mode and
+then its name; the directory is synced last. A crash leaves the old file or the new one.
 """
 
 from __future__ import annotations
