@@ -26,9 +26,9 @@ from measure import Row, row
 from cockpit.access.principals import agent
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import CountingIds, FixedClock
-from cockpit.learn.decision_quality import measured
-from cockpit.learn.judge_waves import learned
-from cockpit.learn.suggest_weights import suggestions
+from cockpit.learn.decision_quality import measure_version
+from cockpit.learn.judge_waves import judge_after_wave
+from cockpit.learn.suggest_weights import suggest_changes
 from cockpit.loop.decisions.profile_change_expiry import pin_profile
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime_settings import ProfileChangeLimits, RuntimeSettings
@@ -235,7 +235,7 @@ class Player:
     def _orient(self, tx: Tx, moment: Moment) -> tuple[Wave, Packet]:
         session_id = self._session.session_id
         wave = waves.create(tx, session_id=session_id, trace_id=self._session.trace_id)
-        pinned = pin_profile(tx, self._settings, PROFILE, measured)
+        pinned = pin_profile(tx, self._settings, PROFILE, measure_version)
         waves.advance(tx, wave.wave_id, "observing", profile_version=pinned.version)
         if self._asked is not None:
             request_id, items = self._asked
@@ -301,12 +301,12 @@ class Player:
             )
             self._asked = (asked.request_id, lacking)
         waves.advance(tx, wave.wave_id, "learning")
-        learned(tx, waves.advance(tx, wave.wave_id, "completed"))
+        judge_after_wave(tx, waves.advance(tx, wave.wave_id, "completed"))
 
     def _suggest(self, tx: Tx, wave: Wave) -> None:
         """Hand in the first suggestion, as the session's agent; the guard and the policy decide."""
         profile = profiles.load_current(tx.connection, PROFILE)
-        found = suggestions(tx.connection, profile, AGENT_LIMITS, CRITICAL)
+        found = suggest_changes(tx.connection, profile, AGENT_LIMITS, CRITICAL)
         if found and profile.duration_waves == 0:
             propose_profile_change(
                 tx,

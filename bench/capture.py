@@ -30,7 +30,7 @@ from typing import Any
 from measure import Row, row
 
 from cockpit.learn.capture_commands import list_commands
-from cockpit.learn.capture_wip import ToolUse, captured
+from cockpit.learn.capture_wip import ToolUse, capture_tool_use
 
 BAR = 0.95
 ROOT = "/testbed"
@@ -95,4 +95,4 @@ def _captured(trace: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 action["returncode"],
                 ROOT,
             )
-            yield place, captured(use, disk.get)
+            yield place, capture_tool_use(use, disk.get)

@@ -20,7 +20,7 @@ from measure import Row, row
 
 from cockpit.backlog import service
 from cockpit.core.project_paths import locate_project
-from cockpit.hook.ingest import absorb_all
+from cockpit.hook.ingest import ingest_all
 from cockpit.store.db.database import Store
 
 RUNS = 31
@@ -135,6 +135,6 @@ def lease(project: Path) -> None:
     """Absorb what waits, then take the right to absorb, for as long as it lasts at most."""
     place = locate_project(project)
     with Store.open(place.database) as store:
-        absorb_all(store, place.state)
+        ingest_all(store, place.state)
         until = int((time.time() + 59) * 1000)
         store.write_now(lambda tx: tx.execute("UPDATE hook_absorber SET leased_until=?", (until,)))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from cockpit.access.principals import MAIN, PERSON, Caller, ensure
+from cockpit.access.principals import MAIN, PERSON, Caller, ensure_principal
 from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, NotAllowed
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.clock import format_time
@@ -159,7 +159,7 @@ def ensure_root(tx: Tx, state: Path) -> Path | None:
 def _insert(
     tx: Tx, namespace: str, scopes: frozenset[str], by: str, expires_s: float | None
 ) -> tuple[Token, str]:
-    ensure(tx, namespace)
+    ensure_principal(tx, namespace)
     # Not through Ids: a secret that could be replayed would be none.
     secret = PREFIX + secrets.token_urlsafe(32)
     cap_id = tx.ids.new("cap")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cockpit.access.gh_flags import GhRefused, Given, read, split
+from cockpit.access.gh_flags import GhArguments, GhRefused, read_arguments, split_words
 from cockpit.access.gh_table import AREAS_REFUSED, COMMANDS, Spec
 
 MAX_BODY = 65_536
@@ -88,7 +88,7 @@ def parse_gh(
     ``project_repo`` is the project's ``owner/name``: any other repository is refused. ``body`` is
     the text that ``--body-file -`` stands for. Raises :class:`GhRefused`.
     """
-    words = split(command)
+    words = split_words(command)
     if not words:
         raise GhRefused("an empty gh command: write for example `gh pr view 24 --json title,body`")
     area = words[0]
@@ -105,7 +105,7 @@ def parse_gh(
     if spec is None:
         name = f"gh {area} {verb}".strip()
         raise GhRefused(f"`{name}` is not known here; known: {', '.join(verbs)}")
-    arguments = read(words[2:], spec, f"gh {area} {verb}")
+    arguments = read_arguments(words[2:], spec, f"gh {area} {verb}")
     if arguments.body_from_stdin:
         if body is None:
             raise GhRefused("`--body-file` cannot be used here: put the text into --body")
@@ -198,7 +198,7 @@ def _check_body(body: str | None) -> None:
         raise GhRefused("the body is not valid Unicode text")
 
 
-def _check_rules(area: str, verb: str, arguments: Given) -> None:
+def _check_rules(area: str, verb: str, arguments: GhArguments) -> None:
     if (area, verb) == ("pr", "review"):
         chosen = [n for n in ("approve", "request-changes", "comment") if arguments.has(n)]
         if len(chosen) != 1:
@@ -229,7 +229,7 @@ def _check_rules(area: str, verb: str, arguments: Given) -> None:
 def _parse_api(words: list[str], project_repo: str | None) -> GhCommand:
     """``gh api`` reads of the project's own repository: GET, no fields, no foreign headers."""
     spec = COMMANDS["api", "get"]
-    arguments = read(words, spec, "gh api")
+    arguments = read_arguments(words, spec, "gh api")
     method = arguments.value("method")
     if method is not None and method.upper() != "GET":
         raise GhRefused(

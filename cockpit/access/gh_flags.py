@@ -18,7 +18,7 @@ class GhRefused(CockpitError):
     code = "gh_refused"
 
 
-class Given:
+class GhArguments:
     """The words of one command, sorted: positional, flags by long name, and the body apart."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Given:
         return any(flag == name for flag, _ in self.flags)
 
 
-def split(command: str | Sequence[str]) -> list[str]:
+def split_words(command: str | Sequence[str]) -> list[str]:
     """Return the words after ``gh``. Raises :class:`GhRefused` for shell syntax and open quotes.
 
     No shell runs: ``$x`` inside a value stays text, and ``#24`` is a number, not a comment.
@@ -79,9 +79,9 @@ def _split_line(line: str) -> list[str]:
     return [word.text for word in item.words]
 
 
-def read(words: list[str], spec: Spec, name: str) -> Given:
+def read_arguments(words: list[str], spec: Spec, name: str) -> GhArguments:
     """Sort ``words`` into flags of ``spec`` and the rest; ``name`` is the command, for errors."""
-    arguments = Given()
+    arguments = GhArguments()
     rest = iter(words)
     for word in rest:
         if word == "--":
@@ -110,7 +110,7 @@ def read(words: list[str], spec: Spec, name: str) -> Given:
     return arguments
 
 
-def _take(arguments: Given, flag: str, value: str, spec: Spec) -> None:
+def _take(arguments: GhArguments, flag: str, value: str, spec: Spec) -> None:
     if flag == "body":
         if arguments.body is not None:
             raise GhRefused("--body is given twice")

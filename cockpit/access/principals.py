@@ -76,7 +76,7 @@ def kind_of(namespace: str) -> Kind:
     return "agent" if namespace.startswith(AGENT) else "service"
 
 
-def at_a_task(namespace: str) -> bool:
+def works_on_task(namespace: str) -> bool:
     """Whether that is an agent which cockpit runs itself, for one task (``agent/t-42/SESSION``)."""
     return _AT_A_TASK.match(namespace) is not None
 
@@ -92,7 +92,7 @@ def check_namespace(name: str) -> str:
     return name
 
 
-def ensure(tx: Tx, namespace: str) -> None:
+def ensure_principal(tx: Tx, namespace: str) -> None:
     """Record the principal of a namespace, once."""
     tx.execute(
         "INSERT INTO principals(namespace, kind, created_at) VALUES (?,?,?)"

@@ -78,7 +78,7 @@ class _Level:
         return self.depth > _DEPTH or self.left[0] < 0
 
 
-def worst(verdicts: Sequence[Verdict], floor: Risk = "low") -> Verdict:
+def combine_verdicts(verdicts: Sequence[Verdict], floor: Risk = "low") -> Verdict:
     """Combine verdicts: the highest risk, the first denial, every reason once."""
     risk = max((v.risk for v in verdicts), key=_ORDER.__getitem__, default=floor)
     reasons = dict.fromkeys(reason for verdict in verdicts for reason in verdict.reasons)
@@ -92,7 +92,7 @@ def worst(verdicts: Sequence[Verdict], floor: Risk = "low") -> Verdict:
 
 def judge(argv: Sequence[str]) -> Verdict:
     """Return the verdict over one command, wrappers and nested scripts included."""
-    return worst([_judge(tuple(argv), _Level(0, [_WORK])), _places(argv)])
+    return combine_verdicts([_judge(tuple(argv), _Level(0, [_WORK])), _places(argv)])
 
 
 def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
@@ -113,7 +113,7 @@ def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
     if program == "trap":
         return _script(rest[0] if rest else "", level)
     if program in {"eval", "source", "."}:
-        return worst([_script(" ".join(rest), level)], "high")
+        return combine_verdicts([_script(" ".join(rest), level)], "high")
     if program == "git":
         return _git(rest)
     if program == "find":
@@ -194,8 +194,8 @@ def _wrapped(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
         words.pop(0)
     floor: Risk = "medium" if program in {"xargs", "parallel", "watch"} else "low"
     if not words:
-        return worst(verdicts, "medium" if program in {"xargs", "parallel"} else floor)
-    return worst([*verdicts, _judge(tuple(words), level.deeper())], floor)
+        return combine_verdicts(verdicts, "medium" if program in {"xargs", "parallel"} else floor)
+    return combine_verdicts([*verdicts, _judge(tuple(words), level.deeper())], floor)
 
 
 def _shell(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
@@ -221,14 +221,14 @@ def _script(text: str, level: _Level) -> Verdict:
         if command is None:
             verdicts.append(Verdict("high", ("a part of its script cannot be read",)))
             if level.exhausted():
-                return worst([*verdicts, Verdict("high", denied=_TOO_MUCH)])
+                return combine_verdicts([*verdicts, Verdict("high", denied=_TOO_MUCH)])
             continue
         if command.argv:
             verdict = _judge(command.argv, level.deeper(guess=command.guess))
             verdicts += [verdict, _places(command.argv)]
         verdicts += [_assigned(name) for name in command.assigned]
         verdicts.append(_places(("", *command.writes)))
-    return worst(verdicts)
+    return combine_verdicts(verdicts)
 
 
 def _assigned(name: str) -> Verdict:
@@ -247,7 +247,7 @@ def _find(rest: tuple[str, ...], level: _Level) -> Verdict:
             ends = [i for i, w in enumerate(rest) if i > place and w in {";", "+", "\\;"}]
             verdicts.append(_judge(rest[place + 1 : ends[0] if ends else None], level.deeper()))
             verdicts.append(Verdict("medium", ("it runs a program on what it finds",)))
-    return worst(verdicts)
+    return combine_verdicts(verdicts)
 
 
 def _interpreter(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
@@ -327,7 +327,7 @@ def _places(argv: Sequence[str]) -> Verdict:
             verdicts.append(Verdict("high", ("it names git's or cockpit's own files",)))
         elif value != "/dev/null" and (value.startswith(("~", "/")) or ".." in parts):
             verdicts.append(Verdict("medium", ("it names a place outside the project",)))
-    return worst(verdicts)
+    return combine_verdicts(verdicts)
 
 
 def _name(word: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
 from cockpit.act.adapters.adapter import Found, failed
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.processes import current_process, is_process_alive
@@ -44,7 +44,7 @@ class Dispatcher:
     """
 
     def __init__(
-        self, store: Store, ground: ActGround, adapters: Mapping[str, Adapter] = ADAPTERS
+        self, store: Store, ground: Workspace, adapters: Mapping[str, Adapter] = ADAPTERS
     ) -> None:
         self._store = store
         self._ground = ground

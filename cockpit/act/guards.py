@@ -15,7 +15,7 @@ from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.gh_flags import GhRefused
 from cockpit.act.command_risk import judge
-from cockpit.act.preview_command import read_words
+from cockpit.act.preview_command import explain_read
 from cockpit.act.text_edits import WITHHELD, bytes_digest, digest_now
 from cockpit.act.tool_payloads import EditFile, GitCommit, GitHub, RequestContext, Run, WriteFile
 from cockpit.act.tools import Call
@@ -24,7 +24,7 @@ from cockpit.core.secrets import mask_value
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PacketLines:
     """Lines of a file that are in the current packet, at full detail.
 
     ``start`` and ``end`` are 1-based and inclusive; ``content_sha`` is the sha256 of the whole file that
@@ -49,7 +49,7 @@ class GuardState:
     ``pinned_rev``: files are read from a revision, not from the worktree.
     """
 
-    packet_files: Mapping[str, tuple[Standing, ...]] = field(default_factory=dict)
+    packet_files: Mapping[str, tuple[PacketLines, ...]] = field(default_factory=dict)
     failed_commands: Mapping[str, int] = field(default_factory=dict)
     changes: int = 0
     project_repo: str | None = None
@@ -80,7 +80,7 @@ def argv_digest(argv: Sequence[str]) -> str:
     return digest(list(argv))
 
 
-def check(guards: Sequence[ActionGuard], call: Call, state: GuardState) -> Refusal | None:
+def first_refusal(guards: Sequence[ActionGuard], call: Call, state: GuardState) -> Refusal | None:
     """Return the first refusal of ``guards``, in their order."""
     return next((refusal for guard in guards if (refusal := guard.check(call, state))), None)
 
@@ -152,7 +152,7 @@ class GitHubGuard:
             command = parse_gh(call.payload.command, project_repo=state.project_repo)
         except GhRefused as error:
             return Refusal(self.name, str(error))
-        return Refusal(self.name, read_words(command)) if command.access == "read" else None
+        return Refusal(self.name, explain_read(command)) if command.access == "read" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ class RedundantReadGuard:
         return ""
 
     def _wanted(
-        self, match: re.Match[str], path: str, parts: Sequence[Standing], state: GuardState
+        self, match: re.Match[str], path: str, parts: Sequence[PacketLines], state: GuardState
     ) -> tuple[int, int]:
         """The lines asked for; (1, 0) when their number cannot be told."""
         if match["first"] is not None:
@@ -278,7 +278,7 @@ class RedundantReadGuard:
         return 1, data.count(b"\n") + (not data.endswith(b"\n"))
 
 
-def _covered(first: int, last: int, parts: Sequence[Standing]) -> bool:
+def _covered(first: int, last: int, parts: Sequence[PacketLines]) -> bool:
     at = first
     for part in sorted(parts, key=lambda part: part.start):
         if part.start > at:

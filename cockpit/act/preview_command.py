@@ -6,15 +6,15 @@ import shlex
 
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.act.command_risk import Risk, judge
-from cockpit.act.proposed_action import Shown
+from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.text_edits import ActionRefused
 from cockpit.act.tool_payloads import GitHub, Run
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 
 _PUBLIC = {"approve", "merge", "squash", "rebase", "delete-branch"}
 
 
-def shown_run(payload: Run, ground: ActGround) -> Shown:
+def preview_run(payload: Run, ground: Workspace) -> ActionPreview:
     """Preview a command: its argv, where it runs, and its sandbox."""
     verdict = judge(payload.argv)
     if verdict.denied:
@@ -24,7 +24,7 @@ def shown_run(payload: Run, ground: ActGround) -> Shown:
     notes = [*sandbox.notes(), *(f"Risk: {reason}." for reason in verdict.reasons)]
     if sandbox.works and verdict.network:
         notes.append("The network is off in the sandbox; what needs it will fail.")
-    return Shown(
+    return ActionPreview(
         type="run",
         title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
         risk=verdict.risk if sandbox.works or verdict.risk == "high" else "medium",
@@ -45,11 +45,11 @@ def shown_run(payload: Run, ground: ActGround) -> Shown:
     )
 
 
-def shown_github(payload: GitHub, ground: ActGround) -> Shown:
+def preview_github(payload: GitHub, ground: Workspace) -> ActionPreview:
     """Preview a ``gh`` command as it was parsed: its fields, and the whole body."""
     command = parse_gh(payload.command, project_repo=ground.repo)
     if command.access == "read":
-        raise ActionRefused(read_words(command))
+        raise ActionRefused(explain_read(command))
     name = f"gh {command.area} {command.verb}"
     about = [str(command.number)] if command.number is not None else []
     flags = [f"--{name}" for name, value in command.fields if value == "yes"]
@@ -64,7 +64,7 @@ def shown_github(payload: GitHub, ground: ActGround) -> Shown:
             "A hidden comment with this action's key is added at the end of the body, so that it is "
             "never posted twice."
         )
-    return Shown(
+    return ActionPreview(
         type="github",
         title=" ".join([name, *about, *flags]),
         risk=_github_risk(command),
@@ -76,7 +76,7 @@ def shown_github(payload: GitHub, ground: ActGround) -> Shown:
     )
 
 
-def read_words(command: GhCommand) -> str:
+def explain_read(command: GhCommand) -> str:
     """Return the message for a model that tried to read through the ``github`` tool."""
     item = {"pr": "pr:", "issue": "issue:"}.get(command.area)
     scope = f"{item}{command.number}" if item and command.number else "pr:N or issue:N"

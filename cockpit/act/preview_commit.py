@@ -7,10 +7,10 @@ from typing import Any
 
 from cockpit.access.run_program import run_git
 from cockpit.act.preview_files import changed_lines
-from cockpit.act.proposed_action import FileDiff, Shown, drawn
+from cockpit.act.proposed_action import ActionPreview, FileDiff, draw_diff
 from cockpit.act.text_edits import ActionRefused, digest_now
 from cockpit.act.tool_payloads import GitCommit
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.text import pluralize
 
 _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
@@ -18,7 +18,7 @@ _DRAWN = 2 * 1024 * 1024
 _LONGEST_MESSAGE = 64 * 1024
 
 
-async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
+async def preview_commit(payload: GitCommit, ground: Workspace) -> ActionPreview:
     """Preview a commit: the named files against the last commit, the message, and the hooks that will run."""
     root = ground.root
     top = await run_git("rev-parse", "--show-prefix", cwd=root)
@@ -52,13 +52,13 @@ async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
         if any(side is not None and _text(side) is None for side in (before, after)):
             notes.append(f"{path} is not text; its content is not drawn.")
             continue
-        diff, note = drawn(path, _text(before), _text(after))
+        diff, note = draw_diff(path, _text(before), _text(after))
         diffs.append(diff)
         notes += [note] if note else []
     notes += await _manners(root)
     subject = payload.message.strip().splitlines()[0]
     count = pluralize(len(paths), "file")
-    return Shown(
+    return ActionPreview(
         type="git_commit",
         title=f"commit {count} (+{total[0]} −{total[1]}): {subject[:80]}",
         risk="medium",
@@ -71,7 +71,7 @@ async def shown_commit(payload: GitCommit, ground: ActGround) -> Shown:
     )
 
 
-def _working(ground: ActGround, path: str) -> bytes | None:
+def _working(ground: Workspace, path: str) -> bytes | None:
     if not ground.confined.inside(path, write=True).exists():
         return None
     with ground.confined.open_read(path) as file:

@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from cockpit.act.command_risk import Risk
-from cockpit.act.proposed_action import Shown, drawn
+from cockpit.act.proposed_action import ActionPreview, draw_diff
 from cockpit.act.text_edits import (
     MAX_BYTES,
     ActionRefused,
     TextNow,
     as_now,
-    fitted,
+    fit_edit,
     read_now,
-    replaced,
+    replace_text,
     to_crlf,
 )
 from cockpit.act.tool_payloads import EditFile, WriteFile
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.text import pluralize
 
 _STEERING = re.compile(
@@ -40,7 +40,7 @@ MASKED_WORDS = (
 """What a model is told that would write the sign for a secret."""
 
 
-def shown_write(payload: WriteFile, ground: ActGround) -> Shown:
+def preview_write(payload: WriteFile, ground: Workspace) -> ActionPreview:
     """Preview a whole file, new or replaced."""
     path = ground.confined.relative(payload.path)
     now = read_now(ground.confined, path)
@@ -65,7 +65,7 @@ def shown_write(payload: WriteFile, ground: ActGround) -> Shown:
     return _shown("write_file", path, now, as_now(content), notes, {"content": content})
 
 
-def shown_edit(payload: EditFile, ground: ActGround) -> Shown:
+def preview_edit(payload: EditFile, ground: Workspace) -> ActionPreview:
     """Preview an exact replacement in a file."""
     path = ground.confined.relative(payload.path)
     now = read_now(ground.confined, path)
@@ -73,8 +73,8 @@ def shown_edit(payload: EditFile, ground: ActGround) -> Shown:
         raise ActionRefused(f"{path}: there is no such file. Use write_file to make it.")
     if any(_MASK in part and _MASK not in now.text for part in (payload.old, payload.new)):
         raise ActionRefused(f"{path}: {MASKED_WORDS}")
-    old, new = fitted(now, path, payload.old, payload.new, replace_all=payload.replace_all)
-    after = as_now(replaced(now.text, old, new, replace_all=payload.replace_all))
+    old, new = fit_edit(now, path, payload.old, payload.new, replace_all=payload.replace_all)
+    after = as_now(replace_text(now.text, old, new, replace_all=payload.replace_all))
     count = now.text.count(old) if payload.replace_all else 1
     notes = [f"{count} occurrences are replaced."] if count > 1 else []
     extra = {"old": old, "new": new, "replace_all": payload.replace_all}
@@ -88,13 +88,13 @@ def _shown(
     after: TextNow,
     notes: list[str],
     extra: Mapping[str, object],
-) -> Shown:
-    diff, note = drawn(path, None if now is None else now.text, after.text)
+) -> ActionPreview:
+    diff, note = draw_diff(path, None if now is None else now.text, after.text)
     added, removed = changed_lines(now.text if now else "", after.text)
     verb = "Create" if now is None else "Replace" if kind == "write_file" else "Edit"
     if len(after.text) and not after.text.endswith("\n"):
         notes = [*notes, "The file will not end in a newline."]
-    return Shown(
+    return ActionPreview(
         type=kind,
         title=f"{verb.lower()} {path} (+{added} −{removed})",
         risk=file_risk(path),

@@ -26,7 +26,7 @@ class FileDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ActionPreview:
     """One action as it is proposed.
 
     ``payload`` holds JSON values only and is what the adapter gets.
@@ -58,7 +58,7 @@ class Shown:
         }
 
 
-def drawn(path: str, before: str | None, after: str | None) -> tuple[FileDiff, str]:
+def draw_diff(path: str, before: str | None, after: str | None) -> tuple[FileDiff, str]:
     """The diff as it is drawn, secrets masked, and a note ('' when it is whole).
 
     Of large files only the lines around what changes are kept.

@@ -98,7 +98,7 @@ def to_crlf(text: str) -> str:
     return _LONE_LF.sub("\r\n", text)
 
 
-def places(text: str, old: str) -> list[int]:
+def find_offsets(text: str, old: str) -> list[int]:
     """Every offset at which ``old`` stands in ``text``, overlapping ones too."""
     offsets, at = [], text.find(old)
     while at >= 0:
@@ -107,7 +107,7 @@ def places(text: str, old: str) -> list[int]:
     return offsets
 
 
-def fitted(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) -> tuple[str, str]:
+def fit_edit(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) -> tuple[str, str]:
     """``old`` and ``new`` with the file's own line ends, checked to be applicable.
 
     Raises :class:`ActionRefused` unless ``old`` stands there exactly once (once at least with
@@ -115,7 +115,7 @@ def fitted(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) ->
     """
     if now.crlf or (old not in now.text and to_crlf(old) in now.text):
         old, new = to_crlf(old), to_crlf(new)
-    offsets = places(now.text, old)
+    offsets = find_offsets(now.text, old)
     if not offsets:
         raise ActionRefused(f"{path}: 'old' does not stand in the file.{_near(now.text, old)}")
     if len(offsets) > 1 and not replace_all:
@@ -130,8 +130,8 @@ def fitted(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) ->
     return old, new
 
 
-def replaced(text: str, old: str, new: str, *, replace_all: bool) -> str:
-    """The text after the edit; ``old`` stands in it (see :func:`fitted`)."""
+def replace_text(text: str, old: str, new: str, *, replace_all: bool) -> str:
+    """The text after the edit; ``old`` stands in it (see :func:`fit_edit`)."""
     return text.replace(old, new) if replace_all else text.replace(old, new, 1)
 
 

@@ -18,7 +18,7 @@ _SECRET = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class ActGround:
+class Workspace:
     """The place where actions happen.
 
     ``repo`` is ``owner/name`` on GitHub, or None. ``environment`` is what commands receive: this process's
@@ -36,15 +36,15 @@ class ActGround:
         return self.confined.root
 
 
-async def stand_on(
+async def open_workspace(
     root: Path, *, repo: str | None = None, environment: Mapping[str, str] | None = None
-) -> ActGround:
+) -> Workspace:
     """Open the workspace of the project at ``root``; tries once whether the sandbox works here.
 
     ``environment`` is the process's own when left out. Raises ``PathRefused``.
     """
     variables = dict(os.environ if environment is None else environment)
-    return ActGround(Confined(root), await detect(variables), repo, clean_environment(variables))
+    return Workspace(Confined(root), await detect(variables), repo, clean_environment(variables))
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:

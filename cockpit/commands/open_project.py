@@ -74,15 +74,15 @@ def _absorb_hooks(store: Store, place: ProjectPaths) -> None:
     from cockpit.hook import hook_log, spool
     from cockpit.store.hooks import pending_events
 
-    if not (store.read_now(pending_events.count_waiting) or spool.files(str(place.state))):
+    if not (store.read_now(pending_events.count_waiting) or spool.list_files(str(place.state))):
         return
-    from cockpit.hook.ingest import absorb_all
+    from cockpit.hook.ingest import ingest_all
 
     try:
-        absorb_all(store, place.state)
+        ingest_all(store, place.state)
     except CockpitError as error:
         # The events stay for the next command; this one can do its work without them.
-        hook_log.note(str(place.state), f"absorbing failed: {error}")
+        hook_log.append_line(str(place.state), f"absorbing failed: {error}")
 
 
 def ensure_root_token(place: ProjectPaths, *, quiet: bool = False) -> None:

@@ -146,7 +146,7 @@ class Event:
         return _response(self.payload.get("tool_response"), self.agent)
 
 
-def read(raw: bytes, agent: str) -> Event:
+def read_payload(raw: bytes, agent: str) -> Event:
     """The event in ``raw``. ``agent`` is who the hook was installed for; '' finds out.
 
     Raises :class:`Malformed`.
@@ -255,7 +255,7 @@ def _text(payload: dict[str, Any], name: str) -> str:
     return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
-def folder(event: Event | None) -> str:
+def session_folder(event: Event | None) -> str:
     """Where the agent's session is: its project's folder, else the one that it works in now."""
     named = os.environ.get("CLAUDE_PROJECT_DIR", "")
     for path in (named, event.cwd if event else ""):

@@ -15,7 +15,7 @@ import time
 
 from cockpit.hook import event_payload, hook_log
 from cockpit.hook.event_payload import Event, Malformed
-from cockpit.hook.project_lookup import Checkout, checkout_of
+from cockpit.hook.project_lookup import Checkout, find_checkout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,18 +38,18 @@ def serve(words: list[str]) -> NoReturn:
         raw = sys.stdin.buffer.read()
         agent = _named(words)
         try:
-            event = event_payload.read(raw, agent)
+            event = event_payload.read_payload(raw, agent)
         except Malformed as error:
-            place = checkout_of(event_payload.folder(None))
+            place = find_checkout(event_payload.session_folder(None))
             if place is not None:
-                hook_log.note(place.state, f"{agent or 'agent'}: ignored {error}")
+                hook_log.append_line(place.state, f"{agent or 'agent'}: ignored {error}")
         else:
-            place = checkout_of(event_payload.folder(event))
+            place = find_checkout(event_payload.session_folder(event))
             if place is not None:
                 _print(answer(event, place))
     except BaseException as error:
         if place is not None:
-            hook_log.note(place.state, f"a call failed: {type(error).__name__}: {error}")
+            hook_log.append_line(place.state, f"a call failed: {type(error).__name__}: {error}")
     # Nothing is left to close in order: what is committed is on disk, and the operating system lets go
     # of the rest sooner than the interpreter would.
     os._exit(0)
@@ -60,11 +60,13 @@ def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
     reply: dict[str, Any] | None = None
     body = event.body()
     if event.name not in event_payload.KNOWN:
-        hook_log.note(place.state, f"{event.agent}: {event.name[:60]!r} is no event known here")
+        hook_log.append_line(
+            place.state, f"{event.agent}: {event.name[:60]!r} is no event known here"
+        )
     elif event.name in ("PreToolUse", "PermissionRequest"):
-        from cockpit.hook.permission import ruling
+        from cockpit.hook.permission import decide_permission
 
-        decision = ruling(event, place)
+        decision = decide_permission(event, place)
         if decision is not None:
             reply, body = decision.answer(event.name), decision.body(event)
     if body is not None:
@@ -93,21 +95,21 @@ def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
     except Exception as error:
         from cockpit.hook import spool
 
-        spooled = spool.put(place.state, record)
+        spooled = spool.write_event(place.state, record)
         fate = "kept in a file" if spooled else "LOST: too many wait already"
-        hook_log.note(place.state, f"{event.agent} {event.name}: {error}; {fate}")
+        hook_log.append_line(place.state, f"{event.agent} {event.name}: {error}; {fate}")
         return
     if wake:
-        from cockpit.hook.spawn_worker import wake_absorber
+        from cockpit.hook.spawn_worker import start_ingest_worker
 
-        wake_absorber(place.home)
+        start_ingest_worker(place.home)
 
 
 def _store(event: Event, body: dict[str, Any], record: HookEvent, place: Checkout) -> bool:
-    from cockpit.hook.task_attribution import taken_up
+    from cockpit.hook.task_attribution import read_task_change
     from cockpit.store.hooks import pending_events
 
-    works_on, leaves = taken_up(event.name, body)
+    works_on, leaves = read_task_change(event.name, body)
     connection = pending_events.connect(place.database, BUSY_MS)
     return pending_events.receive(
         connection, record, now_ms=time.time_ns() // 1_000_000, works_on=works_on, leaves=leaves
@@ -140,7 +142,7 @@ def _told(event: Event, body: dict[str, Any]) -> HookEvent:
 def _root(event: Event, place: Checkout) -> str:
     """The worktree that the agent works in, which need not be the one its session began in."""
     if event.cwd and event.cwd != place.root:
-        checkout = checkout_of(event.cwd)
+        checkout = find_checkout(event.cwd)
         if checkout is not None and checkout.home == place.home:
             return checkout.root
     return place.root

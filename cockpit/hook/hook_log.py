@@ -10,7 +10,7 @@ LARGEST = 256_000
 _LINE = 500
 
 
-def note(state: str, words: str) -> None:
+def append_line(state: str, words: str) -> None:
     """Append one line to the log in the folder ``state``. Failures are silent: no reader is left to tell."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     text = " ".join(words.split())[:_LINE]

@@ -22,8 +22,8 @@ from cockpit.core.clock import parse_time
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.hook import hook_log, spool, start_chain
-from cockpit.hook.task_attribution import taken_up
-from cockpit.learn.capture_wip import ToolUse, captured
+from cockpit.hook.task_attribution import read_task_change
+from cockpit.learn.capture_wip import ToolUse, capture_tool_use
 from cockpit.store.backlog import wip
 from cockpit.store.db.connection import is_fatal
 from cockpit.store.db.database import Store
@@ -48,13 +48,13 @@ def serve(home: str, pause: Callable[[], None]) -> None:
     with Store.open(place.database) as store:
         while True:
             store.write_now(lambda tx: pending_events.renew_lease(tx.connection, _now_ms(tx)))
-            absorb_all(store, place.state)
+            ingest_all(store, place.state)
             if store.write_now(lambda tx: pending_events.release_lease(tx.connection)):
                 return
             pause()
 
 
-def absorb_now(home: str, busy_ms: int) -> None:
+def ingest_now(home: str, busy_ms: int) -> None:
     """Ingest the waiting events of the project in ``home``.
 
     Waits up to ``busy_ms`` milliseconds for another process that has locked the store. Raises the errors of
@@ -62,10 +62,10 @@ def absorb_now(home: str, busy_ms: int) -> None:
     """
     place = _place(home)
     with Store.open(place.database, busy_timeout_ms=busy_ms) as store:
-        absorb_all(store, place.state)
+        ingest_all(store, place.state)
 
 
-def absorb_all(store: Store, state: Path) -> int:
+def ingest_all(store: Store, state: Path) -> int:
     """Ingest all waiting events, from the store and from the spool; returns their number.
 
     An event that fails is noted in the log and tried again; after a few failures it stays where it is. The
@@ -73,14 +73,14 @@ def absorb_all(store: Store, state: Path) -> int:
     """
     done = 0
     while True:
-        paths = spool.files(str(state))[:AT_ONCE]
+        paths = spool.list_files(str(state))[:AT_ONCE]
         count, trouble, over = store.write_now(partial(_absorb, paths=paths))
         # Only now are the events in the store for good.
-        spool.remove(paths)
+        spool.delete_files(paths)
         for words in trouble:
-            hook_log.note(str(state), words)
+            hook_log.append_line(str(state), words)
         for seq, root in over[-1:]:
-            start_chain.follow(state, seq, root)
+            start_chain.start_following_chain(state, seq, root)
         done += count
         if not count and not trouble and not paths:
             return done
@@ -99,7 +99,7 @@ def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str], list[tuple[int
     """One transaction's worth; returns how many events it was, what went wrong, and for each session
     that is over the row that tells of its end and where it worked."""
     trouble: list[str] = []
-    events = list(spool.taken(paths))
+    events = list(spool.read_events(paths))
     if len(events) < len(paths):
         trouble.append(
             f"Without an event in hook-spool: {pluralize(len(paths) - len(events), 'file')}"
@@ -186,18 +186,18 @@ def _told(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dict[str, An
     session that is ``over`` is added there."""
     body = json.loads(event.body)
     if event.task_id is None:
-        works_on, leaves = taken_up(event.event, body)
+        works_on, leaves = read_task_change(event.event, body)
         if works_on is not None:
             pending_events.set_active_task(tx.connection, event.session, works_on, event.at)
         event.task_id = pending_events.find_active_task(tx.connection, event.session)
         if leaves is not None:
             pending_events.clear_active_task(tx.connection, event.session, leaves)
     seq = _journal(tx, event, body)
-    if start_chain.is_over(event, body, tx.clock.now()):
+    if start_chain.ends_session(event, body, tx.clock.now()):
         over.append((seq, body["root"]))
     if event.task_id is None or "arguments" not in body:
         return {}
-    patch = captured(_tool_use(body), _reading(body["root"]))
+    patch = capture_tool_use(_tool_use(body), _reading(body["root"]))
     if patch.get("uncommitted_changes") is False and "last_commit" not in patch:
         patch |= _head(body["root"], tx.clock.now() - parse_time(event.at))
     return wip.validate(patch) if patch else {}

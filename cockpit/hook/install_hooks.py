@@ -95,7 +95,7 @@ def is_ours(handler: Any) -> bool:
     return len(words) > 1 and Path(words[0]).name == "cockpit" and words[1] == "hook"
 
 
-def installed(settings: Settings) -> list[str]:
+def list_installed(settings: Settings) -> list[str]:
     """List the events for which cockpit's hook is installed."""
     return [
         event
@@ -162,7 +162,7 @@ def write(settings: Settings, text: str | None) -> Path | None:
         now = path.read_text(encoding="utf-8") if path.exists() else None
         if now != settings.before:
             raise SettingsInvalid(f"{path} was changed meanwhile; nothing was written. Try again.")
-        if settings.before is not None and not installed(settings):
+        if settings.before is not None and not list_installed(settings):
             _replace(backup, settings.before, path)
         if text is None:
             path.unlink(missing_ok=True)

@@ -36,7 +36,7 @@ _LOOKS = frozenset(("list", "show", "history", "diff", "changes", "status", "--h
 _WORDS_ONLY = frozenset(("--help", "-h", "--version"))
 
 
-class Ruling:
+class PermissionDecision:
     """The answer to a tool call: ``allow`` or deny, its message, and ``by`` which rule."""
 
     __slots__ = ("allow", "by", "words")
@@ -66,26 +66,28 @@ def _answer(event: str, **detail: Any) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": event, **detail}}
 
 
-def ruling(event: Event, place: Checkout) -> Ruling | None:
+def decide_permission(event: Event, place: Checkout) -> PermissionDecision | None:
     """Answer a tool call before it runs, or a permission request; None for no answer."""
     if event.command:
-        words = denied(event.command)
+        words = find_denial(event.command)
         if words:
-            return Ruling(False, f"cockpit denies this: {words}", "deny rules")
+            return PermissionDecision(False, f"cockpit denies this: {words}", "deny rules")
     if event.name != "PermissionRequest":
         return None
-    from cockpit.hook.read_policy import policy
+    from cockpit.hook.read_policy import read_policy
 
-    approval = policy(place.home)
+    approval = read_policy(place.home)
     if approval not in ("reads", "all"):
         return None
     allowed = _risk(event, place)
     if allowed == "low" or (allowed == "medium" and approval == "all"):
-        return Ruling(True, f"cockpit's policy {approval!r} allows it.", f"policy:{approval}")
+        return PermissionDecision(
+            True, f"cockpit's policy {approval!r} allows it.", f"policy:{approval}"
+        )
     return None
 
 
-def denied(command: str) -> str:
+def find_denial(command: str) -> str:
     """Return why a command line is never run; '' when no deny rule matches."""
     from cockpit.act.command_risk_table import DENIED
 
@@ -153,7 +155,7 @@ def _command_risk(command: str) -> str:
     from cockpit.access.parse_shell import parse_shell
     from cockpit.access.shell_syntax import iter_items, iter_words
     from cockpit.act.command_line import CommandRefused, split_command
-    from cockpit.act.command_risk import judge, worst
+    from cockpit.act.command_risk import combine_verdicts, judge
     from cockpit.observe.sensitive_files import is_sensitive
 
     words: Sequence[str]
@@ -171,7 +173,7 @@ def _command_risk(command: str) -> str:
             return "high"
         words = [word.text for item in items for word in iter_words((item,))]
         words += _SIGNS.split(" ".join([command, *words]))
-        verdict = worst([judge(("sh", "-c", command))], "medium")
+        verdict = combine_verdicts([judge(("sh", "-c", command))], "medium")
     beyond = verdict.network or any(_OUTSIDE in reason for reason in verdict.reasons)
     machinery = any(_OF_AGENTS & set(word.split("/")) for word in words)
     if verdict.denied or beyond or machinery or any(map(is_sensitive, words)):

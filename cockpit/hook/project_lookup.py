@@ -33,7 +33,7 @@ class Checkout:
         return os.path.join(self.state, "cockpit.db")
 
 
-def checkout_of(folder: str) -> Checkout | None:
+def find_checkout(folder: str) -> Checkout | None:
     """Find the cockpit project that ``folder`` is in, without creating anything.
 
     Returns None where there is none, or where a link leads out of it.

@@ -13,7 +13,7 @@ POLICIES = ("ask", "trusted", "reads", "all")
 _LARGEST = 1_000_000
 
 
-def policy(home: str) -> str:
+def read_policy(home: str) -> str:
     """Return the policy of the project whose main checkout is ``home``."""
     named = os.environ.get("COCKPIT_APPROVE", "").strip()
     if named:

@@ -6,7 +6,7 @@ See ``docs/reference/hooks.md``.
 from __future__ import annotations
 
 from cockpit.hook import hook_log, spool
-from cockpit.learn.resume_line import left_off
+from cockpit.learn.resume_line import format_resume_line
 from cockpit.store.backlog import task_rows
 from cockpit.store.hooks import pending_events
 
@@ -37,13 +37,15 @@ def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
     that is done already.
     """
     connection = pending_events.connect(place.database, _BUSY_MS)
-    if pending_events.has_unmerged(connection) or spool.files(place.state):
+    if pending_events.has_unmerged(connection) or spool.list_files(place.state):
         try:
-            from cockpit.hook.ingest import absorb_now
+            from cockpit.hook.ingest import ingest_now
 
-            absorb_now(place.home, _BUSY_MS)
+            ingest_now(place.home, _BUSY_MS)
         except Exception as error:
-            hook_log.note(place.state, f"{event.agent} {event.name}: not absorbed yet: {error}")
+            hook_log.append_line(
+                place.state, f"{event.agent} {event.name}: not absorbed yet: {error}"
+            )
     text = resume_text(connection, event.session)
     if not text:
         return None
@@ -73,7 +75,7 @@ def _told(lines: Iterable[str]) -> str:
 
 
 def _line(task: dict[str, Any]) -> str:
-    return left_off(task["task_id"], task["status"], task["wip"])
+    return format_resume_line(task["task_id"], task["status"], task["wip"])
 
 
 def _take_up(task_id: str) -> str:

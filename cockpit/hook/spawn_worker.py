@@ -6,7 +6,7 @@ import os
 import sys
 
 
-def wake_absorber(home: str) -> None:
+def start_ingest_worker(home: str) -> None:
     """Start :mod:`cockpit.hook.ingest_worker` for the project in ``home``; raises ``OSError``.
 
     The worker inherits nothing from the agent: no terminal, and no pipe whose end the agent waits for.

@@ -23,7 +23,7 @@ def _folder(state: str) -> str:
     return os.path.join(state, "hook-spool")
 
 
-def put(state: str, event: HookEvent) -> bool:
+def write_event(state: str, event: HookEvent) -> bool:
     """Write the event to a file; False when there are too many already. Raises ``OSError``."""
     folder = _folder(state)
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -47,7 +47,7 @@ def put(state: str, event: HookEvent) -> bool:
     return True
 
 
-def files(state: str) -> list[str]:
+def list_files(state: str) -> list[str]:
     """List the waiting files, the oldest first."""
     folder = _folder(state)
     try:
@@ -57,7 +57,7 @@ def files(state: str) -> list[str]:
     return [os.path.join(folder, name) for name in names if not os.path.islink(folder)]
 
 
-def taken(paths: list[str]) -> Iterator[HookEvent]:
+def read_events(paths: list[str]) -> Iterator[HookEvent]:
     """Yield the events in these files; files that are no events are skipped."""
     for path in paths:
         try:
@@ -71,7 +71,7 @@ def taken(paths: list[str]) -> Iterator[HookEvent]:
             continue
 
 
-def remove(paths: list[str]) -> None:
+def delete_files(paths: list[str]) -> None:
     """Delete files whose events are in the store."""
     for path in paths:
         try:

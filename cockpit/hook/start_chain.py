@@ -28,7 +28,7 @@ _OF_A_RUN = frozenset(("COCKPIT_APPROVE", "COCKPIT_TASK", "COCKPIT_TOKEN", "COCK
 _HOW = {"continue": "--continue", "all": "--all"}
 
 
-def is_over(event: HookEvent, body: Mapping[str, Any], now: datetime) -> bool:
+def ends_session(event: HookEvent, body: Mapping[str, Any], now: datetime) -> bool:
     """Whether the event ends a session that cockpit did not start itself, and is not old."""
     return (
         event.event == "SessionEnd"
@@ -39,7 +39,7 @@ def is_over(event: HookEvent, body: Mapping[str, Any], now: datetime) -> bool:
     )
 
 
-def follow(state: Path, seq: int, root: str) -> None:
+def start_following_chain(state: Path, seq: int, root: str) -> None:
     """Start the chain that follows a session.
 
     ``seq`` is the journal row of the session's end, ``root`` the folder that it worked in. A failure is a
@@ -48,7 +48,7 @@ def follow(state: Path, seq: int, root: str) -> None:
     try:
         _begin(state, seq, Path(root) if root else state.parent.parent)
     except (CockpitError, OSError) as error:
-        hook_log.note(str(state), f"nothing follows the session's end: {error}")
+        hook_log.append_line(str(state), f"nothing follows the session's end: {error}")
 
 
 def _begin(state: Path, seq: int, root: Path) -> None:
@@ -62,7 +62,7 @@ def _begin(state: Path, seq: int, root: Path) -> None:
         return
     # The environment is an agent's, and that may be set by the repository it works in.
     if user_folder(environment).resolve().is_relative_to(folder.parent.resolve()):
-        hook_log.note(
+        hook_log.append_line(
             str(state), "nothing follows the session's end: COCKPIT_CONFIG_DIR is in here"
         )
         return

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _OVER = ("done", "archived", "blocked", "todo")
 
 
-def taken_up(event: str, body: dict[str, Any]) -> tuple[str | None, str | None]:
+def read_task_change(event: str, body: dict[str, Any]) -> tuple[str | None, str | None]:
     """Return the task that the session works on from now on, and the task that it leaves; None for none.
 
     An agent that cockpit runs was given its task and starts no other.

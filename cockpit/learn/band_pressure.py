@@ -34,7 +34,7 @@ class _Held:
     path: str
 
 
-def crowding(
+def count_crowding(
     connection: sqlite3.Connection, feedback: Sequence[Feedback], spared: Collection[str]
 ) -> Counter[str]:
     """Count in how many of the waves each source crowded a band in which something was missed.

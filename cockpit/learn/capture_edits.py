@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from cockpit.learn.capture_commands import RanCommand
-from cockpit.learn.capture_scripts import node_writes, python_writes
+from cockpit.learn.capture_scripts import list_node_writes, list_python_writes
 
 Read = Callable[[str], str | None]
 """The text of a file by its whole path; None where there is none. Scripts that a command runs, and
@@ -42,7 +42,7 @@ _REWRITERS: dict[str, tuple[str, ...]] = {
 _LOOK_ONLY = frozenset(["--check", "--diff", "--check-only", "-c"])
 
 
-def edited(
+def list_edited_files(
     simple: Sequence[RanCommand], *, root: str, failure: str | None = None, read: Read | None = None
 ) -> list[str]:
     """List the files beneath ``root`` that these commands changed, relative to it, without repeats.
@@ -60,7 +60,7 @@ def edited(
     for place, command in enumerate(simple):
         broke = failure if place == len(simple) - 1 else None
         for path in (*command.writes, *_by_program(command, text, broke)):
-            inside = beneath(path, command.cwd, root)
+            inside = relative_to_root(path, command.cwd, root)
             if inside:
                 paths[inside] = None
         if command.stdin and command.program == "cat":
@@ -68,7 +68,7 @@ def edited(
     return list(paths)
 
 
-def beneath(path: str, cwd: str, root: str) -> str:
+def relative_to_root(path: str, cwd: str, root: str) -> str:
     """Return ``path`` relative to ``root``; empty when it lies outside, or is not a plain path."""
     if not path or _GLOB.search(path) or "\n" in path or path.startswith(("/dev/", "~", "&")):
         return ""
@@ -82,7 +82,7 @@ def beneath(path: str, cwd: str, root: str) -> str:
     return "" if inner in ("..", ".git") or path_from_root in (".", top) else path_from_root
 
 
-def patched(text: str) -> list[str]:
+def list_patched_files(text: str) -> list[str]:
     """List the files that a patch (a diff, or an agent's ``*** Begin Patch``) changes."""
     paths = [(first or second).strip() for first, second in _ENVELOPE.findall(text)]
     if "*** Begin Patch" not in text:
@@ -96,11 +96,13 @@ def _by_program(command: RanCommand, read: Read, broke: str | None = None) -> li
     if _PYTHON.match(name):
         if broke is not None and _NEVER_BEGAN.search(broke):
             return []
-        return python_writes(_program_text(command, "-c", read), _broke_at(command, broke or ""))
+        return list_python_writes(
+            _program_text(command, "-c", read), _broke_at(command, broke or "")
+        )
     if broke is not None:
         return []
     if name in ("node", "deno", "bun"):
-        return node_writes(_program_text(command, "-e", read))
+        return list_node_writes(_program_text(command, "-e", read))
     if name in ("sed", "gsed", "perl"):
         return _in_place(name, words)
     if name in ("tee", "touch", "rm", "unlink", "truncate", "shred"):
@@ -114,9 +116,9 @@ def _by_program(command: RanCommand, read: Read, broke: str | None = None) -> li
     if name == "patch":
         source = next((word for word in plain if word.endswith((".patch", ".diff"))), "")
         named = [word for word in plain if word != source and not word.isdigit()]
-        return named or patched(command.stdin or _text(source, command, read))
+        return named or list_patched_files(command.stdin or _text(source, command, read))
     if name == "apply_patch":
-        return patched(" ".join(words) or command.stdin)
+        return list_patched_files(" ".join(words) or command.stdin)
     if name in ("npx", "bunx") and plain:
         return _by_program(
             RanCommand(tuple(words), (), command.stdin, command.cwd, command.joined), read
@@ -215,5 +217,5 @@ def _git(words: Sequence[str], command: RanCommand, read: Read) -> list[str]:
         return _copied("mv", plain)
     if verb == "apply" and "--check" not in arguments and "--stat" not in arguments:
         texts = [_text(path, command, read) for path in plain] or [command.stdin]
-        return [path for text in texts for path in patched(text)]
+        return [path for text in texts for path in list_patched_files(text)]
     return []

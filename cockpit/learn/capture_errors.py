@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from cockpit.learn.capture_commands import RanCommand
-from cockpit.learn.capture_edits import beneath
+from cockpit.learn.capture_edits import relative_to_root
 from cockpit.learn.test_output import TestResults, masked, plain
 
 _MESSAGE = 400
@@ -61,7 +61,7 @@ _SURE = ("command_not_found", "module_not_found", "npm_error", "git_error")
 """Those which a command that succeeded does not print."""
 
 
-def failure(
+def describe_failure(
     simple: Sequence[RanCommand],
     command: str,
     output: str,
@@ -158,7 +158,7 @@ def _place(text: str, root: str) -> str:
     matches = [*_FRAME.finditer(text), *_PLACE.finditer(text)]
     best = ""
     for match in matches:
-        inside = beneath(match["file"], root, root)
+        inside = relative_to_root(match["file"], root, root)
         if inside and "site-packages" not in inside and "node_modules" not in inside:
             best = f"{inside}:{match['line']}"
             if match.re is _PLACE:

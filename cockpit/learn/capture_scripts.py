@@ -28,12 +28,12 @@ _NODE = re.compile(
 )
 
 
-def node_writes(code: str) -> list[str]:
+def list_node_writes(code: str) -> list[str]:
     """The paths that this JavaScript program writes or removes, where they are written out."""
     return [path for _, path in _NODE.findall(code[:MOST])]
 
 
-def python_writes(code: str, before: int | None = None) -> list[str]:
+def list_python_writes(code: str, before: int | None = None) -> list[str]:
     """The paths that this Python program writes or removes; none where it does not parse.
 
     ``before`` is the line at which it broke off: what stands there or below did not happen.

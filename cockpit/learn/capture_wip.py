@@ -13,8 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.learn.capture_commands import RanCommand, list_commands
-from cockpit.learn.capture_edits import Read, beneath, edited, patched
-from cockpit.learn.capture_errors import failure
+from cockpit.learn.capture_edits import (
+    Read,
+    list_edited_files,
+    list_patched_files,
+    relative_to_root,
+)
+from cockpit.learn.capture_errors import describe_failure
 from cockpit.learn.test_output import masked, results_of
 
 _EDITS = frozenset(
@@ -48,7 +53,7 @@ class ToolUse:
     failed: bool = False
 
 
-def captured(tool: ToolUse, read: Read | None = None) -> dict[str, Any]:
+def capture_tool_use(tool: ToolUse, read: Read | None = None) -> dict[str, Any]:
     """Return the patch that a tool call makes; empty when it says nothing about the work.
 
     ``read`` returns the text of a file on disk: with it, files that a script wrote are captured too.
@@ -86,7 +91,7 @@ def _edit(tool: ToolUse) -> dict[str, Any]:
         message = " ".join(tool.output.split())[:400]
         entry = {"type": "edit_failed", "message": message or "It was not changed.", "file": path}
         return {"errors": [entry]}
-    return _files([beneath(path, tool.cwd, _root(tool))])
+    return _files([relative_to_root(path, tool.cwd, _root(tool))])
 
 
 def _patch(tool: ToolUse) -> dict[str, Any]:
@@ -94,7 +99,9 @@ def _patch(tool: ToolUse) -> dict[str, Any]:
     if _went_wrong(tool):
         message = " ".join(tool.output.split())[:400]
         return {"errors": [{"type": "edit_failed", "message": message or "It did not apply."}]}
-    return _files([beneath(path, tool.cwd, _root(tool)) for path in patched(text)])
+    return _files(
+        [relative_to_root(path, tool.cwd, _root(tool)) for path in list_patched_files(text)]
+    )
 
 
 def _commit(tool: ToolUse) -> dict[str, Any]:
@@ -109,9 +116,11 @@ def _command(tool: ToolUse, read: Read | None) -> dict[str, Any]:
     simple = _simple(tool)
     code = tool.exit_code if tool.exit_code is not None or not tool.failed else 1
     tests = results_of(simple, tool.output, code)
-    wrong = failure(simple, _words(tool), tool.output, code, tests, root=_root(tool))
+    wrong = describe_failure(simple, _words(tool), tool.output, code, tests, root=_root(tool))
     patch = _files(
-        edited(simple, root=_root(tool), failure=tool.output if wrong else None, read=read)
+        list_edited_files(
+            simple, root=_root(tool), failure=tool.output if wrong else None, read=read
+        )
     )
     if tests is not None:
         patch["test_results"] = tests.wip()

@@ -62,7 +62,7 @@ class Outcomes:
     rulings: tuple[Ruling, ...]
 
 
-def read(connection: sqlite3.Connection, ordinals: Mapping[str, int]) -> Outcomes:
+def read_outcomes(connection: sqlite3.Connection, ordinals: Mapping[str, int]) -> Outcomes:
     """The outcomes of the waves in ``ordinals`` (wave id to ordinal) as they stand now."""
     waves = list(ordinals)
     marks = ",".join("?" * len(waves))

@@ -83,19 +83,19 @@ def score(
     A regretted decision counts half. A person's verdict outweighs everything that was measured.
     """
     weight = sum(WEIGHTS[name] for name in measures)
-    measured = None
+    mean_score = None
     if weight:
         mean = sum(WEIGHTS[name] * value for name, value in measures.items()) / weight
-        measured = mean / 2 if regretted else mean
+        mean_score = mean / 2 if regretted else mean
     if operator is not None:
         verdict = float(operator.verdict == "good")
-        rest = verdict if measured is None else measured
-        measured = _OPERATOR * verdict + (1 - _OPERATOR) * rest
-    return None if measured is None else round(measured, _DIGITS)
+        rest = verdict if mean_score is None else mean_score
+        mean_score = _OPERATOR * verdict + (1 - _OPERATOR) * rest
+    return None if mean_score is None else round(mean_score, _DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class VersionMeasure:
     """The mean score, 0 to 1, of the waves under a profile's version that could be judged, and how
     many these are."""
 
@@ -103,7 +103,9 @@ class Measured:
     waves: int
 
 
-def measured(connection: sqlite3.Connection, profile_id: str, version: int) -> Measured | None:
+def measure_version(
+    connection: sqlite3.Connection, profile_id: str, version: int
+) -> VersionMeasure | None:
     """How the waves did that ran under a profile's version; None where none was scored."""
     scores = [
         feedback.assessment.score
@@ -111,7 +113,7 @@ def measured(connection: sqlite3.Connection, profile_id: str, version: int) -> M
         if feedback.assessment.score is not None
     ]
     mean = _mean(scores)
-    return None if mean is None else Measured(mean, len(scores))
+    return None if mean is None else VersionMeasure(mean, len(scores))
 
 
 def _mean(values: list[float]) -> float | None:

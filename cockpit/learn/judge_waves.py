@@ -14,8 +14,8 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
 from cockpit.learn import decision_outcomes, decision_quality
 from cockpit.learn.decision_outcomes import Outcomes
-from cockpit.learn.missed_context import missed
-from cockpit.learn.regret import regrets
+from cockpit.learn.missed_context import find_missed
+from cockpit.learn.regret import find_regrets
 from cockpit.store.context import wave_feedback
 from cockpit.store.context.wave_feedback import (
     VERDICTS,
@@ -39,7 +39,7 @@ class FeedbackRefused(CockpitError):
     code = "usage"
 
 
-def learned(tx: Tx, wave: Wave) -> list[Feedback]:
+def judge_after_wave(tx: Tx, wave: Wave) -> list[Feedback]:
     """Judge ``wave``, which has just ended, and what its end tells of the waves before it.
 
     In the transaction that completes it. Returns the rows that were added, the oldest wave's first.
@@ -50,7 +50,7 @@ def learned(tx: Tx, wave: Wave) -> list[Feedback]:
         for each in waves.select_for_session(tx.connection, wave.session_id, first, wave.ordinal)
         if each.packet_id
     }
-    seen = decision_outcomes.read(
+    seen = decision_outcomes.read_outcomes(
         tx.connection, {name: each.ordinal for name, each in recent.items()}
     )
     # Of an older wave that did nothing, nothing that happens later says anything.
@@ -77,7 +77,9 @@ def learned(tx: Tx, wave: Wave) -> list[Feedback]:
     return added
 
 
-def spoken(tx: Tx, wave_id: str, verdict: str, words: str = "", *, by: str = "person") -> Feedback:
+def record_verdict(
+    tx: Tx, wave_id: str, verdict: str, words: str = "", *, by: str = "person"
+) -> Feedback:
     """A person's verdict on a wave, whenever it comes; a newer one replaces it.
 
     Raises :class:`FeedbackRefused` and :class:`~cockpit.core.errors.NotFound`.
@@ -94,11 +96,11 @@ def spoken(tx: Tx, wave_id: str, verdict: str, words: str = "", *, by: str = "pe
 
 
 def _with(before: Assessment, operator: OperatorVerdict) -> Assessment:
-    regrets = tuple(why for why in before.regrets if why != "operator")
-    why = regrets if operator.verdict == "good" else (*regrets, "operator")
+    others = tuple(why for why in before.regrets if why != "operator")
+    why = others if operator.verdict == "good" else (*others, "operator")
     return replace(
         before,
-        score=decision_quality.score(before.measures, bool(regrets), operator),
+        score=decision_quality.score(before.measures, bool(others), operator),
         regrets=why,
         operator=operator,
     )
@@ -118,7 +120,7 @@ def _ended(tx: Tx, wave: Wave, seen: Outcomes, before: Assessment | None) -> Ass
 
 def _settled(tx: Tx, wave: Wave, seen: Outcomes, before: Assessment) -> Assessment:
     """What is known once the wave after it has read what was granted."""
-    lost = missed(tx.connection, wave)
+    lost = find_missed(tx.connection, wave)
     measures = {
         **before.measures,
         **_given(
@@ -138,7 +140,7 @@ def _judged(
 ) -> Assessment:
     tested = _given(tests=decision_quality.tests(seen, ordinal))
     all_measures = {**measures, **tested}
-    why = regrets(seen, ordinal)
+    why = find_regrets(seen, ordinal)
     now = Assessment(decision_quality.score(all_measures, bool(why), None), all_measures, lost, why)
     return now if before.operator is None else _with(now, before.operator)
 

@@ -45,7 +45,7 @@ class _Place:
         return not (self.glob and other.glob) or _matches("file", self.glob, other.glob)
 
 
-def missed(connection: sqlite3.Connection, wave: Wave) -> tuple[MissedFact, ...]:
+def find_missed(connection: sqlite3.Connection, wave: Wave) -> tuple[MissedFact, ...]:
     """List the signals that a wave missed, in the order in which it asked for them.
 
     Requests that were not granted, and facts that a task type fetches by itself, do not count.

@@ -15,7 +15,7 @@ _SHORTEST = 7
 """Characters of a revision that name a commit."""
 
 
-def regrets(outcomes: Outcomes, ordinal: int) -> tuple[str, ...]:
+def find_regrets(outcomes: Outcomes, ordinal: int) -> tuple[str, ...]:
     """List the reasons against the decisions of wave ``ordinal``, in the order of :data:`REGRETS`."""
     changes = [deed for deed in outcomes.deeds if deed.ordinal == ordinal and deed.confirmed]
     later = [deed for deed in outcomes.deeds if deed.ordinal > ordinal and deed.confirmed]

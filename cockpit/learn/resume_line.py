@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LONGEST = 200
 
 
-def left_off(task_id: str, status: str, wip: Mapping[str, Any]) -> str:
+def format_resume_line(task_id: str, status: str, wip: Mapping[str, Any]) -> str:
     """Return ``Resuming T-42 from: testing phase, next: fix failing test``, always one line."""
     phase = one_line(wip.get("phase"))
     start = f"{phase} phase" if phase and not phase.endswith("phase") else phase

@@ -10,7 +10,7 @@ from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import mask
-from cockpit.learn.resume_line import left_off, one_line
+from cockpit.learn.resume_line import format_resume_line, one_line
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.backlog.wip import keep_newest
 
@@ -21,7 +21,7 @@ _FILES = 50
 
 def resume_line(task: Task) -> str:
     """Return ``Resuming T-42 from: testing phase, next: fix failing test``, always one line."""
-    return left_off(task.task_id, task.status, task.wip or {})
+    return format_resume_line(task.task_id, task.status, task.wip or {})
 
 
 def briefing(task: Task) -> str:

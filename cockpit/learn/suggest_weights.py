@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cockpit.learn.band_pressure import crowding
+from cockpit.learn.band_pressure import count_crowding
 from cockpit.store.context import wave_feedback
 from cockpit.store.context.profile_model import PRIORITY_MAX, WEIGHT_ONE, Predicate, Profile, Rule
 
@@ -56,7 +56,7 @@ class _Step:
     rule: dict[str, Any]
 
 
-def suggestions(
+def suggest_changes(
     connection: sqlite3.Connection, profile: Profile, envelope: Bounds, spared: Collection[str]
 ) -> list[dict[str, Any]]:
     """Changes that would have kept what was missed, as payloads for a proposal; empty for none.
@@ -74,7 +74,7 @@ def suggestions(
         for source in {signal.source_type for signal in each.assessment.missed}
     )
     up = _steps(profile, missed, envelope, up=True)
-    down = _steps(profile, crowding(connection, feedback, spared), envelope, up=False)
+    down = _steps(profile, count_crowding(connection, feedback, spared), envelope, up=False)
     if not up and not down:
         return []
     waves = min(WAVES, envelope.horizon_max)

@@ -12,11 +12,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from cockpit.access.run_program import ProgramMissing, run_git
-from cockpit.act.workspace import stand_on
+from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, Ids
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.learn.judge_waves import spoken
+from cockpit.learn.judge_waves import record_verdict
 from cockpit.learn.resume_text import briefing
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
@@ -68,7 +68,7 @@ async def runtime_over(
     """Open a runtime on an open store, which stays open. Raises ``TaskTypeInvalid``."""
     task_types = load_task_types(place.root, settings.user_dir)
     repo = await _find_repo(place)
-    ground = await stand_on(place.root, repo=repo)
+    ground = await open_workspace(place.root, repo=repo)
     async with logged(store, settings.log_json):
         yield Runtime(Engine(store, place, settings, task_types, ground, ChangeWaiter(store), repo))
 
@@ -204,7 +204,7 @@ class Runtime:
 
         Raises ``FeedbackRefused``, and ``NotFound`` for a wave that has no packet.
         """
-        return await self.store.write(lambda tx: spoken(tx, wave_id, verdict, words))
+        return await self.store.write(lambda tx: record_verdict(tx, wave_id, verdict, words))
 
     async def explain(
         self, session_id: str, ordinal: int | None = None, *, band: str = ""

@@ -15,7 +15,7 @@ from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.core.processes import current_process
 from cockpit.decide.model import ModelError
-from cockpit.learn.decision_quality import measured
+from cockpit.learn.decision_quality import measure_version
 from cockpit.loop.decisions.await_decision import DeadlinePassed
 from cockpit.loop.decisions.profile_change_expiry import pin_profile
 from cockpit.loop.phases.acting import act
@@ -187,7 +187,7 @@ def _begin_or_stop(
 def _begin_wave(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
     """Enter ``observing`` with the profile's version pinned for the whole wave."""
     session = sessions.load(tx.connection, wave.session_id)
-    pinned = pin_profile(tx, settings, session.profile_id, measured, wave)
+    pinned = pin_profile(tx, settings, session.profile_id, measure_version, wave)
     waves_left = UNSET if pinned.waves_left is None else pinned.waves_left
     return waves.advance(
         tx,

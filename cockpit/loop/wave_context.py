@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import choose_model
 from cockpit.decide.model import Model
@@ -30,7 +30,7 @@ class Engine:
     settings: RuntimeSettings
     task_types: Mapping[str, TaskType]
     """The task types by name."""
-    ground: ActGround
+    ground: Workspace
     """Where actions run."""
     change_waiter: ChangeWaiter
     repo: str | None

@@ -17,7 +17,7 @@ from typing import Any
 
 from cockpit.act.adapters.run_command import CommandAdapter
 from cockpit.act.command_line import split_command
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.learn.test_output import read_tests
 
 TIMEOUT_S = 1_200
@@ -69,7 +69,7 @@ def detect_test_command(root: Path, environment: Mapping[str, str]) -> tuple[str
     return None
 
 
-async def run_tests(ground: ActGround, home: Path, command: str | None, policy: str) -> TestRun:
+async def run_tests(ground: Workspace, home: Path, command: str | None, policy: str) -> TestRun:
     """Run the tests of the tree that ``ground`` stands on. ``home`` is the main checkout, whose
     virtual environment is used; ``command`` is the configured one.
 
@@ -117,12 +117,12 @@ async def run_tests(ground: ActGround, home: Path, command: str | None, policy: 
     return TestRun(status, summary, argv, told[-MOST_OUTPUT:], results)
 
 
-def _is_there(program: str, ground: ActGround) -> bool:
+def _is_there(program: str, ground: Workspace) -> bool:
     found = shutil.which(program, path=ground.environment.get("PATH", ""))
     return found is not None or (ground.root / program).exists()
 
 
-def _environment(ground: ActGround, home: Path) -> dict[str, str]:
+def _environment(ground: Workspace, home: Path) -> dict[str, str]:
     """The tree has none of the files that git ignores: the environment is the main checkout's."""
     made = {**ground.environment, "PYTHONDONTWRITEBYTECODE": "1"}
     for name in (".venv", "venv"):

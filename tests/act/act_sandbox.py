@@ -9,7 +9,7 @@ from act_world import show
 
 from cockpit.act.adapters import ADAPTERS, Outcome
 from cockpit.act.sandbox import detect
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 
 RUN = ADAPTERS["run"]
 CONFINES = asyncio.run(detect(os.environ)).works
@@ -17,7 +17,7 @@ CONFINES = asyncio.run(detect(os.environ)).works
 a person gets there."""
 
 
-async def run(ground: ActGround, *argv: str, timeout_s: int = 60) -> Outcome:
+async def run(ground: Workspace, *argv: str, timeout_s: int = 60) -> Outcome:
     proposal = await show(ground, "run", argv=list(argv), reason="r", timeout_s=timeout_s)
     return await RUN.perform(proposal.payload, "k", ground)
 

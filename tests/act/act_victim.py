@@ -17,7 +17,7 @@ from typing import Any
 from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
 from cockpit.act.adapters.adapter import Found
 from cockpit.act.dispatch_actions import Dispatcher
-from cockpit.act.workspace import ActGround, stand_on
+from cockpit.act.workspace import Workspace, open_workspace
 from cockpit.store.db.database import Store
 
 
@@ -30,18 +30,18 @@ class Dying:
         self.adapter = adapter
         self.moment = moment
 
-    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         if self.moment == "after":
             await self.adapter.perform(payload, key, ground)
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 
-    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         return await self.adapter.probe(payload, key, ground)
 
 
 async def main(path: str, project: str, wave_id: str, moment: str) -> None:
-    ground = await stand_on(Path(project), repo="acme/api")
+    ground = await open_workspace(Path(project), repo="acme/api")
     with Store.open(Path(path)) as store:
         if moment == "race":
             print("ready", flush=True)

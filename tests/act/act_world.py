@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.act.dispatch_actions import Dispatcher
-from cockpit.act.preview import Shown, shown
+from cockpit.act.preview import ActionPreview, preview_action
 from cockpit.act.tools import parse_call
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -107,9 +107,9 @@ def queue(
     return store.write_now(step)
 
 
-async def show(dispatcher_ground: Any, name: str, **arguments: Any) -> Shown:
+async def show(dispatcher_ground: Any, name: str, **arguments: Any) -> ActionPreview:
     """What a model's call would do."""
-    return await shown(
+    return await preview_action(
         parse_call(name, json.dumps(arguments, ensure_ascii=False)), dispatcher_ground
     )
 

@@ -11,7 +11,7 @@ from act_sandbox import CONFINES
 from act_world import environment, install_gh, make_project, plant_wave
 
 from cockpit.act.dispatch_actions import Dispatcher
-from cockpit.act.workspace import ActGround, stand_on
+from cockpit.act.workspace import Workspace, open_workspace
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.db.database import Store
 
@@ -33,8 +33,8 @@ def github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-async def ground(project: Path) -> ActGround:
-    return await stand_on(project, repo="acme/api")
+async def ground(project: Path) -> Workspace:
+    return await open_workspace(project, repo="acme/api")
 
 
 @pytest.fixture
@@ -50,26 +50,26 @@ def ids(store: Store, project: Path) -> tuple[str, str]:
 
 
 @pytest.fixture
-def dispatcher(store: Store, ground: ActGround) -> Dispatcher:
+def dispatcher(store: Store, ground: Workspace) -> Dispatcher:
     return Dispatcher(store, ground)
 
 
 @pytest.fixture
-async def confined(project: Path) -> ActGround:
+async def confined(project: Path) -> Workspace:
     # The interpreter of these tests is on the PATH, as a project's own is: so it is seen inside.
     given = environment()
     path = f"{Path(sys.executable).parent}:{given.get('PATH', '')}"
-    ground = await stand_on(project, environment={**given, "PATH": path})
+    ground = await open_workspace(project, environment={**given, "PATH": path})
     assert ground.sandbox.works
     return ground
 
 
 @pytest.fixture
-async def plain(project: Path, tmp_path: Path) -> ActGround:
+async def plain(project: Path, tmp_path: Path) -> Workspace:
     """Everything that these tests need is on the PATH, and no bubblewrap."""
     (tmp_path / "without").mkdir()
     for name in ("git", "prlimit", "sh"):
         if (found := shutil.which(name)) is not None:
             (tmp_path / "without" / name).symlink_to(found)
     path = f"{Path(sys.executable).parent}:{tmp_path / 'without'}"
-    return await stand_on(project, environment={**environment(), "PATH": path})
+    return await open_workspace(project, environment={**environment(), "PATH": path})

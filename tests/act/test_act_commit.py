@@ -7,12 +7,12 @@ from act_world import git, show
 
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.preview import ActionRefused
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 
 COMMIT = ADAPTERS["git_commit"]
 
 
-async def test_only_the_named_files_are_committed(ground: ActGround) -> None:
+async def test_only_the_named_files_are_committed(ground: Workspace) -> None:
     root = ground.root
     (root / "app.py").write_text("def area(r):\n    return 3.14 * r * r\n")
     (root / "new file é.py").write_text("x = 1\n")
@@ -44,7 +44,7 @@ async def test_only_the_named_files_are_committed(ground: ActGround) -> None:
     assert await COMMIT.probe(proposal.payload, "k-99", ground) == "not_done"
 
 
-async def test_a_partly_staged_file_is_committed_as_shown(ground: ActGround) -> None:
+async def test_a_partly_staged_file_is_committed_as_shown(ground: Workspace) -> None:
     root = ground.root
     (root / "app.py").write_text("staged\n")
     git(root, "add", "app.py")
@@ -55,7 +55,7 @@ async def test_a_partly_staged_file_is_committed_as_shown(ground: ActGround) -> 
     assert git(root, "show", "HEAD:app.py") == "working\n"
 
 
-async def test_a_failing_hook_leaves_everything_as_it_was(ground: ActGround) -> None:
+async def test_a_failing_hook_leaves_everything_as_it_was(ground: Workspace) -> None:
     root = ground.root
     hook = root / ".git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)
@@ -72,7 +72,7 @@ async def test_a_failing_hook_leaves_everything_as_it_was(ground: ActGround) -> 
     assert await COMMIT.probe(proposal.payload, "k", ground) == "not_done"
 
 
-async def test_a_change_after_showing_is_a_conflict(ground: ActGround) -> None:
+async def test_a_change_after_showing_is_a_conflict(ground: Workspace) -> None:
     root = ground.root
     (root / "app.py").write_text("one\n")
     proposal = await show(ground, "git_commit", message="m", paths=["app.py"])
@@ -86,7 +86,7 @@ async def test_a_change_after_showing_is_a_conflict(ground: ActGround) -> None:
     assert (await COMMIT.perform(proposal.payload, "k", ground)).failure is None
 
 
-async def test_a_held_lock_is_transient_and_unknown(ground: ActGround) -> None:
+async def test_a_held_lock_is_transient_and_unknown(ground: Workspace) -> None:
     root = ground.root
     (root / "app.py").write_text("one\n")
     proposal = await show(ground, "git_commit", message="m", paths=["app.py"])
@@ -97,7 +97,7 @@ async def test_a_held_lock_is_transient_and_unknown(ground: ActGround) -> None:
     assert (await COMMIT.perform(proposal.payload, "k", ground)).failure is None
 
 
-async def test_signing_is_never_asked_for(ground: ActGround) -> None:
+async def test_signing_is_never_asked_for(ground: Workspace) -> None:
     root = ground.root
     git(root, "config", "commit.gpgSign", "true")
     git(root, "config", "gpg.program", "/bin/false")
@@ -107,7 +107,7 @@ async def test_signing_is_never_asked_for(ground: ActGround) -> None:
     assert (await COMMIT.perform(proposal.payload, "k", ground)).failure is None
 
 
-async def test_without_an_identity_it_says_what_to_set(ground: ActGround) -> None:
+async def test_without_an_identity_it_says_what_to_set(ground: Workspace) -> None:
     root = ground.root
     git(root, "config", "user.useConfigOnly", "true")
     git(root, "config", "--unset", "user.email")
@@ -118,7 +118,7 @@ async def test_without_an_identity_it_says_what_to_set(ground: ActGround) -> Non
     assert "git config user.email" in outcome.summary.replace("`", "")
 
 
-async def test_the_first_commit_of_a_repository(ground: ActGround) -> None:
+async def test_the_first_commit_of_a_repository(ground: Workspace) -> None:
     root = ground.root
     git(root, "switch", "-q", "--orphan", "fresh")
     (root / "a.py").write_text("x\n")
@@ -129,7 +129,7 @@ async def test_the_first_commit_of_a_repository(ground: ActGround) -> None:
 
 
 @pytest.mark.parametrize("path", ["-A", ":/", "*.py", ":(top)app.py"])
-async def test_names_are_names_and_never_options_or_patterns(ground: ActGround, path: str) -> None:
+async def test_names_are_names_and_never_options_or_patterns(ground: Workspace, path: str) -> None:
     root = ground.root
     (root / "app.py").write_text("changed\n")
     with pytest.raises(ActionRefused, match="no such file"):
@@ -152,7 +152,7 @@ async def test_names_are_names_and_never_options_or_patterns(ground: ActGround, 
     ],
 )
 async def test_commits_of_nothing_are_refused(
-    ground: ActGround, paths: list[str], words: str
+    ground: Workspace, paths: list[str], words: str
 ) -> None:
     with pytest.raises(ActionRefused, match=words):
         await show(ground, "git_commit", message="m", paths=paths)
@@ -160,7 +160,7 @@ async def test_commits_of_nothing_are_refused(
 
 @pytest.mark.parametrize("message", ["a\0b", "é" * 32_769])
 async def test_a_message_that_no_program_can_be_given_is_refused(
-    ground: ActGround, message: str
+    ground: Workspace, message: str
 ) -> None:
     (ground.root / "app.py").write_text("one\n")
     with pytest.raises(ActionRefused, match="longer than 64 KiB or holds a NUL"):
@@ -178,7 +178,7 @@ async def test_a_message_that_no_program_can_be_given_is_refused(
     ],
 )
 async def test_the_key_is_a_trailer_git_itself_reads(
-    ground: ActGround, message: str, whole: str | None
+    ground: Workspace, message: str, whole: str | None
 ) -> None:
     root = ground.root
     (root / "app.py").write_text("one\n")

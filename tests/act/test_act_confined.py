@@ -14,7 +14,7 @@ from act_world import environment, git, queue, show
 from test_act_crash import Ids, appears, start_victim, victim_goes
 
 from cockpit.act.dispatch_actions import Dispatcher
-from cockpit.act.workspace import ActGround, stand_on
+from cockpit.act.workspace import Workspace, open_workspace
 from cockpit.store.db.database import Store
 
 
@@ -25,7 +25,7 @@ async def test_home_network_tmp_and_system_are_out_of_reach(project: Path, tmp_p
     secret_tmp = Path("/tmp") / f"cockpit-test-{os.getpid()}"
     secret_tmp.write_text("other people's")
     mine = Path("/tmp") / f"cockpit-mine-{os.getpid()}"
-    ground = await stand_on(project, environment={**environment(), "HOME": str(home)})
+    ground = await open_workspace(project, environment={**environment(), "HOME": str(home)})
     try:
         script = (
             "import os, socket, pathlib\n"
@@ -61,7 +61,7 @@ async def test_home_network_tmp_and_system_are_out_of_reach(project: Path, tmp_p
         "rm -rf .git/hooks; ln -s ../evil .git/hooks",
     ],
 )
-async def test_git_and_cockpit_cannot_be_redirected(confined: ActGround, script: str) -> None:
+async def test_git_and_cockpit_cannot_be_redirected(confined: Workspace, script: str) -> None:
     root = confined.root
     (root / ".cockpit/state").mkdir(parents=True)
     (root / ".cockpit/state/cockpit.db").write_text("the store")
@@ -76,7 +76,7 @@ async def test_git_and_cockpit_cannot_be_redirected(confined: ActGround, script:
     assert git(root, "log", "--format=%s") == "Begin\n"
 
 
-async def test_what_was_planted_is_a_failure_that_says_so(confined: ActGround) -> None:
+async def test_what_was_planted_is_a_failure_that_says_so(confined: Workspace) -> None:
     shutil.rmtree(confined.root / ".git/hooks", ignore_errors=True)
     script = "import pathlib; p = pathlib.Path('.git/hooks'); p.mkdir(); (p / 'x').write_text('x')"
     outcome = await run(confined, "python", "-c", script)
@@ -85,13 +85,13 @@ async def test_what_was_planted_is_a_failure_that_says_so(confined: ActGround) -
 
 
 async def test_a_linked_worktree_works_and_its_main_checkout_is_read_only(
-    confined: ActGround, tmp_path: Path
+    confined: Workspace, tmp_path: Path
 ) -> None:
     tree = tmp_path / "tree"
     git(confined.root, "worktree", "add", "-q", "-b", "side", str(tree))
     (confined.root / ".cockpit/state").mkdir(parents=True)
     (confined.root / ".cockpit/state/cockpit.db").write_text("the store")
-    ground = await stand_on(tree)
+    ground = await open_workspace(tree)
     (tree / "app.py").write_text("changed\n")
     assert (await run(ground, "git", "add", "app.py")).status == "success"
     assert git(tree, "diff", "--cached", "--name-only") == "app.py\n"
@@ -110,7 +110,7 @@ async def test_a_linked_worktree_works_and_its_main_checkout_is_read_only(
     assert (tree / ".git").read_text().startswith("gitdir: ")
 
 
-async def test_nothing_outlives_a_command(confined: ActGround) -> None:
+async def test_nothing_outlives_a_command(confined: Workspace) -> None:
     held = confined.root / "held"
     child = (
         "import fcntl, os, signal\n"
@@ -129,7 +129,7 @@ async def test_nothing_outlives_a_command(confined: ActGround) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while the child lives
 
 
-async def test_shown_confined_never_runs_unconfined(confined: ActGround, plain: ActGround) -> None:
+async def test_shown_confined_never_runs_unconfined(confined: Workspace, plain: Workspace) -> None:
     proposal = await show(confined, "run", argv=["touch", "made"], reason="r")
     outcome = await RUN.perform(proposal.payload, "k", plain)
     assert outcome.failure == "conflict"
@@ -137,7 +137,7 @@ async def test_shown_confined_never_runs_unconfined(confined: ActGround, plain: 
 
 
 async def test_a_command_dies_with_its_killed_cockpit(
-    store: Store, ids: Ids, confined: ActGround
+    store: Store, ids: Ids, confined: Workspace
 ) -> None:
     script = (
         "import fcntl, signal\n"

@@ -16,7 +16,7 @@ from act_world import git, now, queue, receipts, show
 
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.dispatch_actions import Dispatcher, settle
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import outbox
 
@@ -36,7 +36,7 @@ def start_victim(store: Store, root: Path, wave: str, moment: str) -> subprocess
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("kind", ["write_file", "edit_file", "git_commit", "github", "run"])
 async def test_killed_between_dispatch_and_receipt(
-    store: Store, ids: Ids, ground: ActGround, github: Path, kind: str, moment: str
+    store: Store, ids: Ids, ground: Workspace, github: Path, kind: str, moment: str
 ) -> None:
     root = ground.root
     (root / "new.py").write_text("x = 1\n")
@@ -77,7 +77,7 @@ async def test_killed_between_dispatch_and_receipt(
 
 
 async def test_a_commit_whose_hook_outlives_the_cockpit_is_uncertain(
-    store: Store, ids: Ids, ground: ActGround
+    store: Store, ids: Ids, ground: Workspace
 ) -> None:
     root = ground.root
     hook = root / ".git/hooks/pre-commit"
@@ -104,7 +104,7 @@ async def test_a_commit_whose_hook_outlives_the_cockpit_is_uncertain(
 
 
 async def test_a_post_that_hung_when_the_cockpit_died_is_found(
-    store: Store, ids: Ids, ground: ActGround, github: Path
+    store: Store, ids: Ids, ground: Workspace, github: Path
 ) -> None:
     github.write_text(json.dumps({"entries": [], "fail": ["hang"], "runs": 0}))
     proposal = await show(ground, "github", command="gh pr comment 24 --body hello")
@@ -133,7 +133,7 @@ async def appears(path: Path) -> None:
 
 
 async def test_many_processes_at_once_run_each_action_once(
-    store: Store, ids: Ids, ground: ActGround
+    store: Store, ids: Ids, ground: Workspace
 ) -> None:
     for number in range(12):
         payload = {

@@ -12,7 +12,7 @@ from act_world import journalled, now, plant_wave, queue, receipts, show
 from cockpit.act.adapters import Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded
 from cockpit.act.dispatch_actions import Dispatcher, settle
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.errors import IllegalTransition
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import outbox
@@ -30,19 +30,19 @@ class Scripted:
         self.probes = list(probes)
         self.performed = 0
 
-    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         self.performed += 1
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         return self.probes.pop(0)
 
 
 async def test_a_wave_runs_in_order_with_receipts(
-    store: Store, ids: Ids, ground: ActGround, dispatcher: Dispatcher
+    store: Store, ids: Ids, ground: Workspace, dispatcher: Dispatcher
 ) -> None:
     write = await show(ground, "write_file", path="a.py", content="x = 1\n")
     look = await show(ground, "run", argv=["cat", "a.py"], reason="r")
@@ -78,7 +78,7 @@ async def test_planned_actions_are_left_alone(
 
 
 async def test_transient_failures_back_off_and_are_probed_first(
-    store: Store, ids: Ids, ground: ActGround
+    store: Store, ids: Ids, ground: Workspace
 ) -> None:
     start = store.clock.now()
     adapter = Scripted(failed("transient", "busy"), succeeded("there"), probes=("not_done",))
@@ -114,7 +114,7 @@ async def test_transient_failures_back_off_and_are_probed_first(
 async def test_every_ending(
     store: Store,
     ids: Ids,
-    ground: ActGround,
+    ground: Workspace,
     outcomes: list[Outcome | Exception],
     probes: tuple[Found, ...],
     phase: str,
@@ -130,7 +130,7 @@ async def test_every_ending(
 
 
 async def test_a_refused_path_is_a_failure_in_words(
-    store: Store, ids: Ids, ground: ActGround, dispatcher: Dispatcher
+    store: Store, ids: Ids, ground: Workspace, dispatcher: Dispatcher
 ) -> None:
     proposal = await show(ground, "write_file", path="a.py", content="x")
     (ground.root / "a.py").symlink_to("app.py")
@@ -144,7 +144,7 @@ async def test_a_refused_path_is_a_failure_in_words(
     ("decision", "phase"), [("done", "confirmed"), ("retry", "queued"), ("drop", "failed_terminal")]
 )
 async def test_the_person_settles_what_is_uncertain_once(
-    store: Store, ids: Ids, ground: ActGround, decision: Any, phase: str
+    store: Store, ids: Ids, ground: Workspace, decision: Any, phase: str
 ) -> None:
     adapter = Scripted(ValueError("bug"), succeeded("now"), probes=("unknown",))
     action = queue(store, ids, "run", {})
@@ -161,7 +161,7 @@ async def test_the_person_settles_what_is_uncertain_once(
     assert adapter.performed == (2 if decision == "retry" else 1)
 
 
-async def test_a_living_rival_is_not_robbed(store: Store, ids: Ids, ground: ActGround) -> None:
+async def test_a_living_rival_is_not_robbed(store: Store, ids: Ids, ground: Workspace) -> None:
     action = queue(store, ids, "run", {})
     store.write_now(lambda tx: outbox.dispatch(tx, action.action_id, "1/"))
     dispatcher = Dispatcher(store, ground, {"run": Scripted()})
@@ -170,12 +170,12 @@ async def test_a_living_rival_is_not_robbed(store: Store, ids: Ids, ground: ActG
 
 
 async def test_two_dispatchers_of_one_process_do_it_once(
-    store: Store, ids: Ids, ground: ActGround
+    store: Store, ids: Ids, ground: Workspace
 ) -> None:
     entered, go = asyncio.Event(), asyncio.Event()
 
     class Waiting(Scripted):
-        async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+        async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
             entered.set()
             await go.wait()
             return await super().perform(payload, key, ground)
@@ -193,7 +193,7 @@ async def test_two_dispatchers_of_one_process_do_it_once(
 
 
 async def test_an_interrupted_command_is_ended_and_says_so(
-    store: Store, ids: Ids, ground: ActGround, dispatcher: Dispatcher
+    store: Store, ids: Ids, ground: Workspace, dispatcher: Dispatcher
 ) -> None:
     script = "import signal; open('began', 'w').close(); signal.pause()"
     proposal = await show(ground, "run", argv=["python", "-c", script], reason="r")
@@ -211,7 +211,7 @@ async def test_an_interrupted_command_is_ended_and_says_so(
 
 @pytest.mark.parametrize("turns", range(0, 1_200, 60))
 async def test_interrupted_anywhere_a_write_is_whole_and_known(
-    store: Store, ids: Ids, ground: ActGround, turns: int
+    store: Store, ids: Ids, ground: Workspace, turns: int
 ) -> None:
     proposal = await show(ground, "write_file", path="a.py", content="x = 1\n")
     action = queue(store, ids, "write_file", proposal.payload)
@@ -230,7 +230,7 @@ async def test_interrupted_anywhere_a_write_is_whole_and_known(
 
 
 async def test_payloads_of_the_outbox_are_what_was_shown(
-    store: Store, ids: Ids, ground: ActGround
+    store: Store, ids: Ids, ground: Workspace
 ) -> None:
     proposal = await show(
         ground, "write_file", path="é 😀.py", content="a\r\n\ttoken = get_token()\n"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from cockpit.access.confined_paths import Confined
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.sandbox import Sandbox
-from cockpit.act.text_edits import ActionRefused, places
+from cockpit.act.text_edits import ActionRefused, find_offsets
 from cockpit.act.tools import MalformedCall
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 
 PLAIN = Sandbox(None, None, "not asked for")
 texts = st.text(st.sampled_from("ab\n\r é😀\t"), max_size=60)
@@ -33,7 +33,7 @@ def test_what_is_written_is_what_was_shown(before: str, old: str, new: str, ever
 async def _edit_and_compare(root: Path, before: str, old: str, new: str, every: bool) -> None:
     file = root / "f.txt"
     file.write_bytes(before.encode())
-    ground = ActGround(Confined(root), PLAIN, None, {})
+    ground = Workspace(Confined(root), PLAIN, None, {})
     try:
         proposal = await show(
             ground, "edit_file", path="f.txt", old=old, new=new, replace_all=every
@@ -56,7 +56,7 @@ async def _edit_and_compare(root: Path, before: str, old: str, new: str, every: 
     if applied["old"] == old:
         # In a CRLF file the new text's line ends are CRLF too: the payload says what really goes in.
         expected = before.replace(old, applied["new"])
-        assert shown_after == expected if every else len(places(before, old)) == 1
+        assert shown_after == expected if every else len(find_offsets(before, old)) == 1
     assert [p.name for p in root.iterdir()] == ["f.txt"]
 
 
@@ -72,7 +72,7 @@ async def _edit_and_compare(root: Path, before: str, old: str, new: str, every: 
     ],
 )
 async def test_line_ends_and_the_last_newline_are_kept(
-    ground: ActGround, before: bytes, old: str, new: str, after: bytes
+    ground: Workspace, before: bytes, old: str, new: str, after: bytes
 ) -> None:
     file = ground.root / "f.txt"
     file.write_bytes(before)
@@ -97,7 +97,7 @@ async def test_line_ends_and_the_last_newline_are_kept(
     ],
 )
 async def test_an_edit_that_cannot_be_exact_is_refused(
-    ground: ActGround, content: bytes | None, arguments: dict[str, str], words: str
+    ground: Workspace, content: bytes | None, arguments: dict[str, str], words: str
 ) -> None:
     if content is not None:
         (ground.root / "f.txt").write_bytes(content)
@@ -106,7 +106,7 @@ async def test_an_edit_that_cannot_be_exact_is_refused(
     assert words in str(caught.value)
 
 
-async def test_replace_all_says_how_many(ground: ActGround) -> None:
+async def test_replace_all_says_how_many(ground: Workspace) -> None:
     (ground.root / "f.txt").write_text("x = x + x\n")
     proposal = await show(ground, "edit_file", path="f.txt", old="x", new="y", replace_all=True)
     assert proposal.notes == ("3 occurrences are replaced.",)

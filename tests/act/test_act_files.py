@@ -10,13 +10,13 @@ from act_world import show
 from cockpit.access.confined_paths import PathRefused
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.preview import ActionRefused
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.canonical_json import canonical_json
 
 WRITE = ADAPTERS["write_file"]
 
 
-async def test_a_new_file_is_shown_made_and_probed(ground: ActGround) -> None:
+async def test_a_new_file_is_shown_made_and_probed(ground: Workspace) -> None:
     proposal = await show(ground, "write_file", path="new/deep/a.py", content="x = 1\n")
     assert proposal.title == "create new/deep/a.py (+1 −0)"
     assert proposal.notes == ("The directory new/deep is made.",)
@@ -33,7 +33,7 @@ async def test_a_new_file_is_shown_made_and_probed(ground: ActGround) -> None:
     assert (await WRITE.perform(proposal.payload, "k", ground)).status == "success"
 
 
-async def test_the_mode_of_a_file_is_kept(ground: ActGround) -> None:
+async def test_the_mode_of_a_file_is_kept(ground: Workspace) -> None:
     script = ground.root / "run.sh"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o751)
@@ -42,7 +42,7 @@ async def test_the_mode_of_a_file_is_kept(ground: ActGround) -> None:
     assert script.stat().st_mode & 0o7777 == 0o751
 
 
-async def test_a_change_on_disk_in_between_is_a_conflict(ground: ActGround) -> None:
+async def test_a_change_on_disk_in_between_is_a_conflict(ground: Workspace) -> None:
     proposal = await show(ground, "edit_file", path="app.py", old="3 *", new="3.14159 *")
     theirs = "def area(r):\n    return 3 * r ** 2\n"
     (ground.root / "app.py").write_text(theirs)
@@ -53,7 +53,7 @@ async def test_a_change_on_disk_in_between_is_a_conflict(ground: ActGround) -> N
     assert await WRITE.probe(proposal.payload, "k", ground) == "unknown"
 
 
-async def test_a_new_file_that_appeared_meanwhile_is_not_replaced(ground: ActGround) -> None:
+async def test_a_new_file_that_appeared_meanwhile_is_not_replaced(ground: Workspace) -> None:
     proposal = await show(ground, "write_file", path="a.py", content="mine\n")
     (ground.root / "a.py").write_text("theirs\n")
     assert (await WRITE.perform(proposal.payload, "k", ground)).failure == "conflict"
@@ -62,7 +62,7 @@ async def test_a_new_file_that_appeared_meanwhile_is_not_replaced(ground: ActGro
 
 @pytest.mark.parametrize("name", ["app.py", "docs/notes.md"])
 async def test_a_link_swapped_in_is_never_followed(
-    ground: ActGround, tmp_path: Path, name: str
+    ground: Workspace, tmp_path: Path, name: str
 ) -> None:
     outside = tmp_path / "outside"
     (outside / "docs").mkdir(parents=True)
@@ -97,7 +97,7 @@ async def test_a_link_swapped_in_is_never_followed(
         "link",
     ],
 )
-async def test_hostile_paths_are_refused(ground: ActGround, tmp_path: Path, path: str) -> None:
+async def test_hostile_paths_are_refused(ground: Workspace, tmp_path: Path, path: str) -> None:
     (ground.root / "out").symlink_to(tmp_path)
     (ground.root / "link").symlink_to(ground.root / "app.py")
     with pytest.raises(PathRefused):
@@ -115,7 +115,7 @@ async def test_hostile_paths_are_refused(ground: ActGround, tmp_path: Path, path
     ],
 )
 async def test_writes_that_cannot_be_right_are_refused(
-    ground: ActGround, path: str, content: str, words: str
+    ground: Workspace, path: str, content: str, words: str
 ) -> None:
     with pytest.raises((ActionRefused, PathRefused)) as caught:
         await show(ground, "write_file", path=path, content=content)
@@ -123,7 +123,7 @@ async def test_writes_that_cannot_be_right_are_refused(
 
 
 async def test_writing_what_is_there_already_changes_nothing_and_reads_the_same(
-    ground: ActGround,
+    ground: Workspace,
 ) -> None:
     told = []
     for note in ("", "holds exactly this content already"):
@@ -135,7 +135,7 @@ async def test_writing_what_is_there_already_changes_nothing_and_reads_the_same(
     assert (ground.root / "notes.md").read_text() == "words\n"
 
 
-async def test_new_prose_may_speak_of_a_masked_secret(ground: ActGround) -> None:
+async def test_new_prose_may_speak_of_a_masked_secret(ground: Workspace) -> None:
     words = "`conf.py` holds a key: `TOKEN = [masked:github-token]`\n"
     assert (
         await show(ground, "write_file", path=".cockpit/reviews/a.md", content=words)
@@ -145,7 +145,7 @@ async def test_new_prose_may_speak_of_a_masked_secret(ground: ActGround) -> None
         await show(ground, "write_file", path="there.md", content=words)
 
 
-async def test_secrets_beside_an_edit_are_not_drawn_but_stay_in_the_file(ground: ActGround) -> None:
+async def test_secrets_beside_an_edit_are_not_drawn_but_stay_in_the_file(ground: Workspace) -> None:
     secret = "ghp_" + "a1B2" * 9
     (ground.root / "conf.py").write_text(f"TOKEN = '{secret}'\nDEBUG = True\n")
     proposal = await show(
@@ -156,7 +156,7 @@ async def test_secrets_beside_an_edit_are_not_drawn_but_stay_in_the_file(ground:
     assert (ground.root / "conf.py").read_text() == f"TOKEN = '{secret}'\nDEBUG = False\n"
 
 
-async def test_crlf_files_keep_their_line_ends(ground: ActGround) -> None:
+async def test_crlf_files_keep_their_line_ends(ground: Workspace) -> None:
     (ground.root / "dos.txt").write_bytes(b"a\r\nb\r\n")
     proposal = await show(ground, "write_file", path="dos.txt", content="a\nc\n")
     assert proposal.title == "replace dos.txt (+1 −1)"
@@ -165,7 +165,7 @@ async def test_crlf_files_keep_their_line_ends(ground: ActGround) -> None:
     assert (ground.root / "dos.txt").read_bytes() == b"a\r\nc\r\n"
 
 
-async def test_a_large_file_is_drawn_around_its_change(ground: ActGround) -> None:
+async def test_a_large_file_is_drawn_around_its_change(ground: Workspace) -> None:
     lines = [f"line {number}\n" for number in range(40_000)]
     (ground.root / "big.txt").write_text("".join(lines))
     proposal = await show(ground, "edit_file", path="big.txt", old="line 20000\n", new="changed\n")
@@ -189,12 +189,12 @@ async def test_a_large_file_is_drawn_around_its_change(ground: ActGround) -> Non
     ],
 )
 async def test_the_risk_of_a_file_is_what_it_steers(
-    ground: ActGround, path: str, risk: str
+    ground: Workspace, path: str, risk: str
 ) -> None:
     assert (await show(ground, "write_file", path=path, content="x\n")).risk == risk
 
 
-async def test_a_review_file_is_no_steering_file(ground: ActGround) -> None:
+async def test_a_review_file_is_no_steering_file(ground: Workspace) -> None:
     review, steering = ".cockpit/reviews/a..b.md", ".cockpit/config.toml"
     ordinary = await show(ground, "write_file", path=review, content="words\n")
     high = await show(ground, "write_file", path=steering, content="words\n")

@@ -12,14 +12,14 @@ from cockpit.access.gh_flags import GhRefused
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.adapters.github_write import marker
 from cockpit.act.preview import ActionRefused
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.errors import CockpitError
 
 GITHUB = ADAPTERS["github"]
 BODY = "Two findings:\n\n1. `area` rounds — $(rm -rf /) & \"quotes\" 'too'\n--body no\n"
 
 
-async def test_a_review_is_shown_posted_and_found(github: Path, ground: ActGround) -> None:
+async def test_a_review_is_shown_posted_and_found(github: Path, ground: Workspace) -> None:
     import shlex
 
     proposal = await show(
@@ -62,7 +62,7 @@ async def test_a_review_is_shown_posted_and_found(github: Path, ground: ActGroun
     ],
 )
 async def test_failures_are_told_apart(
-    github: Path, ground: ActGround, fail: str, failure: str, maybe: bool, found: str
+    github: Path, ground: Workspace, fail: str, failure: str, maybe: bool, found: str
 ) -> None:
     github.write_text(json.dumps({"entries": [], "fail": [fail], "runs": 0}))
     proposal = await show(ground, "github", command="gh pr comment 24 --body hello")
@@ -72,7 +72,7 @@ async def test_failures_are_told_apart(
 
 
 async def test_probes_by_state_by_list_and_without_a_network(
-    github: Path, ground: ActGround
+    github: Path, ground: Workspace
 ) -> None:
     merge = await show(ground, "github", command="gh pr merge 24 --squash")
     assert merge.risk == "high"
@@ -92,7 +92,7 @@ async def test_probes_by_state_by_list_and_without_a_network(
 
 
 async def test_without_gh_it_says_so(
-    ground: ActGround, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ground: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     proposal = await show(ground, "github", command="gh pr comment 24 --body hello")
@@ -114,7 +114,7 @@ async def test_without_gh_it_says_so(
     ],
 )
 async def test_what_is_not_a_known_write_is_refused(
-    ground: ActGround, command: str, words: str
+    ground: Workspace, command: str, words: str
 ) -> None:
     with pytest.raises((ActionRefused, GhRefused)) as caught:
         await show(ground, "github", command=command)
@@ -131,7 +131,7 @@ async def test_what_is_not_a_known_write_is_refused(
     ],
 )
 async def test_a_payload_that_was_tampered_with_is_not_run(
-    github: Path, ground: ActGround, argv: list[str]
+    github: Path, ground: Workspace, argv: list[str]
 ) -> None:
     with pytest.raises(CockpitError):
         await GITHUB.perform({"argv": argv}, "k", ground)

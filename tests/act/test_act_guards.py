@@ -10,33 +10,33 @@ import pytest
 
 from cockpit.act.guards import (
     GuardState,
+    PacketLines,
     Refusal,
-    Standing,
     argv_digest,
-    check,
+    first_refusal,
     standard_guards,
 )
 from cockpit.act.tools import parse_call
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 
 
-def asked(ground: ActGround, state: GuardState, name: str, **arguments: Any) -> Refusal | None:
+def asked(ground: Workspace, state: GuardState, name: str, **arguments: Any) -> Refusal | None:
     call = parse_call(name, json.dumps(arguments))
-    return check(standard_guards(ground.confined), call, state)
+    return first_refusal(standard_guards(ground.confined), call, state)
 
 
 def standing(
-    ground: ActGround, path: str, *ranges: tuple[int, int]
-) -> dict[str, tuple[Standing, ...]]:
+    ground: Workspace, path: str, *ranges: tuple[int, int]
+) -> dict[str, tuple[PacketLines, ...]]:
     sha = hashlib.sha256((ground.root / path).read_bytes()).hexdigest()
-    return {path: tuple(Standing(a, b, sha, f"situational, f-{a}") for a, b in ranges)}
+    return {path: tuple(PacketLines(a, b, sha, f"situational, f-{a}") for a, b in ranges)}
 
 
-def want(ground: ActGround, state: GuardState, *scope: str) -> Refusal | None:
+def want(ground: Workspace, state: GuardState, *scope: str) -> Refusal | None:
     return asked(ground, state, "request_context", purpose="p", question="q", scope=list(scope))
 
 
-def test_a_read_is_redundant_only_when_all_its_lines_stand_there(ground: ActGround) -> None:
+def test_a_read_is_redundant_only_when_all_its_lines_stand_there(ground: Workspace) -> None:
     (ground.root / "f.py").write_text("".join(f"{n}\n" for n in range(1, 31)))
     state = GuardState(packet_files=standing(ground, "f.py", (1, 10), (8, 20)))
     refusal = want(ground, state, "file:f.py:5-20")
@@ -65,7 +65,7 @@ def test_a_read_is_redundant_only_when_all_its_lines_stand_there(ground: ActGrou
     assert want(ground, gap, "file:f.py") is None
 
 
-def test_a_file_that_changed_or_left_the_packet_is_read_again(ground: ActGround) -> None:
+def test_a_file_that_changed_or_left_the_packet_is_read_again(ground: Workspace) -> None:
     state = GuardState(packet_files=standing(ground, "app.py", (1, 2)))
     assert want(ground, state, "file:app.py") is not None
     (ground.root / "app.py").write_text("other\n")
@@ -73,19 +73,19 @@ def test_a_file_that_changed_or_left_the_packet_is_read_again(ground: ActGround)
     assert want(ground, GuardState(), "file:app.py") is None
 
 
-def test_versions_are_not_mixed(ground: ActGround) -> None:
+def test_versions_are_not_mixed(ground: Workspace) -> None:
     (now,) = standing(ground, "app.py", (1, 1))["app.py"]
-    mixed = GuardState(packet_files={"app.py": (now, Standing(2, 2, "0" * 64))})
+    mixed = GuardState(packet_files={"app.py": (now, PacketLines(2, 2, "0" * 64))})
     assert want(ground, mixed, "file:app.py:1-2") is None
-    part = GuardState(packet_files={"app.py": (Standing(1, 9, "0" * 64),)}, pinned_rev=True)
+    part = GuardState(packet_files={"app.py": (PacketLines(1, 9, "0" * 64),)}, pinned_rev=True)
     assert want(ground, part, "file:app.py") is None
-    whole = Standing(1, 9, "0" * 64, total_lines=9)
-    pinned = GuardState(packet_files={"app.py": (whole, Standing(0, 0, ""))}, pinned_rev=True)
+    whole = PacketLines(1, 9, "0" * 64, total_lines=9)
+    pinned = GuardState(packet_files={"app.py": (whole, PacketLines(0, 0, ""))}, pinned_rev=True)
     assert want(ground, pinned, "file:app.py:2-9") is not None
     assert want(ground, pinned, "file:app.py") is not None
 
 
-def test_the_same_failing_command_needs_a_change_first(ground: ActGround) -> None:
+def test_the_same_failing_command_needs_a_change_first(ground: Workspace) -> None:
     state = GuardState(failed_commands={argv_digest(["pytest", "-q"]): 3}, changes=3)
     again = asked(ground, state, "run", command="pytest -q", reason="r")
     assert again is not None and again.guard == "unchanged_failure"
@@ -95,7 +95,7 @@ def test_the_same_failing_command_needs_a_change_first(ground: ActGround) -> Non
 
 
 @pytest.mark.parametrize("tool", ["write_file", "edit_file"])
-def test_no_file_is_written_blind(ground: ActGround, tool: str) -> None:
+def test_no_file_is_written_blind(ground: Workspace, tool: str) -> None:
     rest = {"content": "x"} if tool == "write_file" else {"old": "x", "new": "y"}
     blind = asked(ground, GuardState(), tool, path="app.py", **rest)
     assert blind is not None and "request_context with file:app.py" in blind.message
@@ -104,7 +104,7 @@ def test_no_file_is_written_blind(ground: ActGround, tool: str) -> None:
     assert asked(ground, GuardState(), tool, path="new.py", **rest) is None
 
 
-def test_the_very_content_that_is_there_is_no_blind_write(ground: ActGround) -> None:
+def test_the_very_content_that_is_there_is_no_blind_write(ground: Workspace) -> None:
     there = (ground.root / "app.py").read_text()
     assert asked(ground, GuardState(), "write_file", path="app.py", content=there) is None
     assert asked(ground, GuardState(), "write_file", path="app.py", content=there + "\n")
@@ -148,14 +148,14 @@ def test_the_very_content_that_is_there_is_no_blind_write(ground: ActGround) -> 
     ],
 )
 def test_each_guard_says_why(
-    ground: ActGround, tool: str, arguments: dict[str, Any], guard: str, words: str
+    ground: Workspace, tool: str, arguments: dict[str, Any], guard: str, words: str
 ) -> None:
     refusal = asked(ground, GuardState(project_repo="acme/api"), tool, **arguments)
     assert refusal is not None and refusal.guard == guard
     assert words in refusal.message
 
 
-def test_what_is_right_passes_every_guard(ground: ActGround) -> None:
+def test_what_is_right_passes_every_guard(ground: Workspace) -> None:
     state = GuardState(project_repo="acme/api")
     assert asked(ground, state, "github", command="gh pr comment 24 --body hello") is None
     assert asked(ground, state, "run", command="pytest -q", reason="r") is None

@@ -12,24 +12,24 @@ from act_world import environment, git, show
 
 from cockpit.act.adapters.run_command import test_counts as counts_of
 from cockpit.act.sandbox import Sandbox
-from cockpit.act.workspace import ActGround, clean_environment, stand_on
+from cockpit.act.workspace import Workspace, clean_environment, open_workspace
 
 
 @pytest.fixture(params=["plain", "confined"] if CONFINES else ["plain"])
-def ground(request: pytest.FixtureRequest) -> ActGround:
+def ground(request: pytest.FixtureRequest) -> Workspace:
     """Where commands run: without a sandbox, and in one where there is one."""
-    made: ActGround = request.getfixturevalue(request.param)
+    made: Workspace = request.getfixturevalue(request.param)
     return made
 
 
-async def test_the_project_is_writable_and_python_works(ground: ActGround) -> None:
+async def test_the_project_is_writable_and_python_works(ground: Workspace) -> None:
     outcome = await run(ground, "python", "-c", "open('made', 'w').write('x'); print('hello')")
     assert outcome.status == "success", outcome
     assert (said(outcome), outcome.detail["exit_code"]) == ("hello\n", 0)
     assert (ground.root / "made").read_text() == "x"
 
 
-async def test_git_itself_still_works(ground: ActGround) -> None:
+async def test_git_itself_still_works(ground: Workspace) -> None:
     (ground.root / "app.py").write_text("changed\n")
     outcome = await run(ground, "git", "status", "--short")
     assert said(outcome) == " M app.py\n"
@@ -37,7 +37,7 @@ async def test_git_itself_still_works(ground: ActGround) -> None:
     assert git(ground.root, "diff", "--cached", "--name-only") == "app.py\n"
 
 
-async def test_time_memory_and_output_are_limited(ground: ActGround) -> None:
+async def test_time_memory_and_output_are_limited(ground: Workspace) -> None:
     late = await run(ground, "python", "-c", "import time; time.sleep(600)", timeout_s=1)
     assert (late.status, late.failure) == ("timeout", "permanent")
     loud = await run(ground, "python", "-c", "while True: print('x' * 10_000)")
@@ -59,7 +59,9 @@ async def test_what_bubblewrap_is_asked_for(project: Path, tmp_path: Path) -> No
     home = tmp_path / "home"
     home.mkdir()
     path = f"{program.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    ground = await stand_on(project, environment={**environment(), "HOME": str(home), "PATH": path})
+    ground = await open_workspace(
+        project, environment={**environment(), "HOME": str(home), "PATH": path}
+    )
     assert ground.sandbox.works
     proposal = await show(ground, "run", argv=["python", "-c", "print(1)"], reason="r")
     assert "network off" in dict(proposal.fields)["sandbox"]
@@ -79,7 +81,7 @@ async def test_what_bubblewrap_is_asked_for(project: Path, tmp_path: Path) -> No
     assert command[-3:] == ["python", "-c", "print(1)"]
 
 
-async def test_without_bubblewrap_the_person_is_told(plain: ActGround) -> None:
+async def test_without_bubblewrap_the_person_is_told(plain: Workspace) -> None:
     assert not plain.sandbox.works
     proposal = await show(plain, "run", argv=["python", "-c", "print(1)"], reason="r")
     assert dict(proposal.fields)["sandbox"] == "none"
@@ -98,12 +100,14 @@ async def test_a_bubblewrap_that_does_not_work_counts_as_missing(
         "#!/bin/sh\necho 'bwrap: No permissions to create namespace' >&2\nexit 1\n"
     )
     (fake / "bwrap").chmod(0o755)
-    ground = await stand_on(project, environment={**environment(), "PATH": f"{fake}:/usr/bin:/bin"})
+    ground = await open_workspace(
+        project, environment={**environment(), "PATH": f"{fake}:/usr/bin:/bin"}
+    )
     assert "No permissions to create namespace" in ground.sandbox.missing
     assert ground.sandbox.prlimit is not None
 
 
-async def test_exit_status_signal_missing_program_and_masked_output(ground: ActGround) -> None:
+async def test_exit_status_signal_missing_program_and_masked_output(ground: Workspace) -> None:
     bad = await run(ground, "python", "-c", "import sys; print('no', file=sys.stderr); sys.exit(3)")
     assert (bad.failure, bad.detail["exit_code"], said(bad)) == ("permanent", 3, "no\n")
     assert "exit 3" in bad.summary
@@ -117,7 +121,7 @@ async def test_exit_status_signal_missing_program_and_masked_output(ground: ActG
     assert len(said(long)) < 10_000 and said(long).startswith("…\nline\n")
 
 
-async def test_a_suite_is_counted(ground: ActGround) -> None:
+async def test_a_suite_is_counted(ground: Workspace) -> None:
     (ground.root / "test_x.py").write_text("def test_a(): pass\ndef test_b(): assert 0\n")
     outcome = await run(
         ground, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_x.py"
@@ -181,7 +185,7 @@ def test_home_is_hidden_but_its_toolchains_are_not(tmp_path: Path) -> None:
     assert words.index(str(home)) < words.index(str(root))
 
 
-async def test_a_signal_is_named_and_strange_arguments_arrive(ground: ActGround) -> None:
+async def test_a_signal_is_named_and_strange_arguments_arrive(ground: Workspace) -> None:
     killed = await run(
         ground, "python", "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     )

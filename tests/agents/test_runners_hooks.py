@@ -11,7 +11,7 @@ from typing import Any
 from tasks.taskrun_world import World
 
 from cockpit.backlog import service
-from cockpit.hook.ingest import absorb_all
+from cockpit.hook.ingest import ingest_all
 from cockpit.store.backlog import tasks
 
 
@@ -42,7 +42,7 @@ def begun(world: World, count: int) -> list[str]:
 
 
 def files_of(world: World, task_id: str) -> list[str]:
-    absorb_all(world.store, world.place.state)
+    ingest_all(world.store, world.place.state)
     kept = world.store.read_now(lambda seen: tasks.load(seen, task_id).wip) or {}
     return list(kept.get("files_modified", []))
 

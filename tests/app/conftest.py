@@ -12,7 +12,7 @@ import pytest
 import pytest_textual_snapshot
 from app_git import git
 
-from cockpit.act.workspace import stand_on
+from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, CountingIds, FixedClock
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.change_waiter import ChangeWaiter
@@ -76,7 +76,7 @@ def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]
     place.prepare()
     store = Store.open(place.database, clock, CountingIds())
     settings = RuntimeSettings(user_dir=tmp_path / "user")
-    ground = asyncio.run(stand_on(place.root, repo="acme/api"))
+    ground = asyncio.run(open_workspace(place.root, repo="acme/api"))
     types = load_task_types(place.root, settings.user_dir)
     yield Still(Engine(store, place, settings, types, ground, ChangeWaiter(store), "acme/api"))
     store.close()

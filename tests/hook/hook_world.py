@@ -13,7 +13,7 @@ from typing import Any
 
 from cockpit.backlog import service
 from cockpit.core.project_paths import ProjectPaths, locate_project
-from cockpit.hook.ingest import absorb_all
+from cockpit.hook.ingest import ingest_all
 from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
 
@@ -112,7 +112,7 @@ class Project:
     def absorb(self) -> int:
         """Absorb what waits, as the process behind the hooks does; it may have been faster."""
         with Store.open(self.place.database) as store:
-            return absorb_all(store, self.place.state)
+            return ingest_all(store, self.place.state)
 
     def wip(self, task_id: str = "T-1") -> dict[str, Any]:
         """The task's work in progress, everything told so far in it."""

@@ -8,7 +8,7 @@ import pytest
 from hook_world import Project, git
 
 from cockpit.core.project_paths import locate_project
-from cockpit.hook.project_lookup import checkout_of
+from cockpit.hook.project_lookup import find_checkout
 
 PLACES = ("shop", "shop/src", "beside", "beside/src", "plain/deep", "shop/vendor", "shop/.git")
 
@@ -37,16 +37,16 @@ def world(bare: Project) -> Path:
 @pytest.mark.parametrize("name", PLACES[:-1])
 def test_it_is_where_git_says(world: Path, name: str) -> None:
     expected = locate_project(world / name)
-    found = checkout_of(str(world / name))
+    found = find_checkout(str(world / name))
     assert found is not None
     assert (found.root, found.home) == (str(expected.root), str(expected.home))
     assert found.database == str(expected.database)
 
 
 def test_where_cockpit_never_was_is_no_project(world: Path) -> None:
-    assert checkout_of(str(world / "library")) is None
-    assert checkout_of(str(world / "gone" / "deeper")) is None
-    assert checkout_of("\0") is None
+    assert find_checkout(str(world / "library")) is None
+    assert find_checkout(str(world / "gone" / "deeper")) is None
+    assert find_checkout("\0") is None
 
 
 @pytest.mark.parametrize("part", [".cockpit", ".cockpit/state", ".cockpit/state/cockpit.db"])
@@ -54,4 +54,4 @@ def test_a_link_leads_nowhere(world: Path, part: str) -> None:
     path = world / "shop" / part
     path.rename(world / "moved")
     path.symlink_to(world / "moved")
-    assert checkout_of(str(world / "shop")) is None
+    assert find_checkout(str(world / "shop")) is None

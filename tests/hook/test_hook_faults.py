@@ -147,7 +147,7 @@ def test_a_file_taken_over_twice_is_one_event(project: Project) -> None:
     path = project.place.state / "hook-spool" / name
     kept = path.read_bytes()
     # Another process dies after its commit and before it removes the file.
-    (told,) = spool.taken([str(path)])
+    (told,) = spool.read_events([str(path)])
     connection = pending_events.connect(str(project.place.database), 1_000)
     pending_events.insert(connection, told, None)
     connection.close()
@@ -211,7 +211,7 @@ def test_one_bad_event_holds_up_no_other(project: Project) -> None:
 
 def test_the_log_stays_within_bounds(tmp_path: Path) -> None:
     for _ in range(hook_log.LARGEST // 500 * 3):
-        hook_log.note(str(tmp_path), "x" * 2_000)
+        hook_log.append_line(str(tmp_path), "x" * 2_000)
     sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     assert set(sizes) == {"hook.log", "hook.log.old"}
     assert max(sizes.values()) <= hook_log.LARGEST + 1_000
@@ -222,7 +222,9 @@ def test_files_that_wait_stay_within_bounds(tmp_path: Path) -> None:
     folder.mkdir()
     for number in range(spool.MOST):
         (folder / f"{number}.json").touch()
-    assert spool.put(str(tmp_path), HookEvent("k", "a", "claude", "s", "Stop", "{}")) is False
+    assert (
+        spool.write_event(str(tmp_path), HookEvent("k", "a", "claude", "s", "Stop", "{}")) is False
+    )
     assert len(list(folder.iterdir())) == spool.MOST
 
 

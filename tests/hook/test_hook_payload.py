@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cockpit.hook.event_payload import read
-from cockpit.hook.task_attribution import taken_up
+from cockpit.hook.event_payload import read_payload
+from cockpit.hook.task_attribution import read_task_change
 from cockpit.store.journal.event_types import Action
 
 
@@ -16,7 +16,7 @@ def body(agent: str, **payload: Any) -> dict[str, Any]:
     """What is kept of a finished command."""
     base = {"session_id": "s", "hook_event_name": "PostToolUse", "tool_name": "Bash"}
     given = {"tool_input": {"command": "x"}, **payload}
-    kept = read(json.dumps({**base, **given}).encode(), agent).body()
+    kept = read_payload(json.dumps({**base, **given}).encode(), agent).body()
     assert kept is not None
     return kept
 
@@ -98,8 +98,8 @@ def test_of_a_patch_only_the_names_are_kept() -> None:
 )
 def test_who_calls_is_found_out(payload: dict[str, Any], agent: str) -> None:
     told = {"session_id": "s", "hook_event_name": "Stop", **payload}
-    assert read(json.dumps(told).encode(), "").agent == agent
-    assert read(json.dumps(told).encode(), "codex").agent == "codex"
+    assert read_payload(json.dumps(told).encode(), "").agent == agent
+    assert read_payload(json.dumps(told).encode(), "codex").agent == "codex"
 
 
 def test_a_refused_call_takes_up_nothing() -> None:
@@ -110,9 +110,9 @@ def test_a_refused_call_takes_up_nothing() -> None:
         "tool_input": {"task_id": "T-1", "status": "in_progress"},
         "tool_response": {"isError": True, "content": []},
     }
-    assert read(json.dumps(told).encode(), "codex").body() is None
+    assert read_payload(json.dumps(told).encode(), "codex").body() is None
     told["tool_response"] = {"content": []}
-    kept = read(json.dumps(told).encode(), "codex").body()
+    kept = read_payload(json.dumps(told).encode(), "codex").body()
     assert kept is not None
     assert kept["arguments"] == {"task_id": "T-1", "status": "in_progress"}
 
@@ -132,8 +132,8 @@ TAKEN = [
 
 @pytest.mark.parametrize(("kept", "expected"), TAKEN)
 def test_a_task_is_taken_up_by_what_is_done(kept: dict[str, Any], expected: Any) -> None:
-    assert taken_up("PostToolUse", kept) == expected
-    assert taken_up("PreToolUse", kept) == (None, None)
+    assert read_task_change("PostToolUse", kept) == expected
+    assert read_task_change("PreToolUse", kept) == (None, None)
 
 
 def test_the_actions_are_in_the_journal_s_list() -> None:

@@ -10,9 +10,9 @@ from hook_world import SESSIONS, Project
 
 from cockpit.config.load_settings import ConfigInvalid, load_settings
 from cockpit.hook.event_payload import Event
-from cockpit.hook.permission import denied, ruling
+from cockpit.hook.permission import decide_permission, find_denial
 from cockpit.hook.project_lookup import Checkout
-from cockpit.hook.read_policy import policy
+from cockpit.hook.read_policy import read_policy
 
 
 def asked(root: Path, tool: str, **arguments: Any) -> Event:
@@ -28,7 +28,7 @@ def asked(root: Path, tool: str, **arguments: Any) -> Event:
 
 
 def answered(root: Path, tool: str, **arguments: Any) -> str:
-    ruled = ruling(asked(root, tool, **arguments), Checkout(str(root), str(root)))
+    ruled = decide_permission(asked(root, tool, **arguments), Checkout(str(root), str(root)))
     return "" if ruled is None else "allow" if ruled.allow else "deny"
 
 
@@ -71,12 +71,12 @@ NOT_DENIED = [
 
 @pytest.mark.parametrize("command", DENIED)
 def test_the_deny_rules_hold_wherever_the_command_stands(command: str) -> None:
-    assert denied(command)
+    assert find_denial(command)
 
 
 @pytest.mark.parametrize("command", NOT_DENIED, ids=lambda words: words[:30])
 def test_the_deny_rules_hold_nothing_else(command: str) -> None:
-    assert denied(command) == ""
+    assert find_denial(command) == ""
 
 
 READS: dict[str, tuple[str, dict[str, str]]] = {
@@ -152,7 +152,7 @@ def test_only_what_is_asked_is_allowed(root: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("COCKPIT_APPROVE", "all")
     event = asked(root, "Bash", command="ls")
     event.name = "PreToolUse"
-    assert ruling(event, Checkout(str(root), str(root))) is None
+    assert decide_permission(event, Checkout(str(root), str(root))) is None
 
 
 LAYERS = [
@@ -180,7 +180,7 @@ def test_the_policy_is_the_one_of_the_settings(
     except ConfigInvalid:
         # cockpit itself would not start; an agent goes on, and its person is asked.
         expected = "reads" if env == "reads" else "ask"
-    assert policy(str(root)) == expected
+    assert read_policy(str(root)) == expected
 
 
 @pytest.mark.parametrize("agent", SESSIONS)

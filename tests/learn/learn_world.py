@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cockpit.learn.judge_waves import learned
+from cockpit.learn.judge_waves import judge_after_wave
 from cockpit.orient.compile_packet import compile_packet
 from cockpit.orient.fact_columns import load_columns as columns
 from cockpit.store.context import facts, packets, profiles
@@ -232,6 +232,6 @@ class World:
             if waves.load(tx.connection, wave.wave_id).phase == "deciding":
                 waves.advance(tx, wave.wave_id, "acting")
             waves.advance(tx, wave.wave_id, "learning")
-            return learned(tx, waves.advance(tx, wave.wave_id, "completed"))
+            return judge_after_wave(tx, waves.advance(tx, wave.wave_id, "completed"))
 
         return self.store.write_now(step)

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from cockpit.core.errors import NotFound
-from cockpit.learn.judge_waves import FeedbackRefused, spoken
+from cockpit.learn.judge_waves import FeedbackRefused, record_verdict
 from cockpit.store.context import wave_feedback
 from cockpit.store.journal import journal
 from cockpit.store.sessions import waves
@@ -19,7 +19,7 @@ def rows_of(store, action="feedback.recorded"):
 
 
 def say(world, wave, verdict, words=""):
-    return world.store.write_now(lambda tx: spoken(tx, wave.wave_id, verdict, words))
+    return world.store.write_now(lambda tx: record_verdict(tx, wave.wave_id, verdict, words))
 
 
 def test_a_wave_that_ends_is_judged_once_and_journalled_with_its_profile(world, store):
@@ -139,7 +139,7 @@ def test_what_is_no_verdict_is_refused(world, store, verdict, words):
 
 def test_there_is_nothing_to_judge_without_a_wave_or_a_packet(world, store):
     with pytest.raises(NotFound):
-        store.write_now(lambda tx: spoken(tx, "s-none-w1", "good"))
+        store.write_now(lambda tx: record_verdict(tx, "s-none-w1", "good"))
     sid = world.session.session_id
     made = store.write_now(lambda tx: waves.create(tx, session_id=sid, trace_id=""))
     with pytest.raises(NotFound, match="no packet"):

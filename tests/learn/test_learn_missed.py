@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from learn_world import fact
 
-from cockpit.learn.missed_context import missed
+from cockpit.learn.missed_context import find_missed
 from cockpit.store.context.facts import Level
 from cockpit.store.sessions import waves
 
@@ -19,7 +19,7 @@ def asked(world, made, *items, status="approved"):
     wave = world.begin(made)
     world.decide(wave, ("request_context", ""))
     world.ask(wave, *items, status=status)
-    return world.store.read_now(lambda connection: missed(connection, wave))
+    return world.store.read_now(lambda connection: find_missed(connection, wave))
 
 
 @pytest.mark.parametrize(

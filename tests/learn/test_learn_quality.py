@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cockpit.learn import decision_quality
-from cockpit.learn.decision_quality import Measured
+from cockpit.learn.decision_quality import VersionMeasure
 from cockpit.store.context.wave_feedback import OperatorVerdict
 
 GOOD, BAD = OperatorVerdict("good", "", "person"), OperatorVerdict("bad", "", "person")
@@ -157,12 +157,14 @@ def test_regret_halves(measures):
 
 def test_measured_is_the_mean_of_the_newest_rows_of_a_versions_waves(world, store):
     profile = world.session.profile_id
-    assert store.read_now(lambda c: decision_quality.measured(c, profile, 1)) is None
+    assert store.read_now(lambda c: decision_quality.measure_version(c, profile, 1)) is None
     first = world.begin()
     world.propose(first, "no", "rejected")
     world.end(first)  # approvals 0 of weight 3, signals 1 of weight 2
     second = world.begin()
     world.end(second)
-    assert store.read_now(lambda c: decision_quality.measured(c, profile, 1)) == Measured(0.7, 2)
-    assert store.read_now(lambda c: decision_quality.measured(c, profile, 2)) is None
-    assert store.read_now(lambda c: decision_quality.measured(c, "other", 1)) is None
+    assert store.read_now(
+        lambda c: decision_quality.measure_version(c, profile, 1)
+    ) == VersionMeasure(0.7, 2)
+    assert store.read_now(lambda c: decision_quality.measure_version(c, profile, 2)) is None
+    assert store.read_now(lambda c: decision_quality.measure_version(c, "other", 1)) is None

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from learn_world import World, fact
 
-from cockpit.learn.suggest_weights import suggestions
+from cockpit.learn.suggest_weights import suggest_changes
 from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS
 from cockpit.orient.profile_changes.guard import (
     CAPABILITY,
@@ -35,7 +35,7 @@ def missing(world: World, *refs: str) -> None:
 def suggested(world: World, profile=None):
     def read(connection):
         current = profile or profiles.load_current(connection, world.session.profile_id)
-        return suggestions(connection, current, AGENT_LIMITS, (*CRITICAL, *CAPABILITY))
+        return suggest_changes(connection, current, AGENT_LIMITS, (*CRITICAL, *CAPABILITY))
 
     return world.store.read_now(read)
 

@@ -12,7 +12,7 @@ import pytest
 
 from cockpit.act.command_line import CommandRefused
 from cockpit.act.sandbox import Sandbox
-from cockpit.act.workspace import ActGround, stand_on
+from cockpit.act.workspace import Workspace, open_workspace
 from cockpit.tasks.run_tests import detect_test_command, run_tests
 
 TEST = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self): self.assertTrue({})\n"
@@ -66,8 +66,8 @@ def test_where_nothing_tells_there_is_no_command(files: dict[str, str], tmp_path
     assert detect_test_command(written(tmp_path, **files), with_pytest()) is None
 
 
-async def ground(root: Path) -> ActGround:
-    return await stand_on(root, environment=dict(os.environ))
+async def ground(root: Path) -> Workspace:
+    return await open_workspace(root, environment=dict(os.environ))
 
 
 async def test_a_run_is_read(tmp_path: Path) -> None:

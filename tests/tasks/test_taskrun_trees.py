@@ -11,7 +11,7 @@ import pytest
 from tasks.taskrun_world import AT_ONCE, BRANCH, World, finish, git
 
 from cockpit.access.run_program import run_program
-from cockpit.act.workspace import stand_on
+from cockpit.act.workspace import open_workspace
 from cockpit.backlog import service
 from cockpit.core.project_paths import locate_project
 from cockpit.store.chains import chains
@@ -273,7 +273,7 @@ async def test_a_blocked_task_that_can_go_on_begins_a_new_run_in_its_tree(world:
 
 async def test_what_runs_in_a_tree_moves_no_branch_of_the_person(world: World) -> None:
     made = await tree_of(world, world.task())
-    ground = await stand_on(Path(made.path), environment=dict(os.environ))
+    ground = await open_workspace(Path(made.path), environment=dict(os.environ))
     head = git(world.root, "rev-parse", "main")
     other = git(world.root, "commit-tree", "-m", "other", f"{head}^{{tree}}")
 

@@ -237,7 +237,7 @@ async def test_a_body_that_rendering_would_cut_is_shown_as_written(stage: Any) -
     body = "| a |\n|---|\n| 1 | hidden |"
     async with stage(panel, size=(80, 40)) as pilot:
         text = await show(pilot, panel, replace(ACTION, body=body))
-        assert "Shown as source" in text
+        assert "ActionPreview as source" in text
         assert "| 1 | hidden |" in text
 
 

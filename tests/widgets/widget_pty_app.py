@@ -22,7 +22,7 @@ import themes
 _FRAMES = 6
 
 
-class Shown(App[None]):
+class ActionPreview(App[None]):
     """Fills the widget, paints a few frames, leaves."""
 
     CSS_PATH = themes.STYLESHEET
@@ -65,4 +65,4 @@ def _raw(text: str) -> tuple[Widget, Callable[[], None]]:
 
 if __name__ == "__main__":
     make = _raw if sys.argv[1] == "raw" else WIDGETS[sys.argv[1]]
-    Shown(*make(json.loads(os.environ["TEXT"]))).run()
+    ActionPreview(*make(json.loads(os.environ["TEXT"]))).run()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.secrets import mask
 
 Found = Literal["done", "not_done", "unknown"]
@@ -48,7 +48,7 @@ class Adapter(Protocol):
 
     ends_when_cancelled: bool
 
-    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Do what ``payload`` says, leaving ``key`` where :meth:`probe` can find it.
 
         What a person or another program changed since the action was shown is a conflict, and
@@ -56,7 +56,7 @@ class Adapter(Protocol):
         """
         ...
 
-    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Whether the effect is there. Changes nothing."""
         ...
 

@@ -14,7 +14,7 @@ import msgspec
 from cockpit.access.run_program import Finished, git_argv, git_environment, run_git, run_program
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.text_edits import digest_now
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 
 TRAILER = "Cockpit-Key"
 """The trailer whose value is the action's key."""
@@ -42,7 +42,7 @@ class CommitAdapter:
 
     ends_when_cancelled = False
 
-    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Commit, when branch and files are still those that were shown (else conflict)."""
         request = msgspec.convert(payload, _Payload)
         root = ground.root
@@ -83,7 +83,7 @@ class CommitAdapter:
             await run_git("reset", "--quiet", "--", *added, cwd=root)
         return await _outcome(root, request, finished)
 
-    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """By the key in the trailers of all branches; unknown while git holds the index."""
         commits = await run_git(
             "log",

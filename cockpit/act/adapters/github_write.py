@@ -11,7 +11,7 @@ import msgspec
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.errors import CockpitError
 
 _TIMEOUT_S = 60.0
@@ -55,7 +55,7 @@ class GitHubAdapter:
 
     ends_when_cancelled = False
 
-    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Run the command as it was understood when it was shown."""
         command = _command(payload, ground)
         marked = command
@@ -70,7 +70,7 @@ class GitHubAdapter:
             )
         return _outcome(command, finished)
 
-    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """By the hidden key in what was posted, or by the state that the command sets."""
         command = _command(payload, ground)
         number = [str(command.number)] if command.number is not None else []
@@ -98,14 +98,14 @@ class GitHubAdapter:
         return "unknown"
 
 
-def _command(payload: Mapping[str, Any], ground: ActGround) -> GhCommand:
+def _command(payload: Mapping[str, Any], ground: Workspace) -> GhCommand:
     command = parse_gh(msgspec.convert(payload["argv"], list[str]), project_repo=ground.repo)
     if command.access != "write" or list(command.argv) != payload["argv"]:
         raise CockpitError("The gh command is not the one that was shown; it was not run.")
     return command
 
 
-async def _json(ground: ActGround, words: list[str]) -> Any:
+async def _json(ground: Workspace, words: list[str]) -> Any:
     repo = ["--repo", ground.repo] if ground.repo else []
     finished = await run_gh(["gh", *words, *repo], cwd=ground.root, timeout_s=_TIMEOUT_S)
     if not finished.ok:

@@ -16,7 +16,7 @@ import msgspec
 from cockpit.access.run_program import Finished, run_program
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.sandbox_toolchains import redirects
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 
 MAX_OUTPUT = 4 * 1024 * 1024
 """A command whose output passes this many bytes is ended."""
@@ -43,7 +43,7 @@ class CommandAdapter:
 
     ends_when_cancelled = True
 
-    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Run it. An exit status other than 0 is a permanent failure with its output."""
         request = msgspec.convert(payload, _Payload)
         if request.sandboxed and not ground.sandbox.works:
@@ -69,7 +69,7 @@ class CommandAdapter:
         planted = await asyncio.to_thread(_uproot, ground.root, before) if request.sandboxed else []
         return _outcome(argv, request.timeout_s, finished, planted)
 
-    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Always unknown."""
         return "unknown"
 

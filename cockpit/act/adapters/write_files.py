@@ -22,11 +22,11 @@ from cockpit.act.text_edits import (
     ActionRefused,
     bytes_digest,
     digest_now,
-    places,
+    find_offsets,
     read_now,
-    replaced,
+    replace_text,
 )
-from cockpit.act.workspace import ActGround
+from cockpit.act.workspace import Workspace
 from cockpit.core.text import pluralize
 
 
@@ -46,12 +46,12 @@ class FileAdapter:
 
     ends_when_cancelled = False
 
-    async def perform(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Outcome:
+    async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Write the file, unless it is no longer what the person was shown (conflict)."""
         request = msgspec.convert(payload, _Payload)
         return await _to_the_end(lambda: _perform(request, key, ground.confined))
 
-    async def probe(self, payload: Mapping[str, Any], key: str, ground: ActGround) -> Found:
+    async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """By the content: the one from before, the one from after, or neither."""
         request = msgspec.convert(payload, _Payload)
         now = await asyncio.to_thread(digest_now, ground.confined, request.path)
@@ -114,9 +114,14 @@ def _written(request: _Payload, size: int) -> Outcome:
 def _after(request: _Payload, text: str | None) -> bytes | None:
     if request.content is not None:
         return request.content.encode()
-    if text is None or not request.old or request.new is None or not places(text, request.old):
+    if (
+        text is None
+        or not request.old
+        or request.new is None
+        or not find_offsets(text, request.old)
+    ):
         return None
-    return replaced(text, request.old, request.new, replace_all=request.replace_all).encode()
+    return replace_text(text, request.old, request.new, replace_all=request.replace_all).encode()
 
 
 def _put(confined: Confined, path: str, data: bytes, key: str, before: str | None) -> bool:

@@ -25,7 +25,7 @@ def _nowhere(_: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ActionPreview:
     """One proposal as the journal shows it."""
 
     proposal_id: str
@@ -44,7 +44,7 @@ class Queue:
     """Pending proposals in the order of their arrival."""
 
     def __init__(self) -> None:
-        self.pending: dict[str, Shown] = {}
+        self.pending: dict[str, ActionPreview] = {}
 
     def apply(self, row: Row) -> None:
         """Fold one ``proposal.*`` row."""
@@ -82,8 +82,8 @@ class Queue:
         return sorted(self.pending, key=lambda each: self.pending[each].session_id != followed)
 
 
-def _shown(row: Row, detail: ProposalCreated) -> Shown:
-    return Shown(
+def _shown(row: Row, detail: ProposalCreated) -> ActionPreview:
+    return ActionPreview(
         proposal_id=detail.proposal_id,
         session_id=row.session_id,
         kind=detail.kind,
@@ -98,7 +98,7 @@ def _shown(row: Row, detail: ProposalCreated) -> Shown:
 
 
 def proposal(
-    shown: Shown, now: datetime, session: SessionState | None, chain: str = ""
+    shown: ActionPreview, now: datetime, session: SessionState | None, chain: str = ""
 ) -> ProposalView:
     """The view that a person decides over. An unknown kind or risk is shown as the gravest."""
     body = shown.body

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cockpit.access.principals import Caller, at_a_task, journal_actor
+from cockpit.access.principals import Caller, journal_actor, works_on_task
 from cockpit.access.token_scopes import WORK_READ, WORK_WRITE, NotAllowed
 from cockpit.backlog.response_modes import ANSWER_TOKENS
 from cockpit.store.db.transaction import Tx
@@ -73,7 +73,7 @@ class WorkTool:
         """
         scope = WORK_WRITE if self.writes else WORK_READ
         caller.require(scope, f"call {self.name}")
-        if self.name in _KEPT and at_a_task(caller.namespace):
+        if self.name in _KEPT and works_on_task(caller.namespace):
             raise NotAllowed(
                 f"{caller.namespace} does one task for cockpit, which keeps itself how tasks stand: "
                 f"{self.name} is not for it. Say in your last message how your work ended."

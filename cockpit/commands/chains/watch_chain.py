@@ -108,7 +108,7 @@ def follow_and_watch(
         with open_store(place) as store:
             return asyncio.run(_follow_session(store, place, settings, order, seq, start_new))
     except CockpitError as error:
-        hook_log.note(str(place.state), f"no chain after the session's end: {error}")
+        hook_log.append_line(str(place.state), f"no chain after the session's end: {error}")
         raise
 
 

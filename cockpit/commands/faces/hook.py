@@ -99,7 +99,7 @@ def uninstall(agent: str, scope: Scope, yes: bool) -> None:
     It prints the diff and asks before it writes.
     """
     settings = _settings(agent, scope)
-    if not install_hooks.installed(settings):
+    if not install_hooks.list_installed(settings):
         say(f"{settings.path} has no hooks of cockpit.")
         return
     _change(settings, install_hooks.without_ours(settings), yes)
@@ -120,7 +120,7 @@ def status(as_json: bool) -> None:
         path, events, wrong = install_hooks.place_of(agent, scope, place.root, os.environ), [], ""
         try:
             settings = _settings(agent, scope)
-            path, events = settings.path, install_hooks.installed(settings)
+            path, events = settings.path, install_hooks.list_installed(settings)
         except install_hooks.SettingsInvalid as error:
             wrong = str(error)
         entry = {"agent": agent, "scope": scope, "path": str(path), "events": events}
@@ -198,7 +198,7 @@ def _waiting() -> tuple[int, int]:
     place = find_project()
     if not place.database.exists():
         return 0, 0
-    files = len(spool.files(str(place.state)))
+    files = len(spool.list_files(str(place.state)))
     with open_store(place) as store:
         return store.read_now(
             lambda connection: (

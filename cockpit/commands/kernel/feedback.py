@@ -64,14 +64,14 @@ def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: b
     """
     from cockpit.access.principals import journal_actor
     from cockpit.access.token_scopes import APPROVE
-    from cockpit.learn.judge_waves import spoken
+    from cockpit.learn.judge_waves import record_verdict
 
     def step(tx: Tx) -> Feedback:
         caller = find_caller(tx, token)
         # Feedback decides promotions: who may not approve a change may not bring it about.
         caller.require(APPROVE, "judge a wave")
         wave_id = choose_wave(tx.connection, wave)
-        return spoken(tx, wave_id, verdict, " ".join(words), by=journal_actor(caller))
+        return record_verdict(tx, wave_id, verdict, " ".join(words), by=journal_actor(caller))
 
     read_store(stored.select_recent)  # raises where nothing was recorded, before a store is created
     with open_store(find_project()) as store:
@@ -177,7 +177,7 @@ def suggest(profile_id: str) -> None:
     The change, for `cockpit profile propose`, gives more weight to sources that packets dropped and agents
     asked for, and less weight to sources that took their room.
     """
-    from cockpit.learn.suggest_weights import suggestions
+    from cockpit.learn.suggest_weights import suggest_changes
     from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS
     from cockpit.orient.profile_changes.guard import CAPABILITY, CRITICAL
 
@@ -193,7 +193,7 @@ def suggest(profile_id: str) -> None:
             raise NotFound(f"No profile {named} yet. The first session creates it.")
         # Within the narrowest limits, so that every principal may propose it.
         current = profiles.load_current(connection, named)
-        return suggestions(connection, current, AGENT_LIMITS, (*CRITICAL, *CAPABILITY))
+        return suggest_changes(connection, current, AGENT_LIMITS, (*CRITICAL, *CAPABILITY))
 
     rows = read_store(read)
     if not rows:

@@ -13,7 +13,7 @@ from typing import Any
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.principals import Caller
-from cockpit.act.preview import shown
+from cockpit.act.preview import preview_action
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
@@ -80,7 +80,7 @@ async def edit_action(engine: Engine, proposal_id: str, shown_digest: str, text:
         )
     arguments = _with_text(proposal, await _load_arguments(engine, proposal), text)
     call = parse_call(str(proposal.body["type"]), canonical_json(arguments))
-    preview = await shown(call, engine.ground)
+    preview = await preview_action(call, engine.ground)
     body = {
         **preview.proposal_body(),
         "key": proposal.body["key"],

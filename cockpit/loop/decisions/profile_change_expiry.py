@@ -14,7 +14,7 @@ from typing import Any
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import APPROVE
 from cockpit.core.errors import IllegalTransition
-from cockpit.learn.decision_quality import Measured
+from cockpit.learn.decision_quality import VersionMeasure
 from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
 from cockpit.loop.decisions.profile_change_decision import (
     admin_policy_of,
@@ -35,7 +35,7 @@ from cockpit.store.journal.details.profiles import (
 )
 from cockpit.store.sessions.waves import Wave
 
-QualityMeasure = Callable[[sqlite3.Connection, str, int], Measured | None]
+QualityMeasure = Callable[[sqlite3.Connection, str, int], VersionMeasure | None]
 """Returns the decision quality of the waves under (profile id, version); None when none was judged."""
 
 PROMOTED_BY = "policy:promote_if_better"
@@ -53,7 +53,7 @@ class PinnedProfile:
 
 def measure_nothing(
     connection: sqlite3.Connection, profile_id: str, version: int
-) -> Measured | None:
+) -> VersionMeasure | None:
     """Return no quality, so that a temporary change is always reverted when it expires."""
     return None
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cockpit.act.dispatch_actions import Dispatcher
-from cockpit.act.guards import ActionGuard, GuardState, check, standard_guards
-from cockpit.act.preview import Shown, shown
+from cockpit.act.guards import ActionGuard, GuardState, first_refusal, standard_guards
+from cockpit.act.preview import ActionPreview, preview_action
 from cockpit.act.protected_tests import TestsGuard
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
@@ -112,12 +112,12 @@ async def _approve(context: WaveContext, call: Mapping[str, Any], action: Outbox
     state: GuardState = await context.store.read(
         lambda connection: read_guard_state(connection, context)
     )
-    refusal = check(_guards_of_session(context), parsed, state)
+    refusal = first_refusal(_guards_of_session(context), parsed, state)
     if refusal is not None:
         await context.store.write(_refuse(context, action, refusal.guard, refusal.message))
         return "refused"
     try:
-        preview = await shown(parsed, context.engine.ground)
+        preview = await preview_action(parsed, context.engine.ground)
     except CockpitError as error:
         await context.store.write(_refuse(context, action, error.code, str(error)))
         return "refused"
@@ -138,7 +138,7 @@ def _guards_of_session(context: WaveContext) -> tuple[ActionGuard, ...]:
 
 
 async def _propose_and_await(
-    context: WaveContext, preview: Shown, action: OutboxAction
+    context: WaveContext, preview: ActionPreview, action: OutboxAction
 ) -> DecidedProposal:
     """Propose the action as it is previewed, await the decision, and queue it when it is approved."""
     session = context.session

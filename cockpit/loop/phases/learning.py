@@ -6,7 +6,7 @@ the session when every other call of the same answer succeeded. See ``docs/refer
 
 from __future__ import annotations
 
-from cockpit.learn.judge_waves import learned
+from cockpit.learn.judge_waves import judge_after_wave
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted
@@ -21,7 +21,7 @@ def learn(tx: Tx, context: WaveContext) -> None:
     """Take a wave from ``learning`` to ``completed``, and end the session or enqueue its next wave."""
     session_id, wave_id = context.session.session_id, context.wave.wave_id
     plan = plans.find(tx.connection, wave_id)
-    learned(tx, waves.advance(tx, wave_id, "completed"))
+    judge_after_wave(tx, waves.advance(tx, wave_id, "completed"))
     if plan is None:
         return
     finish = _find_finish(plan)

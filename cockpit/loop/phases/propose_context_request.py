@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cockpit.act.guards import GuardState, check, standard_guards
+from cockpit.act.guards import GuardState, first_refusal, standard_guards
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.text import pluralize
@@ -46,7 +46,7 @@ async def propose_context_request(
     state: GuardState = await context.store.read(
         lambda connection: read_guard_state(connection, context)
     )
-    refusal = check(standard_guards(context.engine.ground.confined), parsed, state)
+    refusal = first_refusal(standard_guards(context.engine.ground.confined), parsed, state)
     if refusal is not None:
         return [lambda tx: _refuse(tx, context, refusal.message)]
     try:

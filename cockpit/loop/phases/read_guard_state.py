@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 
-from cockpit.act.guards import GuardState, Standing, argv_digest
+from cockpit.act.guards import GuardState, PacketLines, argv_digest
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import facts, packets
 from cockpit.store.sessions import messages, outbox
@@ -73,9 +73,9 @@ def _count_changes(
 
 def _list_packet_files(
     connection: sqlite3.Connection, context: WaveContext, actions: list[OutboxAction]
-) -> dict[str, tuple[Standing, ...]]:
+) -> dict[str, tuple[PacketLines, ...]]:
     """List by path the lines in the current packet at full detail, and the files this session wrote."""
-    by_path: dict[str, list[Standing]] = defaultdict(list)
+    by_path: dict[str, list[PacketLines]] = defaultdict(list)
     packet = packets.load(connection, context.wave.wave_id).packet
     full = {entry.fact_id: band for band, entry in packet.rendered() if entry.level == "full"}
     provenances = facts.load_provenances(connection, "file", list(full))
@@ -86,14 +86,14 @@ def _list_packet_files(
         path = str(provenance["path"])
         if provenance.get("by_reference") or provenance.get("level", "full") != "full":
             # The full text of this fact is an outline or a list of names: its lines may be requested.
-            by_path[path].append(Standing(0, 0, "", f"{band}, {fact_id}, in outline"))
+            by_path[path].append(PacketLines(0, 0, "", f"{band}, {fact_id}, in outline"))
             continue
         first, last = provenance["lines"]
         sha = str(provenance["sha256"])
         where, total = f"{band}, {fact_id}", int(provenance.get("total_lines", 0))
-        by_path[path].append(Standing(int(first), int(last), sha, where, total))
+        by_path[path].append(PacketLines(int(first), int(last), sha, where, total))
     for action in actions:
         if action.phase == "confirmed" and action.action_type in ("write_file", "edit_file"):
             # The exchange has its content; without a line range it never makes a read redundant.
-            by_path[str(action.payload["path"])].append(Standing(0, 0, "", "written by you"))
+            by_path[str(action.payload["path"])].append(PacketLines(0, 0, "", "written by you"))
     return {path: tuple(standings) for path, standings in by_path.items()}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.core.errors import NotFound
-from cockpit.learn.capture_wip import ToolUse, captured
+from cockpit.learn.capture_wip import ToolUse, capture_tool_use
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.backlog import wip
 from cockpit.store.sessions import outbox
@@ -31,7 +31,7 @@ async def capture_work_in_progress(context: WaveContext, action: OutboxAction) -
     if not receipts or action.phase not in ("confirmed", "failed_terminal"):
         return
     tool_use = _tool_use_of(action, receipts[-1], str(context.engine.place.root))
-    patch = await asyncio.to_thread(captured, tool_use, _read_small_file)
+    patch = await asyncio.to_thread(capture_tool_use, tool_use, _read_small_file)
     if not patch:
         return
     try:

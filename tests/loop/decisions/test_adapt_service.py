@@ -13,7 +13,7 @@ from cockpit.access.principals import PERSON, Caller, agent
 from cockpit.access.token_scopes import ADMIN, APPROVE, PROPOSE, NotAllowed
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import AlreadyDecided, IllegalTransition, NotFound, Stale
-from cockpit.learn.decision_quality import Measured
+from cockpit.learn.decision_quality import VersionMeasure
 from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
 from cockpit.loop.decisions.profile_change_decision import Origin, reconcile_profile_changes
 from cockpit.orient.profile_changes.profile_json import import_profile, profile_document
@@ -230,7 +230,7 @@ def test_what_was_better_stays_when_policy_says_so(at_desk, quality, how, same_a
     desk.decide(desk.propose(desk.payload(effective_waves=1)).proposal_id)
 
     def measure(connection, profile_id, version):
-        return Measured(*quality[version]) if version in quality else None
+        return VersionMeasure(*quality[version]) if version in quality else None
 
     assert desk.begin(measure).version == 2
     assert desk.begin(measure).version == 3

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.learn.capture_wip import ToolUse, captured, is_commit
+from cockpit.learn.capture_wip import ToolUse, capture_tool_use, is_commit
 from cockpit.store.backlog.wip import merge, validate
 
 ROOT = "/home/dev/project"
@@ -19,7 +19,7 @@ def bash(command: Any, output: str = "", code: int | None = 0, **more: Any) -> T
 
 
 def changed(command: Any, **more: Any) -> list[str]:
-    return captured(bash(command, **more)).get("files_modified", [])
+    return capture_tool_use(bash(command, **more)).get("files_modified", [])
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def changed(command: Any, **more: Any) -> list[str]:
     ids=lambda use: use.tool,
 )
 def test_every_agent_s_editing_is_a_changed_file(use: ToolUse) -> None:
-    assert captured(use) == {"files_modified": ["src/a.py"], "uncommitted_changes": True}
+    assert capture_tool_use(use) == {"files_modified": ["src/a.py"], "uncommitted_changes": True}
 
 
 @pytest.mark.parametrize(
@@ -120,22 +120,22 @@ def test_what_a_command_changes(command: str, files: list[str]) -> None:
 
 def test_a_script_on_the_disk_is_read_and_one_that_failed_is_not_believed() -> None:
     scripts = {f"{ROOT}/fix.py": "open('a.py', 'w').write('')"}
-    assert captured(bash("python fix.py"), scripts.get)["files_modified"] == ["a.py"]
-    assert captured(bash("cd sub && python ../fix.py"), scripts.get)["files_modified"] == [
+    assert capture_tool_use(bash("python fix.py"), scripts.get)["files_modified"] == ["a.py"]
+    assert capture_tool_use(bash("cd sub && python ../fix.py"), scripts.get)["files_modified"] == [
         "sub/a.py"
     ]
-    assert captured(bash("python fix.py")) == {}
+    assert capture_tool_use(bash("python fix.py")) == {}
     two = {f"{ROOT}/fix.py": "open('a.py', 'w').write('')\nx = 1 / 0\nopen('b.py', 'w')"}
     broke = (
         "Traceback (most recent call last):\n"
         f'  File "{ROOT}/fix.py", line 2, in <module>\n    x = 1 / 0\nZeroDivisionError: no\n'
     )
-    assert captured(bash("python fix.py", broke, 1), two.get)["files_modified"] == ["a.py"]
-    ended = captured(bash("python fix.py", "1 test failed", 1), two.get)
+    assert capture_tool_use(bash("python fix.py", broke, 1), two.get)["files_modified"] == ["a.py"]
+    ended = capture_tool_use(bash("python fix.py", "1 test failed", 1), two.get)
     assert ended["files_modified"] == ["a.py", "b.py"]
     for told in ("python: can't open file 'fix.py'", "bash: python: command not found"):
-        assert "files_modified" not in captured(bash("python fix.py", told, 2), two.get)
-    assert "files_modified" not in captured(bash("sed -i s/a/b/ a.py", "sed: no", 1))
+        assert "files_modified" not in capture_tool_use(bash("python fix.py", told, 2), two.get)
+    assert "files_modified" not in capture_tool_use(bash("sed -i s/a/b/ a.py", "sed: no", 1))
 
 
 def test_a_test_run_is_kept_whole_and_what_failed_is_an_error_too() -> None:
@@ -143,7 +143,7 @@ def test_a_test_run_is_kept_whole_and_what_failed_is_an_error_too() -> None:
         "F.\n=== short test summary info ===\nFAILED tests/test_a.py::test_b - assert 1 == 2\n"
         "=== 1 failed, 1 passed in 0.03s ===\n"
     )
-    patch = captured(bash("pytest -q", output, 1))
+    patch = capture_tool_use(bash("pytest -q", output, 1))
     assert patch["test_results"] == {
         "runner": "pytest",
         "ran": True,
@@ -156,7 +156,7 @@ def test_a_test_run_is_kept_whole_and_what_failed_is_an_error_too() -> None:
     }
     (error,) = patch["errors"]
     assert (error["type"], error["message"]) == ("test_failure", "tests/test_a.py::test_b")
-    after = captured(bash("pytest -q", "=== 2 passed in 0.03s ===\n", 0))
+    after = capture_tool_use(bash("pytest -q", "=== 2 passed in 0.03s ===\n", 0))
     merged = merge(merge({}, patch), after)
     assert merged["test_results"]["failing_test"] == ""
     assert (merged["test_results"]["failed"], merged["test_results"]["passed"]) == (0, 2)
@@ -173,7 +173,7 @@ def test_a_test_run_is_kept_whole_and_what_failed_is_an_error_too() -> None:
     ],
 )
 def test_a_commit_leaves_nothing_uncommitted(use: ToolUse, commit: str | None) -> None:
-    patch = captured(use)
+    patch = capture_tool_use(use)
     assert is_commit(use)
     assert patch["uncommitted_changes"] is False
     assert patch.get("last_commit") == commit
@@ -191,7 +191,7 @@ def test_a_commit_leaves_nothing_uncommitted(use: ToolUse, commit: str | None) -
     ],
 )
 def test_a_commit_that_was_none_leaves_things_as_they_are(use: ToolUse) -> None:
-    patch = captured(use)
+    patch = capture_tool_use(use)
     assert "uncommitted_changes" not in patch
     assert "last_commit" not in patch
 
@@ -224,7 +224,7 @@ TypeError: no
     ],
 )  # fmt: skip
 def test_a_failure_is_one_error_with_its_kind_and_place(command, output, code, kind, file) -> None:
-    (error,) = captured(bash(command, output, code))["errors"]
+    (error,) = capture_tool_use(bash(command, output, code))["errors"]
     assert (error["type"], error.get("file")) == (kind, file)
     assert error["command"] == command
     assert error["message"]
@@ -247,27 +247,30 @@ def test_a_failure_is_one_error_with_its_kind_and_place(command, output, code, k
     ],
 )
 def test_an_answer_and_what_a_file_says_are_no_errors(command, output, code) -> None:
-    assert "errors" not in captured(bash(command, output, code))
+    assert "errors" not in capture_tool_use(bash(command, output, code))
 
 
 def test_an_agent_s_own_word_for_failure_counts() -> None:
     use = ToolUse(
         "Edit", {"file_path": "a.py"}, "String to replace not found", None, ROOT, failed=True
     )
-    assert captured(use) == {
+    assert capture_tool_use(use) == {
         "errors": [
             {"type": "edit_failed", "message": "String to replace not found", "file": "a.py"}
         ]
     }
     assert (
-        captured(bash("./x", "boom", None, failed=True))["errors"][0]["message"]
+        capture_tool_use(bash("./x", "boom", None, failed=True))["errors"][0]["message"]
         == "exit code 1: boom"
     )
 
 
 @pytest.mark.parametrize("tool", ["Read", "Grep", "WebFetch", "Task", "", "github"])
 def test_other_tools_tell_nothing(tool: str) -> None:
-    assert captured(ToolUse(tool, {"file_path": "a.py", "command": "rm a.py"}, "x", 1, ROOT)) == {}
+    assert (
+        capture_tool_use(ToolUse(tool, {"file_path": "a.py", "command": "rm a.py"}, "x", 1, ROOT))
+        == {}
+    )
 
 
 ARGUMENTS = st.dictionaries(
@@ -287,7 +290,7 @@ ARGUMENTS = st.dictionaries(
 def test_whatever_an_agent_sends_there_is_a_patch_that_the_store_takes(
     tool, arguments, output, code
 ):
-    patch = captured(ToolUse(tool, arguments, output, code, ROOT))
+    patch = capture_tool_use(ToolUse(tool, arguments, output, code, ROOT))
     assert validate(patch) == validate(validate(patch))
     assert set(patch) <= {
         "files_modified",
