@@ -159,5 +159,5 @@ def _worker_line(session: Worker) -> str:
 def _task_line(connection: sqlite3.Connection, task: Task) -> str:
     handoff = handoffs.find(connection, task.task_id)
     summary = handoff.summary.partition("\n")[0] if handoff else "no handoff"
-    text = f"{handoff.status if handoff else ''} {summary}".strip()
-    return f"  {_SIGNS.get(task.status, '?')} {task.task_id}  {task.title}\n       {text}"
+    sign = _SIGNS.get(task.status, "?")
+    return f"  {sign} {task.task_id}  {task.title}\n       {task.status}: {summary}"
