@@ -162,11 +162,11 @@ class GuardCheckView:
 class ProfileChangeView:
     """A profile change: the profile before and after, and the checks of the guard.
 
-    ``holds`` is its duration as text ("for the next 3 waves"), ``budget`` the tokens before and after.
+    ``duration`` is text ("for the next 3 waves"), ``budget`` the tokens before and after.
     """
 
     base: str
-    holds: str
+    duration: str
     reason: str = ""
     budget: tuple[int, int] = (0, 0)
     bands: tuple[BandChangeView, ...] = ()

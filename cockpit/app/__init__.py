@@ -1,5 +1,5 @@
-"""The Textual application: screens, projections of the journal, actions and key bindings.
+"""The Textual application: screens, projections of the journal, actions and keys.
 
-The screens are fed by nothing but the journal (:mod:`cockpit.app.projection.fold`); what the person
-decides goes to an :class:`cockpit.app.engine_client.Engine`. Importing this package imports no Textual.
+The screens read only the journal (:mod:`cockpit.app.projection.fold`). Decisions of the user go to an
+:class:`cockpit.app.engine_client.Engine`. Importing this package imports no Textual.
 """

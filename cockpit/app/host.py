@@ -1,4 +1,4 @@
-"""What actions, dialogs and screens need of the application: the protocols that it implements.
+"""The application as actions, dialogs and screens use it: the protocols that it implements.
 
 Actions are functions over a :class:`Host`. With the protocol, no action, dialog or screen imports the
 application or the cockpit's main screen.

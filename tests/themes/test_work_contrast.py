@@ -19,9 +19,9 @@ from widgets.work.task_card_views import CardView, ColumnView, KanbanView, Resul
 from widgets.work.task_memory_rows import handoff_rows, wip_rows
 from widgets.work.task_panel import TaskPanel
 from widgets.work.task_views import (
+    ActivityView,
     ErrorView,
     HandoffView,
-    HappeningView,
     LinkView,
     QueuedView,
     TaskView,
@@ -35,7 +35,7 @@ WIP = WipView(
     (("what", "why"),), (ErrorView("kind", "place", "message"),),
 )  # fmt: skip
 HANDOFF = HandoffView("T-1", "title", "FAIL", "bad", "summary", ("file",), "now", True, "details")
-HAPPENING = HappeningView("now", "✗", "bad", "quality", "words", "agent")
+HAPPENING = ActivityView("now", "✗", "bad", "quality", "words", "agent")
 
 
 class Gallery(App[None]):

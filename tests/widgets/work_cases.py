@@ -22,9 +22,9 @@ from widgets.work.task_card_views import CardView, ColumnView, KanbanView, Resul
 from widgets.work.task_memory_rows import handoff_rows, wip_rows
 from widgets.work.task_panel import TaskPanel
 from widgets.work.task_views import (
+    ActivityView,
     ErrorView,
     HandoffView,
-    HappeningView,
     LinkView,
     QueuedView,
     TaskView,
@@ -97,7 +97,7 @@ def memory(text: str) -> Made:
 
 
 def task(text: str) -> Made:
-    happening = HappeningView(text, text[:1], "bad", text, text, text)
+    happening = ActivityView(text, text[:1], "bad", text, text, text)
     view = TaskView(
         text, text, text[:1], "warn", text, ((text, text), ("", text)), text, text, text,
         (LinkView(text, text, text[:1], "good", text),), wip(text), handoff(text), (happening,),

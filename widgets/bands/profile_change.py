@@ -42,7 +42,7 @@ class ProfileChange(Widget):
         rows: list[Content] = []
         if view.reason:
             rows += _hung("because  ", view.reason, width)
-        rows += _hung("holds    ", f"{view.holds} · {view.base}", width)
+        rows += _hung("duration ", f"{view.duration} · {view.base}", width)
         before, after = view.budget
         if before != after:
             rows += _hung("budget   ", f"{before:,} → {after:,} tokens", width)
@@ -51,8 +51,8 @@ class ProfileChange(Widget):
         if view.rules:
             rows.append(Content(""))
             for rule in view.rules:
-                words = f"{rule.before or 'none'} → {rule.after or 'none'}"
-                rows += _hung(f"{rule.name}  ", words, width, STRONG)
+                change = f"{rule.before or 'none'} → {rule.after or 'none'}"
+                rows += _hung(f"{rule.name}  ", change, width, STRONG)
         rows.append(Content(""))
         if not view.verdict:
             rows.append(line(("! the guard reported no checks", WARN)))
@@ -137,19 +137,19 @@ def _numbers(side: tuple[int, int, int]) -> str:
     return " · ".join(f"{value:,}" for value in side)
 
 
-def _hung(head: str, words: str, width: int, style: str = DIM) -> list[Content]:
-    """Wrap ``words`` next to ``head``, or below it where there is no room."""
+def _hung(head: str, text: str, width: int, style: str = DIM) -> list[Content]:
+    """Wrap ``text`` next to ``head``, or below it where there is no room."""
     drawn = line((head, style))
     indent = drawn.cell_length
     if width - indent < _WORDS_LEAST:
         pieces = [
             *drawn.wrap(max(1, width)),
-            *(piece for part in block(words).split("\n") for piece in part.wrap(max(1, width))),
+            *(piece for part in block(text).split("\n") for piece in part.wrap(max(1, width))),
         ]
         return list(pieces)
     pieces = [
         piece
-        for part in block(words).split("\n", allow_blank=True)
+        for part in block(text).split("\n", allow_blank=True)
         for piece in part.wrap(width - indent) or [Content("")]
     ]
     return [

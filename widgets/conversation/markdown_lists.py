@@ -1,7 +1,7 @@
 """Markdown lists drawn as one widget each: a streamed list of many items stays fast.
 
 Textual mounts about six widgets an item and rebuilds the whole list for every fragment. Lists of
-plain items are drawn here as lines; a list that holds code, quotes or tables falls back to Textual.
+plain items are drawn here as lines; a list with code, quotes or tables falls back to Textual.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from widgets.text.tone import DIM
 
 _LEAST = 8
 _Row = tuple[int, str, Content]
-"""One paragraph of an item: cells of indent, the mark before it, its words."""
+"""One paragraph of an item: cells of indent, the mark before it, its text."""
 
 
 class _Flat(MarkdownList):
@@ -76,7 +76,7 @@ class OrderedList(_Flat, MarkdownOrderedList):
 
 
 def _flatten(block: MarkdownBlock) -> list[_Row] | None:
-    """The rows of a list and the lists in it, or None when it holds more than paragraphs."""
+    """Return the rows of a list and of the lists in it; None with anything but paragraphs."""
     items = [each for each in block._blocks if isinstance(each, MarkdownListItem)]
     marks = _marks(block, items)
     rows: list[_Row] = []
@@ -89,7 +89,7 @@ def _flatten(block: MarkdownBlock) -> list[_Row] | None:
                 if mark.strip():
                     rows.append((0, mark, Content("")))
                     mark = " " * len(mark)
-                rows += [(indent + len(mark), each, words) for indent, each, words in inner]
+                rows += [(indent + len(mark), each, text) for indent, each, text in inner]
             else:
                 return None
         if not item._blocks:
@@ -107,10 +107,10 @@ def _marks(block: MarkdownBlock, items: Sequence[MarkdownListItem]) -> list[str]
 
 
 def _hang(row: _Row, width: int) -> list[Content]:
-    indent, mark, words = row
+    indent, mark, text = row
     indent = min(indent, max(0, width // 2))
     room = max(_LEAST, width - indent - len(mark))
     return [
         Content.assemble(" " * indent, (mark, DIM) if place == 0 else " " * len(mark), piece)
-        for place, piece in enumerate(words.wrap(room) or [Content("")])
+        for place, piece in enumerate(text.wrap(room) or [Content("")])
     ]

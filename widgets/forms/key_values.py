@@ -18,15 +18,17 @@ _VALUE_LEAST = 4
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One row: a cleaned ``value`` beside a dim ``name``. Without a value the name is a heading, without
-    a name the value has the whole width."""
+    """One row: a cleaned ``value`` next to a dim ``name``.
+
+    Without a value the name is a heading; without a name the value has the whole width.
+    """
 
     name: str
     value: Content | None = None
 
 
 class Sheet(Widget):
-    """Draw rows, values wrapped under each other beside their names. Posts nothing."""
+    """Draw rows with wrapped values next to their names. Posts nothing."""
 
     DEFAULT_CSS = "Sheet { height: auto; width: 1fr; text-wrap: nowrap; }"
 

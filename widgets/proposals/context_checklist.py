@@ -100,9 +100,9 @@ class Checklist(Widget):
         ]
         gap = max(1, width - rows[0].cell_length - right.cell_length)
         rows[0] = Content.assemble(rows[0], " " * gap, right) if right else rows[0]
-        for words, tint in ((each.refused, BAD), (each.note, DIM)):
-            if words:
-                pieces = line((words, tint)).wrap(max(_LEAST, width - _INDENT))
+        for text, style in ((each.refused, BAD), (each.note, DIM)):
+            if text:
+                pieces = line((text, style)).wrap(max(_LEAST, width - _INDENT))
                 rows += [Content.assemble(" " * _INDENT, piece) for piece in pieces]
         return rows
 
@@ -126,5 +126,5 @@ class Checklist(Widget):
             if len(fetched) != len(self.items)
             else (str(len(self.items)))
         )
-        words = line((f"    {count} items · ", DIM), (f"{tokens(total)} tokens", STRONG))
-        return words.truncate(width, ellipsis=True)
+        summary = line((f"    {count} items · ", DIM), (f"{tokens(total)} tokens", STRONG))
+        return summary.truncate(width, ellipsis=True)

@@ -14,7 +14,7 @@ _INLINE_MOST = 4_000
 
 
 class FileDiff(DiffView):
-    """Draw one :class:`FileDiffView`; split or unified, with ``+`` and ``-`` beside the colours."""
+    """Draw one :class:`FileDiffView`; split or unified, with ``+`` and ``-`` next to the colours."""
 
     DEFAULT_CSS = """
     FileDiff { height: auto; width: 1fr; }

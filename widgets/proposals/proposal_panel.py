@@ -249,13 +249,13 @@ def _revision(front: ProposalView) -> Content:
 
 def _request(front: ProposalView) -> Content:
     rows = [
-        Content.assemble(line((f"{name:<11}", STRONG)), block(words))
-        for name, words in (
+        Content.assemble(line((f"{name:<11}", STRONG)), block(text))
+        for name, text in (
             ("Purpose", front.purpose),
             ("Question", front.question),
             ("Escalation", front.escalation),
         )
-        if words
+        if text
     ]
     return Content("\n").join(rows or [line(("No purpose given.", DIM))])
 
@@ -268,7 +268,7 @@ def _unseen(front: ProposalView) -> int:
     for diff in front.diffs:
         texts += [diff.path, diff.before or "", diff.after or ""]
     if (shift := front.shift) is not None:
-        texts += [shift.base, shift.holds, shift.reason, *(row.name for row in shift.bands)]
+        texts += [shift.base, shift.duration, shift.reason, *(row.name for row in shift.bands)]
         texts += [part for row in shift.rules for part in (row.name, row.before, row.after)]
         texts += [part for row in shift.verdict for part in (row.code, row.message)]
     return sum(hidden(text) for text in texts)

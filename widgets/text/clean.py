@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 # A string sequence (OSC, DCS, SOS, PM, APC) ends at its terminator, and also at a newline or a new
-# escape: an unterminated one may hide the rest of its line from a person, never the rest of a text.
+# escape: an unterminated one may hide the rest of its line from a reader, never the rest of a text.
 _SEQUENCE = re.compile(
     r"(?P<string>(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\n\x07\x18\x1a\x1b\x9c]*)"
     r"|(?P<csi>(?:\x1b\[|\x9b)[0-?]*[ -/]*)(?P<final>[@-~])?"
@@ -88,7 +88,7 @@ class StreamCleaner:
     """:func:`clean` for text that arrives in fragments; sequences may be split across them.
 
     For every way to cut a text, the joined results of :meth:`feed` and :meth:`end` equal
-    ``clean(text)``. Holds at most three characters between calls.
+    ``clean(text)``. Keeps at most three characters between calls.
     """
 
     __slots__ = ("_newlines", "_open")

@@ -71,7 +71,7 @@ def _head(view: ChainView, width: int) -> Content:
         return part
 
     state = fitting(line((view.state, tone(view.state_tone) or DIM)))
-    words = fitting(line((view.words, DIM)))
+    text = fitting(line((view.text, DIM)))
     spend = fitting(_spend(view.tokens, view.cost, width))
     scope = fitting(line((view.scope, DIM)), 1)
     progress = fitting(line(*bar(view.done, view.total, min(BAR_CELLS, room - 1))), 1)
@@ -82,7 +82,7 @@ def _head(view: ChainView, width: int) -> Content:
     first = Content.assemble(name, " " if scope else "", scope, fold)
     counted = Content.assemble(count, " ", progress) if progress else count
     drawn = Content(_GAP).join(
-        part for part in (first, sessions, counted, state, words) if part.cell_length
+        part for part in (first, sessions, counted, state, text) if part.cell_length
     )
     return spread(drawn, spend, width) if spend else drawn.truncate(width, ellipsis=True)
 

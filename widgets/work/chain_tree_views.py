@@ -23,8 +23,8 @@ class MarkView:
 class ChainView:
     """The first row of a chain's tree: its workers, and the progress of the tasks in its scope.
 
-    ``scope`` is short, ``about`` is its title. ``earlier`` counts the workers before ``marks``. ``words``
-    is more text about the tasks, ``state`` the state of the chain where it matters. ``folded`` is True
+    ``scope`` is short, ``about`` is its title. ``earlier`` counts the workers before ``marks``. ``text``
+    is more about the tasks, ``state`` the state of the chain where it matters. ``folded`` is True
     while the tree is closed.
     """
 
@@ -38,7 +38,7 @@ class ChainView:
     marks: tuple[MarkView, ...] = ()
     done: int = 0
     total: int = 0
-    words: str = ""
+    text: str = ""
     state: str = ""
     state_tone: Tone = "dim"
     tokens: str = ""

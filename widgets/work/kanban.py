@@ -121,7 +121,7 @@ class Kanban(Widget, can_focus=True):
 
     @staticmethod
     def _near(view: KanbanView, column: int, place: int, way: int = 1) -> int:
-        """Return the card nearest to ``place`` that is no heading, in the direction ``way`` first."""
+        """Return the card nearest to ``place`` that is not a heading, in the direction ``way`` first."""
         cards = view.columns[column].cards if column < len(view.columns) else ()
         place = max(0, min(place, len(cards) - 1))
         for step in (way, -way):

@@ -25,7 +25,7 @@ class ResultsView:
 class TaskLineView:
     """One active task on one line: ``T-42 ▶ testing 12✓ 1✗ next: token expiry``.
 
-    ``words`` is the next step, or the reason why the task is blocked.
+    ``text`` is the next step, or the reason why the task is blocked.
     """
 
     key: str
@@ -34,7 +34,7 @@ class TaskLineView:
     phase: str
     title: str = ""
     tests: ResultsView | None = None
-    words: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class ColumnView:
 
 @dataclass(frozen=True, slots=True)
 class KanbanView:
-    """The backlog as a board, filtered by ``scope`` and ``words``."""
+    """The backlog as a board, filtered by ``scope`` and ``filter_text``."""
 
     columns: tuple[ColumnView, ...] = ()
     summary: str = ""
     scope: str = ""
-    words: str = ""
+    filter_text: str = ""

@@ -78,8 +78,8 @@ def task_line(view: TaskLineView, width: int, *, key: int, phase: int, count: in
         room = max(_TITLE_LEAST, min(_TITLE_MOST, width // 3))
         title = line(view.title).truncate(room, ellipsis=True, pad=True)
         drawn = Content.assemble(drawn, "  ", title)
-        return Content.assemble(drawn, "  ", line((view.words, DIM)))
-    return Content.assemble(drawn, "  ", line((view.words or view.title, DIM)))
+        return Content.assemble(drawn, "  ", line((view.text, DIM)))
+    return Content.assemble(drawn, "  ", line((view.text or view.title, DIM)))
 
 
 def line_columns(views: tuple[TaskLineView, ...]) -> tuple[int, int, int]:

@@ -16,7 +16,7 @@ from widgets.forms.key_values import Sheet, SheetRow
 from widgets.text.clean import clean
 from widgets.text.tone import BAD, DIM, STRONG, Part, block, line, tone
 from widgets.work.task_memory_rows import READ_MOST, handoff_rows, wip_rows
-from widgets.work.task_views import HappeningView, LinkView, TaskView
+from widgets.work.task_views import ActivityView, LinkView, TaskView
 
 WIDE = 110
 """From this width on, the two columns are next to each other."""
@@ -52,9 +52,9 @@ class TaskPanel(VerticalScroll, can_focus=True):
         super().__init__(id=id)
         self.view = view or TaskView("", "")
         self._head = Static(id="task-head")
-        self._words = {"description": SafeMarkdown(), "criteria": SafeMarkdown()}
-        self._titles = {name: Static(classes="asked-title") for name in self._words}
-        self._shown = dict.fromkeys(self._words, "")
+        self._texts = {"description": SafeMarkdown(), "criteria": SafeMarkdown()}
+        self._titles = {name: Static(classes="asked-title") for name in self._texts}
+        self._shown = dict.fromkeys(self._texts, "")
         self._activity, self._memory = Sheet(), Sheet()
         self._body = Container(id="task-body")
 
@@ -62,9 +62,9 @@ class TaskPanel(VerticalScroll, can_focus=True):
         yield self._head
         with self._body:
             with Container(id="task-asked"):
-                for name, words in self._words.items():
+                for name, markdown in self._texts.items():
                     yield self._titles[name]
-                    yield words
+                    yield markdown
                 yield self._activity
             with Container(id="task-known"):
                 yield self._memory
@@ -90,10 +90,10 @@ class TaskPanel(VerticalScroll, can_focus=True):
             "criteria": view.criteria.strip(),
         }
         for name, text in texts.items():
-            self._titles[name].display = self._words[name].display = bool(text)
+            self._titles[name].display = self._texts[name].display = bool(text)
             if text != self._shown[name]:
                 self._shown[name] = text
-                await self._words[name].update(clean(_cut(text)))
+                await self._texts[name].update(clean(_cut(text)))
         self._memory.show(_memory_rows(view))
         self._activity.show(_activity_rows(view))
 
@@ -147,11 +147,11 @@ def _link(view: LinkView) -> SheetRow:
     )
 
 
-def _rows(views: Sequence[HappeningView]) -> list[SheetRow]:
+def _rows(views: Sequence[ActivityView]) -> list[SheetRow]:
     rows = []
     for each in views:
         kind = line((each.kind, tone(each.tone) or DIM))
         by: list[Part] = [(f"  {each.by}", DIM)] if each.by else []
         head = Content.assemble(line((each.sign, tone(each.tone)), " "), kind, "  ")
-        rows.append(SheetRow(each.at, Content.assemble(head, line(each.words, *by))))
+        rows.append(SheetRow(each.at, Content.assemble(head, line(each.text, *by))))
     return rows

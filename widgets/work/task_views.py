@@ -69,14 +69,14 @@ class HandoffView:
 
 
 @dataclass(frozen=True, slots=True)
-class HappeningView:
+class ActivityView:
     """One line of a task's activity or failures."""
 
     at: str
     sign: str
     tone: Tone
     kind: str
-    words: str
+    text: str
     by: str = ""
 
 
@@ -96,8 +96,8 @@ class TaskView:
     links: tuple[LinkView, ...] = ()
     wip: WipView | None = None
     handoff: HandoffView | None = None
-    failures: tuple[HappeningView, ...] = ()
-    activity: tuple[HappeningView, ...] = ()
+    failures: tuple[ActivityView, ...] = ()
+    activity: tuple[ActivityView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from functools import partial
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.decision_actions import prompt_is_undisturbed
-from cockpit.app.dialogs.help import Help
 from cockpit.app.dialogs.question import PickOne
 from cockpit.app.host import Host
 from cockpit.app.screens.panes import PANES
@@ -87,6 +86,8 @@ def open_palette(host: Host) -> None:
 
 def open_help(host: Host) -> None:
     """Open the help screen."""
+    from cockpit.app.dialogs.help import Help
+
     host.open_screen(Help(host.actions))
 
 

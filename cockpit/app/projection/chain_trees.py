@@ -120,7 +120,7 @@ class Trees:
             marks=tuple(_mark(each) for each in sessions[-_MARKS:]),
             done=known.done,
             total=known.total,
-            words=" · ".join(words),
+            text=" · ".join(words),
             state=state,
             state_tone="bad" if chain.status == "failed" else "warn",
             tokens=_tokens(sum(each.tokens for each in sessions)),
@@ -268,18 +268,18 @@ class _Tree:
             if known and (task.status == stands or task.status in SETTLED):
                 return drawn
             if known and stands == "blocked":
-                return replace(drawn, sign="○", tone="plain", phase="unblocked", words="")
+                return replace(drawn, sign="○", tone="plain", phase="unblocked", text="")
             mark, tone = kanban.SIGNS[stands]
-            return replace(drawn, sign=mark, tone=tone, phase=stands, tests=None, words=run.summary)
+            return replace(drawn, sign=mark, tone=tone, phase=stands, tests=None, text=run.summary)
         asked = self._waiting.get(run.session_id)
         if asked is not None:
-            return replace(drawn, sign="?", tone="accent", phase="waits for you", words=asked)
+            return replace(drawn, sign="?", tone="accent", phase="waits for you", text=asked)
         phase = _STEPS.get(run.step, run.step)
         if run.attempt > 1:
             phase += f" {run.attempt}"
         working = self._chain.working
         if working is None or working.ordinal != run.ordinal:
             words = "left here: the next session takes it up"
-            return replace(drawn, sign="◌", tone="dim", phase=phase, words=words)
+            return replace(drawn, sign="◌", tone="dim", phase=phase, text=words)
         says = f"next: {task.next_step}" if run.step in _SAYS_NEXT and task.next_step else ""
-        return replace(drawn, sign="▶", tone="warn", phase=phase, tests=task.tests, words=says)
+        return replace(drawn, sign="▶", tone="warn", phase=phase, tests=task.tests, text=says)

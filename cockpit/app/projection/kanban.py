@@ -83,7 +83,7 @@ def task_line(work: Work, task: TaskState) -> TaskLineView:
         phase, tests, words = "done", None, ""
         if task.handoff is not None:
             phase, words = "handoff", f"{task.handoff.status}: {task.handoff.summary}"
-    return TaskLineView(task.task_id, mark, tone, phase, title=task.title, tests=tests, words=words)
+    return TaskLineView(task.task_id, mark, tone, phase, title=task.title, tests=tests, text=words)
 
 
 @dataclass(slots=True)

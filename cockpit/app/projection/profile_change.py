@@ -18,7 +18,7 @@ def shift(body: ProposalBody) -> ProfileChangeView:
     none = (0, 0, 0)
     return ProfileChangeView(
         base=f"{body.profile_id or 'profile'} v{body.base_version}",
-        holds=_duration(body.effective_waves),
+        duration=_duration(body.effective_waves),
         reason=body.reason,
         budget=(body.total_before, body.total_after),
         bands=tuple(

@@ -13,9 +13,9 @@ from cockpit.store.journal.details.backlog import WorkInProgress
 from cockpit.store.journal.details.detail import read_part
 from widgets.work.task_card_views import Tone
 from widgets.work.task_views import (
+    ActivityView,
     ErrorView,
     HandoffView,
-    HappeningView,
     LinkView,
     QueuedView,
     TaskView,
@@ -62,7 +62,7 @@ def task_view(work: Work, task: TaskState, told: Told | None = None) -> TaskView
         wip=wip_view(task, wip) if wip or task.wip_at else None,
         handoff=_handoff(task, told),
         failures=tuple(
-            HappeningView(
+            ActivityView(
                 when(each.created_at),
                 "✗",
                 "bad",
@@ -73,7 +73,7 @@ def task_view(work: Work, task: TaskState, told: Told | None = None) -> TaskView
             for each in (told.failures if told is not None else ())
         ),
         activity=tuple(
-            HappeningView(
+            ActivityView(
                 when(each.created_at),
                 "·",
                 "dim",

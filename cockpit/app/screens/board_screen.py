@@ -63,8 +63,8 @@ class BoardScreen(BacklogScreen):
         parts: list[Part] = []
         if view.scope:
             parts += [("only ", DIM), (view.scope, WARN), "   "]
-        if view.words:
-            parts += [("with ", DIM), (view.words, WARN), "   "]
+        if view.filter_text:
+            parts += [("with ", DIM), (view.filter_text, WARN), "   "]
         empty = "No tasks yet. n creates one."
         parts.append((view.summary or empty, DIM if view.summary else STRONG))
         return self.NAME, parts

@@ -52,7 +52,7 @@ _AGE_S = 1.0
 
 
 class MainHost(Host, Protocol):
-    """What only the main screen needs of the application."""
+    """The application as the main screen uses it."""
 
     feed: JournalFeed
     completions: CompletionCache
