@@ -185,7 +185,7 @@ def test_a_lease_is_one_owners_until_it_is_over(tmp_path: Path) -> None:
     with Store.open(tmp_path / "a.db", clock, RandomIds()) as store:
         task_id = store.write_now(lambda tx: service.create_task(tx, "One", by="p")).task_id
         token = store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-1/s1"))
-        with pytest.raises(Stale, match="done by ch-1/s1"):
+        with pytest.raises(Stale, match="ch-1/s1 is working on"):
             store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-2/s1"))
         clock.advance(task_leases.LEASE_S - 1)
         store.write_now(lambda tx: task_leases.renew(tx, task_id, token))
