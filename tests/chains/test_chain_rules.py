@@ -228,7 +228,7 @@ def test_measures_add_up_over_batches(world: World) -> None:
     assert (kept.last_batch_size, kept.last_batch_outcome) == (3, "interrupted")
     assert (kept.tasks_done, kept.tasks_blocked, kept.interrupted) == (2, 1, 1)
     assert (kept.review_failures, kept.tokens) == (1, 12)
-    assert world.rows("batch.completed")[1].detail["interrupted"] == ["T-4"]
+    assert world.rows("batch.completed")[1].detail.interrupted == ("T-4",)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_measures_add_up_over_batches(world: World) -> None:
         ([session(1, "clean", "pressure")], 2, ChainUsage(1, 9, 0, 60), 0, "limited", "60 seconds"),
         ([session(1, "stopped", "stopped")], 2, ChainUsage(1, 9, 0, 0), 0, "stopped", "stopped"),
         ([session(1, "crashed", "gone")], 2, NOTHING, 1, "", ""),
-        ([session(1, "crashed", "gone")], 2, NOTHING, MAX_CRASHES, "failed", "died one after"),
+        ([session(1, "crashed", "gone")], 2, NOTHING, MAX_CRASHES, "failed", "died in a row"),
         ([session(1, "crashed", "gone")], 0, NOTHING, MAX_CRASHES, "completed", ""),
         # What ended before the chain was gone on with says nothing of now.
         ([session(1, "clean", "empty", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
@@ -261,6 +261,6 @@ def test_what_follows_a_session(
     found = decide_from(made, known, left, used, crashes)
     assert found.status == status
     assert said in found.reason
-    assert found.goes_on == (not status)
+    assert found.continues == (not status)
     drains = decide_from(replace(made, status="draining"), known, left, used, crashes)
     assert (drains.status, drains.reason) == ("stopped", "drained")
