@@ -214,7 +214,7 @@ async def test_server_and_hooks_are_handed_over_with_a_token_that_ends_with_the_
         ((init(), result("done"), {"exit": 4}), "exit code 4 after its finish"),
         (
             (init(), result("API Error: 401", is_error=True), {"exit": 1}),
-            "It said: API Error: 401",
+            "It reported: API Error: 401",
         ),
         ((init(), result("", subtype="error_max_turns")), "error max turns"),
         (({"raw": "some text\n"}, {"exit": 1}), "exit code 1"),

@@ -85,7 +85,7 @@ async def test_a_task_is_done_by_an_agent_from_outside(world: World) -> None:
     told = (world.folder / "scenarios" / "prompt of implementer.md").read_text(encoding="utf-8")
     assert "It must add." in told
     assert "STATUS: done" in told
-    assert "Begin with: calc.py" in told
+    assert "Start with: calc.py" in told
     reviewed = (world.folder / "scenarios" / "prompt of spec reviewer.md").read_text()
     assert "You only read" in reviewed
     assert "+    return a + b" in reviewed
@@ -160,7 +160,7 @@ async def test_the_third_crash_blocks_the_task(world: World) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (None, "There is no runner 'small' here; there are: embedded."),
+        (None, "There is no runner 'small'; available: embedded."),
         (RunnerSettings("small", ("no-such-agent",)), "'no-such-agent' could not be started"),
     ],
 )
@@ -220,7 +220,7 @@ async def test_a_person_may_have_another_runner_go_on(world: World) -> None:
     models = [row.raw_detail()["model"].partition(":")[0] for row in world.rows("session.created")]
     assert models == ["runner", "script", "script", "script"]
     (left,) = world.rows("session.stopped")
-    assert left.raw_detail()["reason"] == "another runner goes on with it"
+    assert left.raw_detail()["reason"] == "another runner continues the step"
 
 
 @pytest.mark.parametrize("role", ["implementer", "spec_reviewer"])

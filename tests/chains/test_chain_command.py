@@ -24,7 +24,7 @@ PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
         (("--all", "--epic", "E-1"), "exclude each other"),
         (("--epic", "E-7"), "There is no epic E-7"),
         (("--all", "-n", "0"), "from 1 to 16"),
-        (("--all", "-n", "many"), "not 'many'"),
+        (("--all", "-n", "many"), "'many' is not a batch size"),
         (("--all", "--max-chains", "0"), "max-chains"),
         (("--all", "--max-wall", "soon"), "not a duration"),
         (("--all", "--max-cost", "nan"), "not an amount in dollars"),
@@ -110,7 +110,7 @@ def test_what_waits_for_others_is_told_at_the_end(tmp_path: Path) -> None:
     world.project.run("stories", "add", "Apart")
     world.project.run("tasks", "add", "Write part2", "--story", "S-1", "--depends-on", "T-1")
     told = world.project.run(*WORK, "--story", "1", *world.model(world.scenario(2))).stdout
-    assert "1 task waiting for others" in told
+    assert "1 task waiting for other tasks" in told
 
 
 def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
@@ -156,10 +156,10 @@ def test_the_last_session_that_there_may_be_leaves_the_rest_and_says_so(tmp_path
     words = (*WORK, "--all", "-n", "1", "--max-chains", "1", "--json")
     ended = world.project.json(*words, *world.model(world.scenario(3)))
     assert ended["status"] == "limited"
-    assert "after 1 session" in ended["reason"]
+    assert "after 1 worker" in ended["reason"]
     assert ended["progress"]["done"] < 3
     report = world.project.run("chain", "report").stdout
-    assert "after 1 session" in report
+    assert "after 1 worker" in report
     assert (
         world.project.run("chain", "report", "--path").stdout.strip().endswith("chain-1-report.md")
     )
@@ -216,7 +216,7 @@ def test_a_session_that_is_killed_is_recovered(tmp_path: Path) -> None:
     os.kill(world.sessions()[0].pid, signal.SIGKILL)
     code, told = world.end(running)
     assert code == 0
-    assert "s1 died: its process is gone; T-1, T-2 are taken up again" in told
+    assert "s1 died: its process is gone; the next worker resumes T-1, T-2" in told
     assert [one.status for one in world.sessions()] == ["crashed", "clean"]
     assert world.statuses() == {"T-1": "done", "T-2": "done"}
     (crashed,) = world.rows("chain.session.crashed")

@@ -249,7 +249,7 @@ def test_measures_add_up_over_batches(world: World) -> None:
         ([session(1, "crashed", "gone")], 2, NOTHING, 1, "", ""),
         ([session(1, "crashed", "gone")], 2, NOTHING, MAX_CRASHES, "failed", "died in a row"),
         ([session(1, "crashed", "gone")], 0, NOTHING, MAX_CRASHES, "completed", ""),
-        # What ended before the chain was gone on with says nothing of now.
+        # What ended before the chain was resumed says nothing of now.
         ([session(1, "clean", "empty", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
         ([session(1, "stopped", "stopped", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
     ],

@@ -46,10 +46,10 @@ async def test_a_chain_that_used_up_its_sessions_is_given_more(world: World) -> 
     assert world.tree("ch-1").branch == made.branch == "cockpit/ch-1"
     world.store.write_now(lambda tx: workers.start(tx, made, 1, token_limit=100))
     world.store.write_now(lambda tx: workers.end(tx, made, 1, "clean", "pressure"))
-    world.store.write_now(lambda tx: chains.end(tx, "ch-1", "limited", "after 1 session"))
+    world.store.write_now(lambda tx: chains.end(tx, "ch-1", "limited", "after 1 worker"))
 
     def again(**replaced: Any) -> Chain:
-        return world.store.write_now(lambda tx: resume_chain(tx, "ch-1", replaced, sessions=4))
+        return world.store.write_now(lambda tx: resume_chain(tx, "ch-1", replaced, more_workers=4))
 
     more = again()
     assert (more.status, more.max_chains, more.max_cost) == ("running", 5, 3.0)
@@ -79,7 +79,7 @@ async def test_processes_that_never_become_sessions_fail_the_chain(world: World)
     watch = Supervision(world.store, world.place, os.environ, (sys.executable, "-c", program))
     ended = await supervise(watch, "ch-1")
     assert ended.status == "failed"
-    assert "could not begin: " in ended.reason
+    assert "could not start: " in ended.reason
     assert ended.reason.count("no such thing") == MAX_FAILED_STARTS
     assert log_path(world.place, "ch-1", 1).exists()
 

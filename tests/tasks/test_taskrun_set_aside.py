@@ -30,13 +30,13 @@ async def meanwhile(world: World, task_id: str, said: Said, *, before: int = 2) 
     """Do the task; before its step of that number somebody says ``said``."""
     asked: list[int] = []
 
-    def pressed() -> bool:
+    def hands_over() -> bool:
         asked.append(1)
         if len(asked) == before:
             world.store.write_now(lambda tx: said(tx, task_id))
         return False
 
-    return await world.do(AT_ONCE, task_id, pressed=pressed)
+    return await world.do(AT_ONCE, task_id, must_hand_over=hands_over)
 
 
 @pytest.mark.parametrize(

@@ -228,11 +228,11 @@ async def test_a_branch_whose_commits_are_nowhere_else_outlives_its_tree(world: 
 async def test_a_branch_that_was_deleted_loses_no_commit(world: World) -> None:
     task_id, asked = world.task(), []
 
-    def pressed() -> bool:
+    def hands_over() -> bool:
         asked.append(1)
         return len(asked) == 2
 
-    assert (await world.do(AT_ONCE, task_id, pressed=pressed)).status == "interrupted"
+    assert (await world.do(AT_ONCE, task_id, must_hand_over=hands_over)).status == "interrupted"
     tree = world.tree(task_id)
     git(world.root, "worktree", "remove", "--force", tree.path)
     git(world.root, "branch", "-D", tree.branch)
@@ -244,11 +244,11 @@ async def test_a_branch_that_was_deleted_loses_no_commit(world: World) -> None:
 async def test_a_branch_that_is_gone_for_good_blocks_its_task(world: World) -> None:
     task_id, asked = world.task(), []
 
-    def pressed() -> bool:
+    def hands_over() -> bool:
         asked.append(1)
         return len(asked) == 2
 
-    await world.do(AT_ONCE, task_id, pressed=pressed)
+    await world.do(AT_ONCE, task_id, must_hand_over=hands_over)
     tree = world.tree(task_id)
     git(world.root, "worktree", "remove", "--force", tree.path)
     git(world.root, "branch", "-D", tree.branch)

@@ -222,7 +222,7 @@ async def test_a_task_that_breaks_off_takes_nothing_down(chained: ChainWorld) ->
     first, second = chained.batches()
     assert (first["outcome"], first["done"], first["interrupted"]) == ("failed", [other], [broken])
     assert (second["outcome"], second["blocked"]) == ("failed", [broken])
-    assert any(line.startswith(f"{broken} broke off and is kept") for line in chained.said)
+    assert any(line.startswith(f"{broken} broke off and keeps its work") for line in chained.said)
     assert chained.world.handoff(broken).status == "BLOCKED"
     assert "TypeError" in chained.world.read(broken).blocker
     assert "a * b" in chained.world.show("calc.py", chained.world.tree(broken).branch)

@@ -59,7 +59,7 @@ async def test_what_meets_another_chains_task_waits_for_it(hurried: ChainWorld) 
         hurried.stand(theirs, "done")
         store.write_now(lambda tx: task_leases.release(tx, theirs, token))
 
-    hurried.on_line("What is ready touches", finished)
+    hurried.on_line("The ready tasks touch", finished)
     ended = await hurried.session(hurried.chain())
     assert (ended.reason, ended.tasks_done) == ("empty", 1)
     assert hurried.said[0] == f"The ready tasks touch files that {theirs} changes; waiting."
@@ -93,7 +93,7 @@ async def test_a_task_whose_lease_is_lost_is_left_to_who_has_it(hurried: ChainWo
     desk = hurried.desk(chain, 1, ALL_PASS + ASKS, approve="trusted")
     ended = await hurried.session(chain, desk=desk)
     assert (ended.reason, ended.interrupted) == ("empty", 1)
-    assert f"{task_id} rests, another process took it" in hurried.said
+    assert f"{task_id} is paused: another process claimed it" in hurried.said
     assert hurried.leases() == [task_id]
     assert hurried.statuses() == {task_id: "in_progress"}
 

@@ -49,7 +49,7 @@ def test_before_and_after(project: Project) -> None:
     assert "BEFORE 2026-01-02" in told.stdout
     assert "+50 points" in told.stdout
     assert "better" in told.stdout
-    assert "3 sessions of chains ended before, 2 after" in told.stderr
+    assert "3 workers ended before, 2 after" in told.stderr
     gap = project.json("stats", "--before", "2026-01-02", "--after", "2026-01-03", "--json")
     assert (gap["before"]["sessions"], gap["after"]["sessions"]) == (3, 1)
 

@@ -69,7 +69,7 @@ def test_nothing_measured_is_no_number(store: Store) -> None:
 def test_rows_say_what_they_are_made_of(store: Store) -> None:
     rows = {row.name: row for row in measure_rows(look(store))}
     context = rows["Token limit used per worker"]
-    assert (context.shown, context.span) == ("74%", "40% to 110% · 5 sessions")
+    assert (context.shown, context.span) == ("74%", "40% to 110% · 5 workers")
     assert context.detail == "of its limit, 5 workers, at most 110%"
     assert rows["Batches completed"].detail == "6 of 8"
     assert rows["Workers per chain"].span == "2 to 3 · 2 chains"
