@@ -197,10 +197,10 @@ def _scenario(count: int) -> Iterable[str]:
         yield _FINISHES.format(role=role, called=called, summary=summary)
 
 
-def _done(desk: TaskContext, wanted: int) -> None:
+def _done(desk: TaskContext, expected: int) -> None:
     done = desk.store.read_now(lambda seen: tasks.count(seen, status="done"))
-    if done != wanted:
-        raise RuntimeError(f"only {done} of the bench's {wanted} tasks are done")
+    if done != expected:
+        raise RuntimeError(f"only {done} of the bench's {expected} tasks are done")
 
 
 def _memory() -> float:

@@ -43,10 +43,10 @@ def update_story_status(tx: Tx, story_id: str | None, *, by: str) -> Boundaries:
     if story_id is None:
         return Boundaries()
     story = STORIES.load(tx.connection, story_id)
-    found = tx.execute(
+    counts = tx.execute(
         "SELECT status, count(*) FROM tasks WHERE story_id=? GROUP BY status", (story_id,)
     )
-    status = status_from_parts(story.status, found)
+    status = status_from_parts(story.status, counts)
     if status != story.status:
         STORIES.change(tx, story, {"status": status}, by=by)
     return Boundaries(
@@ -62,10 +62,10 @@ def update_epic_status(tx: Tx, epic_id: str | None, *, by: str) -> bool:
     if epic_id is None:
         return False
     epic = EPICS.load(tx.connection, epic_id)
-    found = tx.execute(
+    counts = tx.execute(
         "SELECT status, count(*) FROM stories WHERE epic_id=? GROUP BY status", (epic_id,)
     )
-    status = status_from_parts(epic.status, found)
+    status = status_from_parts(epic.status, counts)
     if status != epic.status:
         EPICS.change(tx, epic, {"status": status}, by=by)
     return status == "done" != epic.status

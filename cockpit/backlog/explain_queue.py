@@ -56,7 +56,7 @@ def _held_by(
     row: Queued, busy: Sequence[Queued], first: Sequence[Queued]
 ) -> tuple[str, str] | None:
     """The first task before it, running or in group 1, that touches what it touches."""
-    for other in (*busy, *(one for one in first if one.batch_group == 1)):
+    for other in (*busy, *(queued for queued in first if queued.batch_group == 1)):
         if (
             other.task_id != row.task_id
             and (path := find_conflict(row.claims, other.claims)) is not None

@@ -66,8 +66,8 @@ def read_form(fields: Sequence[FormField], text: str) -> dict[str, str]:
     strange = sorted(set(front) - set(short))
     if strange:
         raise BacklogInvalid(f"There is no field {strange[0]!r}; there is {', '.join(short)}.")
-    found = {name: _plain(front.get(name, "")) for name in short}
-    return found | _texts(fields, lines[fences[1] + 1 :])
+    values = {name: _plain(front.get(name, "")) for name in short}
+    return values | _texts(fields, lines[fences[1] + 1 :])
 
 
 def _texts(fields: Sequence[FormField], lines: Sequence[str]) -> dict[str, str]:
@@ -75,15 +75,15 @@ def _texts(fields: Sequence[FormField], lines: Sequence[str]) -> dict[str, str]:
     if not long:
         return {}
     labels = {f"{_FENCE} {each.label}": each.name for each in long[1:]}
-    found: dict[str, list[str]] = {each.name: [] for each in long}
-    here = long[0].name
+    lines_by_name: dict[str, list[str]] = {each.name: [] for each in long}
+    current = long[0].name
     for line in lines:
         name = labels.get(line.rstrip())
         if name is not None:
-            here = name
+            current = name
         else:
-            found[here].append(line)
-    return {name: "\n".join(part).strip("\n") for name, part in found.items()}
+            lines_by_name[current].append(line)
+    return {name: "\n".join(part).strip("\n") for name, part in lines_by_name.items()}
 
 
 def _plain(value: object) -> str:

@@ -90,7 +90,7 @@ async def open_issues(
         listed = json.loads(done.text)
         if not isinstance(listed, list):
             raise TypeError(f"a JSON {type(listed).__name__}")
-        return [_issue(one) for one in listed]
+        return [_issue(issue) for issue in listed]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IssuesUnread(f"gh wrote something that is no list of issues: {error}") from error
 
@@ -101,8 +101,8 @@ def import_issues(
     """Make a task of every issue that has none yet, and give the others the issue's words."""
     done = ImportCounts()
     for issue in issues:
-        known = _task_of(tx.connection, issue.source)
-        if known is None:
+        task_id = _task_of(tx.connection, issue.source)
+        if task_id is None:
             service.create_task(
                 tx,
                 _line(issue.title),
@@ -114,12 +114,12 @@ def import_issues(
             )
             done.count(new=True, differs=False)
             continue
-        before = tasks.load(tx.connection, known)
+        before = tasks.load(tx.connection, task_id)
         words = {
             "title": mask(_line(issue.title)),
             "description": mask(issue.body[: validation.LONGEST_TEXT]),
         }
-        after = service.update_task(tx, known, words, by=by)
+        after = service.update_task(tx, task_id, words, by=by)
         done.count(new=False, differs=after != before)
     return done
 
@@ -139,8 +139,8 @@ def _issue(read: dict[str, Any]) -> Issue:
     labels = [str(label["name"]).casefold() for label in read.get("labels") or ()]
     kind = next((_TYPES[label] for label in labels if label in _TYPES), "feature")
     body = str(read.get("body") or "")
-    told = f"{body}\n\n{url}".strip()
-    return Issue(f"github:{repository}#{number}", str(read["title"]), told, kind)
+    description = f"{body}\n\n{url}".strip()
+    return Issue(f"github:{repository}#{number}", str(read["title"]), description, kind)
 
 
 def _line(title: str) -> str:

@@ -104,12 +104,12 @@ def export_backlog(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
                 "wip": None if task.wip is None else dict(task.wip),
                 **{name: getattr(task, name) for name in _TIMES},
             }
-    for one in dependencies.select_all(connection):
+    for dependency in dependencies.select_all(connection):
         yield {
             "kind": "dependency",
-            "task": one.task_id,
-            "depends_on": one.depends_on_task_id,
-            "type": one.dependency_type,
+            "task": dependency.task_id,
+            "depends_on": dependency.depends_on_task_id,
+            "type": dependency.dependency_type,
         }
 
 
@@ -118,11 +118,11 @@ def read_lines(text: Iterable[str]) -> list[tuple[int, dict[str, Any]]]:
 
     Raises :class:`BacklogInvalid`, which names the line.
     """
-    found: list[tuple[int, dict[str, Any]]] = []
+    entries: list[tuple[int, dict[str, Any]]] = []
     for number, line in enumerate(text, start=1):
         if not line.strip():
             continue
-        if len(found) >= MOST_LINES:
+        if len(entries) >= MOST_LINES:
             raise BacklogInvalid(
                 f"The file has more than {MOST_LINES:,} lines; import parts of it."
             )
@@ -141,8 +141,8 @@ def read_lines(text: Iterable[str]) -> list[tuple[int, dict[str, Any]]]:
                 f"Line {number}: a {kind} has no {strange[0]!r}; it has"
                 f" {', '.join(sorted(_KEYS[kind]))}."
             )
-        found.append((number, read))
-    return found
+        entries.append((number, read))
+    return entries
 
 
 def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: str) -> ImportCounts:
@@ -151,7 +151,7 @@ def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: s
     An id that is there is brought in line with the file, a new one is made, a line without an id
     makes something new each time. Raises :class:`BacklogInvalid` and ``Cycle``, and nothing stands.
     """
-    taking = _Taking(tx, by)
+    taking = _Import(tx, by)
     takes = {
         "epic": taking.epic,
         "story": taking.story,
@@ -159,7 +159,7 @@ def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: s
         "dependency": taking.dependency,
     }
     order = {kind: place for place, kind in enumerate(takes)}
-    for number, line in sorted(lines, key=lambda one: order[one[1]["kind"]]):
+    for number, line in sorted(lines, key=lambda entry: order[entry[1]["kind"]]):
         try:
             takes[line["kind"]](line)
         except CockpitError as error:
@@ -173,7 +173,7 @@ def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: s
 
 
 @dataclass(slots=True)
-class _Taking:
+class _Import:
     """An import under way: what it did, and the stories and epics to bring in line at its end."""
 
     tx: Tx
@@ -183,12 +183,12 @@ class _Taking:
     epics: dict[str | None, None] = field(default_factory=dict)
 
     def epic(self, line: dict[str, Any]) -> None:
-        fields = _said(line, (*EPIC_FIELDS, "source"))
+        fields = _given_values(line, (*EPIC_FIELDS, "source"))
         before, _ = self._parent(EPICS, line, fields)
         self.epics[before.epic_id] = None
 
     def story(self, line: dict[str, Any]) -> None:
-        fields = _said(line, ("title", "description", "status"))
+        fields = _given_values(line, ("title", "description", "status"))
         if "epic" in line:
             named = line["epic"]
             fields["epic_id"] = EPICS.load(self.tx.connection, named).epic_id if named else None
@@ -213,26 +213,26 @@ class _Taking:
         return before, after
 
     def task(self, line: dict[str, Any]) -> None:
-        said = _said(line, (*tasks.PLAIN_FIELDS, "packages", "files"))
+        values = _given_values(line, (*tasks.PLAIN_FIELDS, "packages", "files"))
         if "story" in line:
             named = line["story"]
-            said["story_id"] = STORIES.load(self.tx.connection, named).story_id if named else None
+            values["story_id"] = STORIES.load(self.tx.connection, named).story_id if named else None
         number = self._known(TASK, line)
         new = number is None or not self._there(TASK, number)
         if new:
-            ended = self.tx.now() if said.get("status") == "done" else None
-            draft = replace(tasks.new_draft(_title(line)), **said, done_at=ended)
+            ended = self.tx.now() if values.get("status") == "done" else None
+            draft = replace(tasks.new_draft(_title(line)), **values, done_at=ended)
             before = tasks.insert(self.tx, draft, number=number, by=self.by)
             self._times(TASK, "task_id", before.task_id, line)
         else:
             before = tasks.load(self.tx.connection, line["id"])
-            if said.get("status", before.status) != before.status:
-                said["done_at"] = self.tx.now() if said["status"] == "done" else None
-            if any(getattr(before, name) != value for name, value in said.items()):
-                tasks.journal_change(self.tx, tasks.change(self.tx, before, said), by=self.by)
-        kept = line.get("wip")
-        if kept and kept != (None if before.wip is None else dict(before.wip)):
-            wip.update(self.tx, before.task_id, kept, by=self.by)
+            if values.get("status", before.status) != before.status:
+                values["done_at"] = self.tx.now() if values["status"] == "done" else None
+            if any(getattr(before, name) != value for name, value in values.items()):
+                tasks.journal_change(self.tx, tasks.change(self.tx, before, values), by=self.by)
+        progress = line.get("wip")
+        if progress and progress != (None if before.wip is None else dict(before.wip)):
+            wip.update(self.tx, before.task_id, progress, by=self.by)
         after = tasks.load(self.tx.connection, before.task_id)
         self.stories |= dict.fromkeys((before.story_id, after.story_id))
         self.done.count(new=new, differs=replace(after, updated_at=before.updated_at) != before)
@@ -270,8 +270,8 @@ class _Taking:
         return number
 
     def _there(self, kind: Kind, number: int) -> bool:
-        found = self.tx.execute(f"SELECT 1 FROM {kind.table} WHERE number=?", (number,))  # noqa: S608
-        return found.fetchone() is not None
+        rows = self.tx.execute(f"SELECT 1 FROM {kind.table} WHERE number=?", (number,))  # noqa: S608
+        return rows.fetchone() is not None
 
     def _times(self, kind: Kind, key: str, identity: str, line: dict[str, Any]) -> None:
         """Something new keeps the times that the file says: when it was written, begun and done."""
@@ -289,7 +289,7 @@ class _Taking:
             self.tx.execute(sql, (value, identity))
 
 
-def _said(line: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _given_values(line: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return validation.changes({name: line.get(name) for name in names}, names)
 
 

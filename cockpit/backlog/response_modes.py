@@ -36,20 +36,20 @@ def render_task(task: Task, fields: str = "minimal") -> dict[str, Any]:
     """The task as a JSON value. Raises :class:`~cockpit.backlog.validation.BacklogInvalid` for other
     ``fields``."""
     one_of("fields", fields, FIELDS)
-    told: dict[str, Any] = {"id": task.task_id, "title": task.title, "status": task.status}
+    body: dict[str, Any] = {"id": task.task_id, "title": task.title, "status": task.status}
     if fields == "minimal":
-        return told
-    told |= {
+        return body
+    body |= {
         "description": task.description,
         "acceptance_criteria": task.acceptance_criteria,
         "type": task.task_type,
         "story": task.story_id,
     }
     if task.blocker:
-        told["blocker"] = task.blocker
+        body["blocker"] = task.blocker
     if fields == "standard":
-        return told
-    return told | {
+        return body
+    return body | {
         "context_summary": task.context_summary,
         "handoff_notes": task.handoff_notes,
         "wip": None if task.wip is None else dict(task.wip),
@@ -136,11 +136,11 @@ def page(
     ``more`` says how many and ``next_offset`` where they begin. One item that is too long alone is
     shortened, and says so.
     """
-    found = offset + len(items) if total is None else total
+    count = offset + len(items) if total is None else total
 
     def answer(taken: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         end = offset + len(taken)
-        left = max(0, found - end)
+        left = max(0, count - end)
         return {name: list(taken), **({"more": left, "next_offset": end} if left else {})}
 
     if _short(items, cap_tokens - _AROUND):
@@ -165,14 +165,16 @@ def shorten_to_fit(body: Mapping[str, Any], cap_tokens: int = ANSWER_TOKENS) -> 
     What was cut is counted under ``left_out``, by name.
     """
     entries, letters = 10_000, 1_000_000
-    told, left_out = dict(body), dict[str, int]()
-    while not fits({**told, "left_out": left_out} if left_out else told, cap_tokens):
+    shortened, left_out = dict(body), dict[str, int]()
+    while not fits({**shortened, "left_out": left_out} if left_out else shortened, cap_tokens):
         if entries <= _LEAST_ENTRIES and letters <= _LEAST_TEXT:
             break
         entries, letters = max(_LEAST_ENTRIES, entries // 2), max(_LEAST_TEXT, letters // 2)
         left_out = {}
-        told = {key: _cut(key, value, entries, letters, left_out) for key, value in body.items()}
-    return {**told, "left_out": left_out} if left_out else told
+        shortened = {
+            key: _cut(key, value, entries, letters, left_out) for key, value in body.items()
+        }
+    return {**shortened, "left_out": left_out} if left_out else shortened
 
 
 def _cut(name: str, value: Any, entries: int, letters: int, left_out: dict[str, int]) -> Any:
@@ -184,11 +186,13 @@ def _cut(name: str, value: Any, entries: int, letters: int, left_out: dict[str, 
         if len(value) > most:
             left_out[name] = len(value) - most
             value = dict(list(value.items())[:most])
-        return {key: _cut(str(key), one, entries, letters, left_out) for key, one in value.items()}
+        return {
+            key: _cut(str(key), member, entries, letters, left_out) for key, member in value.items()
+        }
     if isinstance(value, list | tuple):
         if len(value) > entries:
             left_out[name] = len(value) - entries
-        return [_cut(name, one, entries, letters, left_out) for one in value[-entries:]]
+        return [_cut(name, member, entries, letters, left_out) for member in value[-entries:]]
     return value
 
 

@@ -80,7 +80,7 @@ def create_story(
 ) -> Story:
     """A new story; a finished epic that gets one is open again."""
     epic = EPICS.load(tx.connection, epic_id).epic_id if epic_id else None
-    made = STORIES.insert(
+    story = STORIES.insert(
         tx,
         validation.title(title),
         epic_id=epic,
@@ -88,7 +88,7 @@ def create_story(
         by=by,
     )
     update_epic_status(tx, epic, by=by)
-    return made
+    return story
 
 
 def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **fields: Any) -> Task:
@@ -98,10 +98,10 @@ def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **f
     """
     story = STORIES.load(tx.connection, story_id).story_id if story_id else None
     read = validation.changes({"title": title, **fields}, TASK_FIELDS)
-    made = tasks.insert(tx, replace(tasks.new_draft(""), **read, story_id=story), by=by)
+    task = tasks.insert(tx, replace(tasks.new_draft(""), **read, story_id=story), by=by)
     update_story_status(tx, story, by=by)
-    work_queue.refresh(tx, [made.task_id])
-    return made
+    work_queue.refresh(tx, [task.task_id])
+    return task
 
 
 def update_epic(tx: Tx, epic_id: str, changes: Mapping[str, Any], *, by: str) -> Epic:
@@ -109,13 +109,15 @@ def update_epic(tx: Tx, epic_id: str, changes: Mapping[str, Any], *, by: str) ->
     epic = EPICS.load(tx.connection, epic_id)
     read = validation.changes(changes, EPIC_FIELDS)
     if read.get("status") in ("done", "archived"):
-        _nothing_open(tx, f"{epic.epic_id} has open stories", "epic_id", "stories", epic.epic_id)
-    made = EPICS.change(tx, epic, read, by=by)
-    if made.priority != epic.priority:
+        _refuse_open_parts(
+            tx, f"{epic.epic_id} has open stories", "epic_id", "stories", epic.epic_id
+        )
+    updated = EPICS.change(tx, epic, read, by=by)
+    if updated.priority != epic.priority:
         work_queue.refresh(tx, _tasks_of(tx, "epic_id", epic.epic_id))
-    if made.status == "done" != epic.status:
+    if updated.status == "done" != epic.status:
         decay_handoffs(tx, Boundaries(False, True, None, epic.epic_id), None)
-    return made
+    return updated
 
 
 def update_story(tx: Tx, story_id: str, changes: Mapping[str, Any], *, by: str) -> Story:
@@ -126,14 +128,16 @@ def update_story(tx: Tx, story_id: str, changes: Mapping[str, Any], *, by: str) 
         named = read["epic_id"]
         read["epic_id"] = EPICS.load(tx.connection, named).epic_id if named else None
     if read.get("status") in ("done", "archived"):
-        _nothing_open(tx, f"{story.story_id} has open tasks", "story_id", "tasks", story.story_id)
-    made = STORIES.change(tx, story, read, by=by)
-    finished = made.status == "done" != story.status
-    for epic_id in dict.fromkeys((made.epic_id, story.epic_id)):
+        _refuse_open_parts(
+            tx, f"{story.story_id} has open tasks", "story_id", "tasks", story.story_id
+        )
+    updated = STORIES.change(tx, story, read, by=by)
+    finished = updated.status == "done" != story.status
+    for epic_id in dict.fromkeys((updated.epic_id, story.epic_id)):
         ended = update_epic_status(tx, epic_id, by=by)
-        ours = finished and epic_id == made.epic_id
+        ours = finished and epic_id == updated.epic_id
         decay_handoffs(tx, Boundaries(ours, ended, story.story_id if ours else None, epic_id), None)
-    if made.epic_id != story.epic_id:
+    if updated.epic_id != story.epic_id:
         work_queue.refresh(tx, _tasks_of(tx, "story_id", story.story_id))
     return STORIES.load(tx.connection, story.story_id)
 
@@ -149,14 +153,14 @@ def update_task(
         read["story_id"] = STORIES.load(tx.connection, named).story_id if named else None
     if all(getattr(task, name) == value for name, value in read.items()):
         return task
-    made = tasks.change(tx, task, read)
-    if made.story_id != task.story_id:
-        for story_id in (made.story_id, task.story_id):
+    updated = tasks.change(tx, task, read)
+    if updated.story_id != task.story_id:
+        for story_id in (updated.story_id, task.story_id):
             decay_handoffs(tx, update_story_status(tx, story_id, by=by), None)
-    if any(getattr(made, name) != getattr(task, name) for name in _CLAIMING):
-        work_queue.refresh(tx, [made.task_id])
-    tasks.journal_change(tx, made, by=by, session_id=session_id)
-    return made
+    if any(getattr(updated, name) != getattr(task, name) for name in _CLAIMING):
+        work_queue.refresh(tx, [updated.task_id])
+    tasks.journal_change(tx, updated, by=by, session_id=session_id)
+    return updated
 
 
 def set_status(
@@ -194,28 +198,28 @@ def set_status(
         changes["progress_percent"] = 0
     if session_id and status == "in_progress":
         changes["session_id"] = session_id
-    made = tasks.change(tx, task, changes)
+    updated = tasks.change(tx, task, changes)
     if status in ("done", "archived", "blocked"):
-        pending_events.leave_task(tx.connection, made.task_id)
-    reached = update_story_status(tx, made.story_id, by=by)
-    work_queue.refresh(tx, [made.task_id])
+        pending_events.leave_task(tx.connection, updated.task_id)
+    reached = update_story_status(tx, updated.story_id, by=by)
+    work_queue.refresh(tx, [updated.task_id])
     tx.journal(
         TaskStatusChanged(
-            task_id=made.task_id,
-            story_id=made.story_id,
-            epic_id=made.epic_id,
-            title=made.title,
+            task_id=updated.task_id,
+            story_id=updated.story_id,
+            epic_id=updated.epic_id,
+            title=updated.title,
             from_=task.status,
             to=status,
             notes=words,
-            blocker=made.blocker,
+            blocker=updated.blocker,
             boundaries=read_part(ReachedBoundaries, reached.body()),
         ),
         actor=by,
         session_id=session_id,
     )
     if words and status != "blocked":
-        task_activity.add(tx, made.task_id, "note", words, by=by)
+        task_activity.add(tx, updated.task_id, "note", words, by=by)
     decay_handoffs(tx, reached, before_decay)
     return reached
 
@@ -322,21 +326,21 @@ def summarize_activity(tx: Tx, task_id: str, *, delete_raw: bool = False, by: st
     return words
 
 
-def _nothing_open(tx: Tx, what: str, column: str, table: str, identity: str) -> None:
+def _refuse_open_parts(tx: Tx, problem: str, column: str, table: str, identity: str) -> None:
     key = "story_id" if table == "stories" else "task_id"
-    found = tx.execute(
+    rows = tx.execute(
         f"SELECT {key} FROM {table} WHERE {column}=? AND status NOT IN ('done','archived')"  # noqa: S608
         " ORDER BY number LIMIT 6",
         (identity,),
     ).fetchall()
-    if found:
-        names = ", ".join(row[0] for row in found[:5]) + (" and more" if len(found) > 5 else "")
-        raise BacklogInvalid(f"{what}: {names}. Finish or archive these first.")
+    if rows:
+        names = ", ".join(row[0] for row in rows[:5]) + (" and more" if len(rows) > 5 else "")
+        raise BacklogInvalid(f"{problem}: {names}. Finish or archive these first.")
 
 
 def _tasks_of(tx: Tx, column: str, identity: str) -> list[str]:
-    found = tx.execute(
+    rows = tx.execute(
         f"SELECT task_id FROM tasks JOIN stories USING(story_id) WHERE {column}=?",  # noqa: S608
         (identity,),
     )
-    return [row[0] for row in found]
+    return [row[0] for row in rows]

@@ -26,20 +26,20 @@ def session_context(connection: sqlite3.Connection, fields: str = "minimal") -> 
     is told of the tasks in progress, in review and blocked; ``suggested_next`` is always standard.
     """
     under_way = tasks.select(connection, status="in_progress", limit=_OPEN)
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "resume": [resume_line(task) for task in under_way if task.wip],
         "in_progress": [render_task(task, fields) for task in under_way],
     }
     for status in ("review", "blocked"):
-        found = tasks.select(connection, status=status, limit=_OPEN)
-        told[status] = [render_task(task, fields) for task in found]
+        rows = tasks.select(connection, status=status, limit=_OPEN)
+        body[status] = [render_task(task, fields) for task in rows]
     following = work_queue.next_batch(connection, 1)
-    told["ready"] = work_queue.count_ready(connection)
-    told["suggested_next"] = (
+    body["ready"] = work_queue.count_ready(connection)
+    body["suggested_next"] = (
         render_task(tasks.load(connection, following[0].task_id), "standard") if following else None
     )
-    told["handoffs"] = [
+    body["handoffs"] = [
         {"task_id": handoff.task_id, **handoff.brief()}
         for handoff in handoffs.select_recent(connection, _HANDOFFS)
     ]
-    return told
+    return body

@@ -37,8 +37,8 @@ _BETWEEN = re.compile(r"[\s,]+")
 
 def waits_for(connection: sqlite3.Connection, task_id: str) -> tuple[str, ...]:
     """The ids of what a task waits for, done or not; what it only relates to is not among them."""
-    found = dependencies.select_prerequisites(connection, task_id)
-    return tuple(each.depends_on_task_id for each in found if each.dependency_type != "relates_to")
+    rows = dependencies.select_prerequisites(connection, task_id)
+    return tuple(each.depends_on_task_id for each in rows if each.dependency_type != "relates_to")
 
 
 def form_texts(task: Task, needs: tuple[str, ...]) -> dict[str, str]:
@@ -62,32 +62,32 @@ def create_task_from_form(tx: Tx, words: FormTexts, *, story_id: str = "", by: s
     Raises :class:`BacklogInvalid`, :class:`cockpit.core.errors.NotFound` for a story or a task
     that is none, :class:`cockpit.store.backlog.dependencies.DependencyCycle`.
     """
-    kept = _kept(words)
-    title = kept.pop("title", "")
-    story = kept.pop("story_id", story_id) or None
-    made = service.create_task(tx, title, story_id=story, by=by, **kept)
-    _depend(tx, made.task_id, words.get("waits_for", ""), by)
-    return made
+    fields = _fields_from(words)
+    title = fields.pop("title", "")
+    story = fields.pop("story_id", story_id) or None
+    task = service.create_task(tx, title, story_id=story, by=by, **fields)
+    _set_dependencies(tx, task.task_id, words.get("waits_for", ""), by)
+    return task
 
 
 def update_task_from_form(tx: Tx, task_id: str, words: FormTexts, *, by: str) -> Task:
     """Change of a task what ``words`` hold, and nothing else. Raises as :func:`create_task_from_form`."""
-    changed = service.update_task(tx, task_id, _kept(words), by=by)
+    changed = service.update_task(tx, task_id, _fields_from(words), by=by)
     if "waits_for" in words:
-        _depend(tx, changed.task_id, words["waits_for"], by)
+        _set_dependencies(tx, changed.task_id, words["waits_for"], by)
     return changed
 
 
-def _kept(words: FormTexts) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+def _fields_from(words: FormTexts) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
     for name, text in words.items():
         if name in ("packages", "files"):
-            kept[name] = tuple(part.strip() for part in text.split(",") if part.strip())
+            fields[name] = tuple(part.strip() for part in text.split(",") if part.strip())
         elif name == "estimate_hours":
-            kept[name] = _hours(text)
+            fields[name] = _hours(text)
         elif name != "waits_for":
-            kept[_NAMES.get(name, name)] = text.strip() if name == "story" else text
-    return kept
+            fields[_NAMES.get(name, name)] = text.strip() if name == "story" else text
+    return fields
 
 
 def _hours(text: str) -> float:
@@ -98,13 +98,13 @@ def _hours(text: str) -> float:
         raise BacklogInvalid(f"The estimate is {text[:40]!r}; write a number of hours.") from None
 
 
-def _depend(tx: Tx, task_id: str, written: str, by: str) -> None:
+def _set_dependencies(tx: Tx, task_id: str, written: str, by: str) -> None:
     """Let the task wait for exactly the tasks that are written; people write ids in many ways."""
-    wanted = [read_id(TASK, each) for each in _BETWEEN.split(written) if each]
+    task_ids = [read_id(TASK, each) for each in _BETWEEN.split(written) if each]
     before = waits_for(tx.connection, task_id)
-    for other in wanted:
+    for other in task_ids:
         if other not in before:
             service.add_dependency(tx, task_id, other, by=by)
     for other in before:
-        if other not in wanted:
+        if other not in task_ids:
             service.remove_dependency(tx, task_id, other, by=by)

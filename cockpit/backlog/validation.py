@@ -37,10 +37,10 @@ class BacklogInvalid(CockpitError):
     code = "usage"
 
 
-def one_of(what: str, value: str, allowed: Collection[str]) -> str:
+def one_of(name: str, value: str, allowed: Collection[str]) -> str:
     """``value``, which is one of ``allowed``."""
     if value not in allowed:
-        raise BacklogInvalid(f"{what} is {value[:40]!r}; it can be {', '.join(allowed)}.")
+        raise BacklogInvalid(f"{name} is {value[:40]!r}; it can be {', '.join(allowed)}.")
     return value
 
 
@@ -49,9 +49,9 @@ def status(value: str) -> str:
     return one_of("The status", value, STATUSES)
 
 
-def title(words: str) -> str:
+def title(value: str) -> str:
     """A title: one line of at most :data:`LONGEST_TITLE` characters."""
-    line = " ".join(words.split())
+    line = " ".join(value.split())
     if not line:
         raise BacklogInvalid("The title is empty; say in a line what is to be done.")
     if len(line) > LONGEST_TITLE:
@@ -62,28 +62,28 @@ def title(words: str) -> str:
     return line
 
 
-def text(what: str, words: str) -> str:
+def text(name: str, value: str) -> str:
     """Words of at most :data:`LONGEST_TEXT` characters."""
-    if len(words) > LONGEST_TEXT:
+    if len(value) > LONGEST_TEXT:
         raise BacklogInvalid(
-            f"{what} has {len(words):,} characters and may have {LONGEST_TEXT:,}; put it into a file"
+            f"{name} has {len(value):,} characters and may have {LONGEST_TEXT:,}; put it into a file"
             " and name that."
         )
-    return words.strip()
+    return value.strip()
 
 
-def paths(what: str, given: Sequence[str]) -> tuple[str, ...]:
+def paths(name: str, values: Sequence[str]) -> tuple[str, ...]:
     """Packages or files: each once, sorted."""
-    if isinstance(given, str) or not all(isinstance(path, str) for path in given):
-        raise BacklogInvalid(f"{what} are a list of words, not {str(given)[:40]!r}.")
-    found = tuple(sorted({path.strip() for path in given if path.strip()}))
-    if len(found) > MOST_PATHS:
+    if isinstance(values, str) or not all(isinstance(path, str) for path in values):
+        raise BacklogInvalid(f"{name} are a list of words, not {str(values)[:40]!r}.")
+    cleaned = tuple(sorted({path.strip() for path in values if path.strip()}))
+    if len(cleaned) > MOST_PATHS:
         raise BacklogInvalid(
-            f"{what}: {len(found)} are too many ({MOST_PATHS}); name their directory."
+            f"{name}: {len(cleaned)} are too many ({MOST_PATHS}); name their directory."
         )
-    if any(len(path) > _LONGEST_PATH for path in found):
-        raise BacklogInvalid(f"{what}: one is longer than {_LONGEST_PATH} characters.")
-    return found
+    if any(len(path) > _LONGEST_PATH for path in cleaned):
+        raise BacklogInvalid(f"{name}: one is longer than {_LONGEST_PATH} characters.")
+    return cleaned
 
 
 def hours(value: float | None) -> float | None:
@@ -131,13 +131,13 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def changes(given: Mapping[str, Any], allowed: Collection[str]) -> dict[str, Any]:
+def changes(values: Mapping[str, Any], allowed: Collection[str]) -> dict[str, Any]:
     """The fields of ``given`` that are said (not None), each checked; ``allowed`` are their names.
 
     Raises :class:`BacklogInvalid`.
     """
-    said = {name: value for name, value in given.items() if value is not None}
-    strange = sorted(set(said) - set(allowed))
+    present = {name: value for name, value in values.items() if value is not None}
+    strange = sorted(set(present) - set(allowed))
     if strange:
         raise BacklogInvalid(f"There is no {strange[0]} to set; there is {', '.join(allowed)}.")
-    return {name: _READ[name](value) if name in _READ else value for name, value in said.items()}
+    return {name: _READ[name](value) if name in _READ else value for name, value in present.items()}

@@ -22,13 +22,13 @@ _QUIET = (
     *("-c", "merge.verifySignatures=false", "-c", "maintenance.auto=false"),
     *("-c", "submodule.recurse=false", "-c", "checkout.defaultRemote="),
 )
-_NOBODY = {
+_FALLBACK_IDENTITY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "cockpit"), ("EMAIL", "cockpit@localhost"))
 }
 _NO_IDENTITY = ("tell me who you are", "unable to auto-detect email", "empty ident name")
-_LEFT_BEHIND = frozenset(
+_IGNORED_NAMES = frozenset(
     [
         *("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage"),
         *("node_modules", ".venv", "venv", ".tox", ".nox", ".DS_Store", ".gradle", ".idea"),
@@ -55,7 +55,7 @@ async def try_git(cwd: Path, *args: str, stdin: bytes | None = None) -> Finished
     ended = await run_git(*_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, stdin=stdin)
     if not ended.ok and any(words in ended.error_text for words in _NO_IDENTITY):
         return await run_git(
-            *_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, stdin=stdin, env=_NOBODY
+            *_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, stdin=stdin, env=_FALLBACK_IDENTITY
         )
     return ended
 
@@ -72,9 +72,9 @@ def error_line(ended: Finished) -> str:
     """Why git failed, in its own words and in one line."""
     if ended.timed_out:
         return f"it took longer than {_TIMEOUT_S:.0f} s"
-    said = (ended.error_text or ended.text).strip().splitlines()
-    told = [line for line in said if line.startswith(("fatal:", "error:"))] or said
-    return told[-1][:300] if told else f"exit {ended.code}"
+    lines = (ended.error_text or ended.text).strip().splitlines()
+    errors = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines
+    return errors[-1][:300] if errors else f"exit {ended.code}"
 
 
 async def commit_of(cwd: Path, revision: str) -> str | None:
@@ -96,23 +96,23 @@ async def changed_files(cwd: Path, base: str, tip: str = "HEAD") -> tuple[str, .
 
 async def uncommitted_files(cwd: Path) -> tuple[str, ...]:
     """The files in ``cwd`` that no commit holds as they are; what programs leave behind is not one."""
-    return tuple(sorted(path for _, path in await _standing_open(cwd)))
+    return tuple(sorted(path for _, path in await _status_entries(cwd)))
 
 
-async def _standing_open(cwd: Path) -> list[tuple[str, str]]:
+async def _status_entries(cwd: Path) -> list[tuple[str, str]]:
     """As :func:`uncommitted_files`, each with git's two letters for how it stands."""
     listed = await git(
         cwd, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"
     )
-    found = []
+    entries = []
     for entry in listed.split("\0"):
         state, path = entry[:2], entry[3:]
         left = state == "??" and (
-            path.endswith(("/", ".pyc")) or not _LEFT_BEHIND.isdisjoint(path.split("/"))
+            path.endswith(("/", ".pyc")) or not _IGNORED_NAMES.isdisjoint(path.split("/"))
         )
         if path and not left:
-            found.append((state, path))
-    return found
+            entries.append((state, path))
+    return entries
 
 
 async def reset_index_flags(cwd: Path) -> None:
@@ -134,12 +134,12 @@ async def reset_index_flags(cwd: Path) -> None:
 async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
     """Commit what is not; returns the files (none: there was nothing)."""
     await reset_index_flags(cwd)
-    found = await _standing_open(cwd)
-    if not found:
+    entries = await _status_entries(cwd)
+    if not entries:
         return ()
-    paths = tuple(sorted(path for _, path in found))
+    paths = tuple(sorted(path for _, path in entries))
     # What is staged as a whole is there already, and git knows no more of a file that is to go.
-    unstaged = [path for state, path in found if state[1] != " "]
+    unstaged = [path for state, path in entries if state[1] != " "]
     if unstaged:
         listed = "\0".join(sorted(unstaged)).encode("utf-8", "surrogateescape")
         await git(
@@ -148,14 +148,14 @@ async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
     staged = await try_git(cwd, "diff", "--cached", "--quiet")
     if staged.code == 0:
         return ()
-    told = printable(message).encode()
-    await git(cwd, "commit", "--quiet", "--cleanup=verbatim", "--file=-", stdin=told)
+    text = printable(message).encode()
+    await git(cwd, "commit", "--quiet", "--cleanup=verbatim", "--file=-", stdin=text)
     return paths
 
 
 def printable(message: str) -> str:
     """A commit's message without what a terminal would obey: a model wrote parts of it."""
-    return "".join(one for one in message if one == "\n" or one.isprintable())
+    return "".join(letter for letter in message if letter == "\n" or letter.isprintable())
 
 
 async def discard_changes(cwd: Path) -> None:

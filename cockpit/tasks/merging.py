@@ -40,17 +40,17 @@ async def merge_task(
     place: ProjectPaths, chain: Worktree, task: Worktree, message: str
 ) -> MergeResult:
     """Merge ``task``'s branch into ``chain``'s. Raises :class:`WorktreeTrouble`."""
-    where = Path(chain.path)
+    root = Path(chain.path)
     async with worktree_lock(place):
-        await _undo_cut_off(where)
-        tip = await commit_of(where, f"refs/heads/{task.branch}")
+        await _undo_unfinished_merge(root)
+        tip = await commit_of(root, f"refs/heads/{task.branch}")
         if tip is None:
             raise WorktreeError(f"The branch {task.branch} of {task.name} is gone.")
         if tip == task.base_commit:
             return MergeResult(None)
-        if await is_ancestor(where, tip, "HEAD"):
-            return MergeResult(await _merge_of(where, tip))
-        return await _made(where, f"refs/heads/{task.branch}", chain.branch, message)
+        if await is_ancestor(root, tip, "HEAD"):
+            return MergeResult(await _merge_commit_of(root, tip))
+        return await _merge(root, f"refs/heads/{task.branch}", chain.branch, message)
 
 
 async def merge_revision(
@@ -58,33 +58,35 @@ async def merge_revision(
 ) -> MergeResult:
     """Merge another chain's work, which ``revision`` names, into ``chain``'s branch, unless it is in
     there. Raises :class:`WorktreeTrouble`."""
-    where = Path(chain.path)
+    root = Path(chain.path)
     async with worktree_lock(place):
-        await _undo_cut_off(where)
-        if await is_ancestor(where, revision, "HEAD"):
+        await _undo_unfinished_merge(root)
+        if await is_ancestor(root, revision, "HEAD"):
             return MergeResult(None)
-        return await _made(where, revision, chain.branch, message)
+        return await _merge(root, revision, chain.branch, message)
 
 
-async def _made(where: Path, revision: str, into: str, message: str) -> MergeResult:
+async def _merge(root: Path, revision: str, into: str, message: str) -> MergeResult:
     words = ("--no-ff", "--no-edit", "--quiet", "-m", printable(message))
-    ended = await try_git(where, "merge", *words, revision)
+    ended = await try_git(root, "merge", *words, revision)
     if ended.ok:
-        return MergeResult(await commit_of(where, "HEAD"))
-    listed = await git(where, "diff", "--name-only", "--diff-filter=U", "-z")
+        return MergeResult(await commit_of(root, "HEAD"))
+    listed = await git(root, "diff", "--name-only", "--diff-filter=U", "-z")
     conflicts = tuple(sorted(path for path in listed.split("\0") if path))
-    await _undo_cut_off(where)
+    await _undo_unfinished_merge(root)
     if not conflicts:
         name = revision.removeprefix("refs/heads/")
         raise WorktreeError(f"{name} could not be merged into {into}: {error_line(ended)}")
     return MergeResult(None, conflicts)
 
 
-async def _undo_cut_off(where: Path) -> None:
+async def _undo_unfinished_merge(root: Path) -> None:
     """Undo a merge that was begun and not finished: nobody works in this tree but merges."""
-    asked = ("index.lock", "MERGE_HEAD")
-    told = await git(where, "rev-parse", *(word for name in asked for word in ("--git-path", name)))
-    lock, head = (where / line for line in told.splitlines())
+    names = ("index.lock", "MERGE_HEAD")
+    output = await git(
+        root, "rev-parse", *(word for name in names for word in ("--git-path", name))
+    )
+    lock, head = (root / line for line in output.splitlines())
     if not (lock.exists() or head.exists()):
         return
     # A git whose cockpit was killed may be at its end still.
@@ -93,15 +95,15 @@ async def _undo_cut_off(where: Path) -> None:
             break
         await asyncio.sleep(_ORPHAN_POLL_S)
     lock.unlink(missing_ok=True)
-    await git(where, "reset", "--quiet", "--hard", "HEAD")
-    await git(where, "clean", "--quiet", "--force", "-d")
+    await git(root, "reset", "--quiet", "--hard", "HEAD")
+    await git(root, "clean", "--quiet", "--force", "-d")
 
 
-async def _merge_of(where: Path, tip: str) -> str | None:
+async def _merge_commit_of(root: Path, tip: str) -> str | None:
     """The merge that brought ``tip`` in."""
-    listed = await git(where, "rev-list", "--merges", "--parents", "HEAD", f"^{tip}")
+    listed = await git(root, "rev-list", "--merges", "--parents", "HEAD", f"^{tip}")
     for line in listed.splitlines():
         commit, _, *others = line.split()
         if tip in others:
             return commit
-    return await commit_of(where, "HEAD")
+    return await commit_of(root, "HEAD")

@@ -94,9 +94,9 @@ async def run_tests(ground: Workspace, home: Path, command: str | None, policy: 
     payload = {"argv": argv, "timeout_s": TIMEOUT_S, "sandboxed": ground.sandbox.works}
     ended = await CommandAdapter().perform(payload, "", ground)
     detail = ended.detail
-    told = "\n".join(str(detail[name]) for name in ("stdout", "stderr") if detail.get(name))
+    output = "\n".join(str(detail[name]) for name in ("stdout", "stderr") if detail.get(name))
     code = detail.get("exit_code")
-    read = read_tests(argv, told, code if isinstance(code, int) else None)
+    read = read_tests(argv, output, code if isinstance(code, int) else None)
     results = None if read is None else read.wip()
     status = "passed" if ended.status == "success" else "failed"
     if code == _NOT_FOUND and not _is_there(argv[0], ground):
@@ -107,32 +107,32 @@ async def run_tests(ground: Workspace, home: Path, command: str | None, policy: 
             argv,
         )
     if code == _NOTHING_COLLECTED and read is not None and read.runner == "pytest":
-        return TestRun("none", "No tests were run: pytest found none.", argv, told, results)
+        return TestRun("none", "No tests were run: pytest found none.", argv, output, results)
     if status == "passed" and read is not None and read.runner == "unittest" and not read.counted:
-        if _NONE_RAN in told:
-            return TestRun("none", "No tests were run: unittest found none.", argv, told, results)
+        if _NONE_RAN in output:
+            return TestRun("none", "No tests were run: unittest found none.", argv, output, results)
         status = "failed"  # whatever ended it with 0, it was not its tests
     # Where the program lies is this machine's business; the summary is read in handoffs and commits.
     summary = ended.summary.replace(argv[0], Path(argv[0]).name, 1)
-    return TestRun(status, summary, argv, told[-MOST_OUTPUT:], results)
+    return TestRun(status, summary, argv, output[-MOST_OUTPUT:], results)
 
 
 def _is_there(program: str, ground: Workspace) -> bool:
-    found = shutil.which(program, path=ground.environment.get("PATH", ""))
-    return found is not None or (ground.root / program).exists()
+    program_path = shutil.which(program, path=ground.environment.get("PATH", ""))
+    return program_path is not None or (ground.root / program).exists()
 
 
 def _environment(ground: Workspace, home: Path) -> dict[str, str]:
     """The tree has none of the files that git ignores: the environment is the main checkout's."""
-    made = {**ground.environment, "PYTHONDONTWRITEBYTECODE": "1"}
+    variables = {**ground.environment, "PYTHONDONTWRITEBYTECODE": "1"}
     for name in (".venv", "venv"):
         if (home / name / "pyvenv.cfg").is_file():
-            made["PATH"] = f"{home / name / 'bin'}:{made.get('PATH', '')}"
+            variables["PATH"] = f"{home / name / 'bin'}:{variables.get('PATH', '')}"
             break
     if (ground.root / "src").is_dir():
         # An editable installation leads to the main checkout; the tree's own code comes first.
-        made["PYTHONPATH"] = str(ground.root / "src")
-    return made
+        variables["PYTHONPATH"] = str(ground.root / "src")
+    return variables
 
 
 def _uses_pytest(root: Path) -> bool:
@@ -148,8 +148,8 @@ def _uses_pytest(root: Path) -> bool:
 
 
 def _python_tests(root: Path) -> list[Path]:
-    found = [*root.glob("test_*.py"), *root.glob("*_test.py"), *root.glob("tests/**/test_*.py")]
-    return sorted(path for path in found if path.is_file())
+    paths = [*root.glob("test_*.py"), *root.glob("*_test.py"), *root.glob("tests/**/test_*.py")]
+    return sorted(path for path in paths if path.is_file())
 
 
 def _pytest_style(root: Path) -> bool:
@@ -162,12 +162,12 @@ def _pytest_style(root: Path) -> bool:
 
 
 def _pytest(path: str) -> tuple[str, ...] | None:
-    found = shutil.which("pytest", path=path)
-    if found is None:
+    program = shutil.which("pytest", path=path)
+    if program is None:
         return None
     # By the interpreter beside it: then the tree's root is where imports begin.
-    python = Path(found).with_name("python3")
-    runs = (str(python), "-m", "pytest") if python.exists() else (found,)
+    python = Path(program).with_name("python3")
+    runs = (str(python), "-m", "pytest") if python.exists() else (program,)
     return (*runs, "-q", "-p", "no:cacheprovider")
 
 

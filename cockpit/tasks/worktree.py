@@ -20,6 +20,7 @@ from cockpit.core.text import pluralize
 from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
 from cockpit.tasks.git import (
     WorktreeError,
     commit_of,
@@ -60,16 +61,16 @@ async def ensure_task_worktree(
     Raises :class:`WorktreeTrouble`.
     """
     async with worktree_lock(place):
-        known = store.read_now(lambda found: worktrees.find(found, task_id))
-        if known is not None and known.status in ("active", "conflict", "kept"):
-            await _stand(place, known, tip)
+        existing = store.read_now(lambda connection: worktrees.find(connection, task_id))
+        if existing is not None and existing.status in ("active", "conflict", "kept"):
+            await _check_out(place, existing, tip)
             return await store.write(lambda tx: worktrees.set_status(tx, task_id, "active"))
         base = await commit_of(place.home, f"refs/heads/{chain_branch}")
         if base is None:
             raise WorktreeError(f"There is no branch {chain_branch} to begin {task_id} from.")
-        branch = await _free(place, f"{PREFIX}{task_id}")
+        branch = await _free_name(place, f"{PREFIX}{task_id}")
         path = str(worktrees_folder(place) / task_id)
-        made = await store.write(
+        worktree = await store.write(
             lambda tx: worktrees.register(
                 tx,
                 task_id,
@@ -80,8 +81,8 @@ async def ensure_task_worktree(
                 base_commit=base,
             )
         )
-        await _stand(place, made)
-        return made
+        await _check_out(place, worktree)
+        return worktree
 
 
 async def ensure_chain_worktree(
@@ -95,14 +96,14 @@ async def ensure_chain_worktree(
     """
     name = branch.removeprefix(PREFIX).replace("/", "-")
     async with worktree_lock(place):
-        known = store.read_now(lambda found: worktrees.find(found, name))
-        if known is not None and known.status == "active":
-            await _stand(place, known)
-            await _follow(place, known, chain_id)
-            return known
+        existing = store.read_now(lambda connection: worktrees.find(connection, name))
+        if existing is not None and existing.status == "active":
+            await _check_out(place, existing)
+            await _follow_head(place, existing, chain_id)
+            return existing
         base = await commit_of(place.home, f"refs/heads/{branch}") or await head_commit(place)
         unseen = len(await uncommitted_files(place.root))
-        made = await store.write(
+        worktree = await store.write(
             lambda tx: worktrees.register(
                 tx,
                 name,
@@ -114,12 +115,12 @@ async def ensure_chain_worktree(
                 unseen=unseen,
             )
         )
-        await _stand(place, made)
-        await _follow(place, made, chain_id)
-        return made
+        await _check_out(place, worktree)
+        await _follow_head(place, worktree, chain_id)
+        return worktree
 
 
-async def _follow(place: ProjectPaths, tree: Worktree, chain_id: str) -> None:
+async def _follow_head(place: ProjectPaths, tree: Worktree, chain_id: str) -> None:
     """Let a branch that belongs to no chain move on to the person's commit, where that holds all of it.
 
     A chain stays on what it began with, whatever the person turns to while it runs.
@@ -141,12 +142,12 @@ async def head_commit(place: ProjectPaths) -> str:
             f"{place.root} is no git repository: tasks are done on branches of one. Make it one with "
             "`git init`, and commit what there is."
         )
-    found = await commit_of(place.root, "HEAD")
-    if found is None:
+    commit = await commit_of(place.root, "HEAD")
+    if commit is None:
         raise WorktreeError(
             "This repository has no commit yet, and tasks begin from one; make the first one."
         )
-    return found
+    return commit
 
 
 async def unmerged_branches(store: Store, place: ProjectPaths) -> tuple[str, ...]:
@@ -173,9 +174,9 @@ async def unmerged_branches(store: Store, place: ProjectPaths) -> tuple[str, ...
 
 async def remove_worktree(store: Store, place: ProjectPaths, name: str) -> None:
     """Remove the tree of ``name`` from the disk; its branch stays. Doing it twice is doing it once."""
-    known = store.read_now(lambda found: worktrees.load(found, name))
+    worktree = store.read_now(lambda connection: worktrees.load(connection, name))
     async with worktree_lock(place):
-        await _remove_tree(place, Path(known.path))
+        await _remove_tree(place, Path(worktree.path))
 
 
 async def clean_worktrees(
@@ -187,23 +188,29 @@ async def clean_worktrees(
     work. A branch whose commits are merged nowhere stays in any case, and a task in progress and a
     chain that runs keep their trees.
     """
-    removed, kept = [], []
+    removed, kept_names = [], []
     async with worktree_lock(place):
-        for tree in store.read_now(lambda found: worktrees.select(found)):
-            why = "" if everything else await _why_kept(place, tree)
-            if tree.status == "active" and tree.task_id is not None:
-                why = f"{tree.task_id} is in progress in it"
-            elif tree.task_id is None and store.read_now(partial(_runs, tree)):
-                why = f"{tree.chain_id} is running; `cockpit chain stop {tree.chain_id}` ends it"
+        for worktree in store.read_now(lambda connection: worktrees.select(connection)):
+            why = "" if everything else await _why_kept(place, worktree)
+            if worktree.status == "active" and worktree.task_id is not None:
+                why = f"{worktree.task_id} is in progress in it"
+            elif worktree.task_id is None and store.read_now(partial(_runs, worktree)):
+                why = f"{worktree.chain_id} is running; `cockpit chain stop {worktree.chain_id}` ends it"
             if why:
-                kept.append((tree.name, why))
+                kept_names.append((worktree.name, why))
                 continue
-            await _remove_tree(place, Path(tree.path))
-            if await _merged_somewhere(place, tree):
-                await try_git(place.home, "branch", "--quiet", "-D", tree.branch)
-            await store.write(lambda tx, name=tree.name: worktrees.set_status(tx, name, "removed"))  # type: ignore[misc]  # a default keeps the loop's value
-            removed.append(tree.name)
-    return CleanupResult(tuple(removed), tuple(kept))
+            await _remove_tree(place, Path(worktree.path))
+            if await _merged_somewhere(place, worktree):
+                await try_git(place.home, "branch", "--quiet", "-D", worktree.branch)
+            await store.write(
+                partial(_mark_removed, name=worktree.name),
+            )
+            removed.append(worktree.name)
+    return CleanupResult(tuple(removed), tuple(kept_names))
+
+
+def _mark_removed(tx: Tx, name: str) -> None:
+    worktrees.set_status(tx, name, "removed")
 
 
 def _runs(tree: Worktree, connection: sqlite3.Connection) -> bool:
@@ -245,12 +252,12 @@ async def _merged_somewhere(place: ProjectPaths, tree: Worktree) -> bool:
     return listed.ok and (bool(others) or await is_ancestor(place.home, named, "HEAD"))
 
 
-async def _stand(place: ProjectPaths, tree: Worktree, tip: str = "") -> None:
+async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None:
     """See that the tree is on the disk, on its branch; one that is gone is made again at ``tip``."""
     path = Path(tree.path)
-    if await _stands(path, tree.branch):
+    if await _is_checked_out(path, tree.branch):
         return
-    elsewhere = await _checked_out(place, tree.branch)
+    elsewhere = await _checkout_of(place, tree.branch)
     if elsewhere is not None and not _same(elsewhere, path):
         raise WorktreeError(
             f"The branch {tree.branch} of {tree.name} is checked out in {elsewhere}. Switch that "
@@ -269,7 +276,7 @@ async def _stand(place: ProjectPaths, tree: Worktree, tip: str = "") -> None:
     await git(place.home, "worktree", "add", "--quiet", "--force", *new, str(path), start)
 
 
-async def _stands(path: Path, branch: str) -> bool:
+async def _is_checked_out(path: Path, branch: str) -> bool:
     if not (path / ".git").is_file():
         return False
     ended = await try_git(path, "rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
@@ -279,11 +286,11 @@ async def _stands(path: Path, branch: str) -> bool:
     return _same(Path(top), path) and head == f"refs/heads/{branch}"
 
 
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+def _same(first: Path, second: Path) -> bool:
+    return first.resolve() == second.resolve()
 
 
-async def _checked_out(place: ProjectPaths, branch: str) -> Path | None:
+async def _checkout_of(place: ProjectPaths, branch: str) -> Path | None:
     """Where ``branch`` is checked out now, if anywhere."""
     listed = await git(place.home, "worktree", "list", "--porcelain")
     for block in listed.split("\n\n"):
@@ -294,7 +301,7 @@ async def _checked_out(place: ProjectPaths, branch: str) -> Path | None:
     return None
 
 
-async def _free(place: ProjectPaths, branch: str) -> str:
+async def _free_name(place: ProjectPaths, branch: str) -> str:
     """``branch``, or the first of its names with a number behind it that nobody has."""
     for name in (branch, *(f"{branch}-{number}" for number in range(2, _MOST_NAMES))):
         if (
@@ -324,11 +331,11 @@ async def _remove_tree(place: ProjectPaths, path: Path) -> None:
     if path.parent != worktrees_folder(place):
         raise WorktreeError(f"{path} is no place for a tree of cockpit's; it was left alone.")
     await try_git(place.home, "worktree", "remove", "--force", str(path))
-    if await asyncio.to_thread(_rubbed_out, path):
+    if await asyncio.to_thread(_delete_folder, path):
         await try_git(place.home, "worktree", "remove", "--force", str(path))
 
 
-def _rubbed_out(path: Path) -> bool:
+def _delete_folder(path: Path) -> bool:
     """Remove what git left or did not know; whether there was anything."""
     if not path.exists():
         return False

@@ -61,7 +61,9 @@ async def test_what_was_taken_in_other_words_hinders_nobody(world: World) -> Non
     assert (await world.do(SCENARIO, second, **later)).status == "done"
     assert "sum((a, b))" in world.show("calc.py", "cockpit/ch-2")
     noted = world.store.read_now(lambda found: task_activity.select_for_task(found, second))
-    assert any("could not merge T-1, which this task depends on" in row.description for row in noted)
+    assert any(
+        "could not merge T-1, which this task depends on" in row.description for row in noted
+    )
     assert git(world.place.state / "worktrees" / "ch-2", "status", "--porcelain") == ""
 
 

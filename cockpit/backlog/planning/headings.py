@@ -41,67 +41,67 @@ class Headings:
         """The words of a heading, without ``Epic:``, ``Story:`` or ``Task 3:`` in front."""
         words = self.blocks[place].words
         for pattern in _NAMED:
-            if (found := pattern.fullmatch(words)) is not None:
-                return found["words"]
+            if (match := pattern.fullmatch(words)) is not None:
+                return match["words"]
         return words
 
     def number(self, place: int) -> int:
         """The number of a heading that is a task."""
-        found = _TASK.fullmatch(self.blocks[place].words)
-        return int(found[1]) if found is not None else 0
+        match = _TASK.fullmatch(self.blocks[place].words)
+        return int(match[1]) if match is not None else 0
 
     def is_task(self, item: Item) -> bool:
         """Whether an item of a list, outside prose, is a task."""
         return bool(item.box) if self.by == "boxes" else self.by == "items" and bool(item.words)
 
 
-def classify_headings(found: Sequence[Block]) -> Headings:
+def classify_headings(blocks: Sequence[Block]) -> Headings:
     """Say of each heading what it is: by its words (``Epic: …``), else by its level among those under
     which tasks stand: of one level a single heading is an epic and several are stories; of more, the
     first are epics, the second stories, and deeper ones group the tasks of a story."""
-    ends = _ends(found)
-    by = _written_as(found)
-    prose = [False] * len(found)
+    ends = _ends(blocks)
+    by = _written_as(blocks)
+    prose = [False] * len(blocks)
     if by == "items":
-        for place, block in enumerate(found):
+        for place, block in enumerate(blocks):
             named = block.kind == "heading" and block.words.strip(" :").casefold() in _PROSE
             if named and not prose[place]:
                 prose[place : ends[place]] = [True] * (ends[place] - place)
     # How many blocks before each place hold a task: whether any lies between two is a subtraction.
     tasks = [0]
-    for block, left_out in zip(found, prose, strict=True):
+    for block, left_out in zip(blocks, prose, strict=True):
         tasks.append(tasks[-1] + (not left_out and _has_task(block, by)))
     holds = [
         block.kind == "heading"
         and not (by == "headings" and _TASK.fullmatch(block.words))
         and tasks[ends[place]] > tasks[place + 1]
-        for place, block in enumerate(found)
+        for place, block in enumerate(blocks)
     ]
     epic_level, story_level = _levels(
-        [each for each, held in zip(found, holds, strict=True) if held]
+        [each for each, held in zip(blocks, holds, strict=True) if held]
     )
     roles = [
         _role(block, held, by, epic_level, story_level)
-        for block, held in zip(found, holds, strict=True)
+        for block, held in zip(blocks, holds, strict=True)
     ]
-    return Headings(found, roles, ends, by, epic_level, story_level)
+    return Headings(blocks, roles, ends, by, epic_level, story_level)
 
 
-def _ends(found: Sequence[Block]) -> list[int]:
+def _ends(blocks: Sequence[Block]) -> list[int]:
     """For each heading the place of the next one that is not below it."""
-    ends, open_ones = [len(found)] * len(found), list[int]()
-    for place, block in enumerate(found):
+    ends, open_ones = [len(blocks)] * len(blocks), list[int]()
+    for place, block in enumerate(blocks):
         if block.kind == "heading":
-            while open_ones and found[open_ones[-1]].level >= block.level:
+            while open_ones and blocks[open_ones[-1]].level >= block.level:
                 ends[open_ones.pop()] = place
             open_ones.append(place)
     return ends
 
 
-def _written_as(found: Sequence[Block]) -> Literal["headings", "boxes", "items"]:
-    if any(block.kind == "heading" and _TASK.fullmatch(block.words) for block in found):
+def _written_as(blocks: Sequence[Block]) -> Literal["headings", "boxes", "items"]:
+    if any(block.kind == "heading" and _TASK.fullmatch(block.words) for block in blocks):
         return "headings"
-    boxes = any(item.box for block in found for item in block.items)
+    boxes = any(item.box for block in blocks for item in block.items)
     return "boxes" if boxes else "items"
 
 
@@ -120,9 +120,9 @@ def _levels(holding: Sequence[Block]) -> tuple[int | None, int | None]:
         epic = (
             min(epics)
             if epics
-            else max((one for one in levels if one < min(stories)), default=None)
+            else max((level for level in levels if level < min(stories)), default=None)
         )
-        deeper = [one for one in levels if epic is None or one > epic]
+        deeper = [level for level in levels if epic is None or level > epic]
         return epic, min(stories) if stories else min(deeper, default=None)
     if len(levels) == 1:
         return (levels[0], None) if len(holding) == 1 else (None, levels[0])

@@ -217,14 +217,14 @@ class _Reading:
         label = _LABEL.fullmatch(words)
         if label is not None:
             words, number = label["words"], int(label[1])
-        marks, said = _said(words)
+        marks, about_title = _read_title(words)
         detail = read_detail(lines, below)
         place = len(self.tasks)
         for kind, whom in (*marks.waits, *detail.waits):
             self.asked.append(DependencyRequest(place, kind, whom, line))
         if priority := marks.priority or detail.priority:
             self._no_priority(line, priority)
-        about = [self.group, said, detail.description]
+        about = [self.group, about_title, detail.description]
         of_story = self.stories[self.story].task_type if self.story is not None else ""
         self.tasks.append(
             _checked(
@@ -252,7 +252,7 @@ def _short(words: str, line: int) -> None:
         )
 
 
-def _said(words: str) -> tuple[Marks, str]:
+def _read_title(words: str) -> tuple[Marks, str]:
     """What the first line of a task says, and of ``**Title**: what it is about`` the second half."""
     bold = _BOLD.fullmatch(words)
     if bold is None:
@@ -266,10 +266,10 @@ def _said(words: str) -> tuple[Marks, str]:
     return marks, tail.title
 
 
-def _source(found: Sequence[Block], first: int) -> tuple[str, ...]:
+def _source(blocks: Sequence[Block], first: int) -> tuple[str, ...]:
     """The lines of neighbouring blocks, with the blank ones between them."""
     lines: list[str] = []
-    for block in found:
+    for block in blocks:
         lines += [""] * (block.line - first - len(lines))
         lines += block.source
     return tuple(lines)
@@ -297,8 +297,8 @@ def _free(used: dict[int, int]) -> Iterator[int]:
 
 def _epic(part: _Part) -> PlannedEpic:
     words = "\n\n".join(part.words)
-    said = _PRIORITY.search(words)
-    priority = said[1].upper() if said is not None else part.priority or "P2"
+    match = _PRIORITY.search(words)
+    priority = match[1].upper() if match is not None else part.priority or "P2"
     about = _GAP.sub("\n\n", _PRIORITY.sub("", words)).strip()
     return _checked(
         PlannedEpic,
@@ -318,13 +318,13 @@ def _story(part: _Part) -> PlannedStory:
 
 def _checked(kind: type[Made], **fields: Any) -> Made:
     """A record whose words can stand in the backlog, else :class:`PlanInvalid` with the line."""
-    known = {
+    values = {
         name: value
         for name, value in fields.items()
         if name in ("title", "description", "acceptance_criteria", "task_type", "files", "packages")
         or (name in ("estimate_hours", "priority") and value is not None)
     }
     try:
-        return kind(**{**fields, **validation.changes(known, known)})
+        return kind(**{**fields, **validation.changes(values, values)})
     except CockpitError as error:
         raise PlanInvalid(f"Line {fields['line']}: {error}") from error

@@ -90,9 +90,9 @@ class Plan:
         """As JSON values; :func:`read_body` reads it back."""
         import msgspec
 
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        del found["notes"]
-        return found
+        body: dict[str, Any] = msgspec.to_builtins(self)
+        del body["notes"]
+        return body
 
     def counted(self) -> str:
         """``1 epic, 3 stories, 12 tasks``."""
@@ -101,7 +101,7 @@ class Plan:
             (len(self.stories), "story", "stories"),
             (len(self.tasks), "task", "tasks"),
         ]
-        return ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in parts if n)
+        return ", ".join(f"{n} {singular if n == 1 else many}" for n, singular, many in parts if n)
 
 
 def read_body(body: Any) -> Plan:
@@ -120,9 +120,9 @@ def refuse_cycles(tasks: Sequence[PlannedTask], waits: Iterable[Wait]) -> None:
     for wait in waits:
         if wait.on is not None and wait.kind != "relates_to":
             after.setdefault(wait.task, []).append(wait.on)
-    settled: set[int] = set()
+    finished: set[int] = set()
     for start in range(len(tasks)):
-        path = _round(start, after, settled)
+        path = _find_cycle(start, after, finished)
         if path:
             words = " → ".join(f"#{tasks[place].number} {tasks[place].title}" for place in path)
             raise PlanInvalid(
@@ -131,19 +131,19 @@ def refuse_cycles(tasks: Sequence[PlannedTask], waits: Iterable[Wait]) -> None:
             )
 
 
-def _round(start: int, after: dict[int, list[int]], settled: set[int]) -> list[int]:
+def _find_cycle(start: int, after: dict[int, list[int]], finished: set[int]) -> list[int]:
     """A way from a task back to itself, that task first and last; empty when there is none."""
-    if start in settled:
+    if start in finished:
         return []
     path, rest = [start], [iter(after.get(start, ()))]
     while path:
-        found = next(rest[-1], None)
-        if found is None:
-            settled.add(path.pop())
+        following = next(rest[-1], None)
+        if following is None:
+            finished.add(path.pop())
             rest.pop()
-        elif found in path:
-            return [*path[path.index(found) :], found]
-        elif found not in settled:
-            path.append(found)
-            rest.append(iter(after.get(found, ())))
+        elif following in path:
+            return [*path[path.index(following) :], following]
+        elif following not in finished:
+            path.append(following)
+            rest.append(iter(after.get(following, ())))
     return []

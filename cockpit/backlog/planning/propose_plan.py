@@ -66,12 +66,12 @@ def propose(
     :class:`~cockpit.core.errors.Stale` for one that is in the backlog already, unless ``again``.
     """
     caller.require(WORK_WRITE, "propose a plan")
-    title, body = _shown(tx.connection, mask(text))
-    identity, known = _identity(tx, body["payload"], again=again)
-    if known is not None:
-        made = known
+    title, body = _proposal_body(tx.connection, mask(text))
+    identity, existing = _identity(tx, body["payload"], again=again)
+    if existing is not None:
+        proposal = existing
     else:
-        made = proposals.create(
+        proposal = proposals.create(
             tx,
             proposal_id=identity,
             kind="action",
@@ -86,9 +86,9 @@ def propose(
     if settings is not None and caller.kind == "person":
         by = approving_policy(settings.policy, "action")
     if settings is None or by is None:
-        return made
-    decide_proposal(tx, settings, made.proposal_id, "approved", by)
-    return proposals.load(tx.connection, made.proposal_id)
+        return proposal
+    decide_proposal(tx, settings, proposal.proposal_id, "approved", by)
+    return proposals.load(tx.connection, proposal.proposal_id)
 
 
 def plan_result(connection: sqlite3.Connection, proposal_id: str) -> PlanResult | None:
@@ -117,13 +117,13 @@ def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
             f"This cockpit reads the plan of {proposal.proposal_id} otherwise than it was shown."
             " Reject it and propose it anew."
         )
-    made = _take(tx, plan, proposal.proposal_id, by)
+    result = _insert(tx, plan, proposal.proposal_id, by)
     planned = BacklogPlanned(
         proposal_id=proposal.proposal_id,
-        epics=made.epics,
-        stories=made.stories,
-        tasks=made.tasks,
-        dependencies=made.dependencies,
+        epics=result.epics,
+        stories=result.stories,
+        tasks=result.tasks,
+        dependencies=result.dependencies,
     )
     tx.journal(planned, actor=by)
 
@@ -135,7 +135,7 @@ def editable(proposal: Proposal) -> tuple[str, str]:
 
 def edited(connection: sqlite3.Connection, text: str) -> RevisedProposal:
     """The proposal that the person's ``text`` makes. Raises ``PlanInvalid``."""
-    title, body = _shown(connection, mask(text))
+    title, body = _proposal_body(connection, mask(text))
     return RevisedProposal(title, body)
 
 
@@ -145,14 +145,14 @@ def _identity(tx: Tx, payload: Mapping[str, Any], *, again: bool) -> tuple[str, 
     while True:
         identity = f"p-{digest([PLAN_ACTION, payload, attempt])[:10]}"
         try:
-            known = proposals.load(tx.connection, identity)
+            existing = proposals.load(tx.connection, identity)
         except NotFound:
             return identity, None
-        if known.status == "pending":
-            return identity, known
-        if known.status == "approved" and not again:
-            made = plan_result(tx.connection, identity)
-            where = f": {made.tasks[0]} to {made.tasks[-1]}" if made is not None else ""
+        if existing.status == "pending":
+            return identity, existing
+        if existing.status == "approved" and not again:
+            result = plan_result(tx.connection, identity)
+            where = f": {result.tasks[0]} to {result.tasks[-1]}" if result is not None else ""
             raise Stale(
                 f"This very plan is in the backlog already ({identity}{where})."
                 " To have all of it a second time, add --again."
@@ -160,12 +160,12 @@ def _identity(tx: Tx, payload: Mapping[str, Any], *, again: bool) -> tuple[str, 
         attempt += 1
 
 
-def _shown(connection: sqlite3.Connection, text: str) -> tuple[str, dict[str, Any]]:
+def _proposal_body(connection: sqlite3.Connection, text: str) -> tuple[str, dict[str, Any]]:
     """The title and the body of the proposal that ``text`` makes."""
     plan = read_plan(text)
     for wait in plan.waits:
         if wait.known:
-            _there(connection, plan, wait.task, wait.known)
+            _check_task_exists(connection, plan, wait.task, wait.known)
     payload = {"markdown": text}
     hours = sum(task.estimate_hours or 0 for task in plan.tasks)
     fields = [
@@ -187,7 +187,9 @@ def _shown(connection: sqlite3.Connection, text: str) -> tuple[str, dict[str, An
     return f"Plan: {name[:80]} ({plan.counted()})", body
 
 
-def _there(connection: sqlite3.Connection, plan: Plan, place: int, task_id: str) -> None:
+def _check_task_exists(
+    connection: sqlite3.Connection, plan: Plan, place: int, task_id: str
+) -> None:
     try:
         tasks.load(connection, task_id)
     except NotFound as error:
@@ -198,7 +200,7 @@ def _there(connection: sqlite3.Connection, plan: Plan, place: int, task_id: str)
         ) from error
 
 
-def _take(tx: Tx, plan: Plan, source: str, by: str) -> PlanResult:
+def _insert(tx: Tx, plan: Plan, source: str, by: str) -> PlanResult:
     epics = [
         service.create_epic(
             tx,
@@ -220,16 +222,16 @@ def _take(tx: Tx, plan: Plan, source: str, by: str) -> PlanResult:
         ).story_id
         for story in plan.stories
     ]
-    made = [_task(tx, task, stories, source, by) for task in plan.tasks]
+    task_ids = [_task(tx, task, stories, source, by) for task in plan.tasks]
     for wait in plan.waits:
-        other = wait.known if wait.on is None else made[wait.on]
-        dependencies.add(tx, made[wait.task], other, wait.kind, by=by)
+        other = wait.known if wait.on is None else task_ids[wait.on]
+        dependencies.add(tx, task_ids[wait.task], other, wait.kind, by=by)
     # Once for all of them: each by itself, hundreds of tasks would hold the store for seconds.
-    work_queue.refresh(tx, [*made, *(wait.known for wait in plan.waits if wait.known)])
-    for task, task_id in zip(plan.tasks, made, strict=True):
+    work_queue.refresh(tx, [*task_ids, *(wait.known for wait in plan.waits if wait.known)])
+    for task, task_id in zip(plan.tasks, task_ids, strict=True):
         if task.done:
             service.set_status(tx, task_id, "done", "It was done when the plan was written.", by=by)
-    return PlanResult(tuple(epics), tuple(stories), tuple(made), len(plan.waits))
+    return PlanResult(tuple(epics), tuple(stories), tuple(task_ids), len(plan.waits))
 
 
 def _task(tx: Tx, task: PlannedTask, story_ids: Sequence[str], source: str, by: str) -> str:

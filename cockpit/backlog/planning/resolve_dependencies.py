@@ -26,7 +26,7 @@ class DependencyRequest:
 
 
 def resolve_dependencies(
-    tasks: Sequence[PlannedTask], asked: Iterable[DependencyRequest]
+    tasks: Sequence[PlannedTask], requests: Iterable[DependencyRequest]
 ) -> tuple[Wait, ...]:
     """The dependencies, each once. Raises :class:`PlanInvalid` for words that name no task."""
     numbers = {task.number: place for place, task in enumerate(tasks)}
@@ -35,12 +35,12 @@ def resolve_dependencies(
         # A person leaves the path out: "after Add the index" of "Add the index in `src/index.py`".
         for title in dict.fromkeys((_plain(task.title), _plain(_CODE.sub("", task.title)))):
             titles.setdefault(title, []).append(place)
-    found: dict[tuple[int, int | str], Wait] = {}
-    for one in asked:
-        for name in _names(one.whom, titles):
-            wait = _wait(one, name, numbers, titles)
-            found.setdefault((wait.task, wait.known if wait.on is None else wait.on), wait)
-    return tuple(found.values())
+    waits: dict[tuple[int, int | str], Wait] = {}
+    for request in requests:
+        for name in _names(request.whom, titles):
+            wait = _wait(request, name, numbers, titles)
+            waits.setdefault((wait.task, wait.known if wait.on is None else wait.on), wait)
+    return tuple(waits.values())
 
 
 def _names(whom: str, titles: dict[str, list[int]]) -> list[str]:
@@ -52,29 +52,29 @@ def _names(whom: str, titles: dict[str, list[int]]) -> list[str]:
 
 
 def _wait(
-    one: DependencyRequest, name: str, numbers: dict[int, int], titles: dict[str, list[int]]
+    request: DependencyRequest, name: str, numbers: dict[int, int], titles: dict[str, list[int]]
 ) -> Wait:
-    if (known := _KNOWN.fullmatch(name)) is not None:
-        return Wait(one.task, known=f"T-{int(known[1])}", kind=one.kind)
+    if (match := _KNOWN.fullmatch(name)) is not None:
+        return Wait(request.task, known=f"T-{int(match[1])}", kind=request.kind)
     if (number := _NUMBER.fullmatch(name)) is not None:
         place = numbers.get(int(number[1]))
         if place is None:
-            raise PlanInvalid(f"Line {one.line}: there is no task #{number[1]} in this plan.")
-        return Wait(one.task, place, kind=one.kind)
-    wanted = _plain(name)
-    places = titles.get(wanted) or sorted(
+            raise PlanInvalid(f"Line {request.line}: there is no task #{number[1]} in this plan.")
+        return Wait(request.task, place, kind=request.kind)
+    title_start = _plain(name)
+    places = titles.get(title_start) or sorted(
         {
             place
             for title, held in titles.items()
-            if title.startswith(f"{wanted} ")
+            if title.startswith(f"{title_start} ")
             for place in held
         }
     )
     if len(places) == 1:
-        return Wait(one.task, places[0], kind=one.kind)
+        return Wait(request.task, places[0], kind=request.kind)
     which = "names several tasks" if places else "names no task"
     raise PlanInvalid(
-        f"Line {one.line}: {name!r} {which} of this plan; write #3 for its third task, T-12 for one of"
+        f"Line {request.line}: {name!r} {which} of this plan; write #3 for its third task, T-12 for one of"
         " the backlog, or a title as it stands there."
     )
 

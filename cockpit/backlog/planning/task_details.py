@@ -55,7 +55,7 @@ def read_detail(lines: Sequence[str], at: int) -> Detail:
 
     Raises :class:`PlanInvalid` for a value that its key cannot have.
     """
-    found = Detail()
+    detail = Detail()
     words: list[str] = []
     fenced = False
     place = 0
@@ -66,15 +66,15 @@ def read_detail(lines: Sequence[str], at: int) -> Detail:
         if key is None:
             words.append(line)
             if not fenced:
-                found.files += paths_in(line)
+                detail.files += paths_in(line)
             place += 1
             continue
         end = _end(lines, place + 1, len(key["indent"]), empty=not key["value"].strip())
-        _take(found, key, lines[place + 1 : end], at + place)
+        _take(detail, key, lines[place + 1 : end], at + place)
         place = end
-    found.description = "\n".join(words).strip()
-    found.files = list(dict.fromkeys(found.files))
-    return found
+    detail.description = "\n".join(words).strip()
+    detail.files = list(dict.fromkeys(detail.files))
+    return detail
 
 
 def _end(lines: Sequence[str], place: int, indent: int, *, empty: bool) -> int:
@@ -90,58 +90,58 @@ def _end(lines: Sequence[str], place: int, indent: int, *, empty: bool) -> int:
     return place
 
 
-def _take(found: Detail, key: re.Match[str], below: Sequence[str], at: int) -> None:
+def _take(detail: Detail, key: re.Match[str], below: Sequence[str], at: int) -> None:
     name = " ".join(key["key"].lower().split())
     value = key["value"].strip()
     inside = [_BOX.sub("", _BULLET.sub("", line, count=1).strip()) for line in below]
     every = [value, *inside] if value else inside
     takes: dict[str, Callable[[], None]] = {
-        "acceptance": lambda: _accept(found, value, inside),
-        "files": lambda: found.files.extend(_paths(every)),
-        "packages": lambda: found.packages.extend(_names(every)),
-        "type": lambda: _type(found, value, at),
-        "hours": lambda: _hours(found, value, at),
-        "priority": lambda: _priority(found, value, at),
-        "waits": lambda: found.waits.extend((WAITS[name], one) for one in every),
+        "acceptance": lambda: _accept(detail, value, inside),
+        "files": lambda: detail.files.extend(_paths(every)),
+        "packages": lambda: detail.packages.extend(_names(every)),
+        "type": lambda: _type(detail, value, at),
+        "hours": lambda: _hours(detail, value, at),
+        "priority": lambda: _priority(detail, value, at),
+        "waits": lambda: detail.waits.extend((WAITS[name], names) for names in every),
     }
     takes[_KEYS[name]]()
 
 
-def _accept(found: Detail, value: str, inside: Sequence[str]) -> None:
-    lines = [line for line in (found.acceptance, value, *(f"- {each}" for each in inside)) if line]
-    found.acceptance = "\n".join(lines)
+def _accept(detail: Detail, value: str, inside: Sequence[str]) -> None:
+    lines = [line for line in (detail.acceptance, value, *(f"- {each}" for each in inside)) if line]
+    detail.acceptance = "\n".join(lines)
 
 
 def _paths(lines: Sequence[str]) -> list[str]:
-    found: list[str] = []
+    paths: list[str] = []
     for line in lines:
         marked = paths_in(line)
         plain = [] if marked else [word for word in re.split(r"[,\s]+", line) if is_path(word)]
-        found += marked or plain
-    return found
+        paths += marked or plain
+    return paths
 
 
 def _names(lines: Sequence[str]) -> list[str]:
     return [name.strip("` ") for line in lines for name in line.split(",") if name.strip("` ")]
 
 
-def _type(found: Detail, value: str, at: int) -> None:
+def _type(detail: Detail, value: str, at: int) -> None:
     kind = value.strip("`[] ").lower()
     if kind not in TASK_TYPES:
         raise PlanInvalid(
             f"Line {at}: there is no type {value!r}; it can be {', '.join(TASK_TYPES)}."
         )
-    found.task_type = kind
+    detail.task_type = kind
 
 
-def _hours(found: Detail, value: str, at: int) -> None:
+def _hours(detail: Detail, value: str, at: int) -> None:
     read = hours_in(value)
     if read is None:
         raise PlanInvalid(f"Line {at}: the estimate {value!r} is no time such as 3h or 2d.")
-    found.hours = read
+    detail.hours = read
 
 
-def _priority(found: Detail, value: str, at: int) -> None:
+def _priority(detail: Detail, value: str, at: int) -> None:
     if value.upper() not in ("P0", "P1", "P2", "P3"):
         raise PlanInvalid(f"Line {at}: the priority {value!r} is none of P0, P1, P2, P3.")
-    found.priority = value.upper()
+    detail.priority = value.upper()

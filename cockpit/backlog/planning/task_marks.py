@@ -66,44 +66,44 @@ class Marks:
 
 def read_marks(words: str) -> Marks:
     """The title in these words, and what stands beside it."""
-    found = Marks(words)
-    found.files = paths_in(words)
-    found.title = _GROUP.sub(lambda group: _group(found, group), found.title)
-    while (late := _WAIT_AT_END.search(found.title)) is not None:
-        found.waits.append((WAITS[late["how"].lower()], late["whom"]))
-        found.title = found.title[: late.start()]
-    if (kind := _TYPE_INLINE.search(found.title)) is not None and kind[1].lower() in TASK_TYPES:
-        found.task_type = kind[1].lower()
-        found.title = found.title[: kind.start()] + found.title[kind.end() :]
-    found.title = " ".join(found.title.split())
-    if (priority := _PRIORITY_INLINE.search(found.title)) is not None:
-        found.priority = (priority[1] or priority[2]).upper()
-        found.title = found.title[: priority.start()] + found.title[priority.end() :]
-    found.title = found.title.strip().rstrip(",;:–— ").strip()
-    return found
+    marks = Marks(words)
+    marks.files = paths_in(words)
+    marks.title = _GROUP.sub(lambda group: _group(marks, group), marks.title)
+    while (late := _WAIT_AT_END.search(marks.title)) is not None:
+        marks.waits.append((WAITS[late["how"].lower()], late["whom"]))
+        marks.title = marks.title[: late.start()]
+    if (kind := _TYPE_INLINE.search(marks.title)) is not None and kind[1].lower() in TASK_TYPES:
+        marks.task_type = kind[1].lower()
+        marks.title = marks.title[: kind.start()] + marks.title[kind.end() :]
+    marks.title = " ".join(marks.title.split())
+    if (priority := _PRIORITY_INLINE.search(marks.title)) is not None:
+        marks.priority = (priority[1] or priority[2]).upper()
+        marks.title = marks.title[: priority.start()] + marks.title[priority.end() :]
+    marks.title = marks.title.strip().rstrip(",;:–— ").strip()
+    return marks
 
 
-def _group(found: Marks, group: re.Match[str]) -> str:
+def _group(marks: Marks, group: re.Match[str]) -> str:
     """Take in what stands in brackets, when all of it is understood; else leave it."""
     inside = group["inside"].strip()
     wait = _WAIT.fullmatch(inside)
     if wait is not None:
-        found.waits.append((WAITS[wait["how"].lower()], wait["whom"]))
+        marks.waits.append((WAITS[wait["how"].lower()], wait["whom"]))
         return " "
-    kept = (found.task_type, found.hours, found.priority)
-    if all(_mark(found, part.strip(), group["open"]) for part in re.split(r"[,;|·]", inside)):
+    before = (marks.task_type, marks.hours, marks.priority)
+    if all(_mark(marks, part.strip(), group["open"]) for part in re.split(r"[,;|·]", inside)):
         return " "
-    found.task_type, found.hours, found.priority = kept
+    marks.task_type, marks.hours, marks.priority = before
     return group[0]
 
 
-def _mark(found: Marks, part: str, bracket: str) -> bool:
+def _mark(marks: Marks, part: str, bracket: str) -> bool:
     hours = hours_in(part)
     if hours is not None:
-        found.hours = hours
+        marks.hours = hours
         return True
     if (priority := _PRIORITY.fullmatch(part)) is not None:
-        found.priority = priority[1].upper()
+        marks.priority = priority[1].upper()
         return True
     kind = _TYPE.fullmatch(part)
     if kind is None or kind[1].lower() not in TASK_TYPES:
@@ -111,7 +111,7 @@ def _mark(found: Marks, part: str, bracket: str) -> bool:
     # In round brackets a word is more often a word than a type: (test) may be part of a sentence.
     if bracket == "(" and not part.lower().startswith("type:"):
         return False
-    found.task_type = kind[1].lower()
+    marks.task_type = kind[1].lower()
     return True
 
 
@@ -125,8 +125,8 @@ def hours_in(words: str) -> float | None:
 
 def paths_in(words: str) -> list[str]:
     """The files and directories that stand in backticks, each once, line numbers taken off."""
-    found = [_LINES.sub("", code.strip()) for code in _CODE.findall(words)]
-    return list(dict.fromkeys(path for path in found if is_path(path)))
+    paths = [_LINES.sub("", code.strip()) for code in _CODE.findall(words)]
+    return list(dict.fromkeys(path for path in paths if is_path(path)))
 
 
 def is_path(word: str) -> bool:

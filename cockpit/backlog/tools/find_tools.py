@@ -69,7 +69,7 @@ class GetKanbanBoard:
     fields: Fields = "minimal"
 
 
-def _get_tasks(asked: ToolCall, args: GetTasks) -> dict[str, Any]:
+def _get_tasks(call: ToolCall, args: GetTasks) -> dict[str, Any]:
     terms = {
         "status": args.status,
         "priority": args.priority,
@@ -77,7 +77,7 @@ def _get_tasks(asked: ToolCall, args: GetTasks) -> dict[str, Any]:
         "epic_status": args.epic_status,
     }
     return page_of_tasks(
-        asked.connection, terms, args.limit, args.offset, args.fields, asked.cap_tokens
+        call.connection, terms, args.limit, args.offset, args.fields, call.cap_tokens
     )
 
 
@@ -91,89 +91,96 @@ def page_of_tasks(
 ) -> dict[str, Any]:
     """A page of the tasks that :func:`cockpit.store.backlog.tasks.count` counts by these ``terms``."""
     start = max(0, offset)
-    found = tasks.select(connection, limit=check_limit(limit), offset=start, **terms)
+    rows = tasks.select(connection, limit=check_limit(limit), offset=start, **terms)
     total = tasks.count(connection, **terms)
-    return page(render_all(render_task, found, fields), cap_tokens, offset=start, total=total)
+    return page(render_all(render_task, rows, fields), cap_tokens, offset=start, total=total)
 
 
-def _get_task(asked: ToolCall, args: GetTask) -> dict[str, Any]:
-    told = render_task(tasks.load(asked.connection, args.task_id), args.fields)
-    return shorten_to_fit(told, asked.cap_tokens)
+def _get_task(call: ToolCall, args: GetTask) -> dict[str, Any]:
+    body = render_task(tasks.load(call.connection, args.task_id), args.fields)
+    return shorten_to_fit(body, call.cap_tokens)
 
 
-def _get_next_task(asked: ToolCall, args: GetNextTask) -> dict[str, Any]:
-    found = work_queue.next_batch(asked.connection, 1)
-    if not found:
-        return {"task": None, **_none_to_begin(asked)}
-    task = tasks.load(asked.connection, found[0].task_id)
-    return {"task": shorten_to_fit(render_task(task, args.fields), asked.cap_tokens - 10)}
+def _get_next_task(call: ToolCall, args: GetNextTask) -> dict[str, Any]:
+    queued = work_queue.next_batch(call.connection, 1)
+    if not queued:
+        return {"task": None, **_none_to_begin(call)}
+    task = tasks.load(call.connection, queued[0].task_id)
+    return {"task": shorten_to_fit(render_task(task, args.fields), call.cap_tokens - 10)}
 
 
-def _get_next_batch(asked: ToolCall, args: GetNextBatch) -> dict[str, Any]:
+def _get_next_batch(call: ToolCall, args: GetNextBatch) -> dict[str, Any]:
     size = 3 if args.batch_size is None and args.limit is None else args.batch_size or args.limit
-    found = work_queue.next_batch(asked.connection, check_limit(size or 1))
-    named = tasks.load_many(asked.connection, [one.task_id for one in found])
+    batch = work_queue.next_batch(call.connection, check_limit(size or 1))
+    named = tasks.load_many(call.connection, [queued.task_id for queued in batch])
     items = render_all(render_task, named, args.fields)
     if not items:
-        return {"tasks": [], **_none_to_begin(asked)}
-    ready = work_queue.count_ready(asked.connection)
-    return {**page(items, asked.cap_tokens - 10), "ready": ready}
+        return {"tasks": [], **_none_to_begin(call)}
+    ready = work_queue.count_ready(call.connection)
+    return {**page(items, call.cap_tokens - 10), "ready": ready}
 
 
-def _none_to_begin(asked: ToolCall) -> dict[str, Any]:
+def _none_to_begin(call: ToolCall) -> dict[str, Any]:
     """Nothing is ready, or what is ready touches what the tasks of ``held_by`` are changing now."""
-    ready = work_queue.count_ready(asked.connection)
+    ready = work_queue.count_ready(call.connection)
     busy = (
-        [one.task_id for one in work_queue.select_running(asked.connection)[:10]] if ready else []
+        [queued.task_id for queued in work_queue.select_running(call.connection)[:10]]
+        if ready
+        else []
     )
     return {"ready": ready, **({"held_by": busy} if busy else {})}
 
 
-def _get_blocked_tasks(asked: ToolCall, args: GetBlockedTasks) -> dict[str, Any]:
-    found = tasks.select(asked.connection, status="blocked", limit=MOST_LISTED)
-    items = [{**render_task(task, args.fields), "blocker": task.blocker} for task in found]
-    total = tasks.count(asked.connection, status="blocked")
-    return page(items, asked.cap_tokens, total=total)
+def _get_blocked_tasks(call: ToolCall, args: GetBlockedTasks) -> dict[str, Any]:
+    blocked = tasks.select(call.connection, status="blocked", limit=MOST_LISTED)
+    items = [{**render_task(task, args.fields), "blocker": task.blocker} for task in blocked]
+    total = tasks.count(call.connection, status="blocked")
+    return page(items, call.cap_tokens, total=total)
 
 
-def _get_task_dependencies(asked: ToolCall, args: TaskId) -> dict[str, Any]:
-    return task_dependencies(asked, args.task_id)
+def _get_task_dependencies(call: ToolCall, args: TaskId) -> dict[str, Any]:
+    return task_dependencies(call, args.task_id)
 
 
-def _get_kanban_board(asked: ToolCall, args: GetKanbanBoard) -> dict[str, Any]:
+def _get_kanban_board(call: ToolCall, args: GetKanbanBoard) -> dict[str, Any]:
     columns = _COLUMNS if args.include_done else _COLUMNS[:-1]
-    room = asked.cap_tokens // len(columns) - 20
-    told: dict[str, Any] = {}
+    room = call.cap_tokens // len(columns) - 20
+    columns_body: dict[str, Any] = {}
     for status in columns:
-        total = tasks.count(asked.connection, status=status)
+        total = tasks.count(call.connection, status=status)
         limit = check_limit(args.limit_per_column)
-        found = tasks.select(asked.connection, status=status, limit=limit)
-        told[status] = {
+        rows = tasks.select(call.connection, status=status, limit=limit)
+        columns_body[status] = {
             "count": total,
-            **page(render_all(render_task, found, args.fields), room, total=total),
+            **page(render_all(render_task, rows, args.fields), room, total=total),
         }
-    return {"columns": told}
+    return {"columns": columns_body}
 
 
-def task_dependencies(asked: ToolCall, task_id: str) -> dict[str, Any]:
+def task_dependencies(call: ToolCall, task_id: str) -> dict[str, Any]:
     """What the task waits for, and what waits for it."""
-    task = tasks.load(asked.connection, task_id)
+    task = tasks.load(call.connection, task_id)
     before = [
         {
-            "id": one.depends_on_task_id,
-            "title": one.depends_on_title,
-            "status": one.depends_on_status,
-            "type": one.dependency_type,
-            "waits": one.is_waiting,
+            "id": dependency.depends_on_task_id,
+            "title": dependency.depends_on_title,
+            "status": dependency.depends_on_status,
+            "type": dependency.dependency_type,
+            "waits": dependency.is_waiting,
         }
-        for one in dependencies.select_prerequisites(asked.connection, task.task_id)
+        for dependency in dependencies.select_prerequisites(call.connection, task.task_id)
     ]
     behind = [
-        {"id": one.task_id, "title": one.title, "status": one.status, "type": one.dependency_type}
-        for one in dependencies.select_dependents(asked.connection, task.task_id)
+        {
+            "id": dependency.task_id,
+            "title": dependency.title,
+            "status": dependency.status,
+            "type": dependency.dependency_type,
+        }
+        for dependency in dependencies.select_dependents(call.connection, task.task_id)
     ]
-    told = {"id": task.task_id, "status": task.status, "depends_on": before, "dependents": behind}
-    return shorten_to_fit(told, asked.cap_tokens)
+    body = {"id": task.task_id, "status": task.status, "depends_on": before, "dependents": behind}
+    return shorten_to_fit(body, call.cap_tokens)
 
 
 def check_limit(number: int) -> int:

@@ -50,44 +50,44 @@ class OfEpic:
     epic_id: str
 
 
-def _get_session_context(asked: ToolCall, args: GetSessionContext) -> dict[str, Any]:
-    return shorten_to_fit(session_context(asked.connection, args.fields), asked.cap_tokens)
+def _get_session_context(call: ToolCall, args: GetSessionContext) -> dict[str, Any]:
+    return shorten_to_fit(session_context(call.connection, args.fields), call.cap_tokens)
 
 
-def _update_task_wip(asked: ToolCall, args: UpdateTaskWip) -> dict[str, Any]:
-    task_id = tasks.load(asked.connection, args.task_id).task_id
-    merged = wip.update(asked.tx, task_id, args.wip_data, by=asked.by, session_id=asked.session_id)
-    told = {"id": task_id, "phase": merged.get("phase"), "next_step": merged.get("next_step")}
-    return shorten_to_fit(told, asked.cap_tokens)
+def _update_task_wip(call: ToolCall, args: UpdateTaskWip) -> dict[str, Any]:
+    task_id = tasks.load(call.connection, args.task_id).task_id
+    merged = wip.update(call.tx, task_id, args.wip_data, by=call.by, session_id=call.session_id)
+    body = {"id": task_id, "phase": merged.get("phase"), "next_step": merged.get("next_step")}
+    return shorten_to_fit(body, call.cap_tokens)
 
 
-def _set_task_handoff(asked: ToolCall, args: SetTaskHandoff) -> dict[str, Any]:
-    made = handoffs.set_handoff(
-        asked.tx,
+def _set_task_handoff(call: ToolCall, args: SetTaskHandoff) -> dict[str, Any]:
+    handoff = handoffs.set_handoff(
+        call.tx,
         args.task_id,
         args.status,
         args.summary,
         args.files_changed,
         args.full_details,
-        by=asked.by,
-        session_id=asked.session_id,
+        by=call.by,
+        session_id=call.session_id,
     )
-    return dict(made.brief())
+    return dict(handoff.brief())
 
 
-def _get_task_handoff(asked: ToolCall, args: GetTaskHandoff) -> dict[str, Any]:
-    found = handoffs.load(asked.connection, args.task_id)
-    return shorten_to_fit(found.body(details=args.include_details), asked.cap_tokens)
+def _get_task_handoff(call: ToolCall, args: GetTaskHandoff) -> dict[str, Any]:
+    handoff = handoffs.load(call.connection, args.task_id)
+    return shorten_to_fit(handoff.body(details=args.include_details), call.cap_tokens)
 
 
-def _compact_story_handoffs(asked: ToolCall, args: OfStory) -> dict[str, Any]:
-    story = STORIES.load(asked.connection, args.story_id)
-    return {"compacted": handoffs.compact_story(asked.tx, story.story_id, by=asked.by)}
+def _compact_story_handoffs(call: ToolCall, args: OfStory) -> dict[str, Any]:
+    story = STORIES.load(call.connection, args.story_id)
+    return {"compacted": handoffs.compact_story(call.tx, story.story_id, by=call.by)}
 
 
-def _delete_epic_handoffs(asked: ToolCall, args: OfEpic) -> dict[str, Any]:
-    epic = EPICS.load(asked.connection, args.epic_id)
-    return {"archived": handoffs.archive_epic(asked.tx, epic.epic_id, by=asked.by)}
+def _delete_epic_handoffs(call: ToolCall, args: OfEpic) -> dict[str, Any]:
+    epic = EPICS.load(call.connection, args.epic_id)
+    return {"archived": handoffs.archive_epic(call.tx, epic.epic_id, by=call.by)}
 
 
 MEMORY_TOOLS: tuple[WorkTool, ...] = (

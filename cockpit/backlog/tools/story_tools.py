@@ -94,93 +94,93 @@ class UpdateEpic:
     status: Status | None = None
 
 
-def _create_story(asked: ToolCall, args: CreateStory) -> dict[str, Any]:
-    made = service.create_story(
-        asked.tx, args.title, epic_id=args.epic_id, description=args.description or "", by=asked.by
+def _create_story(call: ToolCall, args: CreateStory) -> dict[str, Any]:
+    story = service.create_story(
+        call.tx, args.title, epic_id=args.epic_id, description=args.description or "", by=call.by
     )
-    return render_story(made)
+    return render_story(story)
 
 
-def _get_story(asked: ToolCall, args: GetStory) -> dict[str, Any]:
-    story = STORIES.load(asked.connection, args.story_id)
-    found = tasks.select(asked.connection, story_id=story.story_id, limit=MOST_LISTED)
-    total = tasks.count(asked.connection, story_id=story.story_id)
-    told = shorten_to_fit(render_story(story, args.fields), asked.cap_tokens // 2)
+def _get_story(call: ToolCall, args: GetStory) -> dict[str, Any]:
+    story = STORIES.load(call.connection, args.story_id)
+    rows = tasks.select(call.connection, story_id=story.story_id, limit=MOST_LISTED)
+    total = tasks.count(call.connection, story_id=story.story_id)
+    body = shorten_to_fit(render_story(story, args.fields), call.cap_tokens // 2)
     return {
-        **told,
-        **page(render_all(render_task, found, "minimal"), asked.cap_tokens // 2, total=total),
+        **body,
+        **page(render_all(render_task, rows, "minimal"), call.cap_tokens // 2, total=total),
     }
 
 
-def _list_stories(asked: ToolCall, args: ListStories) -> dict[str, Any]:
+def _list_stories(call: ToolCall, args: ListStories) -> dict[str, Any]:
     limit, offset = check_limit(args.limit), max(0, args.offset)
     # One more than asked tells whether any is left; how many, nobody needs.
-    found = STORIES.select(
-        asked.connection, epic_id=args.epic_id, status=args.status, limit=limit + 1, offset=offset
+    rows = STORIES.select(
+        call.connection, epic_id=args.epic_id, status=args.status, limit=limit + 1, offset=offset
     )
-    items = render_all(render_story, found[:limit], args.fields)
-    total = offset + len(found)
-    return page(items, asked.cap_tokens, name="stories", offset=offset, total=total)
+    items = render_all(render_story, rows[:limit], args.fields)
+    total = offset + len(rows)
+    return page(items, call.cap_tokens, name="stories", offset=offset, total=total)
 
 
-def _update_story(asked: ToolCall, args: UpdateStory) -> dict[str, Any]:
-    changes = _said(args, "story_id")
-    return render_story(service.update_story(asked.tx, args.story_id, changes, by=asked.by))
+def _update_story(call: ToolCall, args: UpdateStory) -> dict[str, Any]:
+    changes = _changes_in(args, "story_id")
+    return render_story(service.update_story(call.tx, args.story_id, changes, by=call.by))
 
 
-def _create_epic(asked: ToolCall, args: CreateEpic) -> dict[str, Any]:
-    made = service.create_epic(
-        asked.tx,
+def _create_epic(call: ToolCall, args: CreateEpic) -> dict[str, Any]:
+    epic = service.create_epic(
+        call.tx,
         args.title,
         description=args.description or "",
         priority=args.priority,
-        source=asked.by,
-        by=asked.by,
+        source=call.by,
+        by=call.by,
     )
-    return render_epic(made)
+    return render_epic(epic)
 
 
-def _get_epic(asked: ToolCall, args: GetEpic) -> dict[str, Any]:
-    epic = EPICS.load(asked.connection, args.epic_id)
-    found = STORIES.select(asked.connection, epic_id=epic.epic_id, limit=MOST_LISTED)
-    told = shorten_to_fit(render_epic(epic, args.fields), asked.cap_tokens // 2)
-    items = render_all(render_story, found, "minimal")
-    return {**told, **page(items, asked.cap_tokens // 2, name="stories")}
+def _get_epic(call: ToolCall, args: GetEpic) -> dict[str, Any]:
+    epic = EPICS.load(call.connection, args.epic_id)
+    rows = STORIES.select(call.connection, epic_id=epic.epic_id, limit=MOST_LISTED)
+    body = shorten_to_fit(render_epic(epic, args.fields), call.cap_tokens // 2)
+    items = render_all(render_story, rows, "minimal")
+    return {**body, **page(items, call.cap_tokens // 2, name="stories")}
 
 
-def _get_epics(asked: ToolCall, args: GetEpics) -> dict[str, Any]:
+def _get_epics(call: ToolCall, args: GetEpics) -> dict[str, Any]:
     limit, offset = check_limit(args.limit), max(0, args.offset)
-    found = EPICS.select(
-        asked.connection,
+    rows = EPICS.select(
+        call.connection,
         status=args.status,
         priority=args.priority,
         limit=limit + 1,
         offset=offset,
     )
-    items = render_all(render_epic, found[:limit], args.fields)
-    total = offset + len(found)
-    return page(items, asked.cap_tokens, name="epics", offset=offset, total=total)
+    items = render_all(render_epic, rows[:limit], args.fields)
+    total = offset + len(rows)
+    return page(items, call.cap_tokens, name="epics", offset=offset, total=total)
 
 
-def _update_epic(asked: ToolCall, args: UpdateEpic) -> dict[str, Any]:
-    changes = _said(args, "epic_id")
-    made = service.update_epic(asked.tx, args.epic_id, changes, by=asked.by)
-    return {**render_epic(made), "priority": made.priority}
+def _update_epic(call: ToolCall, args: UpdateEpic) -> dict[str, Any]:
+    changes = _changes_in(args, "epic_id")
+    epic = service.update_epic(call.tx, args.epic_id, changes, by=call.by)
+    return {**render_epic(epic), "priority": epic.priority}
 
 
-def _get_project_status(asked: ToolCall, _: NoParameters) -> dict[str, Any]:
+def _get_project_status(call: ToolCall, _: NoParameters) -> dict[str, Any]:
     def counted(sql: str) -> dict[str, int]:
-        return dict(asked.connection.execute(sql).fetchall())
+        return dict(call.connection.execute(sql).fetchall())
 
     return {
         "tasks": counted("SELECT status, count(*) FROM tasks GROUP BY status"),
         "stories": counted("SELECT status, count(*) FROM stories GROUP BY status"),
         "epics": counted("SELECT status, count(*) FROM epics GROUP BY status"),
-        "ready": work_queue.count_ready(asked.connection),
+        "ready": work_queue.count_ready(call.connection),
     }
 
 
-def _said(args: Any, identity: str) -> dict[str, Any]:
+def _changes_in(args: Any, identity: str) -> dict[str, Any]:
     names = [name for name in args.__slots__ if name != identity]
     changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not changes:

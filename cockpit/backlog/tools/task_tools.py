@@ -118,115 +118,115 @@ class RecordTaskFailure:
     attempt: int | None = None
 
 
-def _update_task_status(asked: ToolCall, args: UpdateTaskStatus) -> dict[str, Any]:
+def _update_task_status(call: ToolCall, args: UpdateTaskStatus) -> dict[str, Any]:
     reached = service.set_status(
-        asked.tx, args.task_id, args.status, args.notes, by=asked.by, session_id=asked.session_id
+        call.tx, args.task_id, args.status, args.notes, by=call.by, session_id=call.session_id
     )
-    return {**_standing(asked, args.task_id), "boundaries": reached.body()}
+    return {**_status_of(call, args.task_id), "boundaries": reached.body()}
 
 
-def _add_task_activity(asked: ToolCall, args: AddTaskActivity) -> dict[str, Any]:
-    made = service.add_activity(
-        asked.tx, args.task_id, args.activity_type, args.description, by=asked.by
+def _add_task_activity(call: ToolCall, args: AddTaskActivity) -> dict[str, Any]:
+    activity = service.add_activity(
+        call.tx, args.task_id, args.activity_type, args.description, by=call.by
     )
-    return {"id": made.task_id, "activity_id": made.activity_id}
+    return {"id": activity.task_id, "activity_id": activity.activity_id}
 
 
-def _set_handoff_notes(asked: ToolCall, args: SetHandoffNotes) -> dict[str, Any]:
-    return _updated(asked, args.task_id, {"handoff_notes": args.notes})
+def _set_handoff_notes(call: ToolCall, args: SetHandoffNotes) -> dict[str, Any]:
+    return _updated(call, args.task_id, {"handoff_notes": args.notes})
 
 
-def _update_task_progress(asked: ToolCall, args: UpdateTaskProgress) -> dict[str, Any]:
+def _update_task_progress(call: ToolCall, args: UpdateTaskProgress) -> dict[str, Any]:
     changes = {"progress_percent": args.progress_percent, "context_summary": args.context_summary}
     return {
-        **_updated(asked, args.task_id, changes),
+        **_updated(call, args.task_id, changes),
         "progress_percent": args.progress_percent,
     }
 
 
-def _set_blocker(asked: ToolCall, args: SetBlocker) -> dict[str, Any]:
-    service.block(asked.tx, args.task_id, args.reason, by=asked.by, session_id=asked.session_id)
-    return _standing(asked, args.task_id)
+def _set_blocker(call: ToolCall, args: SetBlocker) -> dict[str, Any]:
+    service.block(call.tx, args.task_id, args.reason, by=call.by, session_id=call.session_id)
+    return _status_of(call, args.task_id)
 
 
-def _resolve_blocker(asked: ToolCall, args: TaskId) -> dict[str, Any]:
-    service.resolve_blocker(asked.tx, args.task_id, by=asked.by)
-    return _standing(asked, args.task_id)
+def _resolve_blocker(call: ToolCall, args: TaskId) -> dict[str, Any]:
+    service.resolve_blocker(call.tx, args.task_id, by=call.by)
+    return _status_of(call, args.task_id)
 
 
-def _set_needs_rework(asked: ToolCall, args: SetNeedsRework) -> dict[str, Any]:
-    made = service.set_needs_rework(asked.tx, args.task_id, args.value, by=asked.by)
-    return {"id": made.task_id, "needs_rework": made.needs_rework}
+def _set_needs_rework(call: ToolCall, args: SetNeedsRework) -> dict[str, Any]:
+    task = service.set_needs_rework(call.tx, args.task_id, args.value, by=call.by)
+    return {"id": task.task_id, "needs_rework": task.needs_rework}
 
 
-def _create_task(asked: ToolCall, args: CreateTask) -> dict[str, Any]:
-    made = service.create_task(
-        asked.tx,
+def _create_task(call: ToolCall, args: CreateTask) -> dict[str, Any]:
+    task = service.create_task(
+        call.tx,
         args.title,
         story_id=args.story_id,
-        by=asked.by,
+        by=call.by,
         task_type=args.task_type,
         description=args.description,
         acceptance_criteria=args.acceptance_criteria,
         estimate_hours=args.estimate_hours,
         packages=args.packages,
         files=args.files,
-        source=args.source or asked.by,
+        source=args.source or call.by,
     )
-    return render_task(made)
+    return render_task(task)
 
 
-def _update_task(asked: ToolCall, args: UpdateTask) -> dict[str, Any]:
+def _update_task(call: ToolCall, args: UpdateTask) -> dict[str, Any]:
     names = [name for name in args.__slots__ if name != "task_id"]
     changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not changes:
         raise BacklogInvalid(f"Say what to change of {args.task_id}: {', '.join(names)}.")
-    return _updated(asked, args.task_id, changes)
+    return _updated(call, args.task_id, changes)
 
 
-def _archive_task(asked: ToolCall, args: ArchiveTask) -> dict[str, Any]:
-    reached = service.archive(asked.tx, args.task_id, args.reason, by=asked.by)
-    return {**_standing(asked, args.task_id), "boundaries": reached.body()}
+def _archive_task(call: ToolCall, args: ArchiveTask) -> dict[str, Any]:
+    reached = service.archive(call.tx, args.task_id, args.reason, by=call.by)
+    return {**_status_of(call, args.task_id), "boundaries": reached.body()}
 
 
-def _reopen_task(asked: ToolCall, args: ReopenTask) -> dict[str, Any]:
-    service.reopen(asked.tx, args.task_id, args.notes, by=asked.by)
-    return _standing(asked, args.task_id)
+def _reopen_task(call: ToolCall, args: ReopenTask) -> dict[str, Any]:
+    service.reopen(call.tx, args.task_id, args.notes, by=call.by)
+    return _status_of(call, args.task_id)
 
 
-def _add_dependency(asked: ToolCall, args: AddDependency) -> dict[str, Any]:
+def _add_dependency(call: ToolCall, args: AddDependency) -> dict[str, Any]:
     service.add_dependency(
-        asked.tx, args.task_id, args.depends_on_task_id, args.dependency_type, by=asked.by
+        call.tx, args.task_id, args.depends_on_task_id, args.dependency_type, by=call.by
     )
-    return task_dependencies(asked, args.task_id)
+    return task_dependencies(call, args.task_id)
 
 
-def _remove_dependency(asked: ToolCall, args: RemoveDependency) -> dict[str, Any]:
-    service.remove_dependency(asked.tx, args.task_id, args.depends_on_task_id, by=asked.by)
-    return task_dependencies(asked, args.task_id)
+def _remove_dependency(call: ToolCall, args: RemoveDependency) -> dict[str, Any]:
+    service.remove_dependency(call.tx, args.task_id, args.depends_on_task_id, by=call.by)
+    return task_dependencies(call, args.task_id)
 
 
-def _summarize_task_activity(asked: ToolCall, args: SummarizeTaskActivity) -> dict[str, Any]:
+def _summarize_task_activity(call: ToolCall, args: SummarizeTaskActivity) -> dict[str, Any]:
     summary = service.summarize_activity(
-        asked.tx, args.task_id, delete_raw=args.delete_raw, by=asked.by
+        call.tx, args.task_id, delete_raw=args.delete_raw, by=call.by
     )
-    return shorten_to_fit({"summary": summary}, asked.cap_tokens)
+    return shorten_to_fit({"summary": summary}, call.cap_tokens)
 
 
-def _record_task_failure(asked: ToolCall, args: RecordTaskFailure) -> dict[str, Any]:
-    made = service.record_failure(
-        asked.tx, args.task_id, args.failure_type, args.reason, args.attempt, by=asked.by
+def _record_task_failure(call: ToolCall, args: RecordTaskFailure) -> dict[str, Any]:
+    failure = service.record_failure(
+        call.tx, args.task_id, args.failure_type, args.reason, args.attempt, by=call.by
     )
-    return {"id": made.task_id, "attempt": made.attempt, "failure_type": made.failure_type}
+    return {"id": failure.task_id, "attempt": failure.attempt, "failure_type": failure.failure_type}
 
 
-def _updated(asked: ToolCall, task_id: str, changes: dict[str, Any]) -> dict[str, Any]:
-    made = service.update_task(asked.tx, task_id, changes, by=asked.by, session_id=asked.session_id)
-    return render_task(made)
+def _updated(call: ToolCall, task_id: str, changes: dict[str, Any]) -> dict[str, Any]:
+    task = service.update_task(call.tx, task_id, changes, by=call.by, session_id=call.session_id)
+    return render_task(task)
 
 
-def _standing(asked: ToolCall, task_id: str) -> dict[str, Any]:
-    task = tasks.load(asked.connection, task_id)
+def _status_of(call: ToolCall, task_id: str) -> dict[str, Any]:
+    task = tasks.load(call.connection, task_id)
     return {"id": task.task_id, "status": task.status}
 
 

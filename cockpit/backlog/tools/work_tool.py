@@ -15,7 +15,7 @@ from cockpit.store.db.transaction import Tx
 Tier = Literal["core", "standard", "all"]
 
 
-_KEPT = frozenset(
+_NOT_FOR_TASK_AGENTS = frozenset(
     [
         *("update_task_status", "set_blocker", "resolve_blocker", "set_needs_rework"),
         *("archive_task", "reopen_task", "record_task_failure", "set_task_handoff"),
@@ -73,7 +73,7 @@ class WorkTool:
         """
         scope = WORK_WRITE if self.writes else WORK_READ
         caller.require(scope, f"call {self.name}")
-        if self.name in _KEPT and works_on_task(caller.namespace):
+        if self.name in _NOT_FOR_TASK_AGENTS and works_on_task(caller.namespace):
             raise NotAllowed(
                 f"{caller.namespace} does one task for cockpit, which keeps itself how tasks stand: "
                 f"{self.name} is not for it. Say in your last message how your work ended."
