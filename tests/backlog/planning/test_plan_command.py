@@ -102,7 +102,7 @@ def test_an_edit_that_is_refused_is_not_lost(project: Project) -> None:
     assert Path(kept[1]).read_text(encoding="utf-8") == TEXT.replace("#1", "#7")
     project.run("proposals", "reject", waiting["proposal_id"])
     late = project.run("plan", waiting["proposal_id"], "--edit", expect=3, EDITOR="false")
-    assert "was already rejected" in late.stderr
+    assert "was rejected already" in late.stderr
 
 
 def test_an_agent_with_a_token_cannot_approve_by_an_option(project: Project) -> None:
