@@ -1,0 +1,124 @@
+"""The records of journal events: the same JSON as ever, read from any JSON, each described."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.store.journal.describe_events import (
+    FieldDescription,
+    describe_events,
+    describe_fields,
+    events_markdown,
+)
+from cockpit.store.journal.details.detail import Detail, decode_detail, detail_body, read_part
+from cockpit.store.journal.details.proposals import ProposalCreated
+from cockpit.store.journal.details.table import ACTIONS, DETAILS, UnknownDetail, detail_type
+from cockpit.store.journal.event_types import Action
+
+PRODUCT = Path(__file__).resolve().parents[2] / "cockpit"
+SAMPLES = [
+    json.loads(line)
+    for line in Path(__file__)
+    .with_name("journal_samples.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+"""Rows that cockpit wrote when details were dictionaries."""
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.just(10**400)
+    | st.floats()
+    | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
+    max_leaves=6,
+)
+
+
+def test_every_event_type_has_one_record_and_a_sample() -> None:
+    assert set(DETAILS) == set(Action)
+    assert len(ACTIONS) == len(DETAILS), "two event types share a record"
+    assert {sample["action"] for sample in SAMPLES} == {str(action) for action in Action}
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["action"])
+def test_a_row_is_written_as_it_was_before_there_were_records(sample: dict[str, object]) -> None:
+    stored = canonical_json(sample["detail"])
+    record = decode_detail(detail_type(str(sample["action"])), stored)
+    assert json.loads(canonical_json(detail_body(record))) == sample["detail"]
+    # The tolerant reader, which is slower, reads a sound row the same.
+    assert read_part(type(record), sample["detail"]) == record
+
+
+@st.composite
+def details(draw: st.DrawFn) -> tuple[type[Detail], str]:
+    kind = draw(st.sampled_from(list(DETAILS.values())))
+    keys = st.sampled_from(kind.__struct_encode_fields__ or ("other",)) | st.text(max_size=6)
+    body = draw(st.dictionaries(keys, JSON, max_size=6) | JSON)
+    return kind, json.dumps(body)
+
+
+@given(details())
+def test_any_json_reads_as_a_record(drawn: tuple[type[Detail], str]) -> None:
+    kind, text = drawn
+    record = decode_detail(kind, text)
+    assert type(record) is kind
+    detail_body(record)
+    if isinstance(record, ProposalCreated):
+        assert isinstance(record.shown().items, tuple)
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", "[1]", '{"a":', "NaN", "[" * 100_000])
+def test_what_is_no_object_reads_as_an_empty_record(text: str) -> None:
+    for kind in DETAILS.values():
+        assert decode_detail(kind, text) == decode_detail(kind, "{}")
+
+
+def test_an_unknown_event_type_has_an_empty_record() -> None:
+    assert decode_detail(detail_type("tomorrow.arrived"), '{"a":1}') == UnknownDetail()
+
+
+def undescribed(fields: tuple[FieldDescription, ...], of: str) -> list[str]:
+    missing = [f"{of}.{field.name}" for field in fields if not field.text]
+    for field in fields:
+        if field.parts is not None:
+            missing += undescribed(describe_fields(field.parts), f"{of}.{field.name}")
+    return missing
+
+
+def test_every_event_type_and_every_field_is_described() -> None:
+    events = describe_events()
+    assert [event.action for event in events if not event.text] == []
+    assert [name for event in events for name in undescribed(event.fields, event.action)] == []
+
+
+def test_the_reference_names_every_event_type_and_key() -> None:
+    sections = events_markdown().split("### ")[1:]
+    assert len(sections) == len(DETAILS)
+    for event, section in zip(describe_events(), sections, strict=True):
+        assert section.startswith(f"`{event.action}`\n")
+        assert all(f"| `{field.name}` |" in section for field in event.fields)
+
+
+def test_details_are_read_and_written_as_records_only() -> None:
+    raw = re.compile(r"\braw_detail\(|\bappend_row\(|json\.loads\(.*detail_json")
+    users = {
+        str(path.relative_to(PRODUCT))
+        for path in PRODUCT.rglob("*.py")
+        if raw.search(path.read_text(encoding="utf-8"))
+    }
+    # Where rows are stored, verified and exported.
+    assert users == {
+        "commands/records/journal.py",
+        "store/db/transaction.py",
+        "store/journal/journal.py",
+    }
