@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 
-from msgspec import NODEFAULT, UNSET, UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import fields
 
 from cockpit.store.journal.details.detail import Part
@@ -79,7 +79,7 @@ def describe_fields(kind: type[Part]) -> tuple[FieldDescription, ...]:
         FieldDescription(
             name=field.encode_name,
             kind=_json_type(hints[field.name]),
-            optional=field.default is UNSET and field.default is not NODEFAULT,
+            optional=field.default is UNSET,
             text=texts.get(field.name) or COMMON_FIELDS.get(field.encode_name, ""),
             parts=_part_in(hints[field.name]),
         )
