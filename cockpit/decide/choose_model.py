@@ -88,7 +88,7 @@ def choose_model(
             f"An agent from outside took this session ({rest or 'no name'}), for one part of a task;"
             " it cannot be gone on with. Begin a new one.",
         )
-    from cockpit.decide.provider_call import ProviderModel
+    from cockpit.decide.call_model_with_retry import ProviderModel
 
     return ProviderModel(_endpoint(name, kind, rest, config, env), sleep=sleep)
 
@@ -140,9 +140,9 @@ def _own(
 def _compatible(rest: str, config: ModelSettings, env: Mapping[str, str]) -> Endpoint:
     variable = KEY_VARIABLES["openai-compatible"]
     key = env.get(variable, "").strip()
-    written = re.fullmatch(r"(?P<model>.+?)@(?P<url>https?://.*)", rest)
-    if written:
-        model, url, origin = written["model"], written["url"], "the model's name"
+    match = re.fullmatch(r"(?P<model>.+?)@(?P<url>https?://.*)", rest)
+    if match:
+        model, url, origin = match["model"], match["url"], "the model's name"
     else:
         model, url, origin = rest, "", ""
         for candidate, source in (

@@ -1,4 +1,4 @@
-"""What went wrong at a provider, whether waiting helps, and the words a person reads."""
+"""Failures of a provider: whether a retry can help, and the message for the user."""
 
 from __future__ import annotations
 
@@ -12,42 +12,28 @@ from cockpit.decide.model_endpoint import Endpoint
 if TYPE_CHECKING:
     from pydantic_ai.exceptions import ModelHTTPError
 
-FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 30.0
-LONGEST_ASKED_WAIT_S = 120.0
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failed attempt. ``reason`` is short and clean, for the line that says it is tried again;
-    ``asked_wait_s`` is what the provider asked to wait, ``error`` what is raised in the end."""
+    """One failed attempt to call a model."""
 
     passing: bool
+    """Whether a retry can help."""
     reason: str
+    """A short text without secrets, for the line that announces a retry."""
     asked_wait_s: float | None
+    """Seconds that the provider asks to wait."""
     error: ModelError
-
-
-def wait_before(failure: Failure, attempt: int) -> float | None:
-    """Seconds to wait before trying again after ``attempt`` (1-based) failed; None: do not.
-
-    Doubling from one second to thirty, without jitter: one person's cockpit is no herd, and a wave
-    must replay. A provider's own wish goes before it, unless it is longer than two minutes.
-    """
-    if not failure.passing:
-        return None
-    if failure.asked_wait_s is not None:
-        return failure.asked_wait_s if failure.asked_wait_s <= LONGEST_ASKED_WAIT_S else None
-    return float(min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S))
+    """Raised when no retry follows."""
 
 
 def broken_off(endpoint: Endpoint) -> Failure:
-    """The stream ended without an error, and without a word."""
+    """Return the failure of a stream that ended without an error and without text."""
     return _network(endpoint, "the stream ended before anything came")
 
 
 def failure_of(error: Exception, endpoint: Endpoint) -> Failure | None:
-    """The failure that an SDK's exception stands for; None when it is no provider's failure."""
+    """Return the failure that an SDK's exception means; None when the provider did not cause it."""
     import httpx2
     from pydantic_ai import exceptions as sdk
 
@@ -80,7 +66,7 @@ def _answered(error: ModelHTTPError, endpoint: Endpoint) -> Failure:
     from pydantic_ai import exceptions as sdk
 
     status = error.status_code
-    words = f"{status}: {_said(error.body) or 'no words'}"
+    words = f"{status}: {_said(error.body) or 'no message'}"
     if isinstance(error, sdk.ModelQuotaExceededError):
         return _quota(endpoint, words)
     if isinstance(error, sdk.ModelAuthenticationError) or status in (401, 403):
@@ -97,79 +83,79 @@ def _answered(error: ModelHTTPError, endpoint: Endpoint) -> Failure:
 
 
 def _refused_key(endpoint: Endpoint, status: int, words: str) -> Failure:
-    said = endpoint.clean(words)
+    detail = endpoint.clean(words)
     if not endpoint.key:
-        text = f"{endpoint.title} asks for a key ({said}). Set {endpoint.key_variable}."
+        text = f"{endpoint.title} asks for a key ({detail}). Set {endpoint.key_variable}."
     elif status == 403:
         text = (
             f"The key in {endpoint.key_variable} may not use {endpoint.model} at {endpoint.title} "
-            f"({said}). Use a key that may, or choose another model."
+            f"({detail}). Use a key that may, or choose another model."
         )
     else:
         text = (
-            f"The key in {endpoint.key_variable} was refused by {endpoint.title} ({said}). "
+            f"The key in {endpoint.key_variable} was refused by {endpoint.title} ({detail}). "
             "Set a valid key and start again."
         )
-    return _lasting("auth", said, text)
+    return _lasting("auth", detail, text)
 
 
 def _not_found(endpoint: Endpoint, words: str, suggestion: str | None) -> Failure:
-    said = endpoint.clean(words)
-    meant = f" Did you mean {endpoint.clean(suggestion)}?" if suggestion else ""
+    detail = endpoint.clean(words)
+    hint = f" Did you mean {endpoint.clean(suggestion)}?" if suggestion else ""
     text = (
-        f"{endpoint.title} does not know the model {endpoint.model!r} ({said}).{meant} "
+        f"{endpoint.title} does not know the model {endpoint.model!r} ({detail}).{hint} "
         f"Choose another model, or check the address {endpoint.base_url}."
     )
-    return _lasting("not_found", said, text)
+    return _lasting("not_found", detail, text)
 
 
 def _too_long(endpoint: Endpoint, words: str) -> Failure:
-    said = endpoint.clean(words)
+    detail = endpoint.clean(words)
     text = (
-        f"The packet is longer than {endpoint.model} takes ({said}). "
+        f"The packet is longer than {endpoint.model} takes ({detail}). "
         "Lower ORIENTATION_TOKEN_BUDGET, or choose a model with a larger window."
     )
-    return _lasting("bad_request", said, text)
+    return _lasting("bad_request", detail, text)
 
 
 def _rejected(endpoint: Endpoint, words: str) -> Failure:
-    said = endpoint.clean(words)
-    text = f"{endpoint.title} refused the request for {endpoint.model}: {said}"
-    return _lasting("bad_request", said, text)
+    detail = endpoint.clean(words)
+    text = f"{endpoint.title} refused the request for {endpoint.model}: {detail}"
+    return _lasting("bad_request", detail, text)
 
 
 def _quota(endpoint: Endpoint, words: str) -> Failure:
-    said = endpoint.clean(words)
+    detail = endpoint.clean(words)
     text = (
         f"The account behind {endpoint.key_variable} has no credit left at {endpoint.title} "
-        f"({said}). Top it up, or choose another model."
+        f"({detail}). Top it up, or choose another model."
     )
-    return _lasting("rate_limit", said, text)
+    return _lasting("rate_limit", detail, text)
 
 
 def _limited(endpoint: Endpoint, words: str, retry_after: float | None) -> Failure:
-    said = endpoint.clean(words)
-    asked = f" It asks to wait {retry_after:g} s." if retry_after is not None else ""
+    detail = endpoint.clean(words)
+    wait_text = f" It asks to wait {retry_after:g} s." if retry_after is not None else ""
     text = (
-        f"{endpoint.title} limits how often {endpoint.model} may be called ({said}).{asked} "
+        f"{endpoint.title} limits how often {endpoint.model} may be called ({detail}).{wait_text} "
         "Try again later, or choose another model."
     )
-    return Failure(True, f"rate limited ({said})", retry_after, ModelError("rate_limit", text))
+    return Failure(True, f"rate limited ({detail})", retry_after, ModelError("rate_limit", text))
 
 
 def _failing(endpoint: Endpoint, words: str, retry_after: float | None) -> Failure:
-    said = endpoint.clean(words)
-    text = f"{endpoint.title} fails to serve {endpoint.model} ({said}). Try again later."
-    return Failure(True, f"the service failed ({said})", retry_after, ModelError("network", text))
+    detail = endpoint.clean(words)
+    text = f"{endpoint.title} fails to serve {endpoint.model} ({detail}). Try again later."
+    return Failure(True, f"the service failed ({detail})", retry_after, ModelError("network", text))
 
 
 def _network(endpoint: Endpoint, words: str) -> Failure:
-    said = endpoint.clean(words)
+    detail = endpoint.clean(words)
     text = (
-        f"No answer for {endpoint.model} from {endpoint.base_url} ({said}). "
+        f"No answer for {endpoint.model} from {endpoint.base_url} ({detail}). "
         "Check the network, the proxy and the address, then try again."
     )
-    return Failure(True, f"connection lost ({said})", None, ModelError("network", text))
+    return Failure(True, f"connection lost ({detail})", None, ModelError("network", text))
 
 
 def _lasting(code: str, reason: str, text: str) -> Failure:
@@ -177,7 +163,7 @@ def _lasting(code: str, reason: str, text: str) -> Failure:
 
 
 def _said(body: object) -> str:
-    """The provider's own words out of an error body of any of the shapes in use."""
+    """Return the provider's message out of an error body of any of the shapes in use."""
     if isinstance(body, Mapping):
         for key in ("error", "message", "detail"):
             inner = body.get(key)
@@ -188,7 +174,7 @@ def _said(body: object) -> str:
 
 
 def _deepest(error: BaseException) -> str:
-    """The words of the exception at the bottom: the SDKs above it only say 'Connection error.'"""
+    """Return the message of the innermost exception: the SDKs above it only say 'Connection error.'"""
     words = str(error)
     while error.__cause__ is not None:
         error = error.__cause__

@@ -130,13 +130,13 @@ def _sendable(text: str) -> str:
 def _cached(messages: tuple[PromptMessage, ...]) -> frozenset[int]:
     """Where cache points go: on all boundaries if they fit, else on the first (the most stable
     prefix, so the one most often read) and the newest. A closing answer can carry none."""
-    asked = [
+    indexes = [
         index
         for index, message in enumerate(messages)
         if message.cache and (message.text or message.calls or message.role == "tool")
     ]
-    if asked and asked[-1] == len(messages) - 1 and messages[-1].role == "assistant":
-        asked.pop()
-    if len(asked) > _MESSAGE_CACHE_POINTS:
-        asked = [asked[0], *asked[-(_MESSAGE_CACHE_POINTS - 1) :]]
-    return frozenset(asked)
+    if indexes and indexes[-1] == len(messages) - 1 and messages[-1].role == "assistant":
+        indexes.pop()
+    if len(indexes) > _MESSAGE_CACHE_POINTS:
+        indexes = [indexes[0], *indexes[-(_MESSAGE_CACHE_POINTS - 1) :]]
+    return frozenset(indexes)

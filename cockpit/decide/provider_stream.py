@@ -31,7 +31,7 @@ async def text_of(stream: StreamedResponse) -> AsyncGenerator[str]:
             yield fragment
 
 
-def ending(response: ModelResponse, *, said: bool, broken: str = "") -> list[ModelEvent]:
+def ending(response: ModelResponse, *, has_text: bool, broken: str = "") -> list[ModelEvent]:
     """The tool calls and the :class:`Done` of a stream that ended by itself or, with ``broken``
     saying how, did not. ``said`` is whether any text was passed on.
 
@@ -44,7 +44,7 @@ def ending(response: ModelResponse, *, said: bool, broken: str = "") -> list[Mod
     filtered = response.finish_reason == "content_filter"
     if details.get("finish_reason") and not filtered:
         return _complete(response)
-    if filtered and not said and not broken:
+    if filtered and not has_text and not broken:
         return _refused(response, details.get("refusal"))
     early = "the provider's content filter stopped the answer" if filtered else "it ended early"
     calls: list[ModelEvent] = [

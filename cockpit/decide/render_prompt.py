@@ -64,15 +64,15 @@ def render(
 
 def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
     """One wave's part: first what the agent did and what came back, then what was added."""
-    whole = [fact for fact in facts if _is_exchange(fact)]
+    exchanges = [fact for fact in facts if _is_exchange(fact)]
     other = [fact for fact in facts if not _is_exchange(fact)]
     messages: list[PromptMessage] = []
-    if whole:
-        calls = tuple(_call(fact) for fact in whole if fact.provenance["call"])
-        said = "\n\n".join(
-            str(fact.provenance["text"]) for fact in whole if fact.provenance["text"]
+    if exchanges:
+        calls = tuple(_call(fact) for fact in exchanges if fact.provenance["call"])
+        text_before_calls = "\n\n".join(
+            str(fact.provenance["text"]) for fact in exchanges if fact.provenance["text"]
         )
-        messages.append(PromptMessage("assistant", said, calls))
+        messages.append(PromptMessage("assistant", text_before_calls, calls))
         messages.extend(
             PromptMessage(
                 "tool",
@@ -80,7 +80,7 @@ def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
                 call_id=str(fact.provenance["call_id"]),
                 tool_name=str(fact.provenance["call"]),
             )
-            for fact in whole
+            for fact in exchanges
             if fact.provenance["call"]
         )
     text = "\n\n".join(_fenced(fact) for fact in other)

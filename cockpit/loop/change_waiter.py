@@ -18,19 +18,19 @@ class ChangeWaiter:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def wait_for(self, read: Callable[[], T | None], recheck_s: float = 1.0) -> T:
-        """Return the first result of ``read`` that is not None.
+    async def wait_for(self, read_value: Callable[[], T | None], recheck_s: float = 1.0) -> T:
+        """Return the first result of ``read_value`` that is not None.
 
-        ``read`` is a blocking read or write of the store. It runs in a thread, after every change of the
+        ``read_value`` is a blocking read or write of the store. It runs in a thread, after every change of the
         database file and at least every ``recheck_s`` seconds.
         """
-        value = await asyncio.to_thread(read)
+        value = await asyncio.to_thread(read_value)
         if value is not None:
             return value
         async with changes(self._store) as changed:
             while True:
                 changed.clear()
-                value = await asyncio.to_thread(read)
+                value = await asyncio.to_thread(read_value)
                 if value is not None:
                     return value
                 try:

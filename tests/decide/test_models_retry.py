@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from loopback.replies import Drop, Refuse, Say, Silence
 from prompts import PLAIN, text_in
 
+from cockpit.decide.call_model_with_retry import retry_wait_s
 from cockpit.decide.choose_model import ModelSettings
 from cockpit.decide.model import ModelError, Retrying
-from cockpit.decide.provider_errors import Failure, wait_before
+from cockpit.decide.provider_errors import Failure
 
 if TYPE_CHECKING:
     from models_talk import Talk
@@ -81,10 +82,10 @@ async def test_an_address_where_nobody_listens_is_a_network_error(talk: Talk) ->
 @given(attempt=st.integers(1, 60))
 def test_waits_double_up_to_thirty_seconds(attempt: int) -> None:
     failure = Failure(True, "r", None, ModelError("network", "n"))
-    wait = wait_before(failure, attempt)
+    wait = retry_wait_s(failure, attempt)
     assert wait == min(2.0 ** (attempt - 1), 30.0)
 
 
 def test_a_lasting_failure_is_not_waited_for() -> None:
     failure = Failure(False, "r", 1.0, ModelError("auth", "n"))
-    assert wait_before(failure, 1) is None
+    assert retry_wait_s(failure, 1) is None

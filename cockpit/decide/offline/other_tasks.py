@@ -69,18 +69,18 @@ def answer_task(prompt: Prompt) -> Answer:
             prompt, words, items, "I can look around and plan this; I am rules, not a model."
         )
     last = requests[-1]
-    heard = heard_since(steps, requests[0])
+    messages = heard_since(steps, requests[0])
     if last.status == "discussed":
-        if not heard:
+        if not messages:
             return Answer("You would like to discuss this first. What is on your mind?")
         items = places(words)
-        told = understood = ""
-        for said in heard:
-            narrowed = narrow(items, said)
-            items, told = narrowed.items, narrowed.answer
+        lead = understood = ""
+        for message in messages:
+            narrowed = narrow(items, message)
+            items, lead = narrowed.items, narrowed.answer
             understood = "yes" if narrowed.understood and not narrowed.why else ""
         if understood and items:
-            return _ask(prompt, words, items, told)
+            return _ask(prompt, words, items, lead)
     return _plan(prompt, words)
 
 
@@ -97,7 +97,7 @@ def places(words: str) -> tuple[Item, ...]:
     paths = list(dict.fromkeys(_PATH.findall(words)))[:3]
     items += [Item(f"file:{spelled(path)}", "code", (path,), "you named it") for path in paths]
     bare = _PATH.sub(" ", words)
-    names = [one or other for one, other in _NAME.findall(bare)]
+    names = [quoted or bare_name for quoted, bare_name in _NAME.findall(bare)]
     names = [name for name in dict.fromkeys(names) if re.fullmatch(r"\w+", name)][:3]
     items += [Item(f"symbol:{name}", "callers", (name,), "you named it") for name in names]
     nouns = [noun for noun in dict.fromkeys(_WORD.findall(bare.lower())) if not _COMMON.match(noun)]
@@ -119,13 +119,15 @@ def _ask(prompt: Prompt, words: str, items: Sequence[Item], lead: str) -> Answer
 
 
 def _plan(prompt: Prompt, words: str) -> Answer:
-    found = [line for fact in prompt.facts if (line := _found(fact))]
+    places = [line for fact in prompt.facts if (line := _found(fact))]
     steps = _PLAN.get(prompt.task_type, _PLAN[""])
     plan = "\n".join(f"{at}. {step}" for at, step in enumerate(steps, 1))
-    seen = "What I found:\n\n" + "\n".join(found[:12]) if found else "I found no place that fits."
-    said = f"{seen}\n\nHow I would go on:\n\n{plan}\n\n{NEEDS_MODEL}"
+    findings = (
+        "What I found:\n\n" + "\n".join(places[:12]) if places else "I found no place that fits."
+    )
+    text = f"{findings}\n\nHow I would go on:\n\n{plan}\n\n{NEEDS_MODEL}"
     summary = f"Oriented and planned “{_line(words)}” by offline rules. {NEEDS_MODEL}"
-    return finishing("blocked", summary, words=said)
+    return finishing("blocked", summary, words=text)
 
 
 def _found(fact: PacketFact) -> str:

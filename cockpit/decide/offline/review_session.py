@@ -112,15 +112,15 @@ def _discussed_request(
     prompt: Prompt, change: Change, frame: Frame, steps: Sequence[Step], requests: Sequence[Step]
 ) -> Answer:
     """Fold everything that was said about the request, from the first one on."""
-    heard = heard_since(steps, requests[0])
+    messages = heard_since(steps, requests[0])
     if requests[-1].silent and not _said_after(steps, requests[-1]):
         return Answer(_ON_MIND)
-    items, told, understood, why = wanted(_at_first(prompt), prompt.target), "", False, False
-    for words in heard:
+    items, reply, understood, why = wanted(_at_first(prompt), prompt.target), "", False, False
+    for words in messages:
         narrowed = narrow(items, words)
-        items, told = narrowed.items, narrowed.answer or told
+        items, reply = narrowed.items, narrowed.answer or reply
         understood, why = narrowed.understood, narrowed.why
-    quoted = f"You said “{_short(heard[-1])}”." if heard else ""
+    quoted = f"You said “{_short(messages[-1])}”." if messages else ""
     if why:
         return Answer(
             f"{quoted} Each item has its reason:\n\n{reasons(items)}\n\nShall I leave one out?"
@@ -128,26 +128,26 @@ def _discussed_request(
     if not understood:
         return Answer(f"{quoted} I am rules, not a model, and do not follow. {CONTEXT_HELP}")
     if not items:
-        return _propose(prompt, change, frame, Wishes(), f"{quoted} {told}")
-    return _ask(frame, items, f"{quoted} {told}")
+        return _propose(prompt, change, frame, Wishes(), f"{quoted} {reply}")
+    return _ask(frame, items, f"{quoted} {reply}")
 
 
 def _after_action(
     prompt: Prompt, change: Change, frame: Frame, steps: Sequence[Step], actions: Sequence[Step]
 ) -> Answer:
     last = actions[-1]
-    wishes, told, understood = _wishes(steps, actions)
-    heard = heard_since(steps, actions[0])
+    wishes, change_text, understood = _wishes(steps, actions)
+    messages = heard_since(steps, actions[0])
     later = _said_after(steps, last)
     if last.status == "confirmed" and not later:
         return finishing("done", _done(prompt, last))
     if last.status == "discussed" and last.silent and not later:
         return Answer(_ON_MIND)
     if later:
-        quoted = f"You said “{_short(heard[-1])}”."
+        quoted = f"You said “{_short(messages[-1])}”."
         if not understood:
             return Answer(f"{quoted} I am rules, not a model, and do not follow. {REVIEW_HELP}")
-        return _propose(prompt, change, frame, wishes, f"{quoted} I {told}.", actions)
+        return _propose(prompt, change, frame, wishes, f"{quoted} I {change_text}.", actions)
     if last.status == "rejected":
         return finishing("blocked", f"The review was not posted. {last.result}".strip())
     if last.status == "refused" and _EXISTS.search(last.result):
@@ -162,12 +162,12 @@ def _after_action(
 
 def _wishes(steps: Sequence[Step], actions: Sequence[Step]) -> tuple[Wishes, str, bool]:
     """All wishes so far, what the last words changed, and whether they were understood."""
-    wishes, told, understood = Wishes(), "", False
+    wishes, change_text, understood = Wishes(), "", False
     for words in heard_since(steps, actions[0]):
         after = wish(wishes, words)
-        told, understood = wished(wishes, after), after != wishes
+        change_text, understood = wished(wishes, after), after != wishes
         wishes = after
-    return wishes, told, understood
+    return wishes, change_text, understood
 
 
 def _said_after(steps: Sequence[Step], step: Step) -> list[str]:
@@ -182,31 +182,31 @@ def _propose(
     lead: str,
     before: Sequence[Step] = (),
 ) -> Answer:
-    made = review(change, frame, wishes)
+    drafted = review(change, frame, wishes)
     counts = ", ".join(
         f"{count} {word}{'' if count == 1 else 's'}"
         for count, word in (
-            (made.blocking, "thing that blocks"),
-            (made.questions, "question"),
-            (made.nits, "nit"),
+            (drafted.blocking, "thing that blocks"),
+            (drafted.questions, "question"),
+            (drafted.nits, "nit"),
         )
         if count
     ).replace("thing that blockss", "things that block")
-    words = f"{lead} My verdict by offline rules: {made.verdict} ({counts or 'no remarks'})."
+    words = f"{lead} My verdict by offline rules: {drafted.verdict} ({counts or 'no remarks'})."
     if "pr" in prompt.target:
         words += " Here is the review as it would be posted."
-        return Answer(words, (("github", {"command": _command(prompt.target, made)}),))
+        return Answer(words, (("github", {"command": _command(prompt.target, drafted)}),))
     path = _path(prompt.target, before)
     words += f" I would keep it as `{path}`."
-    text = f"# Review of {frame.subject}\n\n{_ids(prompt.target)}{made.text}"
+    text = f"# Review of {frame.subject}\n\n{_ids(prompt.target)}{drafted.text}"
     return Answer(words, (("write_file", {"path": path, "content": text}),))
 
 
-def _command(target: Mapping[str, Any], made: Review) -> str:
+def _command(target: Mapping[str, Any], drafted: Review) -> str:
     words = ["gh", "pr", "review", str(target["pr"])]
     if target.get("repo"):
         words += ["--repo", str(target["repo"])]
-    return shlex.join([*words, _FLAGS[made.verdict], "--body", made.text])
+    return shlex.join([*words, _FLAGS[drafted.verdict], "--body", drafted.text])
 
 
 def _path(target: Mapping[str, Any], before: Sequence[Step]) -> str:

@@ -71,17 +71,17 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     not_contains: tuple[_Name, ...] = ()
     facts: tuple[_Name, ...] = ()
 
-    def holds(self, seen: Seen) -> bool:
+    def holds(self, view: Seen) -> bool:
         """Whether every condition given holds for what the prompt shows."""
         return (
-            self.wave in (None, seen.wave)
-            and (self.wave_from is None or self.wave_from <= seen.wave)
-            and self.task_type in (None, seen.task_type)
-            and all(name in seen.calls for name in self.called)
-            and not any(name in seen.calls for name in self.not_called)
-            and all(_found(pattern, seen.texts) for pattern in self.contains)
-            and not any(_found(pattern, seen.texts) for pattern in self.not_contains)
-            and all(_found(pattern, seen.facts) for pattern in self.facts)
+            self.wave in (None, view.wave)
+            and (self.wave_from is None or self.wave_from <= view.wave)
+            and self.task_type in (None, view.task_type)
+            and all(name in view.calls for name in self.called)
+            and not any(name in view.calls for name in self.not_called)
+            and all(_found(pattern, view.texts) for pattern in self.contains)
+            and not any(_found(pattern, view.texts) for pattern in self.not_contains)
+            and all(_found(pattern, view.facts) for pattern in self.facts)
         )
 
 

@@ -82,13 +82,13 @@ def _spoken(turn: Turn) -> str:
     return turn.text + "".join(call.name + call.text for call in turn.call)
 
 
-def _usage(prompt: Prompt, spoken: str) -> Usage:
-    read = len(prompt.system) + sum(
+def _usage(prompt: Prompt, answer: str) -> Usage:
+    prompt_chars = len(prompt.system) + sum(
         len(message.text) + sum(len(call.arguments) for call in message.calls)
         for message in prompt.messages
     )
     return Usage(
-        input_tokens=read // _CHARACTERS_PER_TOKEN,
-        output_tokens=len(spoken) // _CHARACTERS_PER_TOKEN,
+        input_tokens=prompt_chars // _CHARACTERS_PER_TOKEN,
+        output_tokens=len(answer) // _CHARACTERS_PER_TOKEN,
         cost_usd=0.0,
     )

@@ -45,24 +45,24 @@ def story(prompt: Prompt) -> tuple[Step, ...]:
     bare = sorted(
         (step for fact in prompt.facts if (step := _step(fact))), key=lambda s: (s.wave, s.place)
     )
-    spoken = sorted(
+    messages = sorted(
         (fact.ordinal, fact.source_ref, fact.text)
         for fact in prompt.facts
         if fact.source_type == "person"
     )
-    found: list[Step] = []
+    steps: list[Step] = []
     for at, step in enumerate(bare):
         until = bare[at + 1].wave if at + 1 < len(bare) else None
-        heard = [
+        answers = [
             words
-            for ordinal, _, words in spoken
+            for ordinal, _, words in messages
             if ordinal > step.wave and (until is None or ordinal <= until)
         ]
-        inside = _SAID.search(step.result) if step.status == "discussed" else None
-        if inside is not None:
-            words = inside["words"].removesuffix(_TAIL).strip()
-            heard = [words, *(other for other in heard if other.strip() != words)]
-        found.append(
+        match = _SAID.search(step.result) if step.status == "discussed" else None
+        if match is not None:
+            words = match["words"].removesuffix(_TAIL).strip()
+            answers = [words, *(other for other in answers if other.strip() != words)]
+        steps.append(
             Step(
                 step.wave,
                 step.place,
@@ -71,10 +71,10 @@ def story(prompt: Prompt) -> tuple[Step, ...]:
                 step.status,
                 step.result,
                 step.text,
-                tuple(word for word in heard if word.strip()),
+                tuple(word for word in answers if word.strip()),
             )
         )
-    return tuple(found)
+    return tuple(steps)
 
 
 def of_calls(steps: Sequence[Step], *names: str) -> list[Step]:
@@ -84,22 +84,23 @@ def of_calls(steps: Sequence[Step], *names: str) -> list[Step]:
 
 def heard_since(steps: Sequence[Step], step: Step) -> list[str]:
     """All that the person said from ``step`` on."""
-    later = [one for one in steps if (one.wave, one.place) >= (step.wave, step.place)]
-    return list(dict.fromkeys(words for one in later for words in one.said))
+    start = (step.wave, step.place)
+    later = [other for other in steps if (other.wave, other.place) >= start]
+    return list(dict.fromkeys(message for other in later for message in other.said))
 
 
 def _step(fact: PacketFact) -> Step | None:
     if fact.source_type != "exchange":
         return None
-    told = fact.provenance
+    provenance = fact.provenance
     place = _PLACE.match(fact.source_ref)
-    arguments = told.get("arguments")
+    arguments = provenance.get("arguments")
     return Step(
         wave=int(place[1]) if place else fact.ordinal,
         place=int(place[2]) if place else 0,
-        call=str(told.get("call", "")),
+        call=str(provenance.get("call", "")),
         arguments=arguments if isinstance(arguments, Mapping) else {},
-        status=str(told.get("status", "")),
-        result=str(told.get("result", "")),
-        text=str(told.get("text", "")),
+        status=str(provenance.get("status", "")),
+        result=str(provenance.get("result", "")),
+        text=str(provenance.get("text", "")),
     )

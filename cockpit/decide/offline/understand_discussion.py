@@ -64,35 +64,35 @@ class Narrowed:
 
 def narrow(items: Sequence[Item], words: str) -> Narrowed:
     """Apply one thing that the person said to a request."""
-    kept = tuple(items)
+    remaining = tuple(items)
     if _NOTHING.search(words):
         return Narrowed((), True, "I'll work from what I have.")
     if _AGAIN.match(words):
-        return Narrowed(kept, True, "I ask for the same again, as you say.")
+        return Narrowed(remaining, True, "I ask for the same again, as you say.")
     if _WHY.search(words):
-        return Narrowed(kept, True, why=True)
+        return Narrowed(remaining, True, why=True)
     for clause in re.split(r"[.;,]\s+|\s+but\s+|\n", words):
-        named = [item for item in kept if _names(clause, item)]
+        named = [item for item in remaining if _names(clause, item)]
         fresh = [path for path in _PATH.findall(clause) if not _known(path, items)]
         if _ONLY.search(clause) and (named or fresh):
-            kept = (*named, *_added(fresh))
+            remaining = (*named, *_added(fresh))
         elif _WITHOUT.search(clause) and named:
-            kept = tuple(item for item in kept if item not in named)
+            remaining = tuple(item for item in remaining if item not in named)
         elif _ALSO.search(clause) and fresh:
-            kept = (*kept, *_added(fresh))
+            remaining = (*remaining, *_added(fresh))
         elif fresh and not named:
-            kept = tuple(_added(fresh))
+            remaining = tuple(_added(fresh))
         elif named:
-            kept = tuple(named)
+            remaining = tuple(named)
         elif _LESS.search(clause):
-            kept = _fewer(kept)
-    if kept == tuple(items):
-        return Narrowed(kept, False)
-    left = [item.scope for item in items if item not in kept]
-    new = [item.scope for item in kept if item not in items]
-    parts = [f"left out {_quoted(left)}"] if left else []
+            remaining = _fewer(remaining)
+    if remaining == tuple(items):
+        return Narrowed(remaining, False)
+    dropped = [item.scope for item in items if item not in remaining]
+    new = [item.scope for item in remaining if item not in items]
+    parts = [f"left out {_quoted(dropped)}"] if dropped else []
     parts += [f"added {_quoted(new)}"] if new else []
-    return Narrowed(kept, True, f"I {' and '.join(parts)}.")
+    return Narrowed(remaining, True, f"I {' and '.join(parts)}.")
 
 
 def _fewer(items: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -160,20 +160,20 @@ _NOTE = re.compile(
 def wish(wishes: Wishes, words: str) -> Wishes:
     """Add one thing that the person said to what they asked of the review; unchanged when the words
     say nothing to the rules."""
-    said = words.strip()
-    note = _NOTE.search(said)
+    text = words.strip()
+    note = _NOTE.search(text)
     if note is not None:
         wishes = replace(wishes, notes=(*wishes.notes, note["note"].strip()))
-        said = said[: note.start()]
+        text = text[: note.start()]
     for pattern, verdict in _VERDICTS:
-        if pattern.search(said):
+        if pattern.search(text):
             wishes = replace(wishes, verdict=verdict)
             break
-    if _SOFTER.search(said):
+    if _SOFTER.search(text):
         wishes = replace(wishes, softer=True)
-    if _SHORTER.search(said):
+    if _SHORTER.search(text):
         wishes = replace(wishes, shorter=True)
-    for clause in re.split(r"[.;,]\s+|\s+but\s+|\n", said):
+    for clause in re.split(r"[.;,]\s+|\s+but\s+|\n", text):
         if not _DROP.search(clause):
             continue
         if re.search(r"\bnits?\b", clause, re.IGNORECASE):

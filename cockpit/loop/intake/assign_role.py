@@ -32,7 +32,7 @@ class Assignment:
 
 async def assign(
     engine: Engine,
-    given: Assignment,
+    assignment: Assignment,
     *,
     model: str | None,
     policy: str,
@@ -46,7 +46,7 @@ async def assign(
     Raises ``ModelError``.
     """
     name = f"{sessions.RUNNER_PREFIX}{runner}" if runner else engine.model(model).name
-    role, task = given.role, given.task
+    role, task = assignment.role, assignment.task
     kind = task.task_type if task.task_type in engine.task_types else "implement"
     if not set(role.tools) - {"request_context", "finish"}:
         kind = "investigate"
@@ -57,7 +57,7 @@ async def assign(
         "deadline_s": limits.deadline_s,
         "max_tokens": role.max_tokens,
     }
-    text = mask(given.text)
+    text = mask(assignment.text)
 
     def step(tx: Tx) -> str:
         profile = profiles.ensure_default(tx, engine.settings.token_budget)
@@ -75,7 +75,7 @@ async def assign(
             profile_id=profile.profile_id,
             limits={key: value for key, value in caps.items() if value is not None},
             project=engine.repo or engine.place.home.name,
-            branch=given.branch,
+            branch=assignment.branch,
             role=role.name,
             task_id=task.task_id,
             actor="engine",
@@ -93,7 +93,7 @@ async def assign(
                 source_event_id="task",
                 event_type=TASK_SUBMITTED,
                 trace_id=session.trace_id,
-                payload={"text": text, "scope_items": list(given.scope), "included": False},
+                payload={"text": text, "scope_items": list(assignment.scope), "included": False},
             )
         beside(tx, session.session_id)
         return session.session_id

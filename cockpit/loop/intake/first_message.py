@@ -49,15 +49,15 @@ class Opening:
 async def opening(task: Task, task_type: TaskType, ground: ProjectPaths) -> Opening:
     """Gather what every task of this type needs. Raises :class:`OpeningFailed`."""
     target = dict(task.target)
-    said = mask(visible(task.words))
-    values = {"words": said, "title": mask(visible(task.title))}
+    text = mask(visible(task.words))
+    values = {"words": text, "title": mask(visible(task.title))}
     if "pr" in target:
         number = str(target["pr"])
-        found = await pull_request(target["pr"], target.get("repo"), ground.root)
+        review = await pull_request(target["pr"], target.get("repo"), ground.root)
         values |= {"subject": f"PR #{number}", "number": number, "target": f"PR #{number}"}
-        if found.rev:
-            target["head"] = found.rev
-        return _reviewed(task_type, values, target, found)
+        if review.rev:
+            target["head"] = review.rev
+        return _reviewed(task_type, values, target, review)
     if "range" in target:
         spelled = str(target["range"])
         if not (target.get("base") and target.get("tip")):
@@ -66,10 +66,16 @@ async def opening(task: Task, task_type: TaskType, ground: ProjectPaths) -> Open
             except IntentUnclear as error:
                 raise OpeningFailed(str(error)) from error
         base, tip = str(target["base"]), str(target["tip"])
-        found = await commit_range(spelled, base, tip, ground.root)
-        shown = mask(visible(spelled))
-        values |= {"subject": shown, "range": shown, "target": shown, "base": base, "tip": tip}
-        return _reviewed(task_type, values, target, found)
+        review = await commit_range(spelled, base, tip, ground.root)
+        range_text = mask(visible(spelled))
+        values |= {
+            "subject": range_text,
+            "range": range_text,
+            "target": range_text,
+            "base": base,
+            "tip": tip,
+        }
+        return _reviewed(task_type, values, target, review)
     if task_type.needs_target:
         raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
     return Opening(
@@ -79,13 +85,13 @@ async def opening(task: Task, task_type: TaskType, ground: ProjectPaths) -> Open
 
 
 def _reviewed(
-    task_type: TaskType, values: dict[str, str], target: dict[str, Any], found: ReviewContext
+    task_type: TaskType, values: dict[str, str], target: dict[str, Any], review: ReviewContext
 ) -> Opening:
-    filled = {**values, **found.values()}
+    filled = {**values, **review.values()}
     return Opening(
         text=mask(task_type.message(filled, local="range" in target)),
         scope_items=task_type.scope_items(values),
         target=target,
-        rev=found.rev,
-        notice=found.notice,
+        rev=review.rev,
+        notice=review.notice,
     )

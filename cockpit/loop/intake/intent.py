@@ -68,14 +68,14 @@ async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> T
     Raises :class:`UnknownCommand` for an unknown slash command, and :class:`IntentUnclear` for
     empty words, a command without the target it needs, or a target that does not exist.
     """
-    said = words.strip()
-    if not said:
+    text = words.strip()
+    if not text:
         raise IntentUnclear(
             "There are no words to start from. Say what you want, or /review-pr 24."
         )
-    if match := _SLASH.match(said):
+    if match := _SLASH.match(text):
         kind = _commanded(match[1].lower(), types)
-        rest = said[match.end() :].strip()
+        rest = text[match.end() :].strip()
         if not kind.needs_target:
             return _plain(kind, rest or kind.name.replace("_", " "))
         if not rest:
@@ -84,13 +84,13 @@ async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> T
                 f"{match[1]} 24 or {match[1]} main..HEAD."
             )
         if (target := await find_target(rest, git, named=True)) is not None:
-            return Task(kind.name, _target_title(kind, target), said, target)
-    for kind, rest in _opened(said, types):
+            return Task(kind.name, _target_title(kind, target), text, target)
+    for kind, rest in _opened(text, types):
         if not kind.needs_target:
-            return _plain(kind, said)
+            return _plain(kind, text)
         if (target := await find_target(rest, git, named=False)) is not None:
-            return Task(kind.name, _target_title(kind, target), said, target)
-    return _plain(types["implement" if asks_for_change(said) else "investigate"], said)
+            return Task(kind.name, _target_title(kind, target), text, target)
+    return _plain(types["implement" if asks_for_change(text) else "investigate"], text)
 
 
 def asks_for_change(words: str) -> bool:
@@ -118,24 +118,24 @@ def _commanded(command: str, types: Mapping[str, TaskType]) -> TaskType:
         return by_command[spelled]
     near = difflib.get_close_matches(spelled, sorted(by_command), n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]}?" if near else ""
-    known = ", ".join(sorted(kind.command for kind in types.values()))
-    raise UnknownCommand(f"There is no command {command}.{hint} Task commands: {known}.")
+    commands = ", ".join(sorted(kind.command for kind in types.values()))
+    raise UnknownCommand(f"There is no command {command}.{hint} Task commands: {commands}.")
 
 
-def _opened(said: str, types: Mapping[str, TaskType]) -> Iterator[tuple[TaskType, str]]:
+def _opened(text: str, types: Mapping[str, TaskType]) -> Iterator[tuple[TaskType, str]]:
     """Types whose opening words these are, the longest opening first, with what follows it."""
-    start = _POLITE.match(said)
-    bare = said[start.end() :] if start else said
-    found: list[tuple[int, TaskType, str]] = []
+    start = _POLITE.match(text)
+    bare = text[start.end() :] if start else text
+    openings: list[tuple[int, TaskType, str]] = []
     for kind in types.values():
         label = re.match(rf"{re.escape(kind.name)}:\s*", bare, re.IGNORECASE)
         if label:
-            found.append((label.end(), kind, bare[label.end() :]))
+            openings.append((label.end(), kind, bare[label.end() :]))
         for alias in kind.aliases:
             opening = re.match(rf"{re.escape(alias)}(?:\s+|\Z|(?=[#:]))", bare, re.IGNORECASE)
             if opening and not alias.startswith("/"):
-                found.append((opening.end(), kind, bare[opening.end() :]))
-    for _, kind, rest in sorted(found, key=lambda one: (-one[0], one[1].name)):
+                openings.append((opening.end(), kind, bare[opening.end() :]))
+    for _, kind, rest in sorted(openings, key=lambda entry: (-entry[0], entry[1].name)):
         yield kind, rest.strip(" :\t\n")
 
 

@@ -77,25 +77,27 @@ async def pull_request(number: int, repo: str | None, root: Path) -> ReviewConte
     """
     ours = frozenset({repo.lower()}) if repo else await Repository(root).repositories()
     gh = _Gh(number, ("--repo", repo) if repo else (), ours, root)
-    found = await gh.json(_PullRequest, "pr", "view", str(number), "--json", FIELDS)
-    references = [_Reference(one) if isinstance(one, int) else one for one in found.closing or []]
+    pull = await gh.json(_PullRequest, "pr", "view", str(number), "--json", FIELDS)
+    references = [
+        _Reference(item) if isinstance(item, int) else item for item in pull.closing or []
+    ]
     try:
         async with asyncio.TaskGroup() as group:
             diff = group.create_task(gh.text("pr", "diff", str(number)))
             head = group.create_task(gh.head())
             room = asyncio.Semaphore(_ISSUES_AT_ONCE)
-            issues = [group.create_task(gh.issue(one, room)) for one in references]
-    except ExceptionGroup as several:
-        failed = [one for one in several.exceptions if isinstance(one, OpeningFailed)]
-        raise (failed or several.exceptions)[0] from None
+            issues = [group.create_task(gh.issue(item, room)) for item in references]
+    except ExceptionGroup as errors:
+        failed = [item for item in errors.exceptions if isinstance(item, OpeningFailed)]
+        raise (failed or errors.exceptions)[0] from None
     rev, notice = head.result()
     return ReviewContext(
-        title=found.title,
-        author=(found.author.login or found.author.name or "") if found.author else "",
-        state=found.state,
-        body=found.body or "",
+        title=pull.title,
+        author=(pull.author.login or pull.author.name or "") if pull.author else "",
+        state=pull.state,
+        body=pull.body or "",
         diff=diff.result(),
-        files=_files(parse_diff(diff.result()), found.files or []),
+        files=_files(parse_diff(diff.result()), pull.files or []),
         linked=tuple(issue.result() for issue in issues),
         rev=rev,
         notice=notice,
@@ -133,16 +135,16 @@ class _Gh:
 
     async def issue(self, reference: _Reference, room: asyncio.Semaphore) -> tuple[str, str, str]:
         # An issue of another repository would be looked up here by its number: ask by URL.
-        named = reference.url if _elsewhere(reference, self._ours) else ""
-        named = named or str(reference.number)
+        query = reference.url if _elsewhere(reference, self._ours) else ""
+        query = query or str(reference.number)
         async with room:
-            found = await self.json(_Issue, "issue", "view", named, "--json", "title,url")
-        return f"#{reference.number}", found.title, found.url
+            issue = await self.json(_Issue, "issue", "view", query, "--json", "title,url")
+        return f"#{reference.number}", issue.title, issue.url
 
     async def head(self) -> tuple[str | None, str]:
         """The head commit if this clone has it: files are then read there. Not having it, or not
         learning it, is no failure; the working tree is read instead, and the notice says so."""
-        unread = (
+        notice = (
             f"The head of PR #{self._number} is not in this clone, so files are read from your "
             f"working tree. `gh pr checkout {self._number}` brings it."
         )
@@ -150,11 +152,11 @@ class _Gh:
         try:
             oid = msgspec.json.decode(done.stdout, type=_Head).oid if done.ok else ""
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return None, unread
+            return None, notice
         if not re.fullmatch(r"[0-9a-f]{40,64}", oid):
-            return None, unread
-        known = await Repository(self._root).commit(oid)
-        return (known, "") if known else (None, unread)
+            return None, notice
+        commit = await Repository(self._root).commit(oid)
+        return (commit, "") if commit else (None, notice)
 
     async def _run(self, *args: str) -> Finished:
         try:
@@ -166,12 +168,12 @@ class _Gh:
             ) from error
 
     async def _sentence(self, done: Finished) -> str:
-        said = done.error_text or done.text
+        output = done.error_text or done.text
         pr = f"pull request {self._number}"
         if done.timed_out:
             return f"gh gave no answer about {pr} in time; is the network up?"
-        if "unknown json field" in said.lower() or "unknown flag: --json" in said:
-            field = re.search(r"Unknown JSON field: \"?(\w+)", said, re.IGNORECASE)
+        if "unknown json field" in output.lower() or "unknown flag: --json" in output:
+            field = re.search(r"Unknown JSON field: \"?(\w+)", output, re.IGNORECASE)
             version = await self._run("--version")
             installed = re.search(r"\d+\.\d+\.\d+", version.text)
             return (
@@ -180,11 +182,11 @@ class _Gh:
                 f"update gh, or review a local range such as /review-pr main..topic."
             )
         for pattern, sentence in _FAILURES:
-            if re.search(pattern, said, re.IGNORECASE):
+            if re.search(pattern, output, re.IGNORECASE):
                 return sentence.format(pr=pr, number=self._number)
         if done.code == 4:  # gh's exit status for "authentication required"
             return _NOT_LOGGED_IN
-        line = next((line for line in said.splitlines() if line.strip()), f"status {done.code}")
+        line = next((line for line in output.splitlines() if line.strip()), f"status {done.code}")
         return f"gh could not fetch {pr}: {mask(visible(line.strip()))[:300]}"
 
 
@@ -235,25 +237,25 @@ def _elsewhere(reference: _Reference, ours: frozenset[str]) -> bool:
 def _files(parsed: Sequence[FileDiff], listed: Sequence[_File]) -> tuple[ChangedFile, ...]:
     """The diff tells all files; GitHub's own list ends at 100, but knows those that a diff cut off
     at the output limit does not."""
-    known = {one.path for one in parsed}
-    counts = {one.path: one for one in listed}
-    found = [_changed(one, counts.get(one.path)) for one in parsed]
-    found += [
-        ChangedFile(one.path, one.additions, one.deletions)
-        for one in listed
-        if one.path not in known
+    paths = {file.path for file in parsed}
+    counts = {file.path: file for file in listed}
+    changed = [_changed(file, counts.get(file.path)) for file in parsed]
+    changed += [
+        ChangedFile(file.path, file.additions, file.deletions)
+        for file in listed
+        if file.path not in paths
     ]
-    return tuple(found)
+    return tuple(changed)
 
 
-def _changed(one: FileDiff, listed: _File | None) -> ChangedFile:
-    notes = ["binary"] if one.binary else []
-    notes += [one.status] if one.status in {"added", "removed"} else []
-    notes += [f"mode {one.mode[0]} → {one.mode[1]}"] if one.mode else []
+def _changed(file: FileDiff, listed: _File | None) -> ChangedFile:
+    notes = ["binary"] if file.binary else []
+    notes += [file.status] if file.status in {"added", "removed"} else []
+    notes += [f"mode {file.mode[0]} → {file.mode[1]}"] if file.mode else []
     return ChangedFile(
-        path=one.path,
-        insertions=listed.additions if listed else len(one.added),
-        deletions=listed.deletions if listed else len(one.removed),
-        was=one.old_path if one.status == "renamed" else "",
+        path=file.path,
+        insertions=listed.additions if listed else len(file.added),
+        deletions=listed.deletions if listed else len(file.removed),
+        was=file.old_path if file.status == "renamed" else "",
         note="; ".join(notes),
     )

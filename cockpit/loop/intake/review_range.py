@@ -67,12 +67,12 @@ async def commit_range(spelled: str, base: str, tip: str, root: Path) -> ReviewC
 
 
 async def _git_dir(root: Path) -> Path:
-    found = await _git(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
-    if not found.ok:
+    finished = await _git(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if not finished.ok:
         raise OpeningFailed(
             "This directory is in no git repository, so there is no range to review."
         )
-    return Path(found.text.removesuffix("\n"))
+    return Path(finished.text.removesuffix("\n"))
 
 
 async def _ask(where: Path, spelled: str, *args: str, whole: bool = True) -> str:
@@ -85,8 +85,8 @@ async def _ask(where: Path, spelled: str, *args: str, whole: bool = True) -> str
         # Far over the 50 KiB that are shown: what came is enough.
         return done.text
     if done.code != 0:
-        said = (done.error_text.splitlines() or ["no reason given"])[-1]
-        raise OpeningFailed(f"git cannot tell what {spelled} changes: {mask(visible(said))}")
+        message = (done.error_text.splitlines() or ["no reason given"])[-1]
+        raise OpeningFailed(f"git cannot tell what {spelled} changes: {mask(visible(message))}")
     return done.text
 
 
@@ -108,7 +108,7 @@ def _changed(numstat: str, raw: str) -> tuple[ChangedFile, ...]:
     """``--numstat -z``: ``IN TAB OUT TAB PATH NUL``, or for renames ``IN TAB OUT TAB NUL A NUL B``."""
     notes = _notes(raw)
     fields = iter(numstat.split("\0"))
-    found: list[ChangedFile] = []
+    files: list[ChangedFile] = []
     for field in fields:
         lines_in, tab, rest = field.partition("\t")
         if not tab:
@@ -118,7 +118,7 @@ def _changed(numstat: str, raw: str) -> tuple[ChangedFile, ...]:
         if not path:
             was, path = next(fields), next(fields)
         binary = ["binary"] if lines_in == "-" else []
-        found.append(
+        files.append(
             ChangedFile(
                 path=path,
                 insertions=0 if binary else int(lines_in),
@@ -127,7 +127,7 @@ def _changed(numstat: str, raw: str) -> tuple[ChangedFile, ...]:
                 note="; ".join(binary + notes.get(path, [])),
             )
         )
-    return tuple(found)
+    return tuple(files)
 
 
 def _notes(raw: str) -> dict[str, list[str]]:
@@ -141,14 +141,14 @@ def _notes(raw: str) -> dict[str, list[str]]:
         path = next(fields)
         if status[0] in "RC":
             path = next(fields)
-        said = {"A": ["added"], "D": ["removed"]}.get(status[0], [])
+        note = {"A": ["added"], "D": ["removed"]}.get(status[0], [])
         if status[0] not in "AD" and old != new:
-            said = [f"mode {old} → {new}"]
+            note = [f"mode {old} → {new}"]
         if "160000" in (old, new):
-            said = [*said, "submodule"]
+            note = [*note, "submodule"]
         elif "120000" in (old, new):
-            said = [*said, "symlink"]
-        notes[path] = said
+            note = [*note, "symlink"]
+        notes[path] = note
     return notes
 
 
@@ -156,8 +156,8 @@ def _commits(log: str) -> list[tuple[str, str, str]]:
     """(author, title, body) of each commit, oldest first."""
     parts = log.removesuffix("\0").split("\0")
     whole = len(parts) - len(parts) % 3
-    found = [(parts[at], parts[at + 1], parts[at + 2]) for at in range(0, whole, 3)]
-    return found[::-1]
+    commits = [(parts[at], parts[at + 1], parts[at + 2]) for at in range(0, whole, 3)]
+    return commits[::-1]
 
 
 def _told(spelled: str, commits: list[tuple[str, str, str]], total: int) -> tuple[str, str, str]:

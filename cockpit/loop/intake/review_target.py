@@ -27,7 +27,7 @@ class GitFacts(Protocol):
         """The full commit id that ``ref`` names, or None."""
         ...
 
-    async def merge_base(self, one: str, other: str) -> str | None: ...
+    async def merge_base(self, first: str, second: str) -> str | None: ...
 
     async def is_branch(self, name: str) -> bool: ...
 
@@ -48,11 +48,11 @@ class Repository:
     async def commit(self, ref: str) -> str | None:
         if not ref or ref.startswith("-") or "\0" in ref:
             return None
-        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-        return await self._line(*asked)
+        arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return await self._line(*arguments)
 
-    async def merge_base(self, one: str, other: str) -> str | None:
-        return await self._line("merge-base", one, other)
+    async def merge_base(self, first: str, second: str) -> str | None:
+        return await self._line("merge-base", first, second)
 
     async def is_branch(self, name: str) -> bool:
         if name.startswith("-") or "\0" in name:
@@ -73,21 +73,21 @@ class Repository:
         return None
 
     async def repositories(self) -> frozenset[str]:
-        ended = await self._git("config", "--get-regexp", r"^remote\..*\.url$")
-        urls = (line.partition(" ")[2] for line in ended.text.splitlines()) if ended else ()
+        finished = await self._git("config", "--get-regexp", r"^remote\..*\.url$")
+        urls = (line.partition(" ")[2] for line in finished.text.splitlines()) if finished else ()
         return frozenset(name for url in urls if (name := _owner_and_name(url)))
 
     async def _line(self, *args: str) -> str | None:
-        ended = await self._git(*args)
-        text = ended.text.strip() if ended else ""
+        finished = await self._git(*args)
+        text = finished.text.strip() if finished else ""
         return text.splitlines()[0] if text else None
 
     async def _git(self, *args: str) -> Finished | None:
         try:
-            ended = await run_git(*args, cwd=self._root)
+            finished = await run_git(*args, cwd=self._root)
         except ProgramMissing:
             return None
-        return ended if ended.ok else None
+        return finished if finished.ok else None
 
 
 _NUMBER = re.compile(
@@ -137,8 +137,8 @@ async def find_target(text: str, git: GitFacts, *, named: bool) -> dict[str, Any
         named or match["tip"] or await git.commit(match["base"] or "")
     ):
         return await _range(word, match, git)
-    if found := await _branch_or_commit(word, git, alone=named or not more):
-        return found
+    if target := await _branch_or_commit(word, git, alone=named or not more):
+        return target
     if not named:
         return None
     raise IntentUnclear(

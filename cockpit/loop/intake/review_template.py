@@ -81,8 +81,8 @@ class ReviewContext:
 def visible(text: str) -> str:
     """``text`` with control characters spelled out (``⟦U+001B⟧``), so that nothing in a change can
     steer a terminal or hide from a reader. Tab and newline stay; ``\\r`` at a line's end is ``␍``."""
-    ended = re.sub(r"\r(?=\n|\Z)", "␍", _SURROGATE.sub("\ufffd", text))
-    return _CONTROL.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", ended)
+    marked = re.sub(r"\r(?=\n|\Z)", "␍", _SURROGATE.sub("\ufffd", text))
+    return _CONTROL.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", marked)
 
 
 def cut(diff: str, limit: int = DIFF_MAX) -> str:
@@ -91,16 +91,16 @@ def cut(diff: str, limit: int = DIFF_MAX) -> str:
     if len(raw) <= limit:
         return diff
     end = raw.rfind(b"\n", 0, limit)
-    kept = raw[: end + 1].decode()
-    return f"{kept}{DIFF_NOTICE}\n"
+    head = raw[: end + 1].decode()
+    return f"{head}{DIFF_NOTICE}\n"
 
 
 def summary(files: Sequence[ChangedFile]) -> str:
     """``3 files changed, 10 insertions, 1 deletion``."""
     counts = (
         (len(files), "file", " changed"),
-        (sum(one.insertions for one in files), "insertion", ""),
-        (sum(one.deletions for one in files), "deletion", ""),
+        (sum(file.insertions for file in files), "insertion", ""),
+        (sum(file.deletions for file in files), "deletion", ""),
     )
     # As git writes them, which is what readers of the first message look for.
     return ", ".join(f"{n} {word}{'' if n == 1 else 's'}{end}" for n, word, end in counts)
@@ -109,10 +109,10 @@ def summary(files: Sequence[ChangedFile]) -> str:
 def listing(files: Sequence[ChangedFile]) -> str:
     """One path a line, with what a line count does not tell."""
     lines = []
-    for one in files[:FILES_MAX]:
-        notes = [f"renamed from {_line(one.was)}"] if one.was else []
-        notes += [one.note] if one.note else []
-        lines.append(f"- {_line(one.path)}" + (f" ({'; '.join(notes)})" if notes else ""))
+    for file in files[:FILES_MAX]:
+        notes = [f"renamed from {_line(file.was)}"] if file.was else []
+        notes += [file.note] if file.note else []
+        lines.append(f"- {_line(file.path)}" + (f" ({'; '.join(notes)})" if notes else ""))
     if len(files) > FILES_MAX:
         lines.append(f"- … and {len(files) - FILES_MAX} more")
     return "\n".join(lines)

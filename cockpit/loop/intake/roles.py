@@ -78,22 +78,22 @@ def load_roles(project_root: Path | None, user_dir: Path | None) -> Mapping[str,
 
     Raises :class:`RoleInvalid`.
     """
-    places: tuple[Traversable | None, ...] = (
+    folders: tuple[Traversable | None, ...] = (
         files("cockpit") / "data" / "roles",
         user_dir / "roles" if user_dir else None,
         project_root / ".cockpit" / "roles" if project_root else None,
     )
-    found: dict[str, Role] = {}
-    for layer, place in zip(LAYERS, places, strict=True):
-        if place is None or not place.is_dir():
+    roles: dict[str, Role] = {}
+    for layer, folder in zip(LAYERS, folders, strict=True):
+        if folder is None or not folder.is_dir():
             continue
-        if layer == "project" and isinstance(place, Path) and place.is_symlink():
-            raise RoleInvalid(f"{place} is a link; a project's roles stand in the project.")
-        for entry in sorted(place.iterdir(), key=lambda item: item.name):
+        if layer == "project" and isinstance(folder, Path) and folder.is_symlink():
+            raise RoleInvalid(f"{folder} is a link; a project's roles stand in the project.")
+        for entry in sorted(folder.iterdir(), key=lambda item: item.name):
             if entry.name.endswith(".md"):
-                role = _read(entry, layer, found)
-                found[role.name] = role
-    return MappingProxyType(found)
+                role = _read(entry, layer, roles)
+                roles[role.name] = role
+    return MappingProxyType(roles)
 
 
 def _read(entry: Traversable, layer: str, below: Mapping[str, Role]) -> Role:
@@ -104,11 +104,11 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, Role]) -> Role:
         raise RoleInvalid(f"{where}: field `name` is {name!r}; it is one of {', '.join(ROLES)}.")
     start = below.get(name, Role(name))
     values: dict[str, Any] = {}
-    for field, given in front.items():
+    for field, value in front.items():
         if field not in _FIELDS:
             raise RoleInvalid(f"{where}: unknown field `{field}`. Known: {', '.join(_FIELDS)}.")
         try:
-            values[field] = msgspec.convert(given, type=_FIELDS[field])
+            values[field] = msgspec.convert(value, type=_FIELDS[field])
         except msgspec.ValidationError as error:
             raise RoleInvalid(f"{where}: field `{field}`: {error}") from error
     role = replace(start, **values, source_layer=layer)
@@ -131,17 +131,19 @@ _FIELDS: Mapping[str, Any] = {
 
 
 def _check(role: Role, where: str) -> None:
-    known = {tool.name for tool in TOOLS}
-    if odd := sorted(set(role.tools) - known):
-        raise RoleInvalid(f"{where}: there is no tool `{odd[0]}`. There are: {', '.join(known)}.")
+    tool_names = {tool.name for tool in TOOLS}
+    if unknown := sorted(set(role.tools) - tool_names):
+        raise RoleInvalid(
+            f"{where}: there is no tool `{unknown[0]}`. There are: {', '.join(tool_names)}."
+        )
     if "finish" not in role.tools:
         raise RoleInvalid(f"{where}: `tools` needs `finish`, or the role could never end.")
     if role.max_waves < 1 or role.max_tokens < 1:
         raise RoleInvalid(f"{where}: `max_waves` and `max_tokens` are 1 or more.")
-    asked = {match[1] for match in _NAMED.finditer(role.template) if match[1]}
-    if odd := sorted(asked - PLACEHOLDERS):
+    placeholders = {match[1] for match in _NAMED.finditer(role.template) if match[1]}
+    if unknown := sorted(placeholders - PLACEHOLDERS):
         raise RoleInvalid(
-            f"{where}: unknown placeholder {{{odd[0]}}}. Known: {', '.join(sorted(PLACEHOLDERS))}. "
+            f"{where}: unknown placeholder {{{unknown[0]}}}. Known: {', '.join(sorted(PLACEHOLDERS))}. "
             "Write {{ and }} for literal braces."
         )
 

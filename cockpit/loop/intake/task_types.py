@@ -262,8 +262,8 @@ def _split(text: str, where: str) -> tuple[dict[str, Any], str]:
 
 def _value(field: str, value: Any, where: str) -> Any:
     if field not in _FIELDS:
-        known = ", ".join(sorted({"name", *_FIELDS}))
-        raise TaskTypeInvalid(f"{where}: unknown field `{field}`. Known: {known}.")
+        names = ", ".join(sorted({"name", *_FIELDS}))
+        raise TaskTypeInvalid(f"{where}: unknown field `{field}`. Known: {names}.")
     try:
         return msgspec.convert(value, type=_FIELDS[field])
     except msgspec.ValidationError as error:

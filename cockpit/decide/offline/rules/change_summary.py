@@ -22,32 +22,32 @@ _HEADING = re.compile(
 def size(change: Change) -> str:
     """``3 files, +10 −2``."""
     count = len(change.paths)
-    added = sum(len(one.added) for one in change.files)
-    removed = sum(len(one.removed) for one in change.files)
+    added = sum(len(file.added) for file in change.files)
+    removed = sum(len(file.removed) for file in change.files)
     return f"{pluralize(count, 'file')}, +{added} −{removed}"
 
 
 def told(change: Change) -> list[str]:
     """One line for each file that matters, sources first, then what the rest is."""
     ranked = sorted(change.files, key=_rank)
-    lines = [_line(change, one) for one in ranked[:_FILES]]
+    lines = [_line(change, file) for file in ranked[:_FILES]]
     if rest := len(change.paths) - len(lines):
         lines.append(f"{pluralize(rest, 'more file')}.")
     return lines
 
 
-def touched(change: Change, one: FileDiff) -> list[str]:
+def touched(change: Change, file: FileDiff) -> list[str]:
     """Functions and classes of ``one`` that hold changed lines and were there before."""
-    fresh = {new.name for new in defined(one, "+")} - {old.name for old in defined(one, "-")}
-    ours = {line.number for line in one.added}
+    fresh = {new.name for new in defined(file, "+")} - {old.name for old in defined(file, "-")}
+    ours = {line.number for line in file.added}
     names: list[str] = []
-    if (module := tree(change, one.path)) is not None:
+    if (module := tree(change, file.path)) is not None:
         for node in functions(module):
             inside = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             if ours & set(inside) and node.name not in fresh:
                 names.append(node.name)
     else:
-        for hunk in one.hunks:
+        for hunk in file.hunks:
             names += [name for name in _around(hunk) if name not in fresh]
     return list(dict.fromkeys(names))
 
@@ -64,37 +64,41 @@ def _around(hunk: Hunk) -> Iterator[str]:
             yield name
 
 
-def _rank(one: FileDiff) -> tuple[int, int, str]:
-    kind = 0 if is_source(one.path) else 1 if is_test(one.path) else 2 if is_docs(one.path) else 3
-    return kind, -(len(one.added) + len(one.removed)), one.path
+def _rank(file: FileDiff) -> tuple[int, int, str]:
+    kind = (
+        0 if is_source(file.path) else 1 if is_test(file.path) else 2 if is_docs(file.path) else 3
+    )
+    return kind, -(len(file.added) + len(file.removed)), file.path
 
 
-def _line(change: Change, one: FileDiff) -> str:
-    first = one.hunks[0].new_start if one.hunks and one.status != "removed" else 0
-    place = f"`{one.path}:{first}`" if first else f"`{one.path}`"
-    sizes = "binary" if one.binary else f"+{len(one.added)} −{len(one.removed)}"
-    old = {name.name for sign in "- " for name in defined(one, sign)}
-    new = list(dict.fromkeys(name.name for name in defined(one, "+") if name.name not in old))
-    kept = {name.name for sign in "+ " for name in defined(one, sign)}
-    gone = list(dict.fromkeys(name.name for name in defined(one, "-") if name.name not in kept))
-    again = {name.name for name in defined(one, "-")} & {name.name for name in defined(one, "+")}
-    changed = list(dict.fromkeys([*sorted(again), *touched(change, one)]))
+def _line(change: Change, file: FileDiff) -> str:
+    first = file.hunks[0].new_start if file.hunks and file.status != "removed" else 0
+    place = f"`{file.path}:{first}`" if first else f"`{file.path}`"
+    sizes = "binary" if file.binary else f"+{len(file.added)} −{len(file.removed)}"
+    old = {name.name for sign in "- " for name in defined(file, sign)}
+    new = list(dict.fromkeys(name.name for name in defined(file, "+") if name.name not in old))
+    remaining = {name.name for sign in "+ " for name in defined(file, sign)}
+    gone = list(
+        dict.fromkeys(name.name for name in defined(file, "-") if name.name not in remaining)
+    )
+    again = {name.name for name in defined(file, "-")} & {name.name for name in defined(file, "+")}
+    changed = list(dict.fromkeys([*sorted(again), *touched(change, file)]))
     parts = [
         f"{verb} {_listed(names)}"
         for verb, names in (("adds", new), ("changes", changed), ("removes", gone))
-        if names and one.status != "removed"
+        if names and file.status != "removed"
     ]
     lead = {
         "added": "is new",
         "removed": "is removed",
-        "renamed": f"was `{one.old_path}`",
-        "copied": f"is a copy of `{one.old_path}`",
+        "renamed": f"was `{file.old_path}`",
+        "copied": f"is a copy of `{file.old_path}`",
         "modified": "",
-    }[one.status]
-    said = "; ".join(part for part in (lead, *parts) if part) or "changes"
-    return f"{place} ({sizes}) {said}."
+    }[file.status]
+    summary = "; ".join(part for part in (lead, *parts) if part) or "changes"
+    return f"{place} ({sizes}) {summary}."
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:_NAMES])
-    return shown + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")
+    listed = ", ".join(f"`{name}`" for name in names[:_NAMES])
+    return listed + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")

@@ -64,7 +64,7 @@ class Signature:
 
     def takes(self, call: ast.Call) -> bool:
         """True unless this call certainly does not fit."""
-        if any(isinstance(given, ast.Starred) for given in call.args):
+        if any(isinstance(argument, ast.Starred) for argument in call.args):
             return True
         names = [keyword.arg for keyword in call.keywords]
         if None in names:
@@ -77,12 +77,12 @@ class Signature:
         return not filled & set(names) and self.required <= filled | set(names)
 
 
-def defined(one: FileDiff, sign: str) -> Iterator[Definition]:
+def defined(file: FileDiff, sign: str) -> Iterator[Definition]:
     """Definitions on the lines of ``one`` that carry ``sign`` (``+``, ``-`` or blank)."""
-    for hunk in one.hunks:
+    for hunk in file.hunks:
         for at, line in enumerate(hunk.lines):
-            if line.sign == sign and (found := _definition(one, hunk, at, line)):
-                yield found
+            if line.sign == sign and (definition := _definition(file, hunk, at, line)):
+                yield definition
 
 
 def signature(text: str) -> Signature | None:
@@ -93,23 +93,23 @@ def signature(text: str) -> Signature | None:
         return None
     if not isinstance(node, FunctionNode):
         return None
-    given = node.args
-    placed = [argument.arg for argument in (*given.posonlyargs, *given.args)]
-    optional = set(placed[len(placed) - len(given.defaults) :] if given.defaults else [])
+    arguments = node.args
+    placed = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    optional = set(placed[len(placed) - len(arguments.defaults) :] if arguments.defaults else [])
     required = [name for name in placed if name not in optional]
     if placed[:1] in (["self"], ["cls"]):
         placed, required = placed[1:], required[1:]
-    for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         if default is None:
             required.append(argument.arg)
-    only_placed = {argument.arg for argument in given.posonlyargs}
-    named = ({*placed} - only_placed) | {argument.arg for argument in given.kwonlyargs}
+    only_placed = {argument.arg for argument in arguments.posonlyargs}
+    named = ({*placed} - only_placed) | {argument.arg for argument in arguments.kwonlyargs}
     return Signature(
         placed=tuple(placed),
         required=frozenset(required),
         named=frozenset(named),
-        more=given.vararg is not None,
-        any_name=given.kwarg is not None,
+        more=arguments.vararg is not None,
+        any_name=arguments.kwarg is not None,
     )
 
 
@@ -131,20 +131,20 @@ def _quoted(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _definition(one: FileDiff, hunk: Hunk, at: int, line: Line) -> Definition | None:
-    near = 0 if one.status == "removed" else line.near
-    if not is_python(one.path):
+def _definition(file: FileDiff, hunk: Hunk, at: int, line: Line) -> Definition | None:
+    near = 0 if file.status == "removed" else line.near
+    if not is_python(file.path):
         for suffix, pattern in _EXPORTED:
-            if suffix.search(one.path) and (match := pattern.match(line.text)):
-                return Definition(one.path, line.number, near, match["name"])
+            if suffix.search(file.path) and (match := pattern.match(line.text)):
+                return Definition(file.path, line.number, near, match["name"])
         return None
     match = _PYTHON.match(line.text)
     if match is None:
         return None
     if match["constant"]:
-        return Definition(one.path, line.number, near, match["constant"])
+        return Definition(file.path, line.number, near, match["constant"])
     text = _whole_def(hunk, at, line.sign) if match["def"] else ""
-    return Definition(one.path, line.number, near, match["name"], bool(match["indent"]), text)
+    return Definition(file.path, line.number, near, match["name"], bool(match["indent"]), text)
 
 
 def _whole_def(hunk: Hunk, at: int, sign: str) -> str:

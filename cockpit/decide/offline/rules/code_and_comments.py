@@ -36,8 +36,8 @@ def split_line(path: str, text: str) -> tuple[str, str]:
         if bare.lstrip().startswith(("*", "/*", "<!--")):
             return "", bare
         bare = bare.replace("/*", "//", 1)
-    code, found, comment = bare.partition(mark)
-    return code, comment if found else ""
+    code, separator, comment = bare.partition(mark)
+    return code, comment if separator else ""
 
 
 @functools.lru_cache(maxsize=64)
@@ -94,25 +94,25 @@ def quoted(change: Change, path: str) -> frozenset[int]:
 @functools.lru_cache(maxsize=64)
 def _quoted(text: str) -> frozenset[int]:
     module = parse(text)
-    found: set[int] = set()
+    line_numbers: set[int] = set()
     for node in ast.walk(module) if isinstance(module, ast.Module) else ():
         if not isinstance(node, ast.Constant | ast.JoinedStr):
             continue
         is_text = isinstance(node, ast.JoinedStr) or isinstance(node.value, str | bytes)
         if is_text and node.end_lineno != node.lineno:
-            found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return frozenset(found)
+            line_numbers.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return frozenset(line_numbers)
 
 
 def added_code(change: Change) -> Iterator[tuple[str, int, str]]:
     """Added code, line by line, as (path, line, code); strings, comments and docstrings are out."""
-    for one in change.files:
-        inside = quoted(change, one.path)
-        for line in one.added:
+    for file in change.files:
+        inside = quoted(change, file.path)
+        for line in file.added:
             if line.number not in inside:
                 text = line.text.removesuffix("␍")
-                code, _ = split_line(one.path, text)
+                code, _ = split_line(file.path, text)
                 # Python has no backquotes: such a line is prose of a docstring seen in part.
-                prose = is_python(one.path) and "``" in text
+                prose = is_python(file.path) and "``" in text
                 if code.strip() and not prose:
-                    yield one.path, line.number, code.rstrip()
+                    yield file.path, line.number, code.rstrip()

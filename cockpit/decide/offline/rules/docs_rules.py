@@ -25,8 +25,8 @@ def untouched_docs(change: Change) -> Iterator[Finding]:
     for verb, names in (("goes", gone), ("takes other arguments", other), ("is new", fresh)):
         if names:
             first = names[0]
-            said = f"`{first.name}` {verb}, and no page of docs or changelog changes with it."
-            yield Finding(first.path, first.near, "docs", "nit", said)
+            message = f"`{first.name}` {verb}, and no page of docs or changelog changes with it."
+            yield Finding(first.path, first.near, "docs", "nit", message)
             return
 
 
@@ -42,14 +42,14 @@ def stale_docs(change: Change) -> Iterator[Finding]:
             if word.search(text)
         ]
         pages += [
-            (found.path, found.line)
-            for found in change.references
-            if is_docs(found.path) and word.search(found.text)
+            (reference.path, reference.line)
+            for reference in change.references
+            if is_docs(reference.path) and word.search(reference.text)
         ]
         if pages and old.public:
             path, number = min(pages)
-            said = f"`{old.name}` is gone from `{old.path}`, and this page still tells of it."
-            yield Finding(path, number, "stale-docs", "nit", said)
+            message = f"`{old.name}` is gone from `{old.path}`, and this page still tells of it."
+            yield Finding(path, number, "stale-docs", "nit", message)
 
 
 def _narrower(old: Definition, new: Definition) -> bool:

@@ -56,10 +56,10 @@ class Review:
 
 def review(change: Change, frame: Frame, wishes: Wishes) -> Review:
     """Write the review of ``change``. Pure: the same input gives the same words."""
-    found = [one for one in findings(change) if not _unwanted(one, wishes)]
-    blocking = [one for one in found if one.grade == "blocking"]
-    questions = [one for one in found if one.grade == "question" and wishes.questions]
-    nits = [one for one in found if one.grade == "nit" and wishes.nits]
+    remarks = [finding for finding in findings(change) if not _unwanted(finding, wishes)]
+    blocking = [finding for finding in remarks if finding.grade == "blocking"]
+    questions = [finding for finding in remarks if finding.grade == "question" and wishes.questions]
+    nits = [finding for finding in remarks if finding.grade == "nit" and wishes.nits]
     verdict = wishes.verdict or _verdict(change, blocking, questions)
     sections = (
         ("Verdict", _verdict_lines(change, verdict, blocking, questions, wishes)),
@@ -91,7 +91,7 @@ def _verdict_lines(
 ) -> list[str]:
     count = len(blocking)
     things = "one thing" if count == 1 else f"{count} things"
-    asked = "one question" if len(questions) == 1 else f"{len(questions)} questions"
+    question_count = "one question" if len(questions) == 1 else f"{len(questions)} questions"
     match verdict:
         case "request changes" if blocking and wishes.softer:
             why = f"**Request changes.** Good work overall; {things} would need another look first:"
@@ -110,7 +110,7 @@ def _verdict_lines(
         case _ if blocking:
             why = f"**Comment**, at the reviewer's wish. {things.capitalize()} to look at:"
         case _ if questions:
-            why = f"**Comment.** Nothing blocks; {asked} below."
+            why = f"**Comment.** Nothing blocks; {question_count} below."
         case _ if any(_cut(change)):
             why = "**Comment.** Nothing that was seen blocks, and not all of the change was seen."
         case _:
@@ -122,8 +122,8 @@ def _verdict_lines(
 
 
 def _cut(change: Change) -> Iterable[str]:
-    shown = {one.path for one in change.files}
-    unseen = [path for path in change.listed if path not in shown]
+    paths = {file.path for file in change.files}
+    unseen = [path for path in change.listed if path not in paths]
     if unseen:
         names = ", ".join(f"`{path}`" for path in unseen[:5])
         more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
@@ -139,7 +139,9 @@ def _unseen(change: Change) -> Iterable[str]:
     if blind := sorted(set(surface) - change.looked_up):
         listed = ", ".join(f"`{name}`" for name in blind[:4])
         yield f"Callers of {listed} outside of the diff were not looked up."
-    partly = [one.path for one in change.files if one.path.endswith(".py") and is_source(one.path)]
+    partly = [
+        file.path for file in change.files if file.path.endswith(".py") and is_source(file.path)
+    ]
     partly = [path for path in partly if path not in change.whole]
     if partly and change.files:
         listed = ", ".join(f"`{path}`" for path in partly[:4])
@@ -161,13 +163,13 @@ def _understanding(change: Change, frame: Frame, wishes: Wishes) -> list[str]:
     return lines
 
 
-def _bullets(found: Sequence[Finding], most: int, *, softer: bool = False) -> list[str]:
+def _bullets(remarks: Sequence[Finding], most: int, *, softer: bool = False) -> list[str]:
     lines = [
-        f"- `{one.place}` {'Could you look at this? ' if softer else ''}{one.text}"
-        for one in found[:most]
+        f"- `{finding.place}` {'Could you look at this? ' if softer else ''}{finding.text}"
+        for finding in remarks[:most]
     ]
-    if len(found) > most:
-        lines.append(f"- … and {len(found) - most} more.")
+    if len(remarks) > most:
+        lines.append(f"- … and {len(remarks) - most} more.")
     return lines
 
 
@@ -182,6 +184,6 @@ def _nothing(title: str, wishes: Wishes) -> str:
     return "Left out at the reviewer's wish." if left_out else "None."
 
 
-def _unwanted(one: Finding, wishes: Wishes) -> bool:
-    told = f"{one.path} {one.rule} {one.text}".lower()
-    return any(word.lower() in told for word in wishes.without)
+def _unwanted(finding: Finding, wishes: Wishes) -> bool:
+    text = f"{finding.path} {finding.rule} {finding.text}".lower()
+    return any(word.lower() in text for word in wishes.without)

@@ -56,39 +56,39 @@ _DANGERS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def conflict_markers(change: Change) -> Iterator[Finding]:
-    for one, line in change.added(code_only=False):
+    for file, line in change.added(code_only=False):
         if _CONFLICT.match(line.text):
-            grade: Grade = "question" if is_test(one.path) or is_docs(one.path) else "blocking"
-            said = f"A conflict marker was committed: `{line.text.split()[0]}`."
-            yield Finding(one.path, line.number, "conflict-marker", grade, said)
+            grade: Grade = "question" if is_test(file.path) or is_docs(file.path) else "blocking"
+            message = f"A conflict marker was committed: `{line.text.split()[0]}`."
+            yield Finding(file.path, line.number, "conflict-marker", grade, message)
 
 
 def secrets(change: Change) -> Iterator[Finding]:
-    for one, line in change.added(code_only=False):
+    for file, line in change.added(code_only=False):
         for kind in dict.fromkeys(_MASKED.findall(line.text)):
-            guessed = kind in _GUESSED or is_test(one.path) or is_docs(one.path)
+            is_guess = kind in _GUESSED or is_test(file.path) or is_docs(file.path)
             name = kind.replace("-", " ")
-            said = (
+            message = (
                 f"This looks like a {name}. If it is a real one, revoke it and read it from the "
                 "environment."
-                if guessed
+                if is_guess
                 else f"A {name} is committed here. Revoke it, and read it from the environment."
             )
             yield Finding(
-                one.path, line.number, "secret", "question" if guessed else "blocking", said
+                file.path, line.number, "secret", "question" if is_guess else "blocking", message
             )
 
 
 def hidden_characters(change: Change) -> Iterator[Finding]:
-    for one, line in change.added(code_only=False):
-        if found := _BIDI.search(line.text):
-            code = found[1] or f"{ord(found[0]):04X}"
-            said = f"U+{code} changes the order in which this line is read: it may not do what it shows."
-            grade: Grade = "question" if is_docs(one.path) else "blocking"
-            yield Finding(one.path, line.number, "hidden-character", grade, said)
-        elif found := _CONTROL.search(line.text):
-            said = f"A raw control character, U+{found[1]}, stands in this line. An escape would show it."
-            yield Finding(one.path, line.number, "hidden-character", "question", said)
+    for file, line in change.added(code_only=False):
+        if match := _BIDI.search(line.text):
+            code = match[1] or f"{ord(match[0]):04X}"
+            message = f"U+{code} changes the order in which this line is read: it may not do what it shows."
+            grade: Grade = "question" if is_docs(file.path) else "blocking"
+            yield Finding(file.path, line.number, "hidden-character", grade, message)
+        elif match := _CONTROL.search(line.text):
+            message = f"A raw control character, U+{match[1]}, stands in this line. An escape would show it."
+            yield Finding(file.path, line.number, "hidden-character", "question", message)
 
 
 def debugging(change: Change) -> Iterator[Finding]:
@@ -97,8 +97,8 @@ def debugging(change: Change) -> Iterator[Finding]:
         suffix = "." + path.rpartition(".")[2]
         for suffixes, stop in _STOPS:
             if suffix in suffixes.split() and stop.search(code):
-                said = f"A debugger stop was left in: `{code.strip()}`."
-                yield Finding(path, line, "debug-stop", "blocking", said)
+                message = f"A debugger stop was left in: `{code.strip()}`."
+                yield Finding(path, line, "debug-stop", "blocking", message)
         if not is_source(path) or _TALKS.search(path) or path in printed:
             continue
         for suffixes, name, pattern in _PRINTS:
@@ -108,38 +108,40 @@ def debugging(change: Change) -> Iterator[Finding]:
                 and not _prints(change, path, name)
             ):
                 printed.add(path)
-                said = f"Is this `{name.rstrip('(')}` meant to stay, or left over from debugging?"
-                yield Finding(path, line, "debug-print", "nit", said)
+                message = (
+                    f"Is this `{name.rstrip('(')}` meant to stay, or left over from debugging?"
+                )
+                yield Finding(path, line, "debug-print", "nit", message)
 
 
 def todos(change: Change) -> Iterator[Finding]:
-    for one, line in change.added():
-        _, comment = split_line(one.path, line.text.removesuffix("␍"))
-        found = _TODO.search(comment)
-        if found and not _TRACKED.search(found["rest"]):
-            words = found[0].strip().rstrip(".")[:80]
-            said = f"`{words}` is added. Do it here, or open an issue and name it."
-            yield Finding(one.path, line.number, "todo", "nit", said)
+    for file, line in change.added():
+        _, comment = split_line(file.path, line.text.removesuffix("␍"))
+        match = _TODO.search(comment)
+        if match and not _TRACKED.search(match["rest"]):
+            words = match[0].strip().rstrip(".")[:80]
+            message = f"`{words}` is added. Do it here, or open an issue and name it."
+            yield Finding(file.path, line.number, "todo", "nit", message)
 
 
 def dangers(change: Change) -> Iterator[Finding]:
     for path, line, code in added_code(change):
         if not is_python(path) or is_test(path):
             continue
-        for pattern, said in _DANGERS:
+        for pattern, message in _DANGERS:
             if pattern.search(code):
-                yield Finding(path, line, "danger", "question", said)
+                yield Finding(path, line, "danger", "question", message)
 
 
 def binaries(change: Change) -> Iterator[Finding]:
-    for one in change.files:
-        if one.binary and one.status == "added":
-            said = "A binary file is added; nothing here can read it. Does it belong in the repository?"
-            yield Finding(one.path, 0, "binary", "question", said)
+    for file in change.files:
+        if file.binary and file.status == "added":
+            message = "A binary file is added; nothing here can read it. Does it belong in the repository?"
+            yield Finding(file.path, 0, "binary", "question", message)
 
 
 def _prints(change: Change, path: str, name: str) -> bool:
     """True when the file printed before this change: then printing is its trade."""
-    ours = {line.number for one in change.files if one.path == path for line in one.added}
-    known = change.lines.get(path, {})
-    return any(name in text for number, text in known.items() if number not in ours)
+    ours = {line.number for file in change.files if file.path == path for line in file.added}
+    lines = change.lines.get(path, {})
+    return any(name in text for number, text in lines.items() if number not in ours)

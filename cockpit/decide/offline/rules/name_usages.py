@@ -17,21 +17,21 @@ _CALL_LINES = 12
 def uses(change: Change, name: str) -> Iterator[Reference]:
     """Lines of code at the tip that hold ``name``, each once, by place; definitions are left out."""
     word = re.compile(rf"\b{re.escape(name)}\b")
-    seen: dict[tuple[str, int], Reference] = {}
+    by_place: dict[tuple[str, int], Reference] = {}
     for path, lines in change.lines.items():
         inside = quoted(change, path)
         for number, text in lines.items():
             if word.search(text) and number not in inside:
-                seen[path, number] = Reference(path, number, text)
-    for found in change.references:
-        known = change.lines.get(found.path, {}).get(found.line)
-        if known is None and word.search(found.text):
-            seen.setdefault((found.path, found.line), found)
-    for key in sorted(seen):
-        one = seen[key]
-        code, _ = split_line(one.path, one.text)
-        if is_code(one.path) and word.search(code) and not _defines(name, code):
-            yield one
+                by_place[path, number] = Reference(path, number, text)
+    for reference in change.references:
+        line_text = change.lines.get(reference.path, {}).get(reference.line)
+        if line_text is None and word.search(reference.text):
+            by_place.setdefault((reference.path, reference.line), reference)
+    for key in sorted(by_place):
+        use = by_place[key]
+        code, _ = split_line(use.path, use.text)
+        if is_code(use.path) and word.search(code) and not _defines(name, code):
+            yield use
 
 
 def certain(change: Change, use: Reference, target: Definition) -> bool:
@@ -104,9 +104,9 @@ def _parsed(text: str) -> ast.Call | None:
 
 def _known(change: Change, path: str) -> Iterator[str]:
     yield from change.lines.get(path, {}).values()
-    for one in change.references:
-        if one.path == path:
-            yield one.text
+    for reference in change.references:
+        if reference.path == path:
+            yield reference.text
 
 
 def _defines(name: str, code: str) -> bool:

@@ -72,83 +72,83 @@ def parse_diff(text: str) -> tuple[FileDiff, ...]:
     """The files of a unified diff as git writes it, in order. Text before the first ``diff --git``
     is passed over; a hunk that the text cuts short keeps the lines that are there."""
     lines = text.split("\n")
-    found: list[FileDiff] = []
-    at = 0
-    while at < len(lines):
-        if lines[at].startswith("diff --git "):
-            one, at = _file(lines, at)
-            if one is not None:
-                found.append(one)
+    files: list[FileDiff] = []
+    position = 0
+    while position < len(lines):
+        if lines[position].startswith("diff --git "):
+            file, position = _file(lines, position)
+            if file is not None:
+                files.append(file)
         else:
-            at += 1
-    return tuple(found)
+            position += 1
+    return tuple(files)
 
 
-def _file(lines: Sequence[str], at: int) -> tuple[FileDiff | None, int]:
-    old, new = _from_heading(lines[at][len("diff --git ") :])
-    made = FileDiff(new, old, "modified")
+def _file(lines: Sequence[str], position: int) -> tuple[FileDiff | None, int]:
+    old, new = _from_heading(lines[position][len("diff --git ") :])
+    file = FileDiff(new, old, "modified")
     modes = ["", ""]
     hunks: list[Hunk] = []
-    at += 1
-    while at < len(lines) and not lines[at].startswith("diff --git "):
-        line = lines[at]
+    position += 1
+    while position < len(lines) and not lines[position].startswith("diff --git "):
+        line = lines[position]
         if line.startswith("@@ ") and (match := _HUNK.match(line)):
-            hunk, at = _hunk(lines, at + 1, match)
+            hunk, position = _hunk(lines, position + 1, match)
             hunks.append(hunk)
             continue
-        made = _header(made, line, modes)
-        at += 1
-    if not made.path:
-        return None, at
+        file = _header(file, line, modes)
+        position += 1
+    if not file.path:
+        return None, position
     mode = (modes[0], modes[1]) if all(modes) and modes[0] != modes[1] else None
-    return replace(made, hunks=tuple(hunks), mode=mode), at
+    return replace(file, hunks=tuple(hunks), mode=mode), position
 
 
-def _header(made: FileDiff, line: str, modes: list[str]) -> FileDiff:
+def _header(file: FileDiff, line: str, modes: list[str]) -> FileDiff:
     word, _, rest = line.partition(" ")
     if word == "old" and rest.startswith("mode "):
         modes[0] = rest[5:]
     elif word == "new" and rest.startswith("mode "):
         modes[1] = rest[5:]
     elif word == "new" and rest.startswith("file mode"):
-        return replace(made, status="added")
+        return replace(file, status="added")
     elif word == "deleted" and rest.startswith("file mode"):
-        return replace(made, status="removed", path=made.old_path or made.path)
+        return replace(file, status="removed", path=file.old_path or file.path)
     elif word in {"rename", "copy"}:
         status: Status = "renamed" if word == "rename" else "copied"
         side, _, name = rest.partition(" ")
         changed = {"old_path": _name(name)} if side == "from" else {"path": _name(name)}
-        return replace(made, status=status, **changed)  # type: ignore[arg-type]  # names are str
+        return replace(file, status=status, **changed)  # type: ignore[arg-type]  # names are str
     elif word == "---" and rest != "/dev/null":
-        return replace(made, old_path=_name(rest, "a/"))
+        return replace(file, old_path=_name(rest, "a/"))
     elif word == "+++" and rest != "/dev/null":
-        return replace(made, path=_name(rest, "b/"))
+        return replace(file, path=_name(rest, "b/"))
     elif line.startswith(("Binary files ", "GIT binary patch")):
-        return replace(made, binary=True)
-    return made
+        return replace(file, binary=True)
+    return file
 
 
-def _hunk(lines: Sequence[str], at: int, match: re.Match[str]) -> tuple[Hunk, int]:
+def _hunk(lines: Sequence[str], position: int, match: re.Match[str]) -> tuple[Hunk, int]:
     old, new = int(match[1]), int(match[3])
     old_left, new_left = int(match[2] or 1), int(match[4] or 1)
     hunk = Hunk(old, old_left, new, new_left, match[5], ())
-    kept: list[Line] = []
-    while at < len(lines) and (old_left > 0 or new_left > 0):
+    hunk_lines: list[Line] = []
+    while position < len(lines) and (old_left > 0 or new_left > 0):
         # Some tools strip the lone blank of an empty context line.
-        sign, text = (lines[at][0], lines[at][1:]) if lines[at] else (" ", "")
+        sign, text = (lines[position][0], lines[position][1:]) if lines[position] else (" ", "")
         if sign == "+":
-            kept.append(Line("+", new, text, new))
+            hunk_lines.append(Line("+", new, text, new))
             new, new_left = new + 1, new_left - 1
         elif sign == "-":
-            kept.append(Line("-", old, text, max(new, 1)))
+            hunk_lines.append(Line("-", old, text, max(new, 1)))
             old, old_left = old + 1, old_left - 1
         elif sign == " ":
-            kept.append(Line(" ", new, text, new))
+            hunk_lines.append(Line(" ", new, text, new))
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
         elif sign != "\\":
             break
-        at += 1
-    return replace(hunk, lines=tuple(kept)), at
+        position += 1
+    return replace(hunk, lines=tuple(hunk_lines)), position
 
 
 def _from_heading(rest: str) -> tuple[str, str]:

@@ -20,52 +20,52 @@ from cockpit.decide.offline.rules.reviewed_change import Change, Reference, is_d
 
 def removed_names(change: Change) -> list[Definition]:
     """Names that a file defined before and no longer does, tests and docs aside."""
-    found: list[Definition] = []
-    for one in change.files:
-        if is_test(one.old_path) or is_docs(one.old_path):
+    removed: list[Definition] = []
+    for file in change.files:
+        if is_test(file.old_path) or is_docs(file.old_path):
             continue
-        kept = {name.name for sign in "+ " for name in defined(one, sign)}
-        if (module := tree(change, one.path)) is not None and one.status != "removed":
-            kept |= {node.name for node in functions(module)}
-        for old in defined(one, "-"):
-            if old.name not in kept and not old.name.startswith("__"):
-                kept.add(old.name)
-                found.append(old)
-    return found
+        remaining = {name.name for sign in "+ " for name in defined(file, sign)}
+        if (module := tree(change, file.path)) is not None and file.status != "removed":
+            remaining |= {node.name for node in functions(module)}
+        for old in defined(file, "-"):
+            if old.name not in remaining and not old.name.startswith("__"):
+                remaining.add(old.name)
+                removed.append(old)
+    return removed
 
 
 def changed_signatures(change: Change) -> list[tuple[Definition, Definition]]:
     """(before, after) of Python functions whose parameters changed; ambiguous names are left out."""
-    found = []
-    for one in change.files:
-        old, new = _once(one, "-"), _once(one, "+")
+    pairs = []
+    for file in change.files:
+        old, new = _once(file, "-"), _once(file, "+")
         for name in old.keys() & new.keys():
-            if old[name].signature != new[name].signature and not is_test(one.path):
-                found.append((old[name], new[name]))
-    return sorted(found, key=lambda pair: (pair[1].path, pair[1].line))
+            if old[name].signature != new[name].signature and not is_test(file.path):
+                pairs.append((old[name], new[name]))
+    return sorted(pairs, key=lambda pair: (pair[1].path, pair[1].line))
 
 
 def new_names(change: Change) -> list[Definition]:
     """Public names that source files gained."""
-    found = []
-    for one in change.files:
-        if is_test(one.path) or is_docs(one.path):
+    definitions = []
+    for file in change.files:
+        if is_test(file.path) or is_docs(file.path):
             continue
-        known = {name.name for sign in "- " for name in defined(one, sign)}
-        found += [new for new in defined(one, "+") if new.public and new.name not in known]
-    return found
+        earlier = {name.name for sign in "- " for name in defined(file, sign)}
+        definitions += [new for new in defined(file, "+") if new.public and new.name not in earlier]
+    return definitions
 
 
 def dropped_but_used(change: Change) -> Iterator[Finding]:
-    moved = {new.name: new.path for one in change.files for new in defined(one, "+")}
+    moved = {new.name: new.path for file in change.files for new in defined(file, "+")}
     for old in removed_names(change):
         sure, unsure = _sorted_uses(change, old)
         if old.name in moved:
             # It lives elsewhere now: only who still imports it from the old place is wrong.
             stale = [use for use in sure if use.path != old.path and "import" in use.text]
             if stale:
-                told = f"`{old.name}` moved to `{moved[old.name]}`, and this imports it from its old place"
-                yield _at(stale, "moved-name", "blocking", told)
+                message = f"`{old.name}` moved to `{moved[old.name]}`, and this imports it from its old place"
+                yield _at(stale, "moved-name", "blocking", message)
         elif sure:
             yield _at(
                 sure,
@@ -74,8 +74,8 @@ def dropped_but_used(change: Change) -> Iterator[Finding]:
                 f"`{old.name}` is gone from `{old.path}`, and is used here",
             )
         elif unsure and old.public:
-            told = f"`{old.name}` is gone from `{old.path}`. Is this the same one, used here"
-            yield _at(unsure, "dropped-name", "question", told, end="?")
+            message = f"`{old.name}` is gone from `{old.path}`. Is this the same one, used here"
+            yield _at(unsure, "dropped-name", "question", message, end="?")
         elif old.public and old.name not in change.looked_up and not old.member:
             yield Finding(
                 old.path,
@@ -90,14 +90,17 @@ def dropped_but_used(change: Change) -> Iterator[Finding]:
 def broken_calls(change: Change) -> Iterator[Finding]:
     for old, new in changed_signatures(change):
         before, after = signature(old.signature), signature(new.signature)
-        if before is None or after is None or not (told := narrower(before, after)):
+        if before is None or after is None or not (message := narrower(before, after)):
             continue
         sure, unsure = _sorted_uses(change, new)
         calls = [(use, call_at(change, use, new.name)) for use in sure]
         wrong = [use for use, call in calls if call is not None and not after.takes(call)]
         if wrong:
             yield _at(
-                wrong, "broken-call", "blocking", f"`{new.name}` {told}, and this call does not fit"
+                wrong,
+                "broken-call",
+                "blocking",
+                f"`{new.name}` {message}, and this call does not fit",
             )
             continue
         perhaps = [
@@ -108,39 +111,39 @@ def broken_calls(change: Change) -> Iterator[Finding]:
             and before.takes(call)
         ]
         if perhaps:
-            told = f"`{new.name}` {told}. Is it the one called here"
-            yield _at(perhaps, "broken-call", "question", told, end="?")
+            message = f"`{new.name}` {message}. Is it the one called here"
+            yield _at(perhaps, "broken-call", "question", message, end="?")
         elif new.public and new.name not in change.looked_up:
             yield Finding(
                 new.path,
                 new.line,
                 "changed-signature",
                 "question",
-                f"`{new.name}` {told}. Are all callers outside of this diff ready for it?",
+                f"`{new.name}` {message}. Are all callers outside of this diff ready for it?",
             )
 
 
 def _sorted_uses(change: Change, target: Definition) -> tuple[list[Reference], list[Reference]]:
-    found = list(uses(change, target.name))
-    sure = [use for use in found if certain(change, use, target)]
-    unsure = [use for use in found if use not in sure and called_or_imported(use, target.name)]
+    all_uses = list(uses(change, target.name))
+    sure = [use for use in all_uses if certain(change, use, target)]
+    unsure = [use for use in all_uses if use not in sure and called_or_imported(use, target.name)]
     return sure, unsure
 
 
 def _at(
-    found: Sequence[Reference], rule: str, grade: Grade, told: str, *, end: str = "."
+    references: Sequence[Reference], rule: str, grade: Grade, message: str, *, end: str = "."
 ) -> Finding:
-    first, *others = found
+    first, *others = references
     also = ", ".join(f"`{use.path}:{use.line}`" for use in others[:4])
     more = f" and {len(others) - 4} more" if len(others) > 4 else ""
-    said = f"{told} (also {also}{more}){end}" if others else f"{told}{end}"
-    return Finding(first.path, first.line, rule, grade, said)
+    text = f"{message} (also {also}{more}){end}" if others else f"{message}{end}"
+    return Finding(first.path, first.line, rule, grade, text)
 
 
-def _once(one: FileDiff, sign: str) -> dict[str, Definition]:
+def _once(file: FileDiff, sign: str) -> dict[str, Definition]:
     """Functions of one side by name, those that are defined once in what the diff shows."""
-    names = [name for side in (sign, " ") for name in defined(one, side)]
+    names = [name for side in (sign, " ") for name in defined(file, side)]
     count = Counter(name.name for name in names)
     return {
-        name.name: name for name in defined(one, sign) if name.signature and count[name.name] == 1
+        name.name: name for name in defined(file, sign) if name.signature and count[name.name] == 1
     }

@@ -37,22 +37,22 @@ _NEWER = re.compile(r"\s*(?:type\s+\w+|(?:async\s+)?def\s+\w+\[|class\s+\w+\[|ex
 
 
 def syntax_errors(change: Change) -> Iterator[Finding]:
-    for one in change.files:
-        if not is_python(one.path) or one.path not in change.whole:
+    for file in change.files:
+        if not is_python(file.path) or file.path not in change.whole:
             continue
-        error = parse(change.whole[one.path])
-        if not isinstance(error, SyntaxError) or "<<<<<<<" in change.whole[one.path]:
+        error = parse(change.whole[file.path])
+        if not isinstance(error, SyntaxError) or "<<<<<<<" in change.whole[file.path]:
             continue
         line = error.lineno or 1
-        ours = {added.number for added in one.added}
-        lines = change.whole[one.path].split("\n")
+        ours = {added.number for added in file.added}
+        lines = change.whole[file.path].split("\n")
         text = lines[line - 1] if line <= len(lines) else ""
         message = error.msg or "invalid syntax"
         newer = _NEWER.match(text) or message.startswith(("f-string", "t-string"))
-        sure = (line in ours or one.status == "added") and not newer
+        sure = (line in ours or file.status == "added") and not newer
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         yield Finding(
-            one.path,
+            file.path,
             line,
             "syntax",
             "blocking" if sure else "question",
@@ -87,32 +87,32 @@ def swallowed_errors(change: Change) -> Iterator[Finding]:
 
 
 def mutable_defaults(change: Change) -> Iterator[Finding]:
-    said = (
+    message = (
         "The default of `{name}` is one object that all calls share; a change in one call is seen "
         "by the next. Use None and make it inside."
     )
-    for one in change.files:
-        ours = {added.number for added in one.added}
-        if (module := tree(change, one.path)) is not None:
+    for file in change.files:
+        ours = {added.number for added in file.added}
+        if (module := tree(change, file.path)) is not None:
             for node in functions(module):
                 for name, default in _defaults(node):
                     if default.lineno in ours and _is_mutable(default):
                         yield Finding(
-                            one.path,
+                            file.path,
                             default.lineno,
                             "mutable-default",
                             "question",
-                            said.format(name=name),
+                            message.format(name=name),
                         )
-        elif is_python(one.path):
-            for added in one.added:
+        elif is_python(file.path):
+            for added in file.added:
                 if match := _DEFAULT.match(added.text):
                     yield Finding(
-                        one.path,
+                        file.path,
                         added.number,
                         "mutable-default",
                         "question",
-                        said.format(name=match[1]),
+                        message.format(name=match[1]),
                     )
 
 
@@ -121,46 +121,46 @@ def comparisons(change: Change) -> Iterator[Finding]:
         if not is_python(path):
             continue
         if _TO_NONE.search(code):
-            said = "Compare with None by `is` or `is not`: `==` asks the object, which may lie."
-            yield Finding(path, line, "equals-none", "nit", said)
+            message = "Compare with None by `is` or `is not`: `==` asks the object, which may lie."
+            yield Finding(path, line, "equals-none", "nit", message)
         if _TO_BOOL.search(code) and not is_test(path):
-            said = "Comparing with True or False by `==` is longer than the value itself."
-            yield Finding(path, line, "equals-bool", "nit", said)
+            message = "Comparing with True or False by `==` is longer than the value itself."
+            yield Finding(path, line, "equals-bool", "nit", message)
         if _IS_LITERAL.search(code):
-            said = "`is` compares identity; for a literal, equality is meant. Use `==`."
-            yield Finding(path, line, "is-literal", "question", said)
+            message = "`is` compares identity; for a literal, equality is meant. Use `==`."
+            yield Finding(path, line, "is-literal", "question", message)
         if _ASSERT_PAIR.match(code):
-            said = "This asserts a tuple, which is always true: the brackets make it one."
-            yield Finding(path, line, "assert-tuple", "blocking", said)
+            message = "This asserts a tuple, which is always true: the brackets make it one."
+            yield Finding(path, line, "assert-tuple", "blocking", message)
 
 
 def long_functions(change: Change) -> Iterator[Finding]:
-    for one in change.files:
-        module = tree(change, one.path)
-        if module is None or is_test(one.path):
+    for file in change.files:
+        module = tree(change, file.path)
+        if module is None or is_test(file.path):
             continue
-        ours = {added.number for added in one.added}
+        ours = {added.number for added in file.added}
         for node in functions(module):
             end = node.end_lineno or node.lineno
             size = end - node.lineno + 1
             grown = len(ours & set(range(node.lineno, end + 1)))
             if size > LONG_FUNCTION and grown > size // 10:
-                said = f"`{node.name}` is {size} lines long now. Is there a part with a name of its own?"
-                yield Finding(one.path, node.lineno, "long-function", "nit", said)
+                message = f"`{node.name}` is {size} lines long now. Is there a part with a name of its own?"
+                yield Finding(file.path, node.lineno, "long-function", "nit", message)
 
 
 def toothless_tests(change: Change) -> Iterator[Finding]:
-    for one in change.files:
-        module = tree(change, one.path)
-        if module is None or not is_test(one.path):
+    for file in change.files:
+        module = tree(change, file.path)
+        if module is None or not is_test(file.path):
             continue
-        ours = {added.number for added in one.added}
+        ours = {added.number for added in file.added}
         for node in functions(module):
             if not node.name.startswith("test") or node.lineno not in ours:
                 continue
             if not any(_checks(inner) for inner in ast.walk(node)):
-                said = f"`{node.name}` cannot fail unless an error is raised. Is that all it should check?"
-                yield Finding(one.path, node.lineno, "toothless-test", "question", said)
+                message = f"`{node.name}` cannot fail unless an error is raised. Is that all it should check?"
+                yield Finding(file.path, node.lineno, "toothless-test", "question", message)
 
 
 def _checks(node: ast.AST) -> bool:

@@ -82,61 +82,61 @@ class Change:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([*(one.path for one in self.files), *self.listed]))
+        return tuple(dict.fromkeys([*(file.path for file in self.files), *self.listed]))
 
     def added(self, *, code_only: bool = True) -> Iterator[tuple[FileDiff, Line]]:
         """Every added line with its file."""
-        for one in self.files:
-            if not one.binary and (is_code(one.path) or not code_only):
-                for line in one.added:
-                    yield one, line
+        for file in self.files:
+            if not file.binary and (is_code(file.path) or not code_only):
+                for line in file.added:
+                    yield file, line
 
     def after(self, path: str, line: int, count: int = 1) -> list[str]:
         """Up to ``count`` lines that follow ``path:line``, as far as they are known."""
-        known = self.lines.get(path, {})
-        found: list[str] = []
+        lines = self.lines.get(path, {})
+        following: list[str] = []
         for number in range(line + 1, line + 1 + count):
-            if number not in known:
+            if number not in lines:
                 break
-            found.append(known[number])
-        return found
+            following.append(lines[number])
+        return following
 
 
 def change_of(facts: Sequence[PacketFact]) -> Change:
     """The change that ``facts`` show. Without a diff among them it has no files."""
     opening = "\n".join(fact.text for fact in facts if fact.source_type == "task")
-    shown = opening.rpartition("\n**Diff:**\n")[2]
-    by_path = {one.path: one for one in _files(shown)}
+    diff_text = opening.rpartition("\n**Diff:**\n")[2]
+    by_path = {file.path: file for file in _files(diff_text)}
     for fact in facts:
         if fact.source_type == "diff" and _is_whole(fact):
-            for one in _files(fact.text):
-                if _size(one) >= _size(by_path.get(one.path)):
-                    by_path[one.path] = one
+            for file in _files(fact.text):
+                if _size(file) >= _size(by_path.get(file.path)):
+                    by_path[file.path] = file
     files = tuple(by_path.values())
     whole: dict[str, str] = {}
     lines: dict[str, dict[int, str]] = {}
-    for one in files:
-        into = lines.setdefault(one.path, {})
-        for line in one.lines():
+    for file in files:
+        into = lines.setdefault(file.path, {})
+        for line in file.lines():
             if line.sign != "-":
                 into[line.number] = _clean(line.text)
-        complete = len(one.hunks) == 1 and len(one.added) == one.hunks[0].new_count
-        if one.status == "added" and complete:
-            whole[one.path] = "\n".join(_clean(line.text) for line in one.added) + "\n"
+        complete = len(file.hunks) == 1 and len(file.added) == file.hunks[0].new_count
+        if file.status == "added" and complete:
+            whole[file.path] = "\n".join(_clean(line.text) for line in file.added) + "\n"
     for fact in facts:
         if fact.source_type == "file" and _is_whole(fact):
             _take_file(fact, whole, lines)
-    for one in files:
+    for file in files:
         # A file read elsewhere than at the tip of the change tells nothing of the change.
-        if one.path in whole and not _agree(one, whole[one.path]):
-            del whole[one.path]
+        if file.path in whole and not _agree(file, whole[file.path]):
+            del whole[file.path]
     references, looked_up = _lookups(facts)
     listed = _listed(opening)
-    missing = bool(listed) and not {one.path for one in files} >= set(listed)
+    missing = bool(listed) and not {file.path for file in files} >= set(listed)
     return Change(
         files=files,
         listed=listed,
-        cut=CUT_NOTICE in shown and (missing or _torn(files)),
+        cut=CUT_NOTICE in diff_text and (missing or _torn(files)),
         whole=whole,
         lines=lines,
         references=references,
@@ -145,21 +145,21 @@ def change_of(facts: Sequence[PacketFact]) -> Change:
 
 
 def _files(text: str) -> Iterator[FileDiff]:
-    for one in parse_diff(text):
-        yield replace(one, path=spelled_out(one.path), old_path=spelled_out(one.old_path))
+    for file in parse_diff(text):
+        yield replace(file, path=spelled_out(file.path), old_path=spelled_out(file.old_path))
 
 
 def spelled_out(path: str) -> str:
     """A path with its control characters spelled (``⟦U+000A⟧``), as the list of changed files has
     it: a name with a newline in it would break the review's Markdown."""
-    return _CONTROL.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", path)
+    return _CONTROL.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", path)
 
 
-def _agree(one: FileDiff, text: str) -> bool:
+def _agree(file: FileDiff, text: str) -> bool:
     lines = text.split("\n")
     return all(
         line.number <= len(lines) and _clean(lines[line.number - 1]) == _clean(line.text)
-        for line in one.lines()
+        for line in file.lines()
         if line.sign != "-"
     )
 
@@ -173,13 +173,13 @@ def _torn(files: Iterable[FileDiff]) -> bool:
     """True when a hunk has fewer lines than its head promises."""
     return any(
         sum(line.sign != "-" for line in hunk.lines) < hunk.new_count
-        for one in files
-        for hunk in one.hunks
+        for file in files
+        for hunk in file.hunks
     )
 
 
-def _size(one: FileDiff | None) -> int:
-    return sum(1 for _ in one.lines()) if one else -1
+def _size(file: FileDiff | None) -> int:
+    return sum(1 for _ in file.lines()) if file else -1
 
 
 def _clean(text: str) -> str:
@@ -190,8 +190,10 @@ def _take_file(fact: PacketFact, whole: dict[str, str], lines: dict[str, dict[in
     path = spelled_out(str(fact.provenance.get("path") or ""))
     if not path:
         return
-    held = fact.provenance.get("lines")
-    first, last = held if isinstance(held, list | tuple) and len(held) == 2 else (1, None)
+    line_range = fact.provenance.get("lines")
+    first, last = (
+        line_range if isinstance(line_range, list | tuple) and len(line_range) == 2 else (1, None)
+    )
     into = lines.setdefault(path, {})
     for number, text in enumerate(fact.text.removesuffix("\n").split("\n"), first):
         into.setdefault(number, _clean(text))
@@ -200,22 +202,22 @@ def _take_file(fact: PacketFact, whole: dict[str, str], lines: dict[str, dict[in
 
 
 def _lookups(facts: Sequence[PacketFact]) -> tuple[tuple[Reference, ...], frozenset[str]]:
-    found: dict[tuple[str, int], Reference] = {}
+    references: dict[tuple[str, int], Reference] = {}
     names: set[str] = set()
     for fact in facts:
-        shown = fact.text
+        text = fact.text
         if fact.source_type == "symbol":
             names.add(str(fact.provenance.get("name", "")))
-            shown = shown.rpartition("\nused at\n")[2]
+            text = text.rpartition("\nused at\n")[2]
         elif fact.source_type == "search" and not fact.provenance.get("glob"):
             names.update(searched_names(str(fact.provenance.get("regex", ""))))
         elif fact.source_type != "search":
             continue
-        for line in shown.split("\n"):
+        for line in text.split("\n"):
             if match := _REFERENCE.match(line):
                 at = Reference(match["path"], int(match["line"]), _clean(match["text"]))
-                found.setdefault((at.path, at.line), at)
-    return tuple(found[key] for key in sorted(found)), frozenset(names)
+                references.setdefault((at.path, at.line), at)
+    return tuple(references[key] for key in sorted(references)), frozenset(names)
 
 
 def search_for(names: Iterable[str]) -> str:

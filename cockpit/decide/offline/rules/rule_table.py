@@ -44,17 +44,17 @@ ALIKE = 3
 
 def findings(change: Change) -> tuple[Finding, ...]:
     """Everything the rules have to say about ``change``: by rule, then place, each once."""
-    found: list[Finding] = []
+    remarks: list[Finding] = []
     for rule in RULES:
         by_file: dict[tuple[str, str, str], list[Finding]] = {}
-        for one in sorted(set(rule(change))):
-            by_file.setdefault((one.path, one.rule, one.grade), []).append(one)
+        for finding in sorted(set(rule(change))):
+            by_file.setdefault((finding.path, finding.rule, finding.grade), []).append(finding)
         for alike in by_file.values():
-            found += alike[:ALIKE]
+            remarks += alike[:ALIKE]
             if rest := alike[ALIKE:]:
                 last = rest[0]
-                lines = ", ".join(str(one.line) for one in rest[:12])
-                said = f"The same again in line{'s' if len(rest) > 1 else ''} {lines}"
+                lines = ", ".join(str(finding.line) for finding in rest[:12])
+                message = f"The same again in line{'s' if len(rest) > 1 else ''} {lines}"
                 more = f" and {len(rest) - 12} more." if len(rest) > 12 else "."
-                found.append(Finding(last.path, last.line, last.rule, last.grade, said + more))
-    return tuple(found)
+                remarks.append(Finding(last.path, last.line, last.rule, last.grade, message + more))
+    return tuple(remarks)

@@ -17,8 +17,8 @@ SMALL = 200
 
 
 def strengths(change: Change) -> list[Finding]:
-    found = [*_tests(change), *_documented(change), *_docs(change), *_lighter(change)]
-    return found or list(_small(change))
+    praise = [*_tests(change), *_documented(change), *_docs(change), *_lighter(change)]
+    return praise or list(_small(change))
 
 
 def _praise(path: str, line: int, rule: str, text: str) -> Finding:
@@ -26,59 +26,59 @@ def _praise(path: str, line: int, rule: str, text: str) -> Finding:
 
 
 def _tests(change: Change) -> Iterator[Finding]:
-    touched = any(is_source(one.path) for one in change.files)
-    for one in change.files:
+    touched = any(is_source(file.path) for file in change.files)
+    for file in change.files:
         fresh = {
             name: line.number
-            for name, line in tests_on(one, "+").items()
-            if name not in tests_on(one, "-") and name not in tests_on(one, " ")
+            for name, line in tests_on(file, "+").items()
+            if name not in tests_on(file, "-") and name not in tests_on(file, " ")
         }
         if fresh:
             names = ", ".join(f"`{name}`" for name in list(fresh)[:3])
             more = f" and {len(fresh) - 3} more" if len(fresh) > 3 else ""
             lead = "The change brings its tests" if touched else "More behaviour is under test"
-            yield _praise(one.path, min(fresh.values()), "tests", f"{lead}: {names}{more}.")
+            yield _praise(file.path, min(fresh.values()), "tests", f"{lead}: {names}{more}.")
 
 
 def _documented(change: Change) -> Iterator[Finding]:
     """The first new public function that says what it is for and what it takes."""
-    for one in change.files:
-        module = tree(change, one.path) if is_source(one.path) else None
-        fresh = {new.line for new in new_names(change) if new.path == one.path}
+    for file in change.files:
+        module = tree(change, file.path) if is_source(file.path) else None
+        fresh = {new.line for new in new_names(change) if new.path == file.path}
         for node in functions(module) if module else ():
             if node.lineno not in fresh:
                 continue
-            given = [*node.args.args, *node.args.kwonlyargs]
+            arguments = [*node.args.args, *node.args.kwonlyargs]
             typed = node.returns is not None and all(
-                argument.annotation or argument.arg in ("self", "cls") for argument in given
+                argument.annotation or argument.arg in ("self", "cls") for argument in arguments
             )
             words = [
                 word
-                for word, there in (
+                for word, applies in (
                     ("says what it is for", ast.get_docstring(node) is not None),
                     ("states its types", typed),
                 )
-                if there
+                if applies
             ]
             if words:
-                said = f"`{node.name}` {' and '.join(words)}."
-                yield _praise(one.path, node.lineno, "documented", said)
+                message = f"`{node.name}` {' and '.join(words)}."
+                yield _praise(file.path, node.lineno, "documented", message)
                 return
 
 
 def _docs(change: Change) -> Iterator[Finding]:
-    pages = [one for one in change.files if is_docs(one.path) and one.added]
-    if pages and any(is_source(one.path) for one in change.files):
+    pages = [file for file in change.files if is_docs(file.path) and file.added]
+    if pages and any(is_source(file.path) for file in change.files):
         first = pages[0]
         yield _praise(first.path, first.added[0].number, "docs", "The docs change with the code.")
 
 
 def _lighter(change: Change) -> Iterator[Finding]:
-    sources = [one for one in change.files if is_source(one.path)]
-    added = sum(len(one.added) for one in sources)
-    removed = sum(len(one.removed) for one in sources)
+    sources = [file for file in change.files if is_source(file.path)]
+    added = sum(len(file.added) for file in sources)
+    removed = sum(len(file.removed) for file in sources)
     if removed > added + 5:
-        most = max(sources, key=lambda one: len(one.removed) - len(one.added))
+        most = max(sources, key=lambda file: len(file.removed) - len(file.added))
         line = most.hunks[0].new_start if most.hunks and most.status != "removed" else 0
         yield _praise(
             most.path, line, "lighter", f"It takes more code out ({removed} lines) than in."
@@ -86,8 +86,8 @@ def _lighter(change: Change) -> Iterator[Finding]:
 
 
 def _small(change: Change) -> Iterator[Finding]:
-    size = sum(len(one.added) + len(one.removed) for one in change.files)
-    placed = [one for one in change.files if one.hunks] or list(change.files)
+    size = sum(len(file.added) + len(file.removed) for file in change.files)
+    placed = [file for file in change.files if file.hunks] or list(change.files)
     if not placed:
         return
     first = placed[0]

@@ -26,25 +26,25 @@ _SKIP = re.compile(
 )
 
 
-def tests_on(one: FileDiff, sign: str) -> dict[str, Line]:
+def tests_on(file: FileDiff, sign: str) -> dict[str, Line]:
     """Tests defined on the lines of a test file with this sign: name to line."""
-    found: dict[str, Line] = {}
-    for line in one.lines() if is_test(one.path) or is_test(one.old_path) else ():
+    tests: dict[str, Line] = {}
+    for line in file.lines() if is_test(file.path) or is_test(file.old_path) else ():
         if line.sign == sign and (match := _TEST.match(line.text)):
-            found[match["python"] or match["go"] or match["js"]] = line
-    return found
+            tests[match["python"] or match["go"] or match["js"]] = line
+    return tests
 
 
 def lost_tests(change: Change) -> Iterator[Finding]:
-    gained = {name for one in change.files for name in tests_on(one, "+")}
+    gained = {name for file in change.files for name in tests_on(file, "+")}
     gone = {name.name for name in removed_names(change)}
-    touched = any(is_source(one.path) and (one.added or one.removed) for one in change.files)
-    for one in change.files:
-        fresh = tests_on(one, "+").keys() - tests_on(one, "-").keys()
+    touched = any(is_source(file.path) and (file.added or file.removed) for file in change.files)
+    for file in change.files:
+        fresh = tests_on(file, "+").keys() - tests_on(file, "-").keys()
         lost = [
             (name, line)
-            for name, line in tests_on(one, "-").items()
-            if name not in gained and not _mentions(_body(one, line), gone)
+            for name, line in tests_on(file, "-").items()
+            if name not in gained and not _mentions(_body(file, line), gone)
         ]
         if len(lost) <= len(fresh):
             # As many came in the same file: renamed or rewritten, not lost.
@@ -53,8 +53,8 @@ def lost_tests(change: Change) -> Iterator[Finding]:
         more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
         first = lost[0][1]
         yield Finding(
-            one.path,
-            0 if one.status == "removed" else first.near,
+            file.path,
+            0 if file.status == "removed" else first.near,
             "lost-test",
             "blocking" if touched else "question",
             f"{names}{more} {'was' if len(lost) == 1 else 'were'} taken out (line {first.number} "
@@ -67,16 +67,16 @@ def lost_tests(change: Change) -> Iterator[Finding]:
         )
 
 
-def _body(one: FileDiff, start: Line) -> str:
+def _body(file: FileDiff, start: Line) -> str:
     """The removed lines of a test, up to the next one, removed or kept."""
-    lines = list(one.lines())
-    kept: list[str] = []
+    lines = list(file.lines())
+    removed: list[str] = []
     for line in lines[lines.index(start) :]:
         if line is not start and line.sign != "+" and _TEST.match(line.text):
             break
         if line.sign == "-":
-            kept.append(line.text)
-    return "\n".join(kept)
+            removed.append(line.text)
+    return "\n".join(removed)
 
 
 def _mentions(text: str, names: Iterable[str]) -> bool:
@@ -87,8 +87,8 @@ def _mentions(text: str, names: Iterable[str]) -> bool:
 def skipped_tests(change: Change) -> Iterator[Finding]:
     for path, line, code in added_code(change):
         if is_test(path) and _SKIP.search(code):
-            said = "A test is switched off here. Until when, and which issue brings it back?"
-            yield Finding(path, line, "skipped-test", "question", said)
+            message = "A test is switched off here. Until when, and which issue brings it back?"
+            yield Finding(path, line, "skipped-test", "question", message)
 
 
 def missing_tests(change: Change) -> Iterator[Finding]:
@@ -103,18 +103,20 @@ def missing_tests(change: Change) -> Iterator[Finding]:
         by_path.setdefault(new.path, []).append(new)
     for path, names in by_path.items():
         listed = ", ".join(f"`{new.name}`" for new in names[:5])
-        said = f"No test that I have seen mentions {listed}. What would fail if {_it(names)} broke?"
-        yield Finding(path, names[0].line, "missing-test", "question", said)
+        message = (
+            f"No test that I have seen mentions {listed}. What would fail if {_it(names)} broke?"
+        )
+        yield Finding(path, names[0].line, "missing-test", "question", message)
     if untested or any(is_test(path) for path in change.paths):
         return
     code = [(path, line) for path, line, _ in added_code(change) if is_source(path)]
     if len(code) > FEW_LINES:
         path, line = code[0]
-        said = (
+        message = (
             f"{len(code)} lines of code change and no test does. Which test would have failed "
             "before?"
         )
-        yield Finding(path, line, "missing-test", "question", said)
+        yield Finding(path, line, "missing-test", "question", message)
 
 
 def _it(names: list[Definition]) -> str:
@@ -125,6 +127,6 @@ def _test_lines(change: Change) -> Iterator[str]:
     for path, lines in change.lines.items():
         if is_test(path):
             yield from lines.values()
-    for found in change.references:
-        if is_test(found.path):
-            yield found.text
+    for reference in change.references:
+        if is_test(reference.path):
+            yield reference.text

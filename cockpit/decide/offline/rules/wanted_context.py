@@ -52,9 +52,9 @@ class Item:
 def wanted(change: Change, target: Mapping[str, Any]) -> tuple[Item, ...]:
     """At most :data:`MOST` items; none when the diff says all that rules can use."""
     tests = list(_tests(change))
-    found = [*_unseen(change, target), *_callers(change), *_code(change)]
-    kept = found[: MOST - len(tests)] + tests
-    return tuple({item.scope: item for item in kept}.values())
+    items = [*_unseen(change, target), *_callers(change), *_code(change)]
+    chosen = items[: MOST - len(tests)] + tests
+    return tuple({item.scope: item for item in chosen}.values())
 
 
 def spelled(path: str) -> str:
@@ -65,8 +65,8 @@ def spelled(path: str) -> str:
 
 def _unseen(change: Change, target: Mapping[str, Any]) -> Iterator[Item]:
     """Files that the cut left out of the diff, sources first."""
-    shown = {one.path for one in change.files}
-    missing = [path for path in change.listed if path not in shown and is_code(path)]
+    paths = {file.path for file in change.files}
+    missing = [path for path in change.listed if path not in paths and is_code(path)]
     for path in sorted(missing, key=lambda path: (is_test(path), path))[:3]:
         between = f"{target['base']}..{target['tip']}" if target.get("base") else ""
         source = f"pr:{target['pr']}" if "pr" in target else f"diff:{between}"
@@ -76,55 +76,55 @@ def _unseen(change: Change, target: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def _callers(change: Change) -> Iterator[Item]:
-    gone = [old.name for old in removed_names(change) if not old.member or old.public]
-    if gone := list(dict.fromkeys(gone))[:10]:
-        names = ", ".join(gone[:3]) + (" …" if len(gone) > 3 else "")
+    names = [old.name for old in removed_names(change) if not old.member or old.public]
+    if names := list(dict.fromkeys(names))[:10]:
+        listed = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
         yield Item(
-            f"search:{search_for(gone)}",
+            f"search:{search_for(listed)}",
             "callers",
-            tuple(gone),
-            f"does anything still use {names}?",
+            tuple(names),
+            f"does anything still use {listed}?",
         )
     for old, new in changed_signatures(change):
         before, after = signature(old.signature), signature(new.signature)
-        if before and after and (told := narrower(before, after)):
-            why = f"its callers: it {told.replace('`', '')}"
+        if before and after and (narrowing := narrower(before, after)):
+            why = f"its callers: it {narrowing.replace('`', '')}"
             yield Item(f"symbol:{new.name}", "callers", (new.name,), why)
 
 
 def _code(change: Change) -> Iterator[Item]:
     """The code around what changed, the most changed file first."""
-    seen = [one for one in change.files if is_code(one.path) and one.hunks]
-    seen = [one for one in seen if one.status not in ("added", "removed")]
-    for one in sorted(seen, key=lambda one: (is_test(one.path), -_size(one), one.path)):
-        if one.path in change.whole:
+    files = [file for file in change.files if is_code(file.path) and file.hunks]
+    files = [file for file in files if file.status not in ("added", "removed")]
+    for file in sorted(files, key=lambda file: (is_test(file.path), -_size(file), file.path)):
+        if file.path in change.whole:
             continue
-        last = max(hunk.new_start + hunk.new_count for hunk in one.hunks)
-        names = touched(change, one)
+        last = max(hunk.new_start + hunk.new_count for hunk in file.hunks)
+        names = touched(change, file)
         around = (
             f"the code around {', '.join(names[:3])}" if names else "the code around the change"
         )
-        if is_test(one.path):
+        if is_test(file.path):
             around = "the rest of the changed tests"
-        if one.path.endswith(".py") and last <= SHORT_FILE:
+        if file.path.endswith(".py") and last <= SHORT_FILE:
             yield Item(
-                f"file:{spelled(one.path)}", "code", (one.path,), f"{around}, whole to parse it"
+                f"file:{spelled(file.path)}", "code", (file.path,), f"{around}, whole to parse it"
             )
             continue
-        for first, until in _windows(one)[:2]:
-            scope = f"file:{spelled(one.path)}:{first}-{until}"
-            yield Item(scope, "code", (one.path,), around)
+        for first, until in _windows(file)[:2]:
+            scope = f"file:{spelled(file.path)}:{first}-{until}"
+            yield Item(scope, "code", (file.path,), around)
 
 
 def _tests(change: Change) -> Iterator[Item]:
     """Tests that speak of what changed, unless the diff shows some that do."""
     names = [new.name for new in new_names(change) if not new.name.isupper()]
     names += [new.name for _, new in changed_signatures(change)]
-    for one in change.files:
-        if is_source(one.path) and one.status == "modified":
-            names += touched(change, one)
+    for file in change.files:
+        if is_source(file.path) and file.status == "modified":
+            names += touched(change, file)
     tested = "\n".join(
-        line.text for one in change.files if is_test(one.path) for line in one.lines()
+        line.text for file in change.files if is_test(file.path) for line in file.lines()
     )
     names = [name for name in names if not re.search(rf"\b{re.escape(name)}\b", tested)]
     names = [name for name in dict.fromkeys(names) if not name.startswith("__")][:10]
@@ -135,21 +135,21 @@ def _tests(change: Change) -> Iterator[Item]:
         yield Item(scope, "tests", tuple(names), f"which tests cover {listed}?")
 
 
-def _windows(one: FileDiff) -> list[tuple[int, int]]:
+def _windows(file: FileDiff) -> list[tuple[int, int]]:
     """Lines around the hunks, merged where they touch, the largest first."""
-    found: list[tuple[int, int]] = []
-    for hunk in one.hunks:
+    windows: list[tuple[int, int]] = []
+    for hunk in file.hunks:
         first = max(1, hunk.new_start - WIDER)
         until = hunk.new_start + max(hunk.new_count, 1) + WIDER
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], until)
+        if windows and first <= windows[-1][1] + 1:
+            windows[-1] = (windows[-1][0], until)
         else:
-            found.append((first, until))
-    return sorted(found, key=lambda window: (window[0] - window[1], window[0]))
+            windows.append((first, until))
+    return sorted(windows, key=lambda window: (window[0] - window[1], window[0]))
 
 
-def _size(one: FileDiff) -> int:
-    return len(one.added) + len(one.removed)
+def _size(file: FileDiff) -> int:
+    return len(file.added) + len(file.removed)
 
 
 def reasons(items: Sequence[Item]) -> str:

@@ -1,7 +1,7 @@
-"""A provider's model: one streamed call, tried again while that can help, cut short without loss.
+"""One streamed call of a provider's model, with its retries; a stream that breaks off keeps its text.
 
-Anthropic (Messages), OpenAI (Responses) and any OpenAI-compatible address (chat completions),
-through pydantic-ai's direct API. Source: design of Decide, RFC-003 §6.3.
+For Anthropic (Messages), OpenAI (Responses) and any OpenAI-compatible address (chat completions), through
+pydantic-ai's direct API. See ``docs/reference/loop.md``, phases.
 """
 
 from __future__ import annotations
@@ -13,13 +13,31 @@ from contextlib import aclosing
 from cockpit.decide.load_sdk import opened
 from cockpit.decide.model import Done, ModelError, ModelEvent, Prompt, Retrying, TextDelta
 from cockpit.decide.model_endpoint import Endpoint
-from cockpit.decide.provider_errors import Failure, broken_off, failure_of, wait_before
+from cockpit.decide.provider_errors import Failure, broken_off, failure_of
 from cockpit.decide.provider_messages import to_messages, to_parameters, to_settings
 from cockpit.decide.provider_stream import ending, text_of
 
+FIRST_WAIT_S = 1.0
+LONGEST_WAIT_S = 30.0
+LONGEST_REQUESTED_WAIT_S = 120.0
+"""The longest wait that a provider may request; for a longer one the call fails."""
+
+
+def retry_wait_s(failure: Failure, attempt: int) -> float | None:
+    """Return the seconds to wait before a retry after ``attempt`` (from 1) failed; None means no retry.
+
+    The wait doubles from one second to thirty, without jitter: a wave must replay. A wait that the
+    provider requests takes precedence, unless it is longer than two minutes.
+    """
+    if not failure.passing:
+        return None
+    if failure.asked_wait_s is not None:
+        return failure.asked_wait_s if failure.asked_wait_s <= LONGEST_REQUESTED_WAIT_S else None
+    return float(min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S))
+
 
 class ProviderModel:
-    """A :class:`~cockpit.decide.model.Model` behind HTTP. Holds no connection between calls."""
+    """A :class:`~cockpit.decide.model.Model` behind HTTP. It keeps no connection between calls."""
 
     def __init__(
         self, endpoint: Endpoint, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -32,12 +50,13 @@ class ProviderModel:
         return self._endpoint.name
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[ModelEvent]:
-        """Text as it comes, then the complete tool calls, then :class:`Done`.
+        """Yield text as it streams, then the complete tool calls, then :class:`Done`.
 
-        As long as nothing worth keeping has come, rate limits (429, with Retry-After), 5xx and
-        lost connections are tried again, each announced by :class:`Retrying`. Later, a break ends
-        the call with ``Done(stop='cut')``. Raises :class:`ModelError` for everything that trying
-        again does not mend. Cancelling, or closing the generator, closes the connection.
+        Rate limits (429, with Retry-After), 5xx and lost connections are retried as long as no text or
+        call has come; :class:`Retrying` announces each retry. A later break ends the call with
+        ``Done(stop='cut')``. Cancelling, or closing the generator, closes the connection.
+
+        Raises :class:`ModelError` when a retry cannot help or the retries are used up.
         """
         attempt = 0
         while True:
@@ -49,16 +68,18 @@ class ProviderModel:
                 return
             except _AttemptFailed as failed:
                 failure = failed.failure
-            wait = wait_before(failure, attempt) if attempt <= self._endpoint.max_retries else None
-            if wait is None:
-                raise _final(failure, attempt)
-            yield Retrying(failure.reason, attempt, wait)
-            await self._sleep(wait)
+            wait_s = None
+            if attempt <= self._endpoint.max_retries:
+                wait_s = retry_wait_s(failure, attempt)
+            if wait_s is None:
+                raise _final_error(failure, attempt)
+            yield Retrying(failure.reason, attempt, wait_s)
+            await self._sleep(wait_s)
 
     async def _attempt(self, prompt: Prompt) -> AsyncGenerator[ModelEvent]:
         endpoint = self._endpoint
-        said = False
-        over = False
+        has_text = False
+        is_complete = False
         rest: list[ModelEvent] = []
         failure: Failure | None = None
         try:
@@ -75,41 +96,41 @@ class ProviderModel:
                     try:
                         async with aclosing(text_of(stream)) as fragments:
                             async for fragment in fragments:
-                                said = True
+                                has_text = True
                                 yield TextDelta(fragment)
-                        rest = ending(stream.get(), said=said)
+                        rest = ending(stream.get(), has_text=has_text)
                     except Exception as error:
                         failure = failure_of(error, endpoint)
                         if failure is None or not failure.passing:
                             raise
-                        rest = ending(stream.get(), said=said, broken=failure.reason)
-                    over = True
+                        rest = ending(stream.get(), has_text=has_text, broken=failure.reason)
+                    is_complete = True
         except Exception as error:
-            # What fails while the connection is being closed takes nothing away from the answer.
-            if not over:
+            # A failure while the connection closes takes nothing away from a complete answer.
+            if not is_complete:
                 failure = failure_of(error, endpoint)
                 if failure is None:
                     raise
                 raise _AttemptFailed(failure) from error
-        if not said and _nothing(rest):
+        if not has_text and _is_empty(rest):
             raise _AttemptFailed(failure or broken_off(endpoint))
         for event in rest:
             yield event
 
 
 class _AttemptFailed(Exception):
-    """One attempt ended with nothing worth keeping."""
+    """One attempt ended without text or calls."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
         self.failure = failure
 
 
-def _nothing(rest: list[ModelEvent]) -> bool:
+def _is_empty(rest: list[ModelEvent]) -> bool:
     return len(rest) == 1 and isinstance(rest[0], Done) and rest[0].stop == "cut"
 
 
-def _final(failure: Failure, attempts: int) -> ModelError:
+def _final_error(failure: Failure, attempts: int) -> ModelError:
     if not failure.passing or attempts == 1:
         return failure.error
     return ModelError(failure.error.code, f"{failure.error} Tried {attempts} times.")
