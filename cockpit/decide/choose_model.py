@@ -1,8 +1,8 @@
-"""Which model a session talks to: name, settings and environment in; a :class:`Model` out.
+"""Choosing the model of a session: name, settings and environment in, a :class:`Model` out.
 
 Names: ``anthropic:NAME``, ``openai:NAME``, ``openai-compatible:NAME``,
-``openai-compatible:NAME@http://HOST:PORT/v1``, ``offline``, ``script:FILE``; ``anthropic`` and
-``openai`` alone mean that provider's default model. Nothing here loads a model SDK.
+``openai-compatible:NAME@http://HOST:PORT/v1``, ``offline``, ``script:FILE``; ``anthropic`` and ``openai`` alone
+mean that provider's default model. Nothing here loads a model SDK. See ``docs/reference/configuration.md``.
 """
 
 from __future__ import annotations

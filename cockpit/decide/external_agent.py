@@ -1,7 +1,7 @@
-"""An agent that cockpit does not drive, as a model: its answers are the calls that it makes from outside.
+"""An external agent as a model: its answers are the calls that it makes over MCP.
 
-To the engine it is a model like any other, so that guards, proposals, outbox, receipts and packets are
-the same for an agent that cockpit drives and for one that somebody else does.
+To the engine it is a model like any other. Guards, proposals, outbox, receipts and packets are the same as
+for the built-in agent. See ``docs/reference/mcp.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The model SDKs: loaded late, in a thread, and opened for one call.
+"""Loading the model SDKs, late and in a thread, and opening one for a call.
 
-They take seconds to import, so nothing loads them before a provider is really called, or
-:func:`warm` is told that one soon will be.
+They take seconds to import. Nothing loads them before a provider is called, or before :func:`warm` announces
+that one soon will be.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The one shape every model has: a prompt in, a stream of events out.
+"""The interface of every model: a prompt in, a stream of events out.
 
-Providers, the offline rules and the scripted model all speak it; the loop knows nothing else.
-Source: design of Decide, RFC-003 §6.3.
+Providers, the offline rules and the scripted model implement it; the loop knows nothing else. See
+``docs/reference/loop.md``, phases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a model is reached, under which name, and with which key. Keys never leave this record."""
+"""The address of a model, its name there and its key. Keys never leave this record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the settings say of the model; no more is loaded to read them."""
+"""The model settings of the configuration; nothing else is loaded to read them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A provider's stream as our events, and what is worth keeping of it when it ends early.
+"""A provider's stream as model events, and the part to keep when it ends early.
 
-Text is passed on as it comes. Tool calls are passed on complete, at the end, with the arguments as
-the model wrote them. Thinking is not text and is left out.
+Text is passed on as it comes. Tool calls are passed on complete, at the end, with the arguments as the model
+wrote them. Thinking is not text and is left out.
 """
 
 from __future__ import annotations

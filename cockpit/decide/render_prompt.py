@@ -1,9 +1,9 @@
-"""Rendering a packet for a model: stable head first, then the wave's facts in order of time.
+"""Rendering a packet as a prompt: the stable head first, then the facts wave by wave.
 
-The system prompt is the identity and capabilities bands. The task opens the messages, word for word.
-What follows is chronological, so that each wave appends and a provider's prompt cache keeps hitting;
-exchanges go out as the provider's own tool-call and tool-result messages, everything else as fenced
-text with its source. Source: design of Orient ("rendering order") and Decide.
+The system prompt is the identity and capabilities bands. The task opens the messages, word for word. The rest
+is chronological, so that each wave appends and a provider's prompt cache keeps hitting. Exchanges become the
+provider's own tool-call and tool-result messages, every other fact fenced text with its source. See
+``docs/reference/kernel.md``, packets.
 """
 
 from __future__ import annotations

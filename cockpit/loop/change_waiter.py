@@ -21,8 +21,8 @@ class ChangeWaiter:
     async def wait_for(self, read_value: Callable[[], T | None], recheck_s: float = 1.0) -> T:
         """Return the first result of ``read_value`` that is not None.
 
-        ``read_value`` is a blocking read or write of the store. It runs in a thread, after every change of the
-        database file and at least every ``recheck_s`` seconds.
+        ``read_value`` is a blocking read or write of the store. It runs in a thread, after every change of
+        the database file and at least every ``recheck_s`` seconds.
         """
         value = await asyncio.to_thread(read_value)
         if value is not None:

@@ -1,1 +1,1 @@
-"""Models without a provider: the rule-based reviewer and scripted scenarios."""
+"""The models without a network: the offline rules, and scripted scenarios for demos and tests."""

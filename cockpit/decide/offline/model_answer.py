@@ -1,4 +1,4 @@
-"""What a model's answer is made of, before it streams: words, then calls."""
+"""The parts of an answer of the offline rules: text, then calls."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The ``offline`` model: no key, no network, and honest about it.
+"""The ``offline`` model: rules, without a key or a network.
 
-A pure function of the prompt. It reviews changes by rules and orients for everything else; what needs
-judgement it says plainly that it cannot do. Source: design "The offline model".
+A pure function of the prompt. It reviews changes by rules and orients for every other task; it says plainly
+when something needs a model.
 """
 
 from __future__ import annotations

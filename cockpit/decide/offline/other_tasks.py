@@ -1,6 +1,4 @@
-"""What the offline rules can do for a task that is not a review: orient, plan, and say what needs a
-model. Source: design "The offline model".
-"""
+"""The offline rules for tasks that are not reviews: orient, plan, and say what needs a model."""
 
 from __future__ import annotations
 

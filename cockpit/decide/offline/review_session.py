@@ -1,7 +1,7 @@
-"""How the offline rules carry a review: ask for context, draft, propose, revise, end.
+"""The offline rules' review session: request context, draft, propose, revise, finish.
 
-Every answer follows from the packet alone: what was asked and granted, what was proposed and what
-the person said to it. Source: RFC-09 (nested loops); ADR-10 "Posting the review".
+Every answer follows from the packet alone: what was requested and granted, what was proposed, and what the
+user said to it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What has happened in a session, read from the packet alone.
+"""The history of a session, read from the packet alone.
 
-A session that was killed and goes on in another process has the same facts, and so the same story.
+A session that was killed and resumes in another process has the same facts, and so the same history. The
+texts that are parsed here are written in :mod:`cockpit.loop.decisions.await_decision` and
+:mod:`cockpit.loop.phases.tool_results`.
 """
 
 from __future__ import annotations

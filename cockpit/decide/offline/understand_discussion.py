@@ -1,7 +1,6 @@
-"""Understanding what a person says in a discussion, by rules: few phrases, honestly bounded.
+"""Understanding the user's messages in a discussion, by rules: a few phrases.
 
-What is not understood is said to be so; nothing is guessed. Source: RFC-09 (challenge, narrow);
-design of Act ("the next proposal shows what changed").
+When the rules do not understand a message they say so; nothing is guessed.
 """
 
 from __future__ import annotations

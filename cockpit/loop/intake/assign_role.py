@@ -1,7 +1,7 @@
-"""Giving a role its part of a task: an engine session with its words, its tools and its limits.
+"""Assigning a role: a headless session for one part of a task, with the role's tools and limits.
 
-Unlike a person's words, an assignment names everything itself: nothing in it is read as a command, a
-range or a pull request. Source: design of work, "Doing a task".
+An assignment names everything itself: cockpit reads nothing in its text as a command, a range or a pull
+request. See ``docs/reference/roles.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What every session starts from: who the agent is to be, what it may use, what it was asked.
+"""The facts that every session starts with: identity, capabilities and the task.
 
-Identity comes from the user's and the project's own files, capabilities from the tools; none of it
-is fetched by the agent. Source: RFC-09 "Hierarchy"; design of Orient, bands.
+Identity comes from the user's and the project's own files, capabilities from the tools; the agent requests
+none of it. See ``docs/reference/kernel.md``, bands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How a task opens: its deterministic context, and the first user message.
+"""The first message of a session, with the task's deterministic context.
 
-Either all of the context is there, or the task does not start and says why in one sentence. Source:
-ADR-10 "Injection mechanism", "Error handling"; RFC-09 "Frame (auto-injected)".
+Either the context is complete, or the task does not start and says why in one sentence. See
+``docs/reference/task-types.md``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From a person's words to a task: which type, about what.
+"""The task that the user's words name: its type and its target.
 
-Slash commands, pull request numbers and URLs, ranges, branches and plain words all resolve here.
-Words that name no type become ``implement`` when they ask for a change, and ``investigate``, which
-only reads, otherwise. Source: design "Task types"; ADR-10 "/review-pr".
+Slash commands, pull request numbers and URLs, ranges, branches and plain words all resolve here. Words that
+name no type become ``implement`` when they ask for a change, and ``investigate``, which only reads, otherwise.
+See ``docs/reference/task-types.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The context of a pull request's review, through ``gh``.
+"""The context of a pull request's review, fetched with ``gh``.
 
-To the letter of ADR-10: metadata, diff with a file summary, and the linked issues' titles and URLs,
-all of it or a clear failure. Source: ADR-10 "What It Fetches", "Error handling".
+It is the metadata, the diff with a file summary, and the titles and URLs of linked issues: all of it, or a
+clear error. See ``docs/reference/task-types.md``.
 """
 
 from __future__ import annotations

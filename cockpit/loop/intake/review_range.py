@@ -1,8 +1,8 @@
 """The context of a review of commits in this repository, without GitHub.
 
-The same range gives the same bytes in every clone: git runs from inside its own directory, where
-neither the working tree's attributes nor the place of the checkout reach it, ids are full, and
-whatever configuration could change the output is overridden. Source: ADR-10, design "Task types".
+The same range gives the same bytes in every clone: git runs inside its own directory, where neither the
+worktree's attributes nor the location of the checkout matter, ids are full, and configuration that could
+change the output is overridden. See ``docs/reference/task-types.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a review is about: a pull request, or a range of commits in this repository.
+"""The target of a review: a pull request, or a range of commits in this repository.
 
-Numbers, URLs, ranges, branches and single commits become a target with full commit ids, so that a
-branch that moves on later changes nothing of what was asked. Source: ADR-10; design "Task types".
+Numbers, URLs, ranges, branches and single commits become a target with full commit ids, so that a branch
+that moves later does not change the review. See ``docs/reference/task-types.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a review starts from, whoever tells it: the values of the review template.
+"""The values of the review template, from a pull request or from a range.
 
-Source: ADR-10 "What It Injects", "Large diff handling".
+See ``docs/reference/task-types.md``.
 """
 
 from __future__ import annotations
@@ -29,10 +29,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class OpeningFailed(CockpitError):
-    """A task cannot start: nothing is injected. The message is one clear sentence, and what to do.
-
-    Source: ADR-10 "Error handling".
-    """
+    """A task cannot start, and nothing of its context is used. The message says what to do."""
 
     code = "opening_failed"
 

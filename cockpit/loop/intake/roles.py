@@ -1,9 +1,8 @@
-"""Roles: who does which part of a task, as Markdown files that layer built-in → user → project.
+"""Roles: who does which part of a task, as Markdown files in the layers built-in, user and project.
 
-A file is TOML front matter between ``+++`` lines, then Markdown: what the session is told. A role says
-which tools its session has, when it ends by itself, and what its first packet holds. A project's file
-may only tighten: fewer tools, lower limits, protection of tests on. Source: design of work, "Doing a
-task"; seed 004, solutions 1 and 8.
+A file is TOML front matter between ``+++`` lines, then the Markdown that the session reads. A role states
+its session's tools, its limits and the context of its first packet. A project's file may only tighten:
+fewer tools, lower limits, protection of tests on. See ``docs/reference/roles.md``.
 """
 
 from __future__ import annotations

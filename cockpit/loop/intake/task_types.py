@@ -1,13 +1,12 @@
-"""Task types: what a kind of work needs, as Markdown files that layer built-in → user → project.
+"""Task types: what a kind of work needs, as Markdown files in the layers built-in, user and project.
 
-A file is TOML front matter between ``+++`` lines, then Markdown: the template of the first user
-message. TOML because its errors name a line, Python reads it without a dependency, and nothing in
-it is ever guessed to be a date or a truth value. A later layer overrides field by field; a body of
-only white space keeps the template below it.
+A file is TOML front matter between ``+++`` lines, then Markdown: the template of the first user message.
+TOML because its errors name a line, Python reads it without a dependency, and no value is guessed to be a
+date or a truth value. A later layer overrides field by field; a body of only white space keeps the template
+below it.
 
-Placeholders are ``{name}``; ``{{`` and ``}}`` are literal braces. Filling is one pass: what a value
-holds is never expanded again, whoever wrote it. Source: RFC-09 "Hierarchy", ADR-10, Context
-Efficiency task types.
+Placeholders are ``{name}``; ``{{`` and ``}}`` are literal braces. Filling is one pass: the text of a value is
+never expanded again. See ``docs/reference/task-types.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a change does, said back from the diff: files, functions, sizes. Nothing is judged here."""
+"""A summary of a change from its diff: files, functions, sizes. Nothing is judged here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that a diff defines, drops, or gives another signature."""
+"""Names that a diff defines, removes, or gives another signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a line is code, what is comment, and what a Python file parses to."""
+"""Code and comments of a line, and the syntax tree of a Python file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about what people read: docs that a change leaves behind."""
+"""Rules about documentation that a change leaves behind."""
 
 from __future__ import annotations
 

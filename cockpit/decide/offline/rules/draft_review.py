@@ -1,7 +1,4 @@
-"""The review: findings in the order of the Definition of Done, with what rules cannot judge.
-
-Source: ADR-10 "Definition of Done"; design "The offline model".
-"""
+"""The draft of a review: findings in the order of the Definition of Done, and what rules cannot judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about what should not have been committed, in any language."""
+"""Rules about text that should not have been committed, in any language."""
 
 from __future__ import annotations
 

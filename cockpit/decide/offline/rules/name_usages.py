@@ -1,4 +1,4 @@
-"""Who uses a name, as far as the packet shows it, and how sure that is."""
+"""The uses of a name, as far as the packet shows them, and how certain each is."""
 
 from __future__ import annotations
 

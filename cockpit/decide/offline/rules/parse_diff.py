@@ -1,8 +1,7 @@
 """A unified diff as records: files, hunks, numbered lines.
 
-Written here because what reviewers get is cut at 50 KiB, in the middle of a hunk, and carries names
-as git quotes them; a parser that wants whole hunks and plain names refuses both. Nothing raises:
-what is not a diff has no files. Source: ADR-10 "Large diff handling".
+Reviewers get diffs that are cut at 50 KiB, in the middle of a hunk, with names as git quotes them; parsers
+that need whole hunks and plain names refuse both. Nothing raises: text that is not a diff has no files.
 """
 
 from __future__ import annotations

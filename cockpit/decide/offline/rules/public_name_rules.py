@@ -1,4 +1,4 @@
-"""Rules about names that others rely on: dropped, or taking other arguments than before."""
+"""Rules about names that other code relies on: removed, or with other arguments than before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule says: a place, a grade, a sentence."""
+"""A finding of a rule: a place, a grade, a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks for the review of what: the head of the opening message."""
+"""The head of the opening message: who asks for the review of what."""
 
 from __future__ import annotations
 

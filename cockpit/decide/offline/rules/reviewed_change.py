@@ -1,7 +1,7 @@
-"""The change under review and what the packet holds around it.
+"""The change under review, and what the packet contains around it.
 
-Built from facts alone: the opening message, further diffs, and the files, symbols and searches that
-were granted. Every text keeps its line numbers, so that whatever a rule says can be cited.
+Built from facts alone: the opening message, further diffs, and the files, symbols and searches that were
+granted. Every text keeps its line numbers, so that a rule can cite them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All rules, and one pass of them over a change."""
+"""The table of all rules, and one pass of them over a change."""
 
 from __future__ import annotations
 

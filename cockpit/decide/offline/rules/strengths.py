@@ -1,4 +1,4 @@
-"""What works well in a change, as far as rules can see it. Always something true, with a place."""
+"""The strengths of a change, as far as rules can see them: always true, with a place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about tests: lost, switched off, or not there."""
+"""Rules about tests: lost, skipped, or missing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The context a reviewer would want to see before judging a change, as scope items with reasons.
-
-Source: RFC-09 "Orient (context OODA)"; design "The offline model".
-"""
+"""The context that a reviewer needs before judging a change, as scope items with reasons."""
 
 from __future__ import annotations
 
