@@ -1,8 +1,9 @@
 """Choosing the model of a session: name, settings and environment in, a :class:`Model` out.
 
 Names: ``anthropic:NAME``, ``openai:NAME``, ``openai-compatible:NAME``,
-``openai-compatible:NAME@http://HOST:PORT/v1``, ``offline``, ``script:FILE``; ``anthropic`` and ``openai`` alone
-mean that provider's default model. Nothing here loads a model SDK. See ``docs/reference/configuration.md``.
+``openai-compatible:NAME@http://HOST:PORT/v1``, ``offline``, ``script:FILE``; ``anthropic`` and ``openai``
+alone mean that provider's default model. Nothing here loads a model SDK. See
+``docs/reference/configuration.md``.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _ADDRESSES: dict[Literal["anthropic", "openai"], tuple[str, str]] = {
 }
 
 OFFLINE = "offline"
-"""The model that is no model: rules, which begin a task and cannot do one."""
+"""The name of the offline rules, which can start a task and cannot complete one."""
 
 ACCEPTED = (
     "anthropic:NAME, openai:NAME, openai-compatible:NAME (with [model] base_url, "
@@ -62,11 +63,11 @@ def choose_model(
     env: Mapping[str, str],
     sleep: Sleep = asyncio.sleep,
 ) -> Model:
-    """The model named by ``spec``, else by the settings, else whose key is set, else offline.
+    """Return the model named by ``spec``, else by the settings, else by the key that is set, else offline.
 
-    ``sleep`` is how waits between retries, and the pace of a script, pass.
+    ``sleep`` waits between retries and for the pace of a script.
     Raises :class:`ModelError`: ``config`` for a name or address that cannot be, ``auth`` for a
-    missing key (naming its variable), ``script`` for a scenario that does not read.
+    missing key (naming its variable), ``script`` for an invalid scenario.
     """
     name = model_named(spec, config, env)
     if name == OFFLINE:
@@ -79,14 +80,14 @@ def choose_model(
 
         return ScriptModel(rest, sleep=sleep)
     if kind == "outside" and rest:
-        from cockpit.decide.external_agent import OutsideModel
+        from cockpit.decide.external_agent import ExternalAgentModel
 
-        return OutsideModel(rest)
+        return ExternalAgentModel(rest)
     if kind == "runner":
         raise ModelError(
             "config",
-            f"An agent from outside took this session ({rest or 'no name'}), for one part of a task;"
-            " it cannot be gone on with. Begin a new one.",
+            f"An external agent ({rest or 'no name'}) ran this session for one part of a task, so it cannot"
+            " be resumed. Start a new session.",
         )
     from cockpit.decide.call_model_with_retry import ProviderModel
 
@@ -94,7 +95,7 @@ def choose_model(
 
 
 def model_named(spec: str | None, config: ModelSettings, env: Mapping[str, str]) -> str:
-    """The name that :func:`choose_model` goes by, whether or not there is such a model."""
+    """Return the name that :func:`choose_model` would use, whether or not that model exists."""
     return (spec or "").strip() or (config.model or "").strip() or _by_key(env)
 
 
@@ -181,7 +182,7 @@ def _built(
         raise ModelError("config", f"The address in {origin} cannot be used: {problem}.")
     if not key.isascii() or not key.isprintable() or any(c.isspace() for c in key):
         raise ModelError(
-            "auth", f"The key in {variable} contains characters that no key has. Set it again."
+            "auth", f"The key in {variable} contains characters that a key never has. Set it again."
         )
     return Endpoint(
         vendor=vendor,

@@ -11,14 +11,14 @@ from collections.abc import AsyncGenerator
 from cockpit.decide.model import Done, ModelEvent, Prompt, ToolCall, Usage
 
 PREFIX = "outside:"
-"""What the names of such models begin with."""
+"""The prefix of the names of such models."""
 
 
-class OutsideModel:
-    """Answers a prompt with the call that the outside agent made, and else with nothing.
+class ExternalAgentModel:
+    """Answers a prompt with the call that the external agent made, or with nothing.
 
-    ``name`` is ``outside:`` and what the client calls itself. Where the agent is not connected there is
-    nothing but what was proposed before: its session can still be seen through to its rest.
+    ``name`` is ``outside:`` and the name that the client gives itself. Without a connected agent only its
+    earlier proposals remain, and its session can still run to its end.
     """
 
     def __init__(self, client: str) -> None:
@@ -26,11 +26,11 @@ class OutsideModel:
         self._call: ToolCall | None = None
 
     def take(self, call: ToolCall) -> None:
-        """The agent's next answer."""
+        """Make ``call`` the agent's next answer."""
         self._call = call
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[ModelEvent]:
-        """The call that was taken, once; without one the agent has nothing more to say."""
+        """Yield the call that was taken, once; without a call the answer is empty."""
         call, self._call = self._call, None
         if call is not None:
             yield call

@@ -45,7 +45,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class PacketFact:
-    """A fact as it stands in the packet: for models that read structure instead of prose."""
+    """A fact as it is in the packet, for models that read structure instead of text."""
 
     fact_id: str
     band: str
@@ -61,7 +61,7 @@ class PacketFact:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What one model call gets: compiled context only, never a growing transcript.
+    """The input of one model call: compiled context, never a growing transcript.
 
     ``system`` is the stable head (identity and capabilities bands); ``messages`` the rest, in
     order. ``facts`` carries the same content as records. ``wave`` is the 1-based ordinal of the
@@ -82,7 +82,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A fragment of the model's words."""
+    """A fragment of the model's text."""
 
     text: str
 
@@ -98,7 +98,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The call failed in a way that may pass; it is tried again after ``wait_s`` seconds."""
+    """The call failed and a retry can help; it follows after ``wait_s`` seconds."""
 
     reason: str
     attempt: int
@@ -118,7 +118,7 @@ class Usage:
 @dataclass(frozen=True, slots=True)
 class Done:
     """The end of a call. ``stop`` is 'end', 'tool', 'length' or 'cut' (the stream broke, and what
-    came before is kept; ``reason`` then says in words why)."""
+    came before is kept; ``reason`` then says why)."""
 
     usage: Usage
     stop: Literal["end", "tool", "length", "cut"]

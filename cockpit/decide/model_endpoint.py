@@ -19,7 +19,7 @@ TITLES: dict[str, str] = {
 # Providers echo keys shortened or starred out; those are shorter than what is masked elsewhere.
 _KEY_SHAPES = re.compile(r"\b(?:sk|pk|rk)-[A-Za-z0-9_\-*]{6,}|(?i:bearer)\s+[A-Za-z0-9._\-]{8,}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
-_WORDS_MAX = 400
+_MAX_MESSAGE_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,16 @@ class Endpoint:
         return TITLES.get(self.vendor, self.base_url)
 
     def clean(self, words: str) -> str:
-        """A provider's words as they may be shown: key masked, one line, 400 characters."""
+        """Return a provider's message as it may be shown: key masked, one line, 400 characters."""
         if self.key:
             words = words.replace(self.key, "[key]")
         words = _CONTROL.sub(" ", _KEY_SHAPES.sub("[key]", mask(words)))
         words = " ".join(words.split())
-        return words if len(words) <= _WORDS_MAX else words[: _WORDS_MAX - 1] + "…"
+        return words if len(words) <= _MAX_MESSAGE_CHARS else words[: _MAX_MESSAGE_CHARS - 1] + "…"
 
 
 def address_problem(url: str) -> str:
-    """Why ``url`` cannot be the address of a service, in words; empty when it can."""
+    """Return why ``url`` cannot be the address of a service; empty when it can."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -65,11 +65,11 @@ def address_problem(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return "it must look like http://HOST:PORT/v1"
     if port == 0:
-        return "port 0 is no port"
+        return "port 0 is not a port"
     if parts.username is not None or parts.password is not None:
         return "it must not carry a user or a password; keys come from the environment"
     if parts.query or parts.fragment:
         return "it must not carry a query or a fragment"
     if re.search(r"\s", url):
-        return "it contains a blank"
+        return "it contains a space"
     return ""

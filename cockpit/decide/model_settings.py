@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The ``[model]`` table. ``timeout_s`` is the longest silence in seconds that is waited
-    through, ``max_retries`` how often a call is tried again after its first attempt."""
+    """The ``[model]`` table. ``timeout_s`` is the longest silence in seconds before a call
+    fails, ``max_retries`` the retries after its first attempt."""
 
     model: str | None = None
     base_url: str | None = None

@@ -18,8 +18,8 @@ from cockpit.decide.model import PacketFact, Prompt, PromptCall, PromptMessage, 
 HEAD_BANDS = ("identity", "capabilities")
 _TICKS = re.compile("`+")
 
-SPOKEN = ("person", "notice")
-"""Sources that are somebody's words to the agent: they stand as they are, not fenced."""
+MESSAGE_SOURCES = ("person", "notice")
+"""Sources that are messages to the agent: they are not fenced."""
 
 
 def render(
@@ -31,7 +31,7 @@ def render(
     target: Mapping[str, Any],
     max_output_tokens: int,
 ) -> Prompt:
-    """The prompt of one wave. ``facts`` are the packet's, in packet order. Pure."""
+    """Return the prompt of one wave. ``facts`` are the packet's, in packet order. Pure."""
     head: list[PacketFact] = []
     opening: list[PacketFact] = []
     waves: dict[int, list[PacketFact]] = {}
@@ -63,7 +63,7 @@ def render(
 
 
 def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
-    """One wave's part: first what the agent did and what came back, then what was added."""
+    """Return one wave's messages: the agent's calls and their results, then the other facts."""
     exchanges = [fact for fact in facts if _is_exchange(fact)]
     other = [fact for fact in facts if not _is_exchange(fact)]
     messages: list[PromptMessage] = []
@@ -102,7 +102,7 @@ def _call(fact: PacketFact) -> PromptCall:
 
 
 def _fenced(fact: PacketFact) -> str:
-    if fact.source_type in SPOKEN:
+    if fact.source_type in MESSAGE_SOURCES:
         return fact.text
     longest = max((len(run) for run in _ticks(fact.text)), default=0)
     fence = "`" * max(3, longest + 1)

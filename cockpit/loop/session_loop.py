@@ -139,7 +139,7 @@ async def _run_waves(engine: Engine, session_id: str) -> Session:
 
 
 async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Session, Wave | None]:
-    """Run the wave's current phase; returns the session and the wave to go on with, or None to stop.
+    """Run the wave's current phase; returns the session and its next wave, or None to stop.
 
     Two steps with nothing outside the store between them are one transaction: a packet and the model call
     for it, a wave's end and the next one's beginning.

@@ -16,7 +16,7 @@ from typing import Any
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.decide.external_agent import PREFIX, OutsideModel
+from cockpit.decide.external_agent import PREFIX, ExternalAgentModel
 from cockpit.decide.model import ToolCall
 from cockpit.loop.session_loop import TASK_SUBMITTED, run_session
 from cockpit.loop.wave_context import Engine
@@ -46,7 +46,7 @@ class ClientSession:
         self.session_id = ""
         self._namespace = namespace
         self._client_name = client_name
-        self._model = OutsideModel(client_name)
+        self._model = ExternalAgentModel(client_name)
         self._run: asyncio.Task[Session] | None = None
         self._lock = asyncio.Lock()
 
@@ -88,7 +88,7 @@ class ClientSession:
                 if self._is_running():
                     raise StillWaiting("Another proposal of yours still waits for the user.")
                 self.session_id = session.session_id
-                self._model = OutsideModel(session.model.removeprefix(PREFIX))
+                self._model = ExternalAgentModel(session.model.removeprefix(PREFIX))
             if not self._is_running() and session.status != "completed":
                 self._start(engine)
         return await self._await_result(engine, wait_s, proposal_id)

@@ -10,14 +10,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Words for the person, and calls as (tool, arguments)."""
+    """Text for the user, and calls as (tool, arguments)."""
 
     words: str
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
 def asking(words: str, purpose: str, question: str, scope: list[str], escalation: str) -> Answer:
-    """An answer that asks for context."""
+    """Return an answer that requests context."""
     arguments = {
         "purpose": purpose,
         "question": question,
@@ -28,10 +28,10 @@ def asking(words: str, purpose: str, question: str, scope: list[str], escalation
 
 
 def finishing(status: str, summary: str, words: str = "") -> Answer:
-    """An answer that ends the task: ``done`` or ``blocked``."""
+    """Return an answer that ends the task: ``done`` or ``blocked``."""
     return Answer(words or summary, (("finish", {"status": status, "summary": summary}),))
 
 
 def written(arguments: Mapping[str, Any]) -> str:
-    """Arguments as the JSON text of a tool call."""
+    """Return arguments as the JSON text of a tool call."""
     return json.dumps(arguments, ensure_ascii=False, sort_keys=True)

@@ -9,7 +9,7 @@ from cockpit.decide.model import PacketFact, Prompt
 from cockpit.decide.offline.model_answer import Answer, asking, finishing
 from cockpit.decide.offline.rules.reviewed_change import search_for
 from cockpit.decide.offline.rules.wanted_context import Item, reasons, spelled
-from cockpit.decide.offline.session_history import heard_since, of_calls, story
+from cockpit.decide.offline.session_history import messages_since, read_history, steps_calling
 from cockpit.decide.offline.understand_discussion import narrow
 
 NEEDS_MODEL = (
@@ -57,17 +57,17 @@ _COMMON = re.compile(
 
 
 def answer_task(prompt: Prompt) -> Answer:
-    """The next step of a session of any other type: one request, then a plan, then the end."""
-    steps = story(prompt)
+    """Return the next step of a session of any other type: one request, then a plan, then the end."""
+    steps = read_history(prompt)
     words = asked(prompt)
-    requests = of_calls(steps, "request_context")
+    requests = steps_calling(steps, "request_context")
     if not requests:
         items = places(words)
         return _ask(
             prompt, words, items, "I can look around and plan this; I am rules, not a model."
         )
     last = requests[-1]
-    messages = heard_since(steps, requests[0])
+    messages = messages_since(steps, requests[0])
     if last.status == "discussed":
         if not messages:
             return Answer("You would like to discuss this first. What is on your mind?")
@@ -83,7 +83,7 @@ def answer_task(prompt: Prompt) -> Answer:
 
 
 def asked(prompt: Prompt) -> str:
-    """The person's own words, out of the opening."""
+    """Return the user's own text, out of the opening message."""
     opening = "\n".join(fact.text for fact in prompt.facts if fact.source_type == "task")
     match = _ASKED.search(opening)
     return match["words"].strip() if match else opening.strip()
@@ -123,7 +123,7 @@ def _plan(prompt: Prompt, words: str) -> Answer:
     findings = (
         "What I found:\n\n" + "\n".join(places[:12]) if places else "I found no place that fits."
     )
-    text = f"{findings}\n\nHow I would go on:\n\n{plan}\n\n{NEEDS_MODEL}"
+    text = f"{findings}\n\nHow I would continue:\n\n{plan}\n\n{NEEDS_MODEL}"
     summary = f"Oriented and planned “{_line(words)}” by offline rules. {NEEDS_MODEL}"
     return finishing("blocked", summary, words=text)
 

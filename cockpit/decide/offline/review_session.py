@@ -18,7 +18,7 @@ from cockpit.decide.offline.rules.draft_review import Review, Wishes, review
 from cockpit.decide.offline.rules.review_header import Frame, frame_of
 from cockpit.decide.offline.rules.reviewed_change import Change, change_of
 from cockpit.decide.offline.rules.wanted_context import Item, reasons, wanted
-from cockpit.decide.offline.session_history import Step, heard_since, of_calls, story
+from cockpit.decide.offline.session_history import Step, messages_since, read_history, steps_calling
 from cockpit.decide.offline.understand_discussion import (
     CONTEXT_HELP,
     REVIEW_HELP,
@@ -36,19 +36,19 @@ _ON_MIND = "You would like to discuss this first. What is on your mind?"
 
 
 def answer_review(prompt: Prompt) -> Answer:
-    """The next step of a ``review_pr`` session."""
-    steps = story(prompt)
+    """Return the next step of a ``review_pr`` session."""
+    steps = read_history(prompt)
     change, frame = change_of(prompt.facts), frame_of(prompt.facts)
     if not change.files:
         return finishing(
             "blocked", "There is no diff in my context, so there is nothing that rules can review."
         )
-    if steps and steps[-1].status == "said" and not steps[-1].said:
-        return finishing("blocked", f"I asked, and nobody answered: {_short(steps[-1].text)}")
-    actions = of_calls(steps, "github", "write_file")
+    if steps and steps[-1].status == "said" and not steps[-1].replies:
+        return finishing("blocked", f"I asked, and got no answer: {_short(steps[-1].text)}")
+    actions = steps_calling(steps, "github", "write_file")
     if actions:
         return _after_action(prompt, change, frame, steps, actions)
-    requests = of_calls(steps, "request_context")
+    requests = steps_calling(steps, "request_context")
     if requests:
         return _after_request(prompt, change, frame, steps, requests)
     items = wanted(_at_first(prompt), prompt.target)
@@ -103,7 +103,7 @@ def _after_request(
         "fetched": "Thank you, that is what I needed.",
         "narrowed": "I have what you granted; the review says what I did not see.",
         "rejected": "I go by the diff alone, then.",
-        "expired": "Nobody answered my request; I go by the diff alone.",
+        "expired": "My request got no answer; I go by the diff alone.",
     }.get(last.status, "That could not be read; I go by what I have.")
     return _propose(prompt, change, frame, Wishes(), lead)
 
@@ -111,9 +111,9 @@ def _after_request(
 def _discussed_request(
     prompt: Prompt, change: Change, frame: Frame, steps: Sequence[Step], requests: Sequence[Step]
 ) -> Answer:
-    """Fold everything that was said about the request, from the first one on."""
-    messages = heard_since(steps, requests[0])
-    if requests[-1].silent and not _said_after(steps, requests[-1]):
+    """Apply every message about the request, from the first one on."""
+    messages = messages_since(steps, requests[0])
+    if requests[-1].silent and not messages_since(steps, requests[-1]):
         return Answer(_ON_MIND)
     items, reply, understood, why = wanted(_at_first(prompt), prompt.target), "", False, False
     for words in messages:
@@ -137,8 +137,8 @@ def _after_action(
 ) -> Answer:
     last = actions[-1]
     wishes, change_text, understood = _wishes(steps, actions)
-    messages = heard_since(steps, actions[0])
-    later = _said_after(steps, last)
+    messages = messages_since(steps, actions[0])
+    later = messages_since(steps, last)
     if last.status == "confirmed" and not later:
         return finishing("done", _done(prompt, last))
     if last.status == "discussed" and last.silent and not later:
@@ -161,17 +161,13 @@ def _after_action(
 
 
 def _wishes(steps: Sequence[Step], actions: Sequence[Step]) -> tuple[Wishes, str, bool]:
-    """All wishes so far, what the last words changed, and whether they were understood."""
+    """Return all wishes so far, what the last message changed, and whether it was understood."""
     wishes, change_text, understood = Wishes(), "", False
-    for words in heard_since(steps, actions[0]):
+    for words in messages_since(steps, actions[0]):
         after = wish(wishes, words)
         change_text, understood = wished(wishes, after), after != wishes
         wishes = after
     return wishes, change_text, understood
-
-
-def _said_after(steps: Sequence[Step], step: Step) -> list[str]:
-    return heard_since(steps, step)
 
 
 def _propose(

@@ -12,11 +12,11 @@
     arguments = { purpose = "…", question = "…", scope = ["file:a.py"] }
 
     [[turn]]
-    when = { called = ["request_context"] }     # that call stands in the prompt by now
+    when = { called = ["request_context"] }     # the prompt has that call by now
     text = "Here is my review."
     [[turn.call]]
     name = "github"
-    raw_arguments = '{"argv": ['                # instead of arguments: sent as it stands, unchecked
+    raw_arguments = '{"argv": ['                # instead of arguments: sent unchecked, as it is
 
     [[turn]]
     when = { contains = ["please keep the old name"] }

@@ -15,15 +15,15 @@ from typing import Any
 from cockpit.decide.model import PacketFact, Prompt
 
 _PLACE = re.compile(r"exchange:(\d+)\.(\d+)")
-_SAID = re.compile(r"(?:They|The user) said: (?P<words>.*)", re.DOTALL)
+_USER_SAID = re.compile(r"(?:They|The user) said: (?P<words>.*)", re.DOTALL)
 _TAIL = " Nothing was read."
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing the agent did: a call (``call`` names the tool) or words alone (``call`` empty).
+    """One step of the agent: a call (``call`` names the tool), or text alone (``call`` is empty).
 
-    ``said`` are the person's words that answered it, in order, until the next step that they could
+    ``replies`` are the user's messages that answered it, in order, until the next step that they could
     answer; ``status`` is how it ended.
     """
 
@@ -34,16 +34,16 @@ class Step:
     status: str
     result: str
     text: str
-    said: tuple[str, ...] = ()
+    replies: tuple[str, ...] = ()
 
     @property
     def silent(self) -> bool:
-        """True when the person wants to discuss it and has not said what."""
-        return self.status == "discussed" and not self.said
+        """True when the user wants to discuss it and has not sent a message yet."""
+        return self.status == "discussed" and not self.replies
 
 
-def story(prompt: Prompt) -> tuple[Step, ...]:
-    """Every step so far, in order, each with what the person said to it."""
+def read_history(prompt: Prompt) -> tuple[Step, ...]:
+    """Return every step so far, in order, each with the user's replies."""
     bare = sorted(
         (step for fact in prompt.facts if (step := _step(fact))), key=lambda s: (s.wave, s.place)
     )
@@ -60,7 +60,7 @@ def story(prompt: Prompt) -> tuple[Step, ...]:
             for ordinal, _, words in messages
             if ordinal > step.wave and (until is None or ordinal <= until)
         ]
-        match = _SAID.search(step.result) if step.status == "discussed" else None
+        match = _USER_SAID.search(step.result) if step.status == "discussed" else None
         if match is not None:
             words = match["words"].removesuffix(_TAIL).strip()
             answers = [words, *(other for other in answers if other.strip() != words)]
@@ -79,16 +79,16 @@ def story(prompt: Prompt) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def of_calls(steps: Sequence[Step], *names: str) -> list[Step]:
-    """The steps that called one of these tools."""
+def steps_calling(steps: Sequence[Step], *names: str) -> list[Step]:
+    """Return the steps that called one of these tools."""
     return [step for step in steps if step.call in names]
 
 
-def heard_since(steps: Sequence[Step], step: Step) -> list[str]:
-    """All that the person said from ``step`` on."""
+def messages_since(steps: Sequence[Step], step: Step) -> list[str]:
+    """Return the user's messages from ``step`` on, each once."""
     start = (step.wave, step.place)
     later = [other for other in steps if (other.wave, other.place) >= start]
-    return list(dict.fromkeys(message for other in later for message in other.said))
+    return list(dict.fromkeys(message for other in later for message in other.replies))
 
 
 def _step(fact: PacketFact) -> Step | None:

@@ -52,8 +52,8 @@ _SORTS = {
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """What is left of a request after a discussion. ``understood`` is False when the words said
-    nothing to the rules; ``answer`` are words for the person; ``why`` asks for reasons only."""
+    """A request after a discussion. ``understood`` is False when the rules understood nothing; ``answer``
+    is text for the user; ``why`` says that the user asked for the reasons only."""
 
     items: tuple[Item, ...]
     understood: bool
@@ -62,7 +62,7 @@ class Narrowed:
 
 
 def narrow(items: Sequence[Item], words: str) -> Narrowed:
-    """Apply one thing that the person said to a request."""
+    """Apply one message of the user to a request."""
     remaining = tuple(items)
     if _NOTHING.search(words):
         return Narrowed((), True, "I'll work from what I have.")
@@ -157,8 +157,7 @@ _NOTE = re.compile(
 
 
 def wish(wishes: Wishes, words: str) -> Wishes:
-    """Add one thing that the person said to what they asked of the review; unchanged when the words
-    say nothing to the rules."""
+    """Apply one message of the user to their wishes; unchanged when the rules do not understand it."""
     text = words.strip()
     note = _NOTE.search(text)
     if note is not None:
@@ -185,7 +184,7 @@ def wish(wishes: Wishes, words: str) -> Wishes:
 
 
 def wished(before: Wishes, after: Wishes) -> str:
-    """What changed between two wishes, in words; '' when nothing did."""
+    """Describe what changed between two wishes; '' when nothing did."""
     parts: list[str] = []
     if after.verdict != before.verdict and after.verdict:
         parts.append(f"made the verdict “{after.verdict}”")

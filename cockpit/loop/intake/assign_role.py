@@ -21,7 +21,7 @@ from cockpit.store.sessions import events, messages, sessions
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a session is to do: ``text`` is all that it is told, ``scope`` is read for it first."""
+    """One role's part of a task: ``text`` is the whole first message, ``scope`` is read before it."""
 
     role: Role
     task: Task
@@ -39,11 +39,11 @@ async def assign(
     beside: Callable[[Tx, str], object],
     runner: str = "",
 ) -> str:
-    """A new headless session for ``given``; returns its id. Nothing runs yet.
+    """Store a new headless session for ``assignment``; returns its id. Nothing runs yet.
 
-    ``beside`` is called with the id in the transaction that makes it, so that no session is made
-    that nobody knows of. With ``runner`` an agent from outside takes it and no wave ever does.
-    Raises ``ModelError``.
+    ``beside`` is called with the id in the same transaction, so that the caller's own row of the session is
+    never missing. With ``runner`` an external agent runs the session, and no wave ever does. Raises
+    ``ModelError``.
     """
     name = f"{sessions.RUNNER_PREFIX}{runner}" if runner else engine.model(model).name
     role, task = assignment.role, assignment.task

@@ -19,17 +19,17 @@ from cockpit.store.context.facts import Fact, Level
 NON_NEGOTIABLES = "non-negotiables.md"
 PROJECT_FILES = (("AGENTS.md", "AGENTS.md"), ("context", ".cockpit/context.md"))
 FILE_LIMIT = 64 * 1024
-"""Bytes of an identity file that are used; a longer one is cut with a notice."""
+"""Bytes of an identity file; a longer one is cut with a notice."""
 
 
 def baseline(root: Path, user_dir: Path, tools: Sequence[ToolDef]) -> list[Fact]:
-    """The identity and capabilities facts of a session in ``root``, pinned."""
+    """Return the identity and capabilities facts of a session in ``root``, pinned."""
     preamble = resources.files("cockpit.data").joinpath("preamble.md").read_text("utf-8")
     facts = [_pinned("preamble", "preamble:cockpit", "identity", preamble.strip())]
     rules = _text(user_dir / NON_NEGOTIABLES)
     if rules:
         facts.append(
-            _pinned("rule", "rule:user", "identity", f"The person's non-negotiables:\n\n{rules}")
+            _pinned("rule", "rule:user", "identity", f"The user's non-negotiables:\n\n{rules}")
         )
     for name, path in PROJECT_FILES:
         text = _text(root / path)
@@ -47,7 +47,7 @@ def baseline(root: Path, user_dir: Path, tools: Sequence[ToolDef]) -> list[Fact]
 
 
 def task_fact(opening: str, *, band: str) -> Fact:
-    """The first user message, word for word, pinned."""
+    """Return the first user message, word for word, as a pinned fact."""
     return _pinned("task", "task:opening", band, opening)
 
 

@@ -36,7 +36,7 @@ class Opening:
     ``text`` is the first user message, masked. ``scope_items`` name what the task type declares
     deterministic; for a review ``text`` already holds it, and they say so in the journal. ``target``
     has commit ids filled in; ``rev`` is the commit that files are read at, None for the working
-    tree. ``notice`` is one line for the person, often empty.
+    tree. ``notice`` is one line for the user, often empty.
     """
 
     text: str

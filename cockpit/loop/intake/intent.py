@@ -1,7 +1,8 @@
 """The task that the user's words name: its type and its target.
 
-Slash commands, pull request numbers and URLs, ranges, branches and plain words all resolve here. Words that
-name no type become ``implement`` when they ask for a change, and ``investigate``, which only reads, otherwise.
+Slash commands, pull request numbers and URLs, ranges, branches and plain words all resolve here. Text that
+names no type becomes ``implement`` when it asks for a change, and otherwise ``investigate``, which
+only reads.
 See ``docs/reference/task-types.md``.
 """
 
@@ -63,7 +64,7 @@ _CHANGE = re.compile(
 
 
 async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> Task:
-    """The task that ``words`` name.
+    """Return the task that the user's ``words`` name.
 
     Raises :class:`UnknownCommand` for an unknown slash command, and :class:`IntentUnclear` for
     empty words, a command without the target it needs, or a target that does not exist.
@@ -71,7 +72,7 @@ async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> T
     text = words.strip()
     if not text:
         raise IntentUnclear(
-            "There are no words to start from. Say what you want, or /review-pr 24."
+            "The task is empty. Describe it, or give a command such as /review-pr 24."
         )
     if match := _SLASH.match(text):
         kind = _commanded(match[1].lower(), types)
@@ -80,7 +81,7 @@ async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> T
             return _plain(kind, rest or kind.name.replace("_", " "))
         if not rest:
             raise IntentUnclear(
-                f"{match[1]} needs to know what: {match[1]} {kind.arguments}, for example "
+                f"{match[1]} needs a target: {match[1]} {kind.arguments}, for example "
                 f"{match[1]} 24 or {match[1]} main..HEAD."
             )
         if (target := await find_target(rest, git, named=True)) is not None:
@@ -94,7 +95,7 @@ async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> T
 
 
 def asks_for_change(words: str) -> bool:
-    """True when a clause of ``words`` opens with a verb that asks for a change.
+    """Return whether a clause of ``words`` starts with a verb that asks for a change.
 
     "How do I add a field?" asks a question; "Why does it fail? Fix it." goes on to ask for a
     change.
@@ -123,7 +124,7 @@ def _commanded(command: str, types: Mapping[str, TaskType]) -> TaskType:
 
 
 def _opened(text: str, types: Mapping[str, TaskType]) -> Iterator[tuple[TaskType, str]]:
-    """Types whose opening words these are, the longest opening first, with what follows it."""
+    """Yield the types that ``text`` starts with, the longest match first, with the text after it."""
     start = _POLITE.match(text)
     bare = text[start.end() :] if start else text
     openings: list[tuple[int, TaskType, str]] = []

@@ -105,7 +105,7 @@ async def pull_request(number: int, repo: str | None, root: Path) -> ReviewConte
 
 
 class _Gh:
-    """gh, asked about one pull request; what goes wrong becomes one sentence."""
+    """Calls gh about one pull request; a failure becomes one sentence."""
 
     def __init__(
         self, number: int, repo: tuple[str, ...], ours: frozenset[str], root: Path
@@ -146,7 +146,7 @@ class _Gh:
         learning it, is no failure; the working tree is read instead, and the notice says so."""
         notice = (
             f"The head of PR #{self._number} is not in this clone, so files are read from your "
-            f"working tree. `gh pr checkout {self._number}` brings it."
+            f"worktree. `gh pr checkout {self._number}` brings it."
         )
         done = await self._run("pr", "view", str(self._number), "--json", "headRefOid", *self._repo)
         try:
@@ -201,7 +201,7 @@ _FAILURES = (
     (r"gh auth login|not logged in|HTTP 401|bad credentials|GH_TOKEN", _NOT_LOGGED_IN),
     (
         r"could not resolve to a repository",
-        "gh sees no such repository on GitHub, so {pr} cannot be fetched: check the remote's URL "
+        "gh finds no such repository on GitHub, so {pr} cannot be fetched: check the remote's URL "
         "and that your account may read it.",
     ),
     (
@@ -215,7 +215,7 @@ _FAILURES = (
     ),
     (
         r"not a git repository|no git remotes|none of the git remotes",
-        "This directory is no checkout of a GitHub repository, so there is no {pr} to fetch.",
+        "This directory is not a checkout of a GitHub repository, so there is no {pr} to fetch.",
     ),
     (r"HTTP 403|forbidden|SAML", "GitHub refused {pr} to your account (HTTP 403)."),
     (

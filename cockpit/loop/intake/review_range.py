@@ -70,7 +70,7 @@ async def _git_dir(root: Path) -> Path:
     finished = await _git(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if not finished.ok:
         raise OpeningFailed(
-            "This directory is in no git repository, so there is no range to review."
+            "This directory is not in a git repository, so there is no range to review. Run this in a clone."
         )
     return Path(finished.text.removesuffix("\n"))
 
@@ -82,7 +82,7 @@ async def _ask(where: Path, spelled: str, *args: str, whole: bool = True) -> str
     if done.truncated:
         if whole:
             raise OpeningFailed(f"{spelled} changes too much to list; name a smaller range.")
-        # Far over the 50 KiB that are shown: what came is enough.
+        # Far over the 50 KiB that are shown, so the rest is not needed.
         return done.text
     if done.code != 0:
         message = (done.error_text.splitlines() or ["no reason given"])[-1]
@@ -95,7 +95,7 @@ async def _git(where: Path, *args: str) -> Finished:
         return await run_git(*args, cwd=where)
     except ProgramMissing as error:
         raise OpeningFailed(
-            "git is not installed, and a range cannot be reviewed without."
+            "git is not installed, and a range cannot be reviewed without it. Install git."
         ) from error
 
 

@@ -15,7 +15,7 @@ from cockpit.core.errors import CockpitError
 
 
 class IntentUnclear(CockpitError):
-    """The words name something that is not there. The message says what would work."""
+    """The user's text names something that does not exist. The message says what would work."""
 
     code = "intent_unclear"
 
@@ -116,10 +116,10 @@ _HERE = re.compile(
 
 
 async def find_target(text: str, git: GitFacts, *, named: bool) -> dict[str, Any] | None:
-    """The target that ``text`` starts with; words may follow it.
+    """Return the target that ``text`` starts with; more text may follow it.
 
-    ``named``: the person said that this is one (``/review-pr …``), so what cannot be is
-    :class:`IntentUnclear`; otherwise it is None.
+    With ``named`` the user said that it is one (``/review-pr …``): text that is not a target raises
+    :class:`IntentUnclear` then, and otherwise returns None.
     """
     line = text.split("\n", 1)[0].strip()
     if _HERE.match(line):
@@ -142,7 +142,7 @@ async def find_target(text: str, git: GitFacts, *, named: bool) -> dict[str, Any
     if not named:
         return None
     raise IntentUnclear(
-        f"{word!r} is no pull request number or URL, branch, commit or range in this repository. "
+        f"{word!r} is not a pull request number or URL, branch, commit or range in this repository. "
         f"Write 24, https://github.com/owner/name/pull/24, topic, or main..topic."
     )
 

@@ -48,7 +48,7 @@ class ChangedFile:
 @dataclass(frozen=True, slots=True)
 class ReviewContext:
     """The deterministic context of a review. ``linked`` are (reference, title, URL); ``rev`` is the
-    commit that files are read at, or None for the working tree; ``notice`` is for the person."""
+    commit that files are read at, or None for the worktree; ``notice`` is for the user."""
 
     title: str
     author: str

@@ -68,7 +68,7 @@ class Role:
     source_layer: str = "built-in"
 
     def words(self, values: Mapping[str, str]) -> str:
-        """What the session is told. ``values`` may lack placeholders; they become empty."""
+        """Return the session's first message. Placeholders without a value become empty."""
         return fill(self.template, {**dict.fromkeys(PLACEHOLDERS, ""), **values})
 
 
@@ -87,7 +87,9 @@ def load_roles(project_root: Path | None, user_dir: Path | None) -> Mapping[str,
         if folder is None or not folder.is_dir():
             continue
         if layer == "project" and isinstance(folder, Path) and folder.is_symlink():
-            raise RoleInvalid(f"{folder} is a link; a project's roles stand in the project.")
+            raise RoleInvalid(
+                f"{folder} is a symlink; a project's roles must be files of the project."
+            )
         for entry in sorted(folder.iterdir(), key=lambda item: item.name):
             if entry.name.endswith(".md"):
                 role = _read(entry, layer, roles)

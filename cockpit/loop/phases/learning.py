@@ -14,7 +14,7 @@ from cockpit.store.sessions import events, outbox, plans, sessions, waves
 from cockpit.store.sessions.plans import Plan
 
 CONTINUED = "wave.continued"
-"""The event that begins the next wave of a session that goes on by itself."""
+"""The event that begins the next wave of a session that continues without the user."""
 
 
 def learn(tx: Tx, context: WaveContext) -> None:

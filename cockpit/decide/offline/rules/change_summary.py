@@ -27,8 +27,8 @@ def size(change: Change) -> str:
     return f"{pluralize(count, 'file')}, +{added} −{removed}"
 
 
-def told(change: Change) -> list[str]:
-    """One line for each file that matters, sources first, then what the rest is."""
+def describe_files(change: Change) -> list[str]:
+    """Return one line for each of the most important files, sources first, then a count of the rest."""
     ranked = sorted(change.files, key=_rank)
     lines = [_line(change, file) for file in ranked[:_FILES]]
     if rest := len(change.paths) - len(lines):
@@ -53,7 +53,7 @@ def touched(change: Change, file: FileDiff) -> list[str]:
 
 
 def _around(hunk: Hunk) -> Iterator[str]:
-    """Names of what the changed lines of a hunk stand in, told by headings and indentation."""
+    """Yield the names of what encloses the changed lines of a hunk, by headings and indentation."""
     heading = _HEADING.search(hunk.heading)
     name, depth = (heading[1], 0) if heading else ("", 0)
     for line in hunk.lines:

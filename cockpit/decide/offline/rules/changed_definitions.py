@@ -32,7 +32,7 @@ _EXPORTED = (
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name defined on a line. ``line`` counts on the side of the diff that it stands on, ``near``
+    """A name defined on a line. ``line`` counts on its side of the diff, ``near``
     in the new file (0 when the file is gone); ``member`` is True for what is indented (a method);
     ``signature`` is the whole of a Python ``def``."""
 

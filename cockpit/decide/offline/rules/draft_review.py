@@ -28,8 +28,8 @@ HONEST = (
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the person asked of the review. ``without`` are words: a remark that holds one is left
-    out. ``verdict`` overrules the rules' own; ``notes`` are added in the person's words."""
+    """The user's wishes for the review. ``without`` are words: a remark that contains one is left out.
+    ``verdict`` overrules the rules' own; ``notes`` are added as the user wrote them."""
 
     verdict: Verdict | None = None
     nits: bool = True
@@ -156,7 +156,7 @@ def _understanding(change: Change, frame: Frame, wishes: Wishes) -> list[str]:
             "It closes " + ", ".join(f"{ref} ({title})" for ref, title in frame.linked) + "."
         )
     if not wishes.shorter:
-        lines += ["", *(f"- {line}" for line in change_summary.told(change))]
+        lines += ["", *(f"- {line}" for line in change_summary.describe_files(change))]
     return lines
 
 

@@ -35,8 +35,8 @@ def uses(change: Change, name: str) -> Iterator[Reference]:
 
 
 def certain(change: Change, use: Reference, target: Definition) -> bool:
-    """True when ``use`` can only mean ``target``: it stands in the same file, imports the name from
-    the target's module, is qualified with the module, or stands in a file that imports it."""
+    """Return whether ``use`` can only mean ``target``: it is in the same file, imports the name from the
+    target's module, is qualified with the module, or is in a file that imports it."""
     elsewhere = use.path != target.path
     if elsewhere and any(_defines(target.name, text) for text in _known(change, use.path)):
         return False

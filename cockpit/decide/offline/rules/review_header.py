@@ -26,7 +26,7 @@ class Frame:
 
 
 def frame_of(facts: Sequence[PacketFact]) -> Frame:
-    """The frame that the opening among ``facts`` tells; empty words where it does not."""
+    """Return the frame that the opening message among ``facts`` states; missing fields are empty."""
     opening = "\n".join(fact.text for fact in facts if fact.source_type == "task")
     head = opening.partition("\n**Files Changed:**\n")[0]
     fields: dict[str, str] = {}

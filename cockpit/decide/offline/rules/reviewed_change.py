@@ -69,7 +69,7 @@ class Change:
     ``listed`` are the changed paths as the opening lists them, which is more than ``files`` where
     the diff was ``cut``. ``whole`` are complete texts by path; ``lines`` numbered lines by path, from
     the diff and from every fact that shows part of a file. ``references`` and ``looked_up`` come from
-    symbol and search facts: what they showed, and the names that somebody looked for.
+    symbol and search facts: what they showed, and the names that were searched for.
     """
 
     files: tuple[FileDiff, ...]

@@ -25,7 +25,7 @@ from cockpit.decide.offline.rules.reviewed_change import (
 )
 
 MOST = 8
-"""Items of one request: a person reads each."""
+"""Items of one request; the user reads each."""
 
 WIDER = 20
 """Lines around a hunk that usually show the function it is in."""
@@ -150,5 +150,5 @@ def _size(file: FileDiff) -> int:
 
 
 def reasons(items: Sequence[Item]) -> str:
-    """The items as a list for the person, one line each."""
+    """Return the items as a list for the user, one line each."""
     return "\n".join(f"- `{item.scope}`: {item.why}" for item in items)
