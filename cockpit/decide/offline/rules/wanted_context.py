@@ -77,7 +77,7 @@ def _callers(change: Change) -> Iterator[Item]:
     if names := list(dict.fromkeys(names))[:10]:
         listed = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
         yield Item(
-            f"search:{search_for(listed)}",
+            f"search:{search_for(names)}",
             "callers",
             tuple(names),
             f"does anything still use {listed}?",
