@@ -433,7 +433,7 @@ async def test_other_tasks_are_oriented_planned_and_handed_on(
     end = await play.say()
     assert (end.call, end.arguments["status"]) == ("finish", "blocked")
     assert "ANTHROPIC_API_KEY" in end.arguments["summary"]
-    assert "How I would go on:\n\n1. " in end.words
+    assert "How I would continue:\n\n1. " in end.words
     assert "What I found:" in end.words
 
 

@@ -111,15 +111,15 @@ async def test_a_branch_known_only_from_the_remote(repo: Repo, tmp_path: Path) -
 
 async def test_what_cannot_be_reviewed_says_why(repo: Repo, tmp_path: Path) -> None:
     for words, reason in {
-        "/review-pr": "needs to know what",
-        "/review-pr nonsense": "no pull request number or URL",
+        "/review-pr": "needs a target",
+        "/review-pr nonsense": "not a pull request number or URL",
         "/review-pr main..nonsense": "nonsense names no commit here",
         "review nope..main": "nope names no commit here",
         "review HEAD~999..main": "the history of HEAD begins after it",
         "review main": "holds no commit that main lacks",
-        "/review-pr --output=x": "no pull request number",
+        "/review-pr --output=x": "not a pull request number",
         "/review-pr main..--output=x": "names no commit here",
-        "   ": "no words",
+        "   ": "The task is empty",
     }.items():
         with pytest.raises(IntentUnclear, match=reason):
             await ask(words, repo)
