@@ -88,7 +88,7 @@ def load_roles(project_root: Path | None, user_dir: Path | None) -> Mapping[str,
             continue
         if layer == "project" and isinstance(folder, Path) and folder.is_symlink():
             raise RoleInvalid(
-                f"{folder} is a symlink; a project's roles must be files of the project."
+                f"{folder} is a link; a project's roles must be files of the project."
             )
         for entry in sorted(folder.iterdir(), key=lambda item: item.name):
             if entry.name.endswith(".md"):

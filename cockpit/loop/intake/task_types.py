@@ -188,7 +188,7 @@ def load_task_types(project_root: Path | None, user_dir: Path | None) -> Mapping
             continue
         if layer == "project" and isinstance(place, Path) and place.is_symlink():
             raise TaskTypeInvalid(
-                f"{place} is a symlink; a project's task types must be files of the project."
+                f"{place} is a link; a project's task types must be files of the project."
             )
         for entry in sorted(place.iterdir(), key=lambda item: item.name):
             if entry.name.endswith(".md"):
@@ -233,7 +233,7 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
 def _text(entry: Traversable, layer: str, where: str) -> str:
     """The file's words. A repository's link is not followed: it could lead out, or never end."""
     if layer == "project" and isinstance(entry, Path) and entry.is_symlink():
-        raise TaskTypeInvalid(f"{where}: is a symlink; a project's task types must be plain files.")
+        raise TaskTypeInvalid(f"{where}: is a link; a project's task types must be plain files.")
     if not entry.is_file():
         raise TaskTypeInvalid(f"{where}: is no plain file.")
     try:
