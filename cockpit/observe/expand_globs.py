@@ -1,8 +1,8 @@
-"""``file:GLOB``: one item that a person approves, many files that are read.
+"""``file:GLOB``: one item to approve, many files to read.
 
-Only files that the project lists (:mod:`.listing`) are meant: what git ignores is never reached by a
-glob, and no link leads out. A file that is called like the glob is itself.
-Source: RFC-003 §10.1 (candidate jobs).
+A glob matches only files that :mod:`.project_files` lists: it never reaches a file that git ignores, or
+through a link that leads out. A file whose name is the glob's text is read as that file. See
+``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -11,40 +11,40 @@ import asyncio
 from dataclasses import replace
 
 from cockpit.access.confined_paths import PathRefused
-from cockpit.observe.path_globs import matches
-from cockpit.observe.project_files import Entry, blob, entries
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.path_globs import matches_glob
+from cockpit.observe.project_files import FileEntry, find_blob, list_files
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
 
 _SIGNS = frozenset("*?[")
 
 
-async def meant(item: ScopeItem, ground: Ground) -> list[Entry] | None:
-    """The files that a ``file:`` glob means, by path; None for an item that is no glob.
+async def match_glob(item: ScopeItem, ground: ProjectSnapshot) -> list[FileEntry] | None:
+    """List the files that a ``file:`` glob matches; None for an item that is not a glob.
 
-    Raises :class:`SourceFailed` where it means none, and ``PathRefused`` for one that leads out.
+    Raises :class:`SourceFailed` if it matches none, and ``PathRefused`` if it leads out of the project.
     """
     if item.kind != "file" or not _SIGNS & set(item.ref):
         return None
     if await _is_file(item.ref, ground):
         return None
     ground.confined.relative(_fixed(item.ref))
-    found = [entry for entry in await entries(ground) if matches(entry.path, item.ref)]
-    if not found:
+    files = [entry for entry in await list_files(ground) if matches_glob(entry.path, item.ref)]
+    if not files:
         raise SourceFailed(f"no file of the project matches {item.ref!r}")
-    return found
+    return files
 
 
-async def expand(item: ScopeItem, ground: Ground) -> list[ScopeItem]:
-    """The items that an approved item stands for: itself, or a glob's files with its lines and level."""
-    found = await meant(item, ground)
-    return [item] if found is None else [replace(item, ref=entry.path) for entry in found]
+async def expand_item(item: ScopeItem, ground: ProjectSnapshot) -> list[ScopeItem]:
+    """Expand an approved item to itself, or to the glob's files with its lines and level."""
+    files = await match_glob(item, ground)
+    return [item] if files is None else [replace(item, ref=entry.path) for entry in files]
 
 
-async def _is_file(path: str, ground: Ground) -> bool:
+async def _is_file(path: str, ground: ProjectSnapshot) -> bool:
     try:
         if ground.rev is not None:
-            return bool(await blob(ground, ground.rev, path))
+            return bool(await find_blob(ground, ground.rev, path))
         return await asyncio.to_thread(ground.confined.inside(path).is_file)
     except (SourceFailed, PathRefused):
         return False

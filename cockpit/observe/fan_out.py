@@ -1,7 +1,7 @@
-"""Fan-out: many observation jobs at once, bounded, each on its own.
+"""Fan-out: run many observation jobs concurrently, within limits.
 
-A pool of workers serves one queue per source in turn. A source has a quota of jobs that run at
-once; one that fails or hangs costs its own jobs and nobody else's. Source: RFC-003 §10.1.
+A pool of asyncio workers serves the queues of the sources in turn. A source has a quota of jobs that
+run at once; a source that fails or hangs delays only its own jobs. See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ MAX_FACTS = 50_000
 
 JOB_TIMEOUT_S = 60.0
 GRACE_S = 2.0
-"""How long a job that was told to end may take to end."""
+"""How long a cancelled job may take to end before it is abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[T]):
-    """One thing to observe. ``source`` names whose quota it takes, ``key`` what it is."""
+    """One observation: ``source`` names the quota that it counts against, ``key`` identifies it."""
 
     source: str
     key: str
@@ -55,9 +55,8 @@ async def fan_out(
     limit: int = MAX_CONCURRENT,
     per_source: Mapping[str, int] | None = None,
     timeout_s: float = JOB_TIMEOUT_S,
-    grace_s: float = GRACE_S,
 ) -> list[JobOutcome[T]]:
-    """Run ``jobs``; returns their outcomes in the order of the jobs. Limits as :func:`run_jobs`."""
+    """Run ``jobs`` as :func:`run_jobs` does; returns their outcomes in the order of the jobs."""
     ended: list[JobOutcome[T] | None] = [None] * len(jobs)
     await run_jobs(
         jobs,
@@ -65,7 +64,6 @@ async def fan_out(
         limit=limit,
         per_source=per_source,
         timeout_s=timeout_s,
-        grace_s=grace_s,
     )
     return [outcome for outcome in ended if outcome is not None]
 
@@ -77,21 +75,20 @@ async def run_jobs(
     limit: int = MAX_CONCURRENT,
     per_source: Mapping[str, int] | None = None,
     timeout_s: float = JOB_TIMEOUT_S,
-    grace_s: float = GRACE_S,
 ) -> None:
     """Run ``jobs``, at most ``limit`` at once and ``per_source[source]`` of a source.
 
     ``settle`` is called with a job's index and outcome as each ends, once; the outcome is not kept.
-    Each job has ``timeout_s`` seconds, and ``grace_s`` more to end when told to; then it is given up.
-    Cancelling ends every running job before it returns, as far as it ends in that time. Raises
-    ``ValueError`` for more than :data:`MAX_JOBS` jobs and for limits below 1.
+    A job that runs for ``timeout_s`` seconds is cancelled, and abandoned if it has not ended
+    :data:`GRACE_S` later. Cancelling the fan-out cancels every running job and waits as long for them.
+    Raises ``ValueError`` for more than :data:`MAX_JOBS` jobs and for limits below 1.
     """
     if len(jobs) > MAX_JOBS:
         raise ValueError(f"{len(jobs)} jobs are more than {MAX_JOBS}")
     quotas = dict(per_source or {})
     if limit < 1 or any(quota < 1 for quota in quotas.values()):
         raise ValueError("limits must be at least 1")
-    await _Pool(jobs, settle, limit, quotas, timeout_s, grace_s).run()
+    await _Pool(jobs, settle, limit, quotas, timeout_s).run()
 
 
 class _Pool(Generic[T]):
@@ -104,15 +101,13 @@ class _Pool(Generic[T]):
         limit: int,
         quotas: dict[str, int],
         timeout_s: float,
-        grace_s: float,
     ) -> None:
         self.jobs = jobs
         self.settle = settle
         self.limit = limit
         self.timeout_s = timeout_s
-        self.grace_s = grace_s
         self.ended = bytearray(len(jobs))
-        self.left = len(jobs)
+        self.unfinished = len(jobs)
         self.waiting: dict[str, deque[int]] = {}
         for number, job in enumerate(jobs):
             self.waiting.setdefault(job.source, deque()).append(number)
@@ -126,28 +121,28 @@ class _Pool(Generic[T]):
     async def run(self) -> None:
         if not self.jobs:
             return
-        self._staff()
+        self._start_workers()
         try:
             while not self.finished.is_set():
-                await self._watch()
+                await self._cancel_late_jobs()
         finally:
-            await self._end()
+            await self._cancel_all()
 
-    def _staff(self) -> None:
-        """As many workers as can have something to do."""
-        wanted = sum(min(self.free[s], len(self.waiting[s])) for s in self.turn)
-        for _ in range(min(wanted, self.limit - len(self.workers))):
-            task = asyncio.create_task(self._work())
+    def _start_workers(self) -> None:
+        """Start as many workers as have a job to run."""
+        useful = sum(min(self.free[s], len(self.waiting[s])) for s in self.turn)
+        for _ in range(min(useful, self.limit - len(self.workers))):
+            task = asyncio.create_task(self._run_worker())
             self.workers[task] = None
-            task.add_done_callback(self._gone)
+            task.add_done_callback(self._forget_worker)
 
-    def _gone(self, task: asyncio.Task[None]) -> None:
+    def _forget_worker(self, task: asyncio.Task[None]) -> None:
         self.workers.pop(task, None)
         self.stuck.discard(task)
         self.late.discard(task)
 
-    def _next(self) -> int | None:
-        """The next job of the next source in turn that may run one more."""
+    def _take_next(self) -> int | None:
+        """Take the next job of the next source whose quota has room."""
         turn = self.turn
         for _ in range(len(turn)):
             source = turn[0]
@@ -163,12 +158,12 @@ class _Pool(Generic[T]):
             turn.rotate(-1)
         return None
 
-    async def _work(self) -> None:
+    async def _run_worker(self) -> None:
         me = asyncio.current_task()
         if me is None:
             raise RuntimeError("a worker runs as a task")
         clock = asyncio.get_running_loop().time
-        while me not in self.stuck and (number := self._next()) is not None:
+        while me not in self.stuck and (number := self._take_next()) is not None:
             began = clock()
             self.workers[me] = (number, began)
             job = self.jobs[number]
@@ -194,17 +189,17 @@ class _Pool(Generic[T]):
         self.ended[number] = True
         self.settle(number, outcome)
         self.free[outcome.job.source] += 1
-        self.left -= 1
-        if self.left == 0:
+        self.unfinished -= 1
+        if self.unfinished == 0:
             self.finished.set()
         elif len(self.workers) < self.limit and self.turn:
-            self._staff()
+            self._start_workers()
 
-    async def _watch(self) -> None:
-        """Wait a little, then end jobs whose time is over.
+    async def _cancel_late_jobs(self) -> None:
+        """Wait a little, then cancel jobs whose time is over.
 
-        One look at all workers costs less than a timer for each job. A job that ignores its end is
-        given up, and another worker takes its place.
+        One check of all workers costs less than a timer for each job. A job that ignores its
+        cancellation is abandoned, and another worker takes its place.
         """
         try:
             async with asyncio.timeout(min(max(self.timeout_s / 20, 0.01), 1.0)):
@@ -213,23 +208,23 @@ class _Pool(Generic[T]):
             now = asyncio.get_running_loop().time()
             for task, doing in list(self.workers.items()):
                 over = now - doing[1] - self.timeout_s if doing is not None else -1.0
-                if doing is not None and over > self.grace_s:
-                    self._give_up(task, doing[0], now - doing[1])
+                if doing is not None and over > GRACE_S:
+                    self._abandon(task, doing[0], now - doing[1])
                 elif over >= 0 and task not in self.late:
                     self.late.add(task)
                     task.cancel()
 
-    def _give_up(self, task: asyncio.Task[None], number: int, took_s: float) -> None:
+    def _abandon(self, task: asyncio.Task[None], number: int, took_s: float) -> None:
         self.workers.pop(task, None)
         self.stuck.add(task)
         task.cancel()
         over = TimeoutError()
         self._settle(number, JobOutcome(self.jobs[number], "timed_out", None, over, took_s))
 
-    async def _end(self) -> None:
+    async def _cancel_all(self) -> None:
         self.turn.clear()
         tasks = [*self.workers, *self.stuck]
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=self.grace_s)
+            await asyncio.wait(tasks, timeout=GRACE_S)

@@ -1,7 +1,7 @@
-"""The single gateway: all context enters here. Propose (preview), then, when approved, fetch.
+"""The single gateway: all context enters here. It previews a request and reads what was approved.
 
-The gateway reads and makes facts; it stores nothing. Who asked, who approved and what came of it is
-written by the loop. Source: RFC-09 (invariants 1 and 3), RFC-003 §10.1.
+The gateway makes facts and stores nothing: the loop records requests, approvals and results. See
+``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
 from cockpit.observe.context_request import ContextRequest
-from cockpit.observe.expand_globs import expand
+from cockpit.observe.expand_globs import expand_item
 from cockpit.observe.fan_out import (
     JOB_TIMEOUT_S,
     MAX_CONCURRENT,
@@ -26,8 +26,8 @@ from cockpit.observe.fan_out import (
     fan_out,
     run_jobs,
 )
-from cockpit.observe.preview_cost import Preview, Source, band
-from cockpit.observe.project_snapshot import Ground
+from cockpit.observe.preview_cost import Preview, Source, band_for
+from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.diff import DiffSource
 from cockpit.observe.sources.file import FileSource
@@ -50,16 +50,16 @@ SOURCES: dict[str, Source] = {
     "pr": PullRequestSource(),
     "issue": IssueSource(),
 }
-"""The sources by the kinds of scope items that they read."""
+"""The source of each kind of scope item."""
 
 PER_SOURCE = {"search": 2, "symbol": 2, "diff": 4, "log": 4, "tree": 4, "pr": 4, "issue": 4}
-"""How many jobs of a source run at once; files have no quota of their own."""
+"""How many jobs of a source run at once; files have no quota."""
 
 __all__ = ["PER_SOURCE", "SOURCES", "ContextGateway", "Fetched", "Limits", "Outcome", "Preview"]
 
 
 class Limits(Protocol):
-    """RFC-003 §10.1's caps, as the caller's settings hold them."""
+    """The caps of a wave's observation, as settings provide them."""
 
     @property
     def max_jobs(self) -> int: ...
@@ -76,7 +76,7 @@ class Limits(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The caps by default."""
+    """The default caps."""
 
     max_jobs: int = MAX_JOBS
     max_concurrent: int = MAX_CONCURRENT
@@ -86,7 +86,7 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one item: how many facts and tokens, or why nothing."""
+    """The result of one item: how many facts and tokens, or the error."""
 
     item: ScopeItem
     facts: int
@@ -94,7 +94,7 @@ class Outcome:
     error: str = ""
 
     def body(self) -> dict[str, Any]:
-        """As the journal's ``context.fetched`` lists it."""
+        """Return the outcome as the journal's ``context.fetched`` lists it."""
         return {
             "item": str(self.item),
             "facts": self.facts,
@@ -113,9 +113,9 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class ContextGateway:
-    """Previews and fetches requests on one ground."""
+    """Previews and reads requests in one project."""
 
-    ground: Ground
+    ground: ProjectSnapshot
     limits: Limits = Caps()
 
     @classmethod
@@ -127,13 +127,13 @@ class ContextGateway:
         repo: str | None = None,
         limits: Limits | None = None,
     ) -> ContextGateway:
-        """The gateway of the project at ``root``. Raises ``PathRefused``."""
-        return cls(Ground.at(root, rev=rev, repo=repo), limits or Caps())
+        """Create the gateway of the project at ``root``. Raises ``PathRefused``."""
+        return cls(ProjectSnapshot.at(root, rev=rev, repo=repo), limits or Caps())
 
     async def preview(self, request: ContextRequest) -> tuple[Preview, ...]:
-        """Every item with its estimated tokens and band, or the reason why it cannot be read.
+        """Estimate every item's tokens and band, or say why it cannot be read.
 
-        A glob is estimated with all of its files. Nothing that is read for an estimate is kept.
+        A glob is estimated with all of its files. Content read for an estimate is discarded.
         """
         jobs = [
             Job(
@@ -145,20 +145,22 @@ class ContextGateway:
         ]
         outcomes = await self._run(jobs)
         previews = [
-            outcome.value or Preview(item, 0, band(item.kind), refused=self.why(outcome))
+            outcome.value or Preview(item, 0, band_for(item.kind), refused=self.why(outcome))
             for item, outcome in zip(request.scope, outcomes, strict=False)
         ]
-        left = request.scope[len(previews) :]
+        over_cap = request.scope[len(previews) :]
         over = f"more than {self.limits.max_jobs} items at once"
-        previews += [Preview(item, 0, band(item.kind), refused=over) for item in left]
+        previews += [Preview(item, 0, band_for(item.kind), refused=over) for item in over_cap]
         return tuple(previews)
 
     async def expand(self, items: Sequence[ScopeItem]) -> list[list[ScopeItem]]:
-        """What each approved item means: itself, or the files of a glob.
+        """Expand each approved item to itself or to the files of its glob.
 
-        An item that cannot be expanded stands for itself; reading it says why.
+        An item that cannot be expanded stays as it is; reading it reports the error.
         """
-        jobs = [Job(item.kind, str(item), partial(expand, item, self.ground)) for item in items]
+        jobs = [
+            Job(item.kind, str(item), partial(expand_item, item, self.ground)) for item in items
+        ]
         outcomes = await self._run(jobs)
         return [outcome.value or [item] for item, outcome in zip(items, outcomes, strict=True)]
 
@@ -167,9 +169,9 @@ class ContextGateway:
         items: Sequence[ScopeItem],
         settle: Callable[[int, JobOutcome[list[Fact]]], None],
     ) -> None:
-        """Read approved, expanded items, many at once; ``settle`` hears of each as it ends.
+        """Read approved, expanded items concurrently; ``settle`` is called as each one ends.
 
-        Cancelling ends all that runs before it returns.
+        When cancelled, it ends every running read before it returns.
         """
         await run_jobs(
             [
@@ -185,45 +187,45 @@ class ContextGateway:
     async def fetch(
         self, request: ContextRequest, items: Sequence[ScopeItem] | None = None
     ) -> Fetched:
-        """Read the approved ``items`` of a request (None: all of its scope), for callers that keep
-        nothing: :meth:`expand` and :meth:`read` in one.
+        """Expand and read the approved ``items`` of a request (None: all of its scope).
 
-        One failing item costs its own facts only. Facts past the cap of a wave are left out and
-        said so. The same fact named by two items comes once.
+        For callers without a store. A failing item costs its own facts only. Facts past the cap of a
+        wave are left out, and the outcome says so. A fact that two items name is returned once.
         """
-        asked = tuple(request.scope if items is None else items)
-        meant = [
-            (item, one)
-            for item, each in zip(asked, await self.expand(asked), strict=True)
-            for one in each
+        approved = tuple(request.scope if items is None else items)
+        expanded = [
+            (item, part)
+            for item, parts in zip(approved, await self.expand(approved), strict=True)
+            for part in parts
         ][: self.limits.max_jobs]
         ended: dict[int, JobOutcome[list[Fact]]] = {}
-        await self.read([one for _, one in meant], ended.__setitem__)
+        await self.read([part for _, part in expanded], ended.__setitem__)
         facts: dict[str, Fact] = {}
         outcomes: dict[ScopeItem, Outcome] = {}
-        for number, (item, one) in enumerate(meant):
-            made = ended[number].value or []
-            kept = made[: max(0, self.limits.max_facts - len(facts))]
-            facts.update({fact.fact_id: fact for fact in kept if fact.fact_id not in facts})
+        for number, (item, part) in enumerate(expanded):
+            all_facts = ended[number].value or []
+            within_cap = all_facts[: max(0, self.limits.max_facts - len(facts))]
+            facts.update({fact.fact_id: fact for fact in within_cap if fact.fact_id not in facts})
             error = "" if ended[number].status == "done" else self.why(ended[number])
-            if len(kept) < len(made):
+            if len(within_cap) < len(all_facts):
                 error = (
-                    f"{len(made) - len(kept)} facts are past the limit of {self.limits.max_facts}"
+                    f"{len(all_facts) - len(within_cap)} facts are past the limit of"
+                    f" {self.limits.max_facts}"
                 )
-            if error and one != item:
-                error = f"{one}: {error}"
+            if error and part != item:
+                error = f"{part}: {error}"
             before = outcomes.get(item, Outcome(item, 0, 0))
-            tokens = sum(fact.full.tokens for fact in kept)
+            tokens = sum(fact.full.tokens for fact in within_cap)
             outcomes[item] = Outcome(
                 item,
-                before.facts + len(kept),
+                before.facts + len(within_cap),
                 before.tokens + tokens,
                 "; ".join(filter(None, (before.error, error))),
             )
         return Fetched(tuple(facts.values()), tuple(outcomes.values()))
 
     def why(self, outcome: JobOutcome[T]) -> str:
-        """The reason of a failure in words, secrets masked, nothing of this machine's paths."""
+        """Explain a failure, with secrets masked and without paths of this machine."""
         if outcome.status == "timed_out":
             return f"it took longer than {self.limits.job_timeout_s:.0f} s"
         if isinstance(outcome.error, CockpitError):

@@ -1,8 +1,8 @@
-"""The plan of a wave's fan-out: which jobs run, in which order, and why the others do not.
+"""The plan of a wave's fan-out: which jobs run, in which order, and why others do not.
 
-Candidates are what was approved and what is refreshed; nothing else is ever read. The profile's rules
-say which sources count and how much, quotas and caps how many jobs there may be. Pure: the same
-candidates under the same rules give the same plan. Source: RFC-003 §10.1 (steps 1 and 2).
+Candidates are the approved items and the items to refresh; nothing else is ever read. The profile's
+rules rank or disable sources; quotas and caps limit the number of jobs. Pure: the same candidates under
+the same rules give the same plan. See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cockpit.store.context.profile_model import WEIGHT_ONE, Rule
 SOURCE_DISABLED, SOURCE_QUOTA, JOB_CAP = "source_disabled", "source_quota", "job_cap"
 
 REFRESH = "refresh"
-"""The name of jobs that read again what was granted before."""
+"""The job name of items that are read again because their file changed."""
 
-WORDS: Mapping[str, str] = MappingProxyType(
+REASON_TEXTS: Mapping[str, str] = MappingProxyType(
     {
         SOURCE_DISABLED: "the profile's attention rules have switched this source off",
         SOURCE_QUOTA: "past the most jobs of this source in one wave; ask for the rest later",
@@ -28,37 +28,36 @@ WORDS: Mapping[str, str] = MappingProxyType(
         FACT_CAP: "past the most facts of one wave (MAX_FACTS_PER_WAVE)",
     }
 )
-"""Why something was not read, for a model and a person."""
+"""Why an item was not read, for models and people."""
 
 QUOTAS: Mapping[str, int] = MappingProxyType(
     {"search": 200, "symbol": 400, "diff": 400, "log": 200, "tree": 400, "pr": 50, "issue": 200}
 )
-"""Most jobs of a source in one wave; files have no quota but the cap."""
+"""The most jobs of a source in one wave; files have no quota but the cap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A job that could run: ``item`` is read for the approved item ``asked``, in the name of ``job``."""
+    """A job that could run: ``job`` reads ``item`` for the approved item ``approved``."""
 
     job: str
     source: str
-    asked: str
+    approved: str
     item: str
 
 
-def plan(
+def plan_jobs(
     candidates: Sequence[Candidate],
     rules: Sequence[Rule],
     *,
     max_jobs: int,
     quotas: Mapping[str, int] = QUOTAS,
 ) -> list[JobRow]:
-    """The rows of the plan: what is named before what a glob means, by the priority of its rule, then
-    as it came; then refusals.
+    """Plan the jobs of a wave: rows to run, then one refused row per approved item and reason.
 
-    A source that no rule names has weight 1, as in Orient; one whose rules are all disabled is
-    refused. What a request names twice is read once, and what a request names is not refreshed. A
-    refused row stands for all jobs of one approved item and reason.
+    Items that a request names come before the files of a glob, then by their rule's priority, then in
+    the order of ``candidates``. A source without a rule has weight 1, as in Orient; a source whose
+    rules are all disabled is refused. An item is read once, and not refreshed if a request names it.
     """
     weights = [_weight(candidate, rules) for candidate in candidates]
     used: Counter[str] = Counter()
@@ -66,41 +65,55 @@ def plan(
     refused: dict[tuple[str, str, str, str], list[str]] = {}
 
     def rank(at: int) -> tuple[bool, int]:
-        # Of a glob's many files some may be past the cap; what stands beside it is not pushed out.
-        return candidates[at].item != candidates[at].asked, -(weights[at] or 0)
+        # A glob's many files may pass the cap; they must not push out items named beside it.
+        return candidates[at].item != candidates[at].approved, -(weights[at] or 0)
 
-    for at in sorted(_once(candidates), key=rank):
-        one = candidates[at]
-        reason = _refusal(one, weights[at], used, quotas, len(jobs) >= max_jobs)
+    for at in sorted(_distinct(candidates), key=rank):
+        candidate = candidates[at]
+        reason = _refusal(candidate, weights[at], used, quotas, len(jobs) >= max_jobs)
         if reason:
-            refused.setdefault((one.job, one.source, one.asked, reason), []).append(one.item)
+            refused.setdefault(
+                (candidate.job, candidate.source, candidate.approved, reason), []
+            ).append(candidate.item)
         else:
-            used[one.source] += 1
-            jobs.append(JobRow(len(jobs) + 1, one.job, one.source, one.asked, one.item))
-    for (job, source, asked, reason), items in refused.items():
+            used[candidate.source] += 1
+            jobs.append(
+                JobRow(
+                    len(jobs) + 1,
+                    candidate.job,
+                    candidate.source,
+                    candidate.approved,
+                    candidate.item,
+                )
+            )
+    for (job, source, approved, reason), items in refused.items():
         place = len(jobs) + 1
-        jobs.append(JobRow(place, job, source, asked, items[0], REFUSED, reason, len(items)))
+        jobs.append(JobRow(place, job, source, approved, items[0], REFUSED, reason, len(items)))
     return jobs
 
 
-def _once(candidates: Sequence[Candidate]) -> list[int]:
-    """The indices of candidates that nothing else stands for."""
-    by_name = {(one.job, one.item) for one in candidates if one.asked == one.item}
-    requested = {one.item for one in candidates if one.job != REFRESH}
-    taken: set[tuple[str, str]] = set()
-    kept: list[int] = []
-    for at, one in enumerate(candidates):
-        name = (one.job, one.item)
-        in_glob = one.asked != one.item and name in by_name
-        if in_glob or name in taken or (one.job == REFRESH and one.item in requested):
+def _distinct(candidates: Sequence[Candidate]) -> list[int]:
+    """The indices of candidates that no other candidate covers."""
+    by_name = {
+        (candidate.job, candidate.item)
+        for candidate in candidates
+        if candidate.approved == candidate.item
+    }
+    requested = {candidate.item for candidate in candidates if candidate.job != REFRESH}
+    covered: set[tuple[str, str]] = set()
+    indices: list[int] = []
+    for at, candidate in enumerate(candidates):
+        name = (candidate.job, candidate.item)
+        in_glob = candidate.approved != candidate.item and name in by_name
+        if in_glob or name in covered or (candidate.job == REFRESH and candidate.item in requested):
             continue
-        taken.add(name)
-        kept.append(at)
-    return kept
+        covered.add(name)
+        indices.append(at)
+    return indices
 
 
 def _weight(candidate: Candidate, rules: Sequence[Rule]) -> int | None:
-    """The priority of the rule for a candidate; None where its source is switched off."""
+    """The priority of a candidate's rule; None where its source is disabled."""
     named = [rule for rule in rules if rule.source_type == candidate.source]
     enabled = [rule for rule in named if rule.enabled]
     if not enabled:
@@ -110,7 +123,7 @@ def _weight(candidate: Candidate, rules: Sequence[Rule]) -> int | None:
         for rule in enabled
         if candidate.item.startswith(rule.predicate.ref_prefix)
     ]
-    # A rule for some places of a source does not forbid to read the others: it only ranks them.
+    # A rule for some paths of a source only ranks them; it does not forbid the others.
     return max(fitting, default=0)
 
 

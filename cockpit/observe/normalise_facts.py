@@ -1,6 +1,6 @@
-"""From what a source read to a fact: secrets masked, levels made, tokens counted, worth scored.
+"""Facts from the text that a source read: mask secrets, build levels, count tokens, score quality.
 
-Source: RFC-003 §10.1 step 4, §16.4; design of Observe ("normalise").
+See ``docs/reference/kernel.md`` (facts) and ``docs/reference/security.md`` (masking).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 from cockpit.core.secrets import mask, mask_value
 from cockpit.observe.count_tokens import count_tokens
-from cockpit.observe.preview_cost import band, utility
+from cockpit.observe.minhash_sketch import sketch_text
+from cockpit.observe.preview_cost import band_for, initial_utility
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sensitive_files import LARGE_BYTES
-from cockpit.observe.simhash import sketch
-from cockpit.observe.text_quality import quality
+from cockpit.observe.text_quality import measure_quality
 from cockpit.store.context.facts import UTILITY_MAX, Fact, Level
 
 _LINE = 300
@@ -31,19 +31,19 @@ def make_fact(
     source_type: str | None = None,
     by_reference: bool = False,
 ) -> Fact:
-    """A fact of ``item``: every text masked, every level's tokens counted.
+    """Make a fact of ``item``: mask every text, and count the tokens of every level.
 
-    What was granted at a lower level is all that the fact holds: an item at ``outline`` has its
-    outline as its full text, and its provenance says so (``level``). ``key`` names what newer content
-    replaces (a path, a range) and is kept apart by kind and level. ``reference`` becomes one line.
-    With ``by_reference``, or for more than :data:`~cockpit.observe.sensitive_files.LARGE_BYTES`, the raw
-    text is not kept: reference and outline are, and the provenance says ``by_reference``.
+    A fact contains no more than the granted level: for an item at ``outline``, the outline becomes the
+    full text, and the provenance says so (``level``). Newer content with the same ``key`` (a path, a
+    range), kind and level replaces the fact. ``reference`` becomes one line. With ``by_reference``, or
+    for more than :data:`~cockpit.observe.sensitive_files.LARGE_BYTES`, the raw text is not stored, only
+    reference and outline, and the provenance says ``by_reference``.
     """
     kind = source_type or item.kind
     line = _one_line(mask(reference))
     marks: dict[str, Any] = {**provenance, "level": item.level}
     full, short = mask(text), None if outline is None else mask(outline)
-    worth = quality(full)
+    worth = measure_quality(full)
     if item.level == "outline":
         full, short = short or line, None
     elif item.level == "reference":
@@ -58,15 +58,15 @@ def make_fact(
     return Fact(
         source_type=kind,
         source_ref=mask(str(item)),
-        band=band(kind),
+        band=band_for(kind),
         full=full_level,
         reference=_level(line),
         outline=short_level,
         provenance=mask_value(marks),
         dedupe_key=mask(f"{kind}:{key}@{item.level}"),
-        utility=utility(kind) * worth // UTILITY_MAX,
+        utility=initial_utility(kind) * worth // UTILITY_MAX,
         quality=worth,
-        sketch=sketch(full_level.text),
+        sketch=sketch_text(full_level.text),
     )
 
 
@@ -77,6 +77,6 @@ def _level(text: str) -> Level:
 
 
 def _one_line(text: str) -> str:
-    words = " ".join(text.split())
-    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+    joined = " ".join(text.split())
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined)
     return line if len(line) <= _LINE else line[: _LINE - 1] + "…"

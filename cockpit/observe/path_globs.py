@@ -11,15 +11,15 @@ import re
 from cockpit.observe.project_snapshot import SourceFailed
 
 
-def matches(path: str, glob: str | None) -> bool:
-    """Whether ``path`` is meant by ``glob`` (None means every path)."""
+def matches_glob(path: str, glob: str | None) -> bool:
+    """Whether ``glob`` matches ``path`` (None matches every path)."""
     if glob is None or path == glob or path.startswith(glob.rstrip("/") + "/"):
         return True
     pattern = _pattern(glob)
     return pattern.fullmatch(path if "/" in glob else path.rpartition("/")[2]) is not None
 
 
-# Everything in a class but letters, digits and ranges between them stands for itself.
+# In a character class, everything but letters, digits and ranges of them is literal.
 _SIGN = re.compile(r"(?<![A-Za-z0-9])-|-(?![A-Za-z0-9])|[^\w-]")
 
 

@@ -1,4 +1,4 @@
-"""What an item would cost, before anything of it is read into the store. Source: RFC-09, §Orient."""
+"""The estimated cost of a scope item, before anything of it is stored. See ``docs/reference/loop.md``."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from cockpit.observe.project_snapshot import Ground
+from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context.facts import UTILITY_MAX, Fact
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """One item of a request, estimated.
+    """The estimate of one item of a request.
 
-    ``tokens`` is an estimate at the item's level, ``band`` where its facts land, ``refused`` the
-    reason why it cannot be read (empty: it can), ``note`` what a person should know.
+    ``tokens`` is estimated at the item's level, ``band`` is where its facts go, ``refused`` is why it
+    cannot be read (empty: it can), ``note`` is for the user who decides.
     """
 
     item: ScopeItem
@@ -29,12 +29,12 @@ class Preview:
 class Source(Protocol):
     """One kind of scope item: estimates it, and reads it."""
 
-    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
-        """Estimate without storing anything. Raises ``CockpitError`` when it cannot be read."""
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
+        """Estimate the item; store nothing. Raises ``CockpitError`` when it cannot be read."""
         ...
 
-    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
-        """Read. Raises ``CockpitError`` with words for a person."""
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
+        """Read the item into facts. Raises ``CockpitError`` with a message for people."""
         ...
 
 
@@ -56,32 +56,32 @@ OUTLINE_TOKENS = 300
 REFERENCE_TOKENS = 25
 
 
-def band(kind: str) -> str:
-    """The band in which facts of this kind land."""
+def band_for(kind: str) -> str:
+    """Return the band of facts of this kind."""
     return BANDS.get(kind, "situational")
 
 
-def utility(kind: str) -> int:
-    """The utility that facts of this kind begin with, 0 to 1,000,000."""
+def initial_utility(kind: str) -> int:
+    """Return the utility that facts of this kind start with, 0 to 1,000,000."""
     return min(_UTILITY[kind], UTILITY_MAX)
 
 
-def estimated(item: ScopeItem, full: int, *, note: str = "") -> Preview:
-    """A preview at the item's level, from an estimate of its full text."""
+def estimate_preview(item: ScopeItem, full: int, *, note: str = "") -> Preview:
+    """Estimate an item at its level from the estimated tokens of its full text."""
     tokens = {
         "full": full,
         "outline": min(full, OUTLINE_TOKENS + full // 12),
         "reference": min(full, REFERENCE_TOKENS),
     }[item.level]
-    return Preview(item, tokens, band(item.kind), note=note)
+    return Preview(item, tokens, band_for(item.kind), note=note)
 
 
-def joined(names: Sequence[str], most: int = 3) -> str:
-    """Some names, and how many more there are."""
+def join_names(names: Sequence[str], most: int = 3) -> str:
+    """Join the first ``most`` names, and count the rest."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def shown_path(path: str) -> str:
-    """A path on one line of a listing: as it is, or escaped when it holds control characters."""
+def printable_path(path: str) -> str:
+    """Return a path for one line of a listing; escape it if it contains control characters."""
     return path if path.isprintable() else ascii(path)[1:-1]

@@ -1,4 +1,4 @@
-"""The ground that sources stand on: one project, at one revision or as it lies on the disk."""
+"""The project that sources read: at one revision, or as it is on disk."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from cockpit.core.errors import CockpitError
 
 
 class SourceFailed(CockpitError):
-    """A source could not give what an item names; the message says what and why."""
+    """A source could not read an item; the message says why."""
 
     code = "source_failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """Where sources read.
+class ProjectSnapshot:
+    """The project at one revision or on disk.
 
-    ``rev`` is the reviewed revision (a commit id): files, trees, symbols and searches are read from
-    it and never from the disk. ``repo`` is ``owner/name`` on GitHub. ``gh`` False: pull requests and
-    issues are refused.
+    ``rev`` is the reviewed revision (a commit id): files, trees, symbols and searches are read from it
+    and never from disk. ``repo`` is ``owner/name`` on GitHub. ``gh`` False refuses pull requests and
+    issues.
     """
 
     confined: Confined
@@ -30,8 +30,8 @@ class Ground:
     gh: bool = True
 
     @classmethod
-    def at(cls, root: Path, *, rev: str | None = None, repo: str | None = None) -> Ground:
-        """The ground of the project at ``root``. Raises ``PathRefused``."""
+    def at(cls, root: Path, *, rev: str | None = None, repo: str | None = None) -> ProjectSnapshot:
+        """Open the project at ``root``. Raises ``PathRefused``."""
         return cls(Confined(root), rev, repo)
 
     @property

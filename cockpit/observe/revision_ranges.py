@@ -1,18 +1,18 @@
-"""Ranges of revisions, resolved to commit ids before anything else sees them."""
+"""Ranges of revisions, resolved to commit ids before any other code uses them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from cockpit.access.run_program import run_git
-from cockpit.observe.project_files import reason
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.project_files import git_failure_reason
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import range_parts
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """Two sides of a comparison as commit ids. ``new`` None is the work tree.
+class RevisionRange:
+    """The two sides of a comparison as commit ids; ``new`` None is the worktree.
 
     ``old`` is already the merge base when the range was written with three dots. ``single`` is True
     when one revision was named.
@@ -23,22 +23,24 @@ class Range:
     single: bool
 
 
-async def resolve(ground: Ground, text: str) -> Range:
-    """Resolve ``A..B``, ``A...B`` or ``A``. Raises :class:`SourceFailed` with a clear reason.
+async def resolve_range(ground: ProjectSnapshot, text: str) -> RevisionRange:
+    """Resolve ``A..B``, ``A...B`` or ``A``. Raises :class:`SourceFailed` with the reason.
 
-    ``A`` alone is A against the reviewed revision, or against the work tree when there is none.
+    ``A`` alone compares A with the reviewed revision or, if there is none, with the worktree.
     """
     await check_repository(ground)
     left, dots, right = range_parts(text)
     if not dots:
-        return Range(await commit(ground, left), ground.rev, True)
-    old = await commit(ground, left)
-    new = await commit(ground, right or ground.rev or "HEAD")
-    return Range(await merge_base(ground, old, new) if dots == "..." else old, new, False)
+        return RevisionRange(await resolve_commit(ground, left), ground.rev, True)
+    old = await resolve_commit(ground, left)
+    new = await resolve_commit(ground, right or ground.rev or "HEAD")
+    return RevisionRange(
+        await find_merge_base(ground, old, new) if dots == "..." else old, new, False
+    )
 
 
-async def commit(ground: Ground, revision: str) -> str:
-    """The full commit id of one revision. Raises :class:`SourceFailed`."""
+async def resolve_commit(ground: ProjectSnapshot, revision: str) -> str:
+    """Resolve one revision to its full commit id. Raises :class:`SourceFailed`."""
     done = await run_git(
         "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}",
         cwd=ground.root,
@@ -50,17 +52,17 @@ async def commit(ground: Ground, revision: str) -> str:
     raise SourceFailed(f"{revision!r} names no commit of this repository")
 
 
-async def check_repository(ground: Ground) -> None:
-    """Raises :class:`SourceFailed` when the project is not in a git repository."""
+async def check_repository(ground: ProjectSnapshot) -> None:
+    """Raise :class:`SourceFailed` when the project is not in a git repository."""
     done = await run_git("rev-parse", "--git-dir", cwd=ground.root)
     if not done.ok:
-        why = reason(done)
+        why = git_failure_reason(done)
         plain = "the project is not a git repository"
         raise SourceFailed(plain if "not a git repository" in why else f"{plain} ({why})")
 
 
-async def merge_base(ground: Ground, old: str, new: str) -> str:
-    """The best common ancestor. Raises :class:`SourceFailed` when there is none."""
+async def find_merge_base(ground: ProjectSnapshot, old: str, new: str) -> str:
+    """Find the best common ancestor. Raises :class:`SourceFailed` when there is none."""
     done = await run_git("merge-base", old, new, cwd=ground.root)
     if not done.ok:
         raise SourceFailed(f"{old[:12]} and {new[:12]} have no commit in common; use two dots")

@@ -1,9 +1,9 @@
-"""Scope items: what a context request may name, as text that a model writes and a person reads.
+"""Scope items: the parts of a context request, as text that models write and users read.
 
 ``file:PATH[:A-B]``, ``search:REGEX [in GLOB]``, ``tree:DIR``, ``symbol:NAME``, ``diff:RANGE [in
 GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``; each may end in `` @outline``,
 `` @reference`` or `` @full``. A path or glob that needs it is written as a JSON string
-(``file:"odd\\nname"``). Source: RFC-09 (request shape), design of Observe.
+(``file:"odd\\nname"``). See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KINDS = ("file", "search", "tree", "symbol", "diff", "log", "pr", "issue")
 """The sources that a scope item may name."""
 
 RESERVED = ("docs", "skill", "note", "handoff", "url")
-"""Sources that are planned; an item that names one is refused."""
+"""Planned sources; an item that names one is refused."""
 
 EXAMPLES = {
     "file": "file:src/app.py:10-40",
@@ -44,18 +44,18 @@ _GLOB_SIGNS = frozenset("*?[/.")
 
 
 class ScopeRefused(CockpitError):
-    """A scope item that names nothing that can be read; the message shows how to write it."""
+    """A scope item that cannot be read; the message shows how to write it."""
 
     code = "scope_refused"
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeItem:
-    """One thing to look at.
+    """One item of a request.
 
     ``ref`` is the path, expression, name, range or number; ``lines`` the first and last line of a
-    file (from 1, both included); ``glob`` limits a search or a diff to some paths; ``level`` is how
-    much of it is wanted. ``str()`` writes what :func:`parse_item` reads.
+    file (from 1, both included); ``glob`` limits a search or a diff to some paths; ``level`` is the
+    level of detail. ``str()`` writes text that :func:`parse_item` reads back.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class ScopeItem:
         text = f"{self.kind}:{ref}{lines}{glob}{level}"
         if _parsed(text) == self:
             return text
-        # What is left is ambiguous at its end (a path like "a:1", an expression like "x in *.py"):
+        # The text is ambiguous at its end (a path like "a:1", an expression like "x in *.py"):
         # quote the path, name every file, or name the level.
         if self.kind in {"file", "tree"}:
             return f"{self.kind}:{json.dumps(self.ref)}{lines}{level}"
@@ -81,19 +81,19 @@ class ScopeItem:
         return f"{text} @full"
 
     def at(self, level: str) -> ScopeItem:
-        """The same item at another level."""
+        """Return the same item at another level."""
         return replace(self, level=level)
 
 
 def parse_item(text: str) -> ScopeItem:
-    """Read one scope item. Raises :class:`ScopeRefused` with words that a model can act on."""
+    """Parse one scope item. Raises :class:`ScopeRefused` with a message that a model can act on."""
     written = text.strip()
     if not written:
         raise ScopeRefused(f"an empty scope item; write for example {EXAMPLES['file']}")
     if len(written) > _MAX_ITEM:
         raise ScopeRefused(f"a scope item of {len(written)} characters is too long")
     if "\0" in written:
-        raise ScopeRefused("a scope item may not hold a NUL character")
+        raise ScopeRefused("a scope item may not contain a NUL character")
     kind, colon, rest = written.partition(":")
     if colon and kind in RESERVED:
         raise ScopeRefused(
@@ -115,10 +115,10 @@ def parse_item(text: str) -> ScopeItem:
 
 
 def range_parts(text: str) -> tuple[str, str, str]:
-    """A range's left side, its dots and its right side (both empty for a single revision)."""
+    """Split a range into its left side, dots and right side (both empty for a single revision)."""
     for dots in ("...", ".."):
-        left, found, right = text.partition(dots)
-        if found:
+        left, separator, right = text.partition(dots)
+        if separator:
             return left, dots, right
     return text, "", ""
 
@@ -224,7 +224,7 @@ def _path(text: str, kind: str) -> str:
 
 def _regex(text: str) -> str:
     if any(c in text for c in "\n\r"):
-        raise ScopeRefused("search: matches single lines; the expression may not hold a newline")
+        raise ScopeRefused("search: matches single lines; the expression may not contain a newline")
     return text
 
 

@@ -1,8 +1,8 @@
-"""What is stored as a reference and an outline instead of its raw content.
+"""Files that are stored as a reference and an outline instead of their content.
 
-Files whose purpose is to hold secrets, of which only the names that they set are kept; and texts so
-large that no packet could hold them, of which the outline is kept. Lines of a large file can be asked
-for; those of a secret one cannot. Source: RFC-003 §16.4.
+These are files whose purpose is to hold secrets (only the names that they set are stored) and texts too
+large for any packet (only the outline is stored). Agents can request lines of a large file, but not of a
+file of secrets. See ``docs/reference/security.md``.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _MOST_NAMES = 200
 
 
 def is_sensitive(path: str) -> bool:
-    """Whether a file of this name is there to hold secrets. The content does not matter."""
+    """Whether a file of this name is meant to hold secrets, whatever its content."""
     name = path.rpartition("/")[2].lower()
     if any(fnmatchcase(name, pattern) for pattern in _HARMLESS):
         return False
     return any(fnmatchcase(name, pattern) for pattern in _SENSITIVE)
 
 
-def why(path: str, size: int) -> str:
-    """Why ``size`` bytes out of the file ``path`` are stored by reference; empty where they are not."""
+def why_by_reference(path: str, size: int) -> str:
+    """Explain why ``size`` bytes of the file ``path`` are stored by reference; empty if they are not."""
     if is_sensitive(path):
         return "holds secrets: only the names in it, by reference"
     if size > LARGE_BYTES:
@@ -47,12 +47,12 @@ def why(path: str, size: int) -> str:
     return ""
 
 
-def names(text: str) -> str:
-    """The names that a file of settings sets, a line each with its number, without any value."""
-    found = [
+def list_setting_names(text: str) -> str:
+    """List the names that a settings file sets, one a line with its number, without values."""
+    lines = [
         f"{number}: {match[1]}=…"
         for number, line in enumerate(text.split("\n"), start=1)
         if (match := _NAME.match(line))
     ]
-    more = len(found) - _MOST_NAMES
-    return "\n".join([*found[:_MOST_NAMES], f"… {more} more names"] if more > 0 else found)
+    more = len(lines) - _MOST_NAMES
+    return "\n".join([*lines[:_MOST_NAMES], f"… {more} more names"] if more > 0 else lines)

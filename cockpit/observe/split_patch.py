@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cockpit.observe.preview_cost import shown_path
+from cockpit.observe.preview_cost import printable_path
 
 MAX_PATCH = 200_000
 """Most characters of one file's patch; the rest is cut at a line."""
@@ -31,8 +31,8 @@ class FilePatch:
     @property
     def title(self) -> str:
         """``src/a.py modified +3 −1``."""
-        moved = f" (was {shown_path(self.old_path)})" if self.old_path != self.path else ""
-        return f"{shown_path(self.path)}{moved} {self.status} +{self.added} −{self.removed}"
+        moved = f" (was {printable_path(self.old_path)})" if self.old_path != self.path else ""
+        return f"{printable_path(self.path)}{moved} {self.status} +{self.added} −{self.removed}"
 
     @property
     def hunks(self) -> list[str]:
@@ -55,7 +55,7 @@ def split_patch(patch: str) -> list[FilePatch]:
     return [_file(lines) for lines in parts]
 
 
-def cut(text: str) -> str:
+def cut_patch(text: str) -> str:
     """``text`` without what is past :data:`MAX_PATCH`, ended at a line, with a notice."""
     if len(text) <= MAX_PATCH:
         return text

@@ -1,6 +1,6 @@
-"""Which granted files have changed on the disk since they were read: by their digests, nothing else.
+"""Granted files that changed on disk since they were read, by their digests.
 
-Source: RFC-003 §10.1 (candidate jobs); design of Observe (refresh).
+See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations
@@ -11,33 +11,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cockpit.access.confined_paths import PathRefused
-from cockpit.observe.project_snapshot import Ground
+from cockpit.observe.project_snapshot import ProjectSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A granted item as it was read: the file's path and the SHA-256 of the whole file then."""
+class FileRead:
+    """A granted item, with the file's path and the SHA-256 of the whole file when it was read."""
 
     item: str
     path: str
     sha256: str
 
 
-async def stale(ground: Ground, known: Sequence[Read]) -> list[str]:
-    """The items whose file holds something else now, in order. One that cannot be read is stale: to
-    read it again says why."""
-    return await asyncio.to_thread(_stale, ground, known)
+async def find_stale(ground: ProjectSnapshot, reads: Sequence[FileRead]) -> list[str]:
+    """List the items whose file has other content now, in order.
+
+    A file that cannot be read counts as stale: reading it again reports the error.
+    """
+    return await asyncio.to_thread(_stale, ground, reads)
 
 
-def _stale(ground: Ground, known: Sequence[Read]) -> list[str]:
+def _stale(ground: ProjectSnapshot, reads: Sequence[FileRead]) -> list[str]:
     now: dict[str, str] = {}
-    for read in known:
+    for read in reads:
         if read.path not in now:
             now[read.path] = _digest(ground, read.path)
-    return [read.item for read in known if now[read.path] != read.sha256]
+    return [read.item for read in reads if now[read.path] != read.sha256]
 
 
-def _digest(ground: Ground, path: str) -> str:
+def _digest(ground: ProjectSnapshot, path: str) -> str:
     try:
         with ground.confined.open_read(path) as file:
             return hashlib.sha256(file.read()).hexdigest()

@@ -1,7 +1,7 @@
-"""How good a text is as context, whatever it is about: readable, written by people, not repeated.
+"""The quality of a text as context, whatever its topic: readable, not generated, not repetitive.
 
-Pure, on whole numbers. What a fact is worth to a wave follows from it later: the rules of the profile
-weigh priority, risk, novelty and age (:mod:`cockpit.orient.score_facts`). Source: RFC-003 §10.1 step 4.
+Pure, in whole numbers. Scores later combine it with the profile's weights for priority, risk, novelty
+and age (:mod:`cockpit.orient.score_facts`).
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from __future__ import annotations
 from cockpit.store.context.facts import UTILITY_MAX
 
 LEAST = UTILITY_MAX // 4
-"""No text is worth nothing: somebody approved it."""
+"""The lowest quality: a text that the user approved is never worth nothing."""
 
 _LONG_LINE = 2_000
 _SAMPLE = 200_000
 
 
-def quality(text: str) -> int:
-    """0 to :data:`~cockpit.store.context.facts.UTILITY_MAX`.
+def measure_quality(text: str) -> int:
+    """Measure the quality of ``text``, from :data:`LEAST` to ``UTILITY_MAX``.
 
-    Taken off: the share of characters that could not be read, the share that stands in lines too long
-    for a person (minified, generated, data), and the share of lines that repeat another, as far as it
-    is more than half.
+    Deducts the share of unreadable characters, the share of characters in overlong lines (minified,
+    generated, data), and the share of repeated lines beyond one half.
     """
     sample = text[:_SAMPLE]
     if not sample:

@@ -9,7 +9,7 @@ from observe_world import Project
 
 from cockpit.observe.context_request import parse_request
 from cockpit.observe.gateway import ContextGateway
-from cockpit.observe.sensitive_files import LARGE_BYTES, is_sensitive, names
+from cockpit.observe.sensitive_files import LARGE_BYTES, is_sensitive, list_setting_names
 from cockpit.store.context.facts import Fact
 
 
@@ -77,7 +77,7 @@ async def test_a_very_large_file_is_its_outline_and_its_lines_can_be_asked_for(
 
 
 def test_names_are_not_values() -> None:
-    assert names('A=1\n  b.c: two\n"d": "three"\n') == "1: A=…\n2: b.c=…\n3: d=…"
+    assert list_setting_names('A=1\n  b.c: two\n"d": "three"\n') == "1: A=…\n2: b.c=…\n3: d=…"
 
 
 @settings(max_examples=200, deadline=None)
@@ -86,4 +86,4 @@ def test_the_end_of_a_base64_block_is_no_name(content: bytes) -> None:
     import base64
 
     lines = base64.encodebytes(content).decode()
-    assert names(lines) == ""
+    assert list_setting_names(lines) == ""

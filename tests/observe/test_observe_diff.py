@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from observe_world import Project
 
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem, parse_item
 from cockpit.observe.sources.diff import DiffSource
 from cockpit.observe.sources.log import LogSource
@@ -16,11 +16,11 @@ from cockpit.store.context.facts import Fact
 
 
 async def diff(project: Project, text: str, rev: str | None = None) -> list[Fact]:
-    return await DiffSource().fetch(parse_item(text), Ground.at(project.root, rev=rev))
+    return await DiffSource().fetch(parse_item(text), ProjectSnapshot.at(project.root, rev=rev))
 
 
 async def log(project: Project, text: str) -> Fact:
-    (fact,) = await LogSource().fetch(parse_item(text), Ground.at(project.root))
+    (fact,) = await LogSource().fetch(parse_item(text), ProjectSnapshot.at(project.root))
     return fact
 
 
@@ -177,11 +177,11 @@ async def test_unknown_revisions_are_named(project: Project, text: str) -> None:
     source = DiffSource() if item.kind == "diff" else LogSource()
     for act in (source.preview, source.fetch):
         with pytest.raises(SourceFailed, match="names no commit of this repository"):
-            await act(item, Ground.at(project.root))
+            await act(item, ProjectSnapshot.at(project.root))
 
 
 async def test_a_range_with_nothing_in_it_says_so(project: Project) -> None:
-    ground = Ground.at(project.root)
+    ground = ProjectSnapshot.at(project.root)
     for text in ("diff:HEAD..HEAD", "diff:HEAD~1..HEAD in *.nothing"):
         for act in (DiffSource().preview, DiffSource().fetch):
             with pytest.raises(SourceFailed, match="nothing changed"):
@@ -196,9 +196,9 @@ async def test_repositories_without_commits_and_none_at_all(tmp_path: Path) -> N
     plain = Project(tmp_path / "plain").write("a.py", "x = 1\n")
     for text, source in (("diff:HEAD", DiffSource()), ("log:HEAD", LogSource())):
         with pytest.raises(SourceFailed, match="no commits yet"):
-            await source.fetch(parse_item(text), Ground.at(empty.root))
+            await source.fetch(parse_item(text), ProjectSnapshot.at(empty.root))
         with pytest.raises(SourceFailed, match="not a git repository"):
-            await source.preview(parse_item(text), Ground.at(plain.root))
+            await source.preview(parse_item(text), ProjectSnapshot.at(plain.root))
 
 
 async def test_detached_heads_and_linked_work_trees(project: Project, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ async def test_long_logs_are_bounded_and_counted(project: Project) -> None:
     fact = await log(project, "log:main")
     assert fact.full.text.count("\ndate ") == 50
     assert fact.full.text.endswith("… 7 older commits")
-    preview = await LogSource().preview(parse_item("log:main"), Ground.at(project.root))
+    preview = await LogSource().preview(parse_item("log:main"), ProjectSnapshot.at(project.root))
     assert preview.note == "57 commits, the newest 50 shown"
 
 
@@ -250,14 +250,14 @@ async def test_branch_names_that_are_hostile_or_foreign(project: Project) -> Non
     assert await log(project, "log:naïve/ünïcode")
     project.git("update-ref", "refs/heads/-p", "HEAD")
     with pytest.raises(SourceFailed, match="names no commit"):
-        await LogSource().fetch(ScopeItem("log", "--output=x"), Ground.at(project.root))
+        await LogSource().fetch(ScopeItem("log", "--output=x"), ProjectSnapshot.at(project.root))
     assert not (project.root / "x").exists()
 
 
 async def test_previews_count_without_making_the_diff(project: Project) -> None:
     project.write("more.py", "value = compute(first, second)\n" * 300).commit("more")
     item = parse_item("diff:HEAD~2..HEAD")
-    preview = await DiffSource().preview(item, Ground.at(project.root))
+    preview = await DiffSource().preview(item, ProjectSnapshot.at(project.root))
     tokens = sum(fact.full.tokens for fact in await diff(project, "diff:HEAD~2..HEAD"))
     assert 1 / 3 < preview.tokens / tokens < 3
     assert preview.note == "2 files"

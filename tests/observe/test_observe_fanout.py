@@ -86,7 +86,10 @@ async def test_a_hanging_source_costs_its_own_jobs_alone() -> None:
     assert statuses(outcomes) == ["timed_out"] * 6 + ["done"] * 200
 
 
-async def test_a_job_that_ignores_its_end_is_left_behind() -> None:
+async def test_a_job_that_ignores_its_end_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cockpit.observe.fan_out.GRACE_S", 0.05)
     released = asyncio.Event()
 
     async def stubborn() -> str:
@@ -99,7 +102,7 @@ async def test_a_job_that_ignores_its_end_is_left_behind() -> None:
 
     bench = Bench()
     jobs = [Job("stubborn", "x", stubborn), *(bench.job("good", str(n)) for n in range(50))]
-    running = asyncio.create_task(fan_out(jobs, limit=2, timeout_s=0.05, grace_s=0.05))
+    running = asyncio.create_task(fan_out(jobs, limit=2, timeout_s=0.05))
     outcomes = await running
     released.set()
     assert statuses(outcomes) == ["timed_out"] + ["done"] * 50

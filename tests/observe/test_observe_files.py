@@ -13,7 +13,7 @@ from observe_world import Project
 from cockpit.access.confined_paths import PathRefused
 from cockpit.core.errors import CockpitError
 from cockpit.observe.project_files import MAX_FILE_BYTES
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem, parse_item
 from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.tree import TreeSource
@@ -21,12 +21,12 @@ from cockpit.store.context.facts import Fact
 
 
 async def read(project: Project, text: str, rev: str | None = None) -> Fact:
-    (fact,) = await FileSource().fetch(parse_item(text), Ground.at(project.root, rev=rev))
+    (fact,) = await FileSource().fetch(parse_item(text), ProjectSnapshot.at(project.root, rev=rev))
     return fact
 
 
 async def tree(project: Project, text: str, rev: str | None = None) -> list[str]:
-    (fact,) = await TreeSource().fetch(parse_item(text), Ground.at(project.root, rev=rev))
+    (fact,) = await TreeSource().fetch(parse_item(text), ProjectSnapshot.at(project.root, rev=rev))
     return fact.full.text.split("\n")
 
 
@@ -113,7 +113,7 @@ async def test_binaries_and_giants_are_refused(project: Project, rev: bool) -> N
     project.write("logo.png", b"\x89PNG\0\0").write("big.txt", "line\n" * (MAX_FILE_BYTES // 4))
     head = project.commit("big things")
     at = head if rev else None
-    ground = Ground.at(project.root, rev=at)
+    ground = ProjectSnapshot.at(project.root, rev=at)
     for text, words in (("file:logo.png", "binary"), ("file:big.txt", "too many to read whole")):
         with pytest.raises(SourceFailed, match=words):
             await read(project, text, at)
@@ -129,7 +129,7 @@ async def test_hostile_paths_reach_nothing(project: Project, tmp_path: Path, rev
     (project.root / "inner").symlink_to("src/app.py")
     os.mkfifo(project.root / "pipe")
     head = project.commit("links")
-    ground = Ground.at(project.root, rev=head if rev else None)
+    ground = ProjectSnapshot.at(project.root, rev=head if rev else None)
     for path in (
         "../secret",
         "/etc/passwd",
@@ -156,7 +156,7 @@ async def test_hostile_paths_reach_nothing(project: Project, tmp_path: Path, rev
 async def test_odd_file_names_are_read_and_listed(project: Project, name: str, rev: bool) -> None:
     project.write(name, "value = 1\n").write("other.py", "value = 2\n")
     head = project.commit("odd")
-    ground = Ground.at(project.root, rev=head if rev else None)
+    ground = ProjectSnapshot.at(project.root, rev=head if rev else None)
     (fact,) = await FileSource().fetch(ScopeItem("file", name), ground)
     assert fact.full.text == "value = 1\n"
     assert parse_item(fact.source_ref) == ScopeItem("file", name)
@@ -195,14 +195,14 @@ async def test_facts_are_the_same_in_every_directory(project: Project, tmp_path:
     for text in ("file:src/app.py", "file:src/app.py:3-9 @outline"):
         assert await read(project, text) == await read(copy, text)
     for text in ("tree:.", "tree:src @outline"):
-        one = await TreeSource().fetch(parse_item(text), Ground.at(project.root))
-        two = await TreeSource().fetch(parse_item(text), Ground.at(copy.root))
+        one = await TreeSource().fetch(parse_item(text), ProjectSnapshot.at(project.root))
+        two = await TreeSource().fetch(parse_item(text), ProjectSnapshot.at(copy.root))
         assert one == two and str(tmp_path) not in repr(one)
 
 
 async def test_previews_estimate_without_reading_it_all(project: Project) -> None:
     project.write("long.py", "value = compute(first, second)\n" * 2_000)
-    ground = Ground.at(project.root)
+    ground = ProjectSnapshot.at(project.root)
     for text in ("file:long.py", "file:long.py:1-50", "file:long.py @outline", "tree:."):
         item = parse_item(text)
         source = TreeSource() if item.kind == "tree" else FileSource()

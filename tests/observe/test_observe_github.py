@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from observe_world import Project
 
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import parse_item
 from cockpit.observe.sources.github import GhFailed, IssueSource, PullRequestSource
 from cockpit.store.context.facts import Fact
@@ -54,8 +54,8 @@ def answer(path: Path, *answers: dict[str, object]) -> None:
     path.write_text(json.dumps(answers))
 
 
-def ground(project: Project) -> Ground:
-    return Ground.at(project.root, repo="acme/api")
+def ground(project: Project) -> ProjectSnapshot:
+    return ProjectSnapshot.at(project.root, repo="acme/api")
 
 
 async def pr(project: Project, text: str = "pr:24") -> list[Fact]:
@@ -193,7 +193,7 @@ async def test_without_gh_it_says_how_to_get_it(
     with pytest.raises(GhFailed, match="not installed") as failed:
         await pr(project)
     assert failed.value.code == "gh_missing"
-    off = Ground(Ground.at(project.root).confined, repo="acme/api", gh=False)
+    off = ProjectSnapshot(ProjectSnapshot.at(project.root).confined, repo="acme/api", gh=False)
     with pytest.raises(GhFailed, match="switched off"):
         await IssueSource().preview(parse_item("issue:7"), off)
 

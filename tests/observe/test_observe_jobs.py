@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.observe.simhash import sketch
+from cockpit.observe.minhash_sketch import sketch_text
 from cockpit.store.context import facts, observation_jobs
 from cockpit.store.context.facts import Fact, Level, ObservingWave, SessionFact
 from cockpit.store.context.ingest_facts import JOB_PLACES
@@ -119,7 +119,7 @@ def made(name: str, text: str = "", *, key: str = "") -> Fact:
         Level(name, 1),
         provenance={"path": name},
         dedupe_key=key or f"file:{name}",
-        sketch=sketch(words),
+        sketch=sketch_text(words),
     )
 
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from cockpit.observe.job_planner import (
     JOB_CAP,
+    REASON_TEXTS,
     REFRESH,
     SOURCE_DISABLED,
     SOURCE_QUOTA,
-    WORDS,
     Candidate,
-    plan,
+    plan_jobs,
 )
 from cockpit.store.context.observation_jobs import JobRow
 from cockpit.store.context.profile_model import Predicate, Rule, load_shipped
@@ -44,44 +44,44 @@ def items(rows: list[JobRow], status: str = "planned") -> list[str]:
 
 def test_jobs_run_by_the_priority_of_their_rule_and_then_as_they_were_named() -> None:
     wanted = [named("tree:src"), named("file:b.py"), named("file:a.py"), named("diff:a..b")]
-    rows = plan(wanted, load_shipped().rules, max_jobs=10)
+    rows = plan_jobs(wanted, load_shipped().rules, max_jobs=10)
     assert items(rows) == ["diff:a..b", "file:b.py", "file:a.py", "tree:src"]
     assert [row.position for row in rows] == [1, 2, 3, 4]
 
 
 def test_a_rule_for_some_places_ranks_them_first_and_forbids_nothing() -> None:
     rules = [rule("file", 3_000, prefix="file:src/")]
-    rows = plan([named("file:a.py"), named("file:src/b.py")], rules, max_jobs=10)
+    rows = plan_jobs([named("file:a.py"), named("file:src/b.py")], rules, max_jobs=10)
     assert items(rows) == ["file:src/b.py", "file:a.py"]
 
 
 def test_a_source_that_is_switched_off_is_refused_and_one_without_a_rule_is_not() -> None:
     rules = [rule("file", enabled=False), rule("file", 2_000, enabled=False), rule("tree")]
-    rows = plan([named("file:a.py"), named("tree:."), named("log:HEAD")], rules, max_jobs=10)
+    rows = plan_jobs([named("file:a.py"), named("tree:."), named("log:HEAD")], rules, max_jobs=10)
     assert items(rows) == ["tree:.", "log:HEAD"]
     assert [(row.item, row.reason) for row in rows if row.status == "refused"] == [
         ("file:a.py", SOURCE_DISABLED)
     ]
     one_left = [*rules, rule("file", 500)]
-    assert "file:a.py" in items(plan([named("file:a.py")], one_left, max_jobs=10))
+    assert "file:a.py" in items(plan_jobs([named("file:a.py")], one_left, max_jobs=10))
 
 
 def test_what_is_past_a_quota_or_the_cap_is_one_row_with_its_count_and_reason() -> None:
     searches = [named(f"search:x{n}") for n in range(5)]
     files = [named(f"file:src/{n}.py", asked="file:src/*.py") for n in range(20)]
-    rows = plan([*files, *searches], [], max_jobs=10, quotas={"search": 3})
+    rows = plan_jobs([*files, *searches], [], max_jobs=10, quotas={"search": 3})
     assert len(items(rows)) == 10
     assert [(r.approved_item, r.reason, r.jobs) for r in rows if r.status == "refused"] == [
         ("search:x3", SOURCE_QUOTA, 1),
         ("search:x4", SOURCE_QUOTA, 1),
         ("file:src/*.py", JOB_CAP, 13),
     ]
-    assert all(WORDS[row.reason] for row in rows if row.reason)
+    assert all(REASON_TEXTS[row.reason] for row in rows if row.reason)
 
 
 def test_a_globs_many_files_do_not_push_out_what_was_named_beside_it() -> None:
     files = [named(f"file:{n}.py", asked="file:*.py") for n in range(20)]
-    rows = plan([*files, named("tree:.")], load_shipped().rules, max_jobs=5)
+    rows = plan_jobs([*files, named("tree:.")], load_shipped().rules, max_jobs=5)
     assert items(rows)[0] == "tree:." and len(items(rows)) == 5
 
 
@@ -95,7 +95,7 @@ def test_one_request_reads_a_thing_once_and_each_request_has_its_own_answer() ->
         named("file:a.py", REFRESH),
         named("file:c.py", REFRESH),
     ]
-    rows = plan(wanted, [], max_jobs=10)
+    rows = plan_jobs(wanted, [], max_jobs=10)
     assert sorted((row.job, row.approved_item, row.item) for row in rows) == [
         ("q-1", "file:*.py", "file:b.py"),
         ("q-1", "file:a.py", "file:a.py"),
@@ -124,7 +124,7 @@ def test_nothing_is_planned_that_nobody_named_and_everything_is_accounted_for(
     wanted: list[Candidate], cap: int, quota: int, off: bool
 ) -> None:
     rules = [rule("log", enabled=not off)]
-    rows = plan(wanted, rules, max_jobs=cap, quotas={"search": quota})
+    rows = plan_jobs(wanted, rules, max_jobs=cap, quotas={"search": quota})
     planned = [row for row in rows if row.status == "planned"]
     named_by = {(one.job, one.item) for one in wanted}
     assert {(row.job, row.item) for row in planned} <= named_by
@@ -135,4 +135,4 @@ def test_nothing_is_planned_that_nobody_named_and_everything_is_accounted_for(
     requested = {one.item for one in wanted if one.job != REFRESH}
     distinct = {pair for pair in named_by if pair[0] != REFRESH or pair[1] not in requested}
     assert sum(row.jobs for row in rows) == len(distinct)
-    assert plan(wanted, rules, max_jobs=cap, quotas={"search": quota}) == rows
+    assert plan_jobs(wanted, rules, max_jobs=cap, quotas={"search": quota}) == rows

@@ -10,25 +10,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from observe_world import Project
 
-from cockpit.observe.path_globs import matches
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.path_globs import matches_glob
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem, parse_item
 from cockpit.observe.sources import text_search
 from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.search import MAX_MATCHES, SearchSource
-from cockpit.observe.sources.search_process import find as match_lines
+from cockpit.observe.sources.search_process import find_matches as match_lines
 from cockpit.observe.sources.symbol import SymbolSource
-from cockpit.observe.sources.text_search import find
+from cockpit.observe.sources.text_search import search_text
 from cockpit.store.context.facts import Fact
 
 
 async def search(project: Project, text: str, rev: str | None = None) -> Fact:
-    (fact,) = await SearchSource().fetch(parse_item(text), Ground.at(project.root, rev=rev))
+    (fact,) = await SearchSource().fetch(
+        parse_item(text), ProjectSnapshot.at(project.root, rev=rev)
+    )
     return fact
 
 
 async def symbol(project: Project, name: str, rev: str | None = None) -> Fact:
-    ground = Ground.at(project.root, rev=rev)
+    ground = ProjectSnapshot.at(project.root, rev=rev)
     (fact,) = await SymbolSource().fetch(ScopeItem("symbol", name), ground)
     return fact
 
@@ -83,13 +85,13 @@ async def test_long_lines_binaries_and_ignored_files(project: Project) -> None:
 async def test_faulty_expressions_get_words(project: Project, regex: str) -> None:
     for act in (SearchSource().preview, SearchSource().fetch):
         with pytest.raises(SourceFailed, match="not a regular expression"):
-            await act(ScopeItem("search", regex), Ground.at(project.root))
+            await act(ScopeItem("search", regex), ProjectSnapshot.at(project.root))
 
 
 async def test_an_expression_that_takes_for_ever_is_ended(project: Project) -> None:
     project.write("trap.txt", "a" * 60 + "b\n")
     with pytest.raises(SourceFailed, match="takes too long"):
-        await find(r"(a+)+$", Ground.at(project.root), most=10, timeout_s=1.0)
+        await search_text(r"(a+)+$", ProjectSnapshot.at(project.root), most=10, timeout_s=1.0)
 
 
 async def test_links_out_are_never_searched(project: Project, tmp_path: Path) -> None:
@@ -121,9 +123,9 @@ async def test_ripgrep_changes_nothing(project: Project, regex: str) -> None:
     project.write("utf8.txt", "aéc naïve xxx é١٢\n\n abbccdd \n").write("odd\nname", "load\n")
     for number in range(60):
         project.write(f"more/{number}.txt", f"class {number}\nhelper\n" if number % 7 else "\n")
-    ground = Ground.at(project.root)
-    alone = await find(regex, ground, most=10_000)
-    assert await find(regex, ground, most=10_000, many=10) == alone
+    ground = ProjectSnapshot.at(project.root)
+    alone = await search_text(regex, ground, most=10_000)
+    assert await search_text(regex, ground, most=10_000, many=10) == alone
 
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), max_size=30)
@@ -132,9 +134,9 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), max_siz
 @settings(max_examples=300)
 @given(st.sampled_from(EXPRESSIONS), texts)
 def test_the_wider_expression_matches_at_least_as_much(regex: str, line: str) -> None:
-    if not text_search.is_simple(regex) or not re.search(regex, line):
+    if not text_search.can_widen(regex) or not re.search(regex, line):
         return
-    wider = text_search.wider(regex).replace(r"(?-u:[^\n]{1,4})", "(?:[^\\n]{1,4})")
+    wider = text_search.widen_for_ripgrep(regex).replace(r"(?-u:[^\n]{1,4})", "(?:[^\\n]{1,4})")
     assert re.search(wider.encode(), line.encode())
 
 
@@ -169,14 +171,14 @@ def test_lines_are_matched_alone() -> None:
     ],
 )
 def test_globs(glob: str | None, path: str, expected: bool) -> None:
-    assert matches(path, glob) is expected
+    assert matches_glob(path, glob) is expected
 
 
 @settings(max_examples=300)
 @given(st.text("ab*?[]!-/.", max_size=12), st.text("ab/.", max_size=40))
 def test_no_glob_breaks_or_hangs(glob: str, path: str) -> None:
     try:
-        assert matches(path, glob) in {True, False}
+        assert matches_glob(path, glob) in {True, False}
     except SourceFailed as refused:
         assert "glob" in str(refused)
 
@@ -261,7 +263,7 @@ async def test_lines_of_a_private_key_are_never_shown_alone(project: Project) ->
     for rev in (None, head):
         assert "no line" in (await search(project, "search:canary", rev)).full.text
         assert "canary" not in repr(await symbol(project, "KEY", rev))
-        ground = Ground.at(project.root, rev=rev)
+        ground = ProjectSnapshot.at(project.root, rev=rev)
         (fact,) = await FileSource().fetch(parse_item("file:key.txt:4-9"), ground)
         assert "canary" not in fact.full.text and fact.full.text.endswith("last\n")
 
@@ -284,7 +286,7 @@ async def test_secrets_in_found_lines_are_masked(project: Project) -> None:
 
 
 async def test_previews_measure_what_would_come(project: Project) -> None:
-    ground = Ground.at(project.root)
+    ground = ProjectSnapshot.at(project.root)
     for source, text in ((SearchSource(), "search:load"), (SymbolSource(), "symbol:helper")):
         item = parse_item(text)
         preview = await source.preview(item, ground)

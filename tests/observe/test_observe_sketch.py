@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.observe.simhash import sketch
-from cockpit.observe.text_quality import LEAST, quality
+from cockpit.observe.minhash_sketch import sketch_text
+from cockpit.observe.text_quality import LEAST, measure_quality
 from cockpit.store.context.facts import UTILITY_MAX
 from cockpit.store.context.near_duplicates import are_near_duplicates, find_first_duplicates
 
@@ -30,30 +30,30 @@ def changed(count: int) -> str:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 4])
 def test_a_text_with_a_few_lines_changed_is_a_near_duplicate(count: int) -> None:
-    assert are_near_duplicates(sketch(TEXT), sketch(changed(count)))
+    assert are_near_duplicates(sketch_text(TEXT), sketch_text(changed(count)))
 
 
 @pytest.mark.parametrize("count", [60, 120])
 def test_a_text_with_half_of_its_lines_changed_is_none(count: int) -> None:
-    assert not are_near_duplicates(sketch(TEXT), sketch(changed(count)))
+    assert not are_near_duplicates(sketch_text(TEXT), sketch_text(changed(count)))
 
 
 def test_order_of_lines_and_indentation_do_not_matter() -> None:
     shuffled = [line.strip() for line in LINES]
     random.Random(3).shuffle(shuffled)
-    assert sketch("\n".join(shuffled)) == sketch(TEXT)
+    assert sketch_text("\n".join(shuffled)) == sketch_text(TEXT)
 
 
 def test_short_texts_are_compared_by_their_words() -> None:
     words = "the quick brown fox jumps over the lazy dog and then it rests under an old oak tree"
     other = "nothing of this has been said before by anyone who was standing in that other room"
-    assert are_near_duplicates(sketch(words), sketch(words.replace("\n", " ") + " today"))
-    assert not are_near_duplicates(sketch(words), sketch(other))
-    assert sketch("too short") == 0 == sketch("")
+    assert are_near_duplicates(sketch_text(words), sketch_text(words.replace("\n", " ") + " today"))
+    assert not are_near_duplicates(sketch_text(words), sketch_text(other))
+    assert sketch_text("too short") == 0 == sketch_text("")
 
 
 def test_a_sketch_is_the_same_in_every_process_under_every_hash_seed() -> None:
-    program = "import sys\nfrom cockpit.observe.simhash import sketch\nprint(sketch(sys.argv[1]))"
+    program = "import sys\nfrom cockpit.observe.minhash_sketch import sketch_text\nprint(sketch_text(sys.argv[1]))"
     told = {
         subprocess.run(
             [sys.executable, "-c", program, TEXT],
@@ -64,15 +64,15 @@ def test_a_sketch_is_the_same_in_every_process_under_every_hash_seed() -> None:
         ).stdout
         for seed in ("0", "1", "99")
     }
-    assert told == {f"{sketch(TEXT)}\n"}
+    assert told == {f"{sketch_text(TEXT)}\n"}
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=400))
 def test_every_text_has_a_sketch_that_the_store_can_hold(text: str) -> None:
-    number = sketch(text)
+    number = sketch_text(text)
     assert -(1 << 63) <= number < 1 << 63
-    assert sketch(text) == number
+    assert sketch_text(text) == number
 
 
 NUMBERS = st.lists(st.integers(-(1 << 63), (1 << 63) - 1).filter(bool), max_size=12)
@@ -100,13 +100,13 @@ def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(
 
 
 def test_what_is_known_comes_first_and_no_sketch_joins_nothing() -> None:
-    one = sketch(TEXT)
-    assert find_first_duplicates([one], [sketch(changed(1)), 0, one]) == [one, 0, one]
+    one = sketch_text(TEXT)
+    assert find_first_duplicates([one], [sketch_text(changed(1)), 0, one]) == [one, 0, one]
     assert find_first_duplicates([], [0, 0]) == [0, 0]
 
 
 def test_quality_takes_off_what_nobody_can_read() -> None:
-    assert quality(TEXT) == UTILITY_MAX == quality("")
-    assert quality("x=1;" * 4_000) == LEAST
-    assert quality("ok\n" + "\ufffd" * 40) < UTILITY_MAX // 2
-    assert quality("\n".join(["the same line again"] * 100)) == LEAST
+    assert measure_quality(TEXT) == UTILITY_MAX == measure_quality("")
+    assert measure_quality("x=1;" * 4_000) == LEAST
+    assert measure_quality("ok\n" + "\ufffd" * 40) < UTILITY_MAX // 2
+    assert measure_quality("\n".join(["the same line again"] * 100)) == LEAST

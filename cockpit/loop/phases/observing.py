@@ -20,7 +20,7 @@ from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_
 from cockpit.loop.phases.tool_results import pinned_text_fact, read_exchanges
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
-from cockpit.observe.stale_files import Read
+from cockpit.observe.stale_files import FileRead
 from cockpit.store.context import facts, observation_jobs, regranted_facts
 from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.db.transaction import Tx
@@ -183,7 +183,7 @@ def _has_message_since(connection: sqlite3.Connection, session_id: str, since: s
     return row is not None
 
 
-def _list_changed_files(connection: sqlite3.Connection, context: WaveContext) -> list[Read]:
+def _list_changed_files(connection: sqlite3.Connection, context: WaveContext) -> list[FileRead]:
     """List the granted files of the session, when an action of the wave before may have changed them.
 
     The grant covers the path: a file that changed is read again, and replaces what was read before.
@@ -204,7 +204,7 @@ def _list_changed_files(connection: sqlite3.Connection, context: WaveContext) ->
         " ORDER BY s.ordinal, s.position LIMIT ?",
         (context.session.session_id, MAX_JOBS),
     )
-    return [Read(str(item), str(path), str(sha256)) for item, path, sha256 in rows]
+    return [FileRead(str(item), str(path), str(sha256)) for item, path, sha256 in rows]
 
 
 def _take_in_results(tx: Tx, context: WaveContext) -> Wave:

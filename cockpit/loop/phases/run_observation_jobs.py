@@ -19,7 +19,7 @@ from cockpit.observe import job_planner
 from cockpit.observe.fan_out import JobOutcome
 from cockpit.observe.job_planner import Candidate
 from cockpit.observe.scope_items import parse_item
-from cockpit.observe.stale_files import Read, stale
+from cockpit.observe.stale_files import FileRead, find_stale
 from cockpit.store.context import observation_jobs, packets
 from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.context.observation_jobs import JobResult, JobRow
@@ -40,7 +40,7 @@ class ObservationWork:
 
     granted: Sequence[ContextRequest]
     """The approved context requests."""
-    earlier_reads: Sequence[Read]
+    earlier_reads: Sequence[FileRead]
     """Files that were read in earlier waves and may have changed."""
     planned: frozenset[str]
     """Request ids (and ``REFRESH``) that the wave has jobs for already."""
@@ -51,7 +51,7 @@ class ObservationWork:
 
 
 def list_work(
-    connection: sqlite3.Connection, context: WaveContext, earlier_reads: Sequence[Read]
+    connection: sqlite3.Connection, context: WaveContext, earlier_reads: Sequence[FileRead]
 ) -> ObservationWork:
     """Return what there is to read in this wave."""
     session_id, wave_id = context.session.session_id, context.wave.wave_id
@@ -121,7 +121,7 @@ async def _list_unplanned(context: WaveContext, work: ObservationWork) -> list[t
         for item in request.approved
     ]
     if work.earlier_reads and job_planner.REFRESH not in work.planned:
-        changed = await stale(open_gateway(context).ground, work.earlier_reads)
+        changed = await find_stale(open_gateway(context).ground, work.earlier_reads)
         unplanned += [(job_planner.REFRESH, item) for item in changed]
     return unplanned
 
@@ -136,7 +136,7 @@ async def _plan_jobs(context: WaveContext, unplanned: Sequence[tuple[str, str]])
     ]
     profile = await context.store.read(lambda connection: load_pinned_profile(connection, context))
     max_jobs = context.engine.settings.observe.max_jobs
-    return job_planner.plan(candidates, profile.rules, max_jobs=max_jobs)
+    return job_planner.plan_jobs(candidates, profile.rules, max_jobs=max_jobs)
 
 
 async def _run_jobs(
@@ -227,7 +227,7 @@ def _close_jobs(
         observation_jobs.finish_wave(tx, look, most=context.engine.settings.observe.max_facts)
         for request in granted:
             outcomes = observation_jobs.summarize_items(
-                tx.connection, look, request.request_id, job_planner.WORDS
+                tx.connection, look, request.request_id, job_planner.REASON_TEXTS
             )
             context_requests.record_fetched(
                 tx, request.request_id, wave_id=wave_id, outcomes=outcomes, latency_ms=latency_ms

@@ -13,14 +13,14 @@ from cockpit.access.confined_paths import PathRefused
 from cockpit.core.secrets import mask, mask_key_blocks
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
-from cockpit.observe.expand_globs import meant
+from cockpit.observe.expand_globs import match_glob
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import outline, text_lines
-from cockpit.observe.preview_cost import Preview, band, estimated
-from cockpit.observe.project_files import MAX_FILE_BYTES, Entry, blob, read_blob
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.preview_cost import Preview, band_for, estimate_preview
+from cockpit.observe.project_files import MAX_FILE_BYTES, FileEntry, find_blob, read_blob
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
-from cockpit.observe.sensitive_files import is_sensitive, names, why
+from cockpit.observe.sensitive_files import is_sensitive, list_setting_names, why_by_reference
 from cockpit.store.context.facts import Fact
 
 MAX_SLICED_BYTES = 64_000_000
@@ -33,28 +33,28 @@ _SNIFF = 8_000
 class FileSource:
     """Reads files from the disk, or from the reviewed revision."""
 
-    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
         """By size alone (and the first 8 KB, to tell text from binary)."""
-        found = await meant(item, ground)
-        if found is not None:
-            return _estimated_all(item, found)
+        files = await match_glob(item, ground)
+        if files is not None:
+            return _estimated_all(item, files)
         entry = await _entry(item, ground)
         _check_size(item, entry)
         await _check_text(entry, ground)
-        note = why(entry.path, entry.size if item.lines is None else 0)
+        note = why_by_reference(entry.path, entry.size if item.lines is None else 0)
         if note and item.level == "full":
-            tokens = estimated(item.at("outline"), estimate_bytes(entry.size)).tokens
-            return Preview(item, tokens, band(item.kind), note=note)
+            tokens = estimate_preview(item.at("outline"), estimate_bytes(entry.size)).tokens
+            return Preview(item, tokens, band_for(item.kind), note=note)
         if item.lines is None:
-            return estimated(item, estimate_bytes(entry.size), note=f"{entry.size:,} bytes")
+            return estimate_preview(item, estimate_bytes(entry.size), note=f"{entry.size:,} bytes")
         lines = item.lines[1] - item.lines[0] + 1
         tokens = min(estimate_lines(lines), estimate_bytes(entry.size))
-        return estimated(item, tokens, note=pluralize(lines, "line"))
+        return estimate_preview(item, tokens, note=pluralize(lines, "line"))
 
-    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact. Its provenance has the path, the revision, the lines that it holds, how many
         the file has, and the SHA-256 of the whole file. A glob is expanded before (:mod:`.expand`)."""
-        if await meant(item, ground) is not None:
+        if await match_glob(item, ground) is not None:
             raise SourceFailed(f"{item.ref!r} names many files; they are read one by one")
         if ground.rev is None:
             return [await asyncio.to_thread(_fact_on_disk, item, ground)]
@@ -64,21 +64,23 @@ class FileSource:
         return [await asyncio.to_thread(_fact, item, entry.path, content, ground.rev)]
 
 
-def _estimated_all(item: ScopeItem, found: Sequence[Entry]) -> Preview:
+def _estimated_all(item: ScopeItem, files: Sequence[FileEntry]) -> Preview:
     """What a glob's files would cost together, by their sizes alone."""
-    readable = [entry for entry in found if item.lines or entry.size <= MAX_FILE_BYTES]
+    readable = [entry for entry in files if item.lines or entry.size <= MAX_FILE_BYTES]
     tokens = 0
     for entry in readable:
         full = estimate_bytes(entry.size)
         if item.lines is not None:
             full = min(full, estimate_lines(item.lines[1] - item.lines[0] + 1))
-        brief = item.level == "full" and why(entry.path, 0 if item.lines else entry.size)
-        tokens += estimated(item.at("outline") if brief else item, full).tokens
+        brief = item.level == "full" and why_by_reference(
+            entry.path, 0 if item.lines else entry.size
+        )
+        tokens += estimate_preview(item.at("outline") if brief else item, full).tokens
     size = sum(entry.size for entry in readable)
-    left = len(found) - len(readable)
-    over = f"; {pluralize(left, 'file')} too large to read whole" if left else ""
+    too_large = len(files) - len(readable)
+    over = f"; {pluralize(too_large, 'file')} too large to read whole" if too_large else ""
     note = f"{pluralize(len(readable), 'file')}, {size:,} bytes{over}"
-    return Preview(item, tokens, band(item.kind), note=note)
+    return Preview(item, tokens, band_for(item.kind), note=note)
 
 
 def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None) -> Fact:
@@ -92,8 +94,8 @@ def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None) -> Fact:
         raise SourceFailed(f"{path!r}: these lines hold {len(text):,} characters; ask for fewer")
     named = ScopeItem("file", path, item.lines and (first, last), level=item.level)
     whole = item.lines is None
-    kept_back = why(path, len(text.encode("utf-8", "replace")))
-    shape = names(text) if is_sensitive(path) else outline(path, text, first=first)
+    kept_back = why_by_reference(path, len(text.encode("utf-8", "replace")))
+    shape = list_setting_names(text) if is_sensitive(path) else outline(path, text, first=first)
     return make_fact(
         named,
         text,
@@ -124,30 +126,30 @@ def _held(item: ScopeItem, path: str, total: int) -> tuple[int, int]:
     return item.lines[0], min(item.lines[1], total)
 
 
-async def _entry(item: ScopeItem, ground: Ground) -> Entry:
+async def _entry(item: ScopeItem, ground: ProjectSnapshot) -> FileEntry:
     if ground.rev is not None:
-        return await blob(ground, ground.rev, item.ref)
+        return await find_blob(ground, ground.rev, item.ref)
     return await asyncio.to_thread(_on_disk, item.ref, ground)
 
 
-def _on_disk(ref: str, ground: Ground) -> Entry:
+def _on_disk(ref: str, ground: ProjectSnapshot) -> FileEntry:
     path = ground.confined.relative(ref)
     with _opened(path, ground) as file:
-        return Entry(path, os.fstat(file.fileno()).st_size)
+        return FileEntry(path, os.fstat(file.fileno()).st_size)
 
 
-def _fact_on_disk(item: ScopeItem, ground: Ground) -> Fact:
+def _fact_on_disk(item: ScopeItem, ground: ProjectSnapshot) -> Fact:
     """Opened once, in one go on one thread: there may be thousands."""
     path = ground.confined.relative(item.ref)
     with _opened(path, ground) as file:
-        _check_size(item, Entry(path, os.fstat(file.fileno()).st_size))
+        _check_size(item, FileEntry(path, os.fstat(file.fileno()).st_size))
         content = _bytes(path, file, MAX_SLICED_BYTES + 1)
     if len(content) > MAX_SLICED_BYTES:
         raise SourceFailed(f"{path!r} grew too large while it was read")
     return _fact(item, path, content, None)
 
 
-def _opened(path: str, ground: Ground) -> BinaryIO:
+def _opened(path: str, ground: ProjectSnapshot) -> BinaryIO:
     try:
         return ground.confined.open_read(path)
     except PathRefused as refused:
@@ -158,7 +160,7 @@ def _opened(path: str, ground: Ground) -> BinaryIO:
         raise
 
 
-def _check_size(item: ScopeItem, entry: Entry) -> None:
+def _check_size(item: ScopeItem, entry: FileEntry) -> None:
     if item.lines is None and entry.size > MAX_FILE_BYTES:
         raise SourceFailed(
             f"{entry.path!r} has {entry.size:,} bytes, too many to read whole; "
@@ -168,7 +170,7 @@ def _check_size(item: ScopeItem, entry: Entry) -> None:
         raise SourceFailed(f"{entry.path!r} has {entry.size:,} bytes, too many to read from")
 
 
-async def _check_text(entry: Entry, ground: Ground) -> None:
+async def _check_text(entry: FileEntry, ground: ProjectSnapshot) -> None:
     if entry.oid:
         content = await read_blob(ground, entry, entry.size)
         start = content[:_SNIFF]
@@ -178,7 +180,7 @@ async def _check_text(entry: Entry, ground: Ground) -> None:
         raise SourceFailed(f"{entry.path!r} is binary")
 
 
-def _read(entry: Entry, ground: Ground, most: int) -> bytes:
+def _read(entry: FileEntry, ground: ProjectSnapshot, most: int) -> bytes:
     with _opened(entry.path, ground) as file:
         return _bytes(entry.path, file, most)
 

@@ -1,4 +1,4 @@
-"""``pr:N [in GLOB]`` and ``issue:N``: read through the ``gh`` program. Source: ADR-10."""
+"""``pr:N [in GLOB]`` and ``issue:N``: pull requests and issues, read through the ``gh`` program."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cockpit.core.json_fields import get_count, get_objects, get_text
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
 from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.path_globs import matches
-from cockpit.observe.preview_cost import Preview, estimated
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.path_globs import matches_glob
+from cockpit.observe.preview_cost import Preview, estimate_preview
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.diff import MAX_DIFF_BYTES, patch_facts
 from cockpit.observe.split_patch import split_patch
@@ -66,54 +66,58 @@ _FAILURES: tuple[tuple[str, str, str], ...] = (
 
 
 class GhFailed(SourceFailed):
-    """``gh`` could not give what was asked; ``code`` tells why (``gh_missing``, ``gh_login``,
-    ``gh_not_found``, ``gh_too_large``, ``gh_network``, …)."""
+    """``gh`` failed; ``code`` says why: ``gh_missing``, ``gh_login``, ``gh_not_found``,
+    ``gh_too_large``, ``gh_network``, …"""
 
     code = "gh_failed"
 
 
 @dataclass(frozen=True, slots=True)
 class PullRequestSource:
-    """Reads a pull request: what it says of itself, then its diff file by file."""
+    """Reads a pull request: its description, then its diff file by file."""
 
-    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
         """From its counts of changed lines and files."""
         seen = await _view(ground, "pr", item.ref, ("additions", "deletions", "files", "body"))
-        files = [f for f in get_objects(seen, "files") if matches(get_text(f, "path"), item.glob)]
+        files = [
+            f for f in get_objects(seen, "files") if matches_glob(get_text(f, "path"), item.glob)
+        ]
         lines = sum(get_count(f, "additions") + get_count(f, "deletions") + 10 for f in files)
         tokens = estimate_lines(lines) + estimate_bytes(len(get_text(seen, "body"))) + 100
-        return estimated(item, tokens, note=pluralize(len(files), "file"))
+        return estimate_preview(item, tokens, note=pluralize(len(files), "file"))
 
-    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """Its description (without a glob), and one fact for each changed file."""
         seen = await _view(ground, "pr", item.ref, _PR)
         done = await _gh(ground, ("pr", "diff", item.ref), most=MAX_DIFF_BYTES)
         patches = split_patch(done.stdout.decode("utf-8", "replace"))
-        wanted = [patch for patch in patches if matches(patch.path, item.glob)]
-        if not wanted and item.glob is not None:
+        shown = [patch for patch in patches if matches_glob(patch.path, item.glob)]
+        if not shown and item.glob is not None:
             raise SourceFailed(f"nothing changed in {item.glob} in pull request {item.ref}")
         marks = {"pr": item.ref, "repo": ground.repo}
         described = [] if item.glob is not None else [_description(item, seen, ground)]
-        return [*described, *patch_facts(item, wanted, marks)]
+        return [*described, *patch_facts(item, shown, marks)]
 
 
 @dataclass(frozen=True, slots=True)
 class IssueSource:
     """Reads an issue with its comments."""
 
-    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
-        """From the length of its words, which are measured and forgotten."""
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
+        """Estimate from the length of its text, which is discarded."""
         seen = await _view(ground, "issue", item.ref, ("body", "comments"))
         comments = get_objects(seen, "comments")[:_MAX_COMMENTS]
         size = len(get_text(seen, "body")) + sum(len(get_text(c, "body")) + 60 for c in comments)
-        return estimated(item, estimate_bytes(size) + 60, note=pluralize(len(comments), "comment"))
+        return estimate_preview(
+            item, estimate_bytes(size) + 60, note=pluralize(len(comments), "comment")
+        )
 
-    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact."""
         return [_description(item, await _view(ground, "issue", item.ref, _ISSUE), ground)]
 
 
-def _description(item: ScopeItem, seen: Mapping[str, Any], ground: Ground) -> Fact:
+def _description(item: ScopeItem, seen: Mapping[str, Any], ground: ProjectSnapshot) -> Fact:
     head = (
         f"{'Pull request' if item.kind == 'pr' else 'Issue'} {item.ref}: {get_text(seen, 'title')}"
     )
@@ -142,8 +146,8 @@ def _description(item: ScopeItem, seen: Mapping[str, Any], ground: Ground) -> Fa
             )
         )
     for comment in get_objects(seen, "comments")[:_MAX_COMMENTS]:
-        words = get_text(comment, "body").replace("\r\n", "\n").strip()
-        parts.append(f"{_login(comment)} wrote:\n{words}")
+        comment_body = get_text(comment, "body").replace("\r\n", "\n").strip()
+        parts.append(f"{_login(comment)} wrote:\n{comment_body}")
     text = "\n\n".join(part for part in parts if part)
     return make_fact(
         item,
@@ -160,16 +164,18 @@ def _description(item: ScopeItem, seen: Mapping[str, Any], ground: Ground) -> Fa
     )
 
 
-async def _view(ground: Ground, area: str, number: str, fields: Sequence[str]) -> Mapping[str, Any]:
+async def _view(
+    ground: ProjectSnapshot, area: str, number: str, fields: Sequence[str]
+) -> Mapping[str, Any]:
     """``gh AREA view`` as JSON; fields that an older gh does not know are left out."""
-    wanted = list(fields)
+    known_fields = list(fields)
     while True:
         try:
-            done = await _gh(ground, (area, "view", number, "--json", ",".join(wanted)))
+            done = await _gh(ground, (area, "view", number, "--json", ",".join(known_fields)))
         except _UnknownField as unknown:
-            if unknown.field not in wanted or len(wanted) == 1:
+            if unknown.field not in known_fields or len(known_fields) == 1:
                 raise GhFailed(f"this version of gh is too old: {unknown}") from unknown
-            wanted.remove(unknown.field)
+            known_fields.remove(unknown.field)
             continue
         try:
             seen = json.loads(done.stdout)
@@ -188,38 +194,40 @@ class _UnknownField(GhFailed):
         self.field = field
 
 
-async def _gh(ground: Ground, words: Sequence[str], most: int = 8_000_000) -> Finished:
-    what = f"{words[0]}:{words[2]}"
+async def _gh(
+    ground: ProjectSnapshot, command_words: Sequence[str], most: int = 8_000_000
+) -> Finished:
+    subject = f"{command_words[0]}:{command_words[2]}"
     if not ground.gh:
-        raise GhFailed(f"{what} cannot be read: GitHub is switched off here", code="gh_off")
-    asked = [*words, "--repo", ground.repo] if ground.repo else list(words)
-    command = parse_gh(asked, project_repo=ground.repo)
+        raise GhFailed(f"{subject} cannot be read: GitHub is switched off here", code="gh_off")
+    arguments = [*command_words, "--repo", ground.repo] if ground.repo else list(command_words)
+    command = parse_gh(arguments, project_repo=ground.repo)
     try:
         done = await run_gh(command.argv, cwd=ground.root, max_bytes=most)
     except ProgramMissing as missing:
         raise GhFailed(
-            f"{what} cannot be read: the gh program is not installed (https://cli.github.com)",
+            f"{subject} cannot be read: the gh program is not installed (https://cli.github.com)",
             code="gh_missing",
         ) from missing
     if done.ok:
         return done
-    raise failure(what, done)
+    raise explain_gh_failure(subject, done)
 
 
-def failure(what: str, done: Finished) -> GhFailed:
-    """What a failed ``gh`` run means, in one clear sentence."""
+def explain_gh_failure(subject: str, done: Finished) -> GhFailed:
+    """Explain a failed ``gh`` run in one sentence; ``subject`` names what was read."""
     if done.timed_out:
-        return GhFailed(f"{what} cannot be read: gh took too long", code="gh_network")
+        return GhFailed(f"{subject} cannot be read: gh took too long", code="gh_network")
     if done.truncated:
-        return GhFailed(f"{what} cannot be read: it is too large", code="gh_too_large")
-    said = done.error_text
-    if unknown := _UNKNOWN_FIELD.search(said):
+        return GhFailed(f"{subject} cannot be read: it is too large", code="gh_too_large")
+    output = done.error_text
+    if unknown := _UNKNOWN_FIELD.search(output):
         return _UnknownField(unknown[1])
-    for pattern, code, words in _FAILURES:
-        if re.search(pattern, said, re.IGNORECASE):
-            return GhFailed(f"{what} cannot be read: {words}", code=code)
-    first = next((line.strip() for line in said.splitlines() if line.strip()), "")
-    return GhFailed(f"{what} cannot be read: gh ended with {done.code}: {first[:200]}")
+    for pattern, code, explanation in _FAILURES:
+        if re.search(pattern, output, re.IGNORECASE):
+            return GhFailed(f"{subject} cannot be read: {explanation}", code=code)
+    first = next((line.strip() for line in output.splitlines() if line.strip()), "")
+    return GhFailed(f"{subject} cannot be read: gh ended with {done.code}: {first[:200]}")
 
 
 def _login(seen: Mapping[str, Any]) -> str:

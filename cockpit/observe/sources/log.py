@@ -8,10 +8,10 @@ from cockpit.access.run_program import run_git
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
 from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.preview_cost import Preview, estimated
-from cockpit.observe.project_files import reason
-from cockpit.observe.project_snapshot import Ground, SourceFailed
-from cockpit.observe.revision_ranges import check_repository, commit
+from cockpit.observe.preview_cost import Preview, estimate_preview
+from cockpit.observe.project_files import git_failure_reason
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
+from cockpit.observe.revision_ranges import check_repository, resolve_commit
 from cockpit.observe.scope_items import ScopeItem, range_parts
 from cockpit.store.context.facts import Fact
 
@@ -26,16 +26,16 @@ _TOKENS_A_COMMIT = 90
 class LogSource:
     """Reads commit messages: full ids, authors' names and dates, subjects and bodies."""
 
-    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
         """By counting commits."""
         count = await _count(await _resolved(item, ground), ground)
         if not count:
             raise SourceFailed(f"there are no commits in {item.ref}")
         shown = min(count, MAX_COMMITS)
         note = pluralize(count, "commit") + (f", the newest {shown} shown" if shown < count else "")
-        return estimated(item, shown * _TOKENS_A_COMMIT, note=note)
+        return estimate_preview(item, shown * _TOKENS_A_COMMIT, note=note)
 
-    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact with at most 50 commits; its outline has their subjects."""
         revisions = await _resolved(item, ground)
         done = await run_git(
@@ -44,7 +44,7 @@ class LogSource:
             "--", cwd=ground.root,
         )  # fmt: skip
         if not done.ok:
-            raise SourceFailed(f"the log could not be read: {reason(done)}")
+            raise SourceFailed(f"the log could not be read: {git_failure_reason(done)}")
         commits = [row.split("\x1f", 4) for row in done.text.split("\0") if row]
         if not commits:
             raise SourceFailed(f"there are no commits in {item.ref}")
@@ -68,23 +68,23 @@ class LogSource:
         ]
 
 
-async def _resolved(item: ScopeItem, ground: Ground) -> str:
+async def _resolved(item: ScopeItem, ground: ProjectSnapshot) -> str:
     """The range as one argument made of commit ids alone."""
     await check_repository(ground)
     left, dots, right = range_parts(item.ref)
     if not dots:
-        return await commit(ground, left)
-    return (
-        f"{await commit(ground, left)}{dots}{await commit(ground, right or ground.rev or 'HEAD')}"
-    )
+        return await resolve_commit(ground, left)
+    oldest = await resolve_commit(ground, left)
+    newest = await resolve_commit(ground, right or ground.rev or "HEAD")
+    return f"{oldest}{dots}{newest}"
 
 
-async def _count(revisions: str, ground: Ground) -> int:
+async def _count(revisions: str, ground: ProjectSnapshot) -> int:
     done = await run_git(
         "rev-list", "--count", "--end-of-options", revisions, "--", cwd=ground.root
     )
     if not done.ok:
-        raise SourceFailed(f"the commits could not be counted: {reason(done)}")
+        raise SourceFailed(f"the commits could not be counted: {git_failure_reason(done)}")
     return int(done.text)
 
 

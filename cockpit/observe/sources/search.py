@@ -8,11 +8,11 @@ from cockpit.core.canonical_json import digest
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.preview_cost import Preview, estimated, joined, shown_path
-from cockpit.observe.project_snapshot import Ground
+from cockpit.observe.preview_cost import Preview, estimate_preview, join_names, printable_path
+from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sensitive_files import is_sensitive
-from cockpit.observe.sources.text_search import Found, find
+from cockpit.observe.sources.text_search import SearchMatches, search_text
 from cockpit.store.context.facts import Fact
 
 WITHHELD = "[a line of a file that holds secrets]"
@@ -25,33 +25,33 @@ MAX_MATCHES = 400
 class SearchSource:
     """Searches the text files that git knows, or all when there is no git."""
 
-    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
         """By counting matches; their lines are measured and forgotten."""
-        found = await find(item.ref, ground, glob=item.glob, most=MAX_MATCHES)
-        note = f"{pluralize(found.total, 'line')} in {pluralize(len(found.counts), 'file')}"
-        return estimated(item, estimate_bytes(len(_text(item, found))), note=note)
+        result = await search_text(item.ref, ground, glob=item.glob, most=MAX_MATCHES)
+        note = f"{pluralize(result.total, 'line')} in {pluralize(len(result.counts), 'file')}"
+        return estimate_preview(item, estimate_bytes(len(_text(item, result))), note=note)
 
-    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact, also when nothing matches: ``path:line: text`` a line."""
-        found = await find(item.ref, ground, glob=item.glob, most=MAX_MATCHES)
-        text = _text(item, found)
-        by_file = [f"{shown_path(path)}: {count}" for path, count in found.counts.items()]
+        result = await search_text(item.ref, ground, glob=item.glob, most=MAX_MATCHES)
+        text = _text(item, result)
+        by_file = [f"{printable_path(path)}: {count}" for path, count in result.counts.items()]
         return [
             make_fact(
                 item,
                 text,
                 outline="\n".join([*by_file[:100], *_more(len(by_file) - 100, "file")]),
                 reference=(
-                    f"{item.ref!r} matches {pluralize(found.total, 'line')} in "
-                    f"{pluralize(len(found.counts), 'file')}"
-                    + (f": {joined(list(found.counts))}" if found.counts else "")
+                    f"{item.ref!r} matches {pluralize(result.total, 'line')} in "
+                    f"{pluralize(len(result.counts), 'file')}"
+                    + (f": {join_names(list(result.counts))}" if result.counts else "")
                 ),
                 provenance={
                     "regex": item.ref,
                     "glob": item.glob,
                     "rev": ground.rev,
-                    "matches": found.total,
-                    "files": len(found.counts),
+                    "matches": result.total,
+                    "files": len(result.counts),
                     "sha256": digest(text),
                 },
                 key=f"{item.ref} in {item.glob or '**'}",
@@ -59,15 +59,15 @@ class SearchSource:
         ]
 
 
-def _text(item: ScopeItem, found: Found) -> str:
+def _text(item: ScopeItem, result: SearchMatches) -> str:
     lines = [
-        f"{shown_path(path)}:{number}: {WITHHELD if is_sensitive(path) else text}"
-        for path, hits in found.lines.items()
+        f"{printable_path(path)}:{number}: {WITHHELD if is_sensitive(path) else text}"
+        for path, hits in result.lines.items()
         for number, text in hits
     ]
     if not lines:
         return f"no line matches {item.ref!r}{f' in {item.glob}' if item.glob else ''}"
-    return "\n".join([*lines, *_more(found.total - len(lines), "matching line")])
+    return "\n".join([*lines, *_more(result.total - len(lines), "matching line")])
 
 
 def _more(count: int, noun: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""Finds an expression in files that come in on standard input; runs as a process of its own.
+"""Match a regular expression against files from standard input, as a separate process.
 
-An expression may take exponential time. In a process of its own it can be ended without harm, and
-its memory is limited. Input: a JSON line ``{"regex", "files": [[path, size]…], "most"}``, then the
-bytes of the files one after another. Output: one JSON object with what :func:`find` returns.
+An expression may take exponential time. A separate process can be killed without harm, and its memory
+is limited. Input: a JSON line ``{"regex", "files": [[path, size]…], "most"}``, then the
+bytes of the files one after another. Output: one JSON object with what :func:`find_matches` returns.
 Nothing but the standard library's lightest modules is imported: it starts for every search.
 """
 
@@ -18,7 +18,7 @@ _LINE = 20_000
 _SNIFF = 8_000
 
 
-def find(regex: str, files: list[tuple[str, bytes]], most: int) -> dict[str, object]:
+def find_matches(regex: str, files: list[tuple[str, bytes]], most: int) -> dict[str, object]:
     """Lines that match, by path in the order given: at most ``most``, counted all.
 
     ``found`` has ``(number, text, start of the match in it)`` by path, ``counts`` numbers. Binary
@@ -27,7 +27,7 @@ def find(regex: str, files: list[tuple[str, bytes]], most: int) -> dict[str, obj
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search = re.compile(regex).search
-    found: dict[str, list[tuple[int, str, int]]] = {}
+    lines_by_path: dict[str, list[tuple[int, str, int]]] = {}
     counts: dict[str, int] = {}
     left = most
     for path, content in files:
@@ -50,12 +50,12 @@ def find(regex: str, files: list[tuple[str, bytes]], most: int) -> dict[str, obj
         if count:
             counts[path] = count
             if hits:
-                found[path] = hits
-    return {"found": found, "counts": counts}
+                lines_by_path[path] = hits
+    return {"found": lines_by_path, "counts": counts}
 
 
 def main() -> int:
-    """Read the question and the files, answer on standard output."""
+    """Read the request and the files; write the result to standard output."""
     import resource
 
     try:
@@ -63,10 +63,10 @@ def main() -> int:
     except (ValueError, OSError):
         sys.stderr.write("memory is not limited on this system\n")
     source = sys.stdin.buffer
-    asked = json.loads(source.readline())
-    files = [(path, source.read(size)) for path, size in asked["files"]]
+    request = json.loads(source.readline())
+    files = [(path, source.read(size)) for path, size in request["files"]]
     try:
-        answer = find(asked["regex"], files, asked["most"])
+        answer = find_matches(request["regex"], files, request["most"])
     except (re.error, RecursionError, OverflowError) as error:
         answer = {"error": str(error) or type(error).__name__}
     sys.stdout.write(json.dumps(answer))

@@ -17,9 +17,9 @@ from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import opens_something, parse_python, signature, text_lines
-from cockpit.observe.preview_cost import Preview, estimated, joined, shown_path
-from cockpit.observe.project_files import contents, entries
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.preview_cost import Preview, estimate_preview, join_names, printable_path
+from cockpit.observe.project_files import list_files, read_contents
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context.facts import Fact
 
@@ -57,12 +57,12 @@ class _Uses:
 class SymbolSource:
     """Finds definitions and references."""
 
-    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
-        """By finding them; what was found is measured and forgotten."""
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
+        """Find the uses, measure their text and discard it."""
         uses = await _uses(item.ref, ground)
-        return estimated(item, estimate_bytes(len(_text(uses))), note=_counts(uses))
+        return estimate_preview(item, estimate_bytes(len(_text(uses))), note=_counts(uses))
 
-    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact. Its provenance lists definitions (path, first and last line) and references
         (path, line). Raises :class:`SourceFailed` when the name occurs nowhere."""
         uses = await _uses(item.ref, ground)
@@ -74,7 +74,7 @@ class SymbolSource:
                 outline=_outline(uses),
                 reference=f"{item.ref}: {_counts(uses)}"
                 + (
-                    f" ({joined([_place(p) for p in uses.definitions])})"
+                    f" ({join_names([_place(p) for p in uses.definitions])})"
                     if uses.definitions
                     else ""
                 ),
@@ -92,9 +92,9 @@ class SymbolSource:
         ]
 
 
-async def _uses(name: str, ground: Ground) -> _Uses:
+async def _uses(name: str, ground: ProjectSnapshot) -> _Uses:
     uses = _Uses(name)
-    async for chunk in contents(ground, await entries(ground)):
+    async for chunk in read_contents(ground, await list_files(ground)):
         await asyncio.to_thread(_scan, uses, chunk)
     if not uses.definitions and not uses.references:
         raise SourceFailed(f"{name!r} occurs in no text file of the project")
@@ -117,9 +117,9 @@ def _scan(uses: _Uses, chunk: list[tuple[str, bytes]]) -> None:
 def _scan_tree(uses: _Uses, path: str, tree: ast.Module, lines: list[str]) -> None:
     defined: set[int] = set()
     module = path.rsplit(".", 1)[0].removesuffix("/__init__").replace("/", ".")
-    wanted = "." + re.sub(r"::|#", ".", uses.name)
+    suffix = "." + re.sub(r"::|#", ".", uses.name)
     for qualified, node, title in _definitions(tree, ""):
-        if f".{module}.{qualified}".endswith(wanted):
+        if f".{module}.{qualified}".endswith(suffix):
             decorators = node.decorator_list if isinstance(node, _Definition) else []
             first = min([node.lineno, *(d.lineno for d in decorators)])
             last = node.end_lineno or node.lineno
@@ -197,7 +197,7 @@ def _cut(lines: list[str], most: int) -> str:
 
 def _place(place: Place) -> str:
     span = f"{place.first}-{place.last}" if place.last > place.first else str(place.first)
-    return f"{shown_path(place.path)}:{span}"
+    return f"{printable_path(place.path)}:{span}"
 
 
 def _counts(uses: _Uses) -> str:

@@ -1,8 +1,8 @@
-"""Finding an expression in the project's files: bounded in time and memory, the same everywhere.
+"""Search of the project's files for a regular expression, with limits on time and memory.
 
-The expression is Python's. Matching runs in a process of its own, because an expression can take
-for ever. In large projects ripgrep, where it is installed, first tells which files can match at all;
-it never changes what is found.
+The expression is Python's. It is matched in a separate process, because some expressions never finish.
+In large projects ripgrep, if installed, first narrows the files to those that can match; it never
+changes the result.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from pathlib import Path
 
 from cockpit.access.run_program import run_program
 from cockpit.core.secrets import mask
-from cockpit.observe.path_globs import matches
-from cockpit.observe.project_files import MAX_FILE_BYTES, Entry, contents, entries
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.path_globs import matches_glob
+from cockpit.observe.project_files import MAX_FILE_BYTES, FileEntry, list_files, read_contents
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 
 TIMEOUT_S = 20.0
 MAX_REGEX = 1_000
 
 MANY_FILES = 2_000
-"""From so many files on, ripgrep is asked first."""
+"""From this many files on, ripgrep narrows them first."""
 
 _MATCHER = Path(__file__).with_name("search_process.py")
 _ARGV_BYTES = 100_000
@@ -41,7 +41,7 @@ _ANY = re.compile(r"\\(.)|(\[[^\]]*\])|([.^$])", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchMatches:
     """Matches by path, in the order of paths: lines as ``(number, text)``, and all counted."""
 
     lines: dict[str, list[tuple[int, str]]]
@@ -52,52 +52,62 @@ class Found:
         return sum(self.counts.values())
 
 
-async def find(
+async def search_text(
     regex: str,
-    ground: Ground,
+    ground: ProjectSnapshot,
     *,
     glob: str | None = None,
     most: int,
     timeout_s: float = TIMEOUT_S,
     many: int = MANY_FILES,
-) -> Found:
+) -> SearchMatches:
     """Search the project's text files line by line. Raises :class:`SourceFailed`."""
     if len(regex) > MAX_REGEX:
         raise SourceFailed(f"the expression has {len(regex)} characters; keep it under {MAX_REGEX}")
-    wanted = [entry for entry in await entries(ground) if matches(entry.path, glob)]
-    if not wanted:
+    files = [entry for entry in await list_files(ground) if matches_glob(entry.path, glob)]
+    if not files:
         raise SourceFailed(
             f"no file of the project matches {glob!r}" if glob else "there are no files"
         )
-    if ground.rev is None and len(wanted) > many:
-        wanted = await _narrowed(regex, ground, wanted)
-    return await find_in(regex, ground, wanted, most=most, timeout_s=timeout_s)
+    if ground.rev is None and len(files) > many:
+        files = await _narrowed(regex, ground, files)
+    return await search_files(regex, ground, files, most=most, timeout_s=timeout_s)
 
 
-async def find_in(
-    regex: str, ground: Ground, wanted: Sequence[Entry], *, most: int, timeout_s: float = TIMEOUT_S
-) -> Found:
+async def search_files(
+    regex: str,
+    ground: ProjectSnapshot,
+    files: Sequence[FileEntry],
+    *,
+    most: int,
+    timeout_s: float = TIMEOUT_S,
+) -> SearchMatches:
     """Search these files. Raises :class:`SourceFailed` when the time is over."""
-    found = Found({}, {})
+    result = SearchMatches({}, {})
     deadline = asyncio.get_running_loop().time() + timeout_s
-    async for chunk in contents(ground, wanted):
-        left = most - sum(len(lines) for lines in found.lines.values())
+    async for chunk in read_contents(ground, files):
+        left = most - sum(len(lines) for lines in result.lines.values())
         seconds = deadline - asyncio.get_running_loop().time()
         answer = await _ask(regex, ground, chunk, most=left, seconds=max(seconds, 0.1))
-        found.lines.update(answer.lines)
-        found.counts.update(answer.counts)
-    return found
+        result.lines.update(answer.lines)
+        result.counts.update(answer.counts)
+    return result
 
 
 async def _ask(
-    regex: str, ground: Ground, chunk: list[tuple[str, bytes]], *, most: int, seconds: float
-) -> Found:
-    asked = {
+    regex: str,
+    ground: ProjectSnapshot,
+    chunk: list[tuple[str, bytes]],
+    *,
+    most: int,
+    seconds: float,
+) -> SearchMatches:
+    request = {
         "regex": regex,
         "files": [[str(at), len(content)] for at, (_, content) in enumerate(chunk)],
         "most": most,
     }
-    stdin = b"".join([json.dumps(asked).encode(), b"\n", *(content for _, content in chunk)])
+    stdin = b"".join([json.dumps(request).encode(), b"\n", *(content for _, content in chunk)])
     done = await run_program(
         (sys.executable, "-I", "-S", str(_MATCHER)),
         cwd=ground.root,
@@ -122,12 +132,14 @@ async def _ask(
         chunk[int(at)][0]: [(number, _shown(text, start)) for number, text, start in hits]
         for at, hits in answer["found"].items()
     }
-    return Found(lines, {chunk[int(at)][0]: count for at, count in answer["counts"].items()})
+    return SearchMatches(
+        lines, {chunk[int(at)][0]: count for at, count in answer["counts"].items()}
+    )
 
 
 def _shown(line: str, start: int) -> str:
-    """The line, or of a very long one what stands around the match. Masked before it is cut: half
-    a secret would not be recognised."""
+    """The line, cut around the match if it is very long. It is masked before it is cut, because half a
+    secret would not be recognised."""
     masked = mask(line)
     if len(masked) <= _LINE:
         return masked
@@ -135,30 +147,31 @@ def _shown(line: str, start: int) -> str:
     return f"{'…' if begin else ''}{masked[begin : begin + _LINE]}…"
 
 
-async def _narrowed(regex: str, ground: Ground, wanted: list[Entry]) -> list[Entry]:
-    """The files that ripgrep says may match; all of them when it cannot tell."""
+async def _narrowed(regex: str, ground: ProjectSnapshot, files: list[FileEntry]) -> list[FileEntry]:
+    """The files that may match according to ripgrep; all of them when it cannot say."""
     program = shutil.which("rg")
-    if program is None or not is_simple(regex):
-        return wanted
-    kept: set[str] = set()
-    for batch in _batches([e for e in wanted if e.size <= MAX_FILE_BYTES]):
+    if program is None or not can_widen(regex):
+        return files
+    matching: set[str] = set()
+    for batch in _batches([e for e in files if e.size <= MAX_FILE_BYTES]):
         done = await run_program(
             (program, "--no-config", "--text", "--files-with-matches", "--null",
-             "--no-messages", "--color=never", "--encoding=none", f"--regexp={wider(regex)}", "--", *batch),
+             "--no-messages", "--color=never", "--encoding=none",
+             f"--regexp={widen_for_ripgrep(regex)}", "--", *batch),
             cwd=ground.root, timeout_s=TIMEOUT_S, max_bytes=16_000_000,
         )  # fmt: skip
         if done.code not in {0, 1} or done.timed_out or done.truncated:
-            return wanted
-        kept.update(os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
-    return [entry for entry in wanted if entry.path in kept]
+            return files
+        matching.update(os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
+    return [entry for entry in files if entry.path in matching]
 
 
-def is_simple(regex: str) -> bool:
-    """Whether :func:`wider` is sure to understand the expression."""
+def can_widen(regex: str) -> bool:
+    """Whether :func:`widen_for_ripgrep` can handle the expression."""
     return _SIMPLE.fullmatch(regex) is not None
 
 
-def wider(regex: str) -> str:
+def widen_for_ripgrep(regex: str) -> str:
     """An expression that matches, in ripgrep, every line that ``regex`` matches in Python.
 
     The two differ in what is a letter, a digit or a boundary, and in bytes that are not UTF-8: any
@@ -176,10 +189,10 @@ def wider(regex: str) -> str:
     return _ANY.sub(widen, regex)
 
 
-def _batches(wanted: Sequence[Entry]) -> list[list[str]]:
+def _batches(files: Sequence[FileEntry]) -> list[list[str]]:
     batches: list[list[str]] = [[]]
     size = 0
-    for entry in wanted:
+    for entry in files:
         length = len(os.fsencode(entry.path)) + 1
         if batches[-1] and size + length > _ARGV_BYTES:
             batches.append([])

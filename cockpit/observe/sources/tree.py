@@ -9,9 +9,9 @@ from cockpit.core.canonical_json import digest
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.preview_cost import Preview, estimated, shown_path
-from cockpit.observe.project_files import Entry, entries
-from cockpit.observe.project_snapshot import Ground, SourceFailed
+from cockpit.observe.preview_cost import Preview, estimate_preview, printable_path
+from cockpit.observe.project_files import FileEntry, list_files
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context.facts import Fact
 
@@ -23,17 +23,17 @@ MAX_PATHS = 2_000
 class TreeSource:
     """Lists files below a directory."""
 
-    async def preview(self, item: ScopeItem, ground: Ground) -> Preview:
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
         """By listing, without opening a file."""
-        found = await _found(item, ground)
-        size = sum(len(entry.path) + 1 for entry in found[:MAX_PATHS])
-        return estimated(item, estimate_bytes(size), note=pluralize(len(found), "file"))
+        files = await _list_nonempty(item, ground)
+        size = sum(len(entry.path) + 1 for entry in files[:MAX_PATHS])
+        return estimate_preview(item, estimate_bytes(size), note=pluralize(len(files), "file"))
 
-    async def fetch(self, item: ScopeItem, ground: Ground) -> list[Fact]:
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact: a path a line, the first 2,000; its outline counts files by directory."""
-        found = await _found(item, ground)
+        files = await _list_nonempty(item, ground)
         directory = ground.confined.relative(item.ref)
-        names = [shown_path(entry.path) for entry in found]
+        names = [printable_path(entry.path) for entry in files]
         lines = names[:MAX_PATHS]
         if len(names) > MAX_PATHS:
             lines.append(f"… {len(names) - MAX_PATHS} more files; ask for a directory below")
@@ -54,11 +54,11 @@ class TreeSource:
         ]
 
 
-async def _found(item: ScopeItem, ground: Ground) -> list[Entry]:
-    found = await entries(ground, item.ref)
-    if not found:
+async def _list_nonempty(item: ScopeItem, ground: ProjectSnapshot) -> list[FileEntry]:
+    files = await list_files(ground, item.ref)
+    if not files:
         raise SourceFailed(f"{item.ref!r} holds no files")
-    return found
+    return files
 
 
 def _by_directory(names: list[str], directory: str) -> str:

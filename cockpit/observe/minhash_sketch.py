@@ -1,9 +1,9 @@
-"""Sketches: one whole number that tells how alike two texts are, without the texts.
+"""Sketches: a 64-bit number per text from which the similarity of two texts is estimated.
 
-A sketch has sixteen digits of four bits. Of two texts, as many digits agree as they share of their
-features (lines, or in short texts runs of three words): the Jaccard similarity, by one-permutation
-minhash. Hashes are fixed, so that a text has the same sketch in every process.
-Source: RFC-003 §10.1 step 4, §10.2 (novelty).
+A sketch is a one-permutation minhash of sixteen 4-bit digits. The share of equal digits of two sketches
+estimates the Jaccard similarity of the texts' features: their lines or, in short texts, runs of three
+words. The hash is fixed, so that a text has the same sketch in every process. See
+``docs/reference/kernel.md`` (novelty).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _SPREAD = 0x9E3779B1
 _EMPTY = 1 << 32
 
 
-def sketch(text: str) -> int:
-    """The sketch of ``text`` as a signed 64-bit number; 0 where there is too little to compare."""
+def sketch_text(text: str) -> int:
+    """Return the sketch of ``text`` as a signed 64-bit number, or 0 for too little text to compare."""
     lines = {line for raw in text.split("\n") if (line := raw.strip())}
     features = lines if len(lines) >= FEW_LINES else _runs(text)
     if len(features) < _LEAST:
         return 0
     least = [_EMPTY] * _DIGITS
     for feature in sorted(features)[:_MOST] if len(features) > _MOST else features:
-        # The digit comes from the high bits, which the product mixes best.
+        # The multiplication mixes the high bits best, so they choose the digit.
         mixed = (crc32(feature.encode("utf-8", "replace")) * _SPREAD) & 0xFFFFFFFF
         digit, value = mixed >> 28, mixed & 0x0FFFFFFF
         if value < least[digit]:
