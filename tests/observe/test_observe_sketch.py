@@ -53,7 +53,10 @@ def test_short_texts_are_compared_by_their_words() -> None:
 
 
 def test_a_sketch_is_the_same_in_every_process_under_every_hash_seed() -> None:
-    program = "import sys\nfrom cockpit.observe.minhash_sketch import sketch_text\nprint(sketch_text(sys.argv[1]))"
+    program = (
+        "import sys\nfrom cockpit.observe.minhash_sketch import sketch_text\n"
+        "print(sketch_text(sys.argv[1]))"
+    )
     told = {
         subprocess.run(
             [sys.executable, "-c", program, TEXT],
