@@ -100,7 +100,7 @@ def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
         hook_log.append_line(place.state, f"{event.agent} {event.name}: {error}; {fate}")
         return
     if wake:
-        from cockpit.hook.spawn_worker import start_ingest_worker
+        from cockpit.hook.ingest_worker import start_ingest_worker
 
         start_ingest_worker(place.home)
 

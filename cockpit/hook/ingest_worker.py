@@ -1,4 +1,4 @@
-"""The ingest worker: waits a moment for more hook events, ingests all of them, and ends.
+"""The ingest worker, a detached process: waits a moment for more hook events, ingests all of them, and ends.
 
 At most one runs in a project. It has the lease in ``hook_absorber``: a hook takes the lease for it in
 the transaction that stores the event, and the worker releases it in the transaction that finds no
@@ -19,6 +19,21 @@ DEBOUNCE_S = 1.0
 _LOOK_S = 0.05
 _NICE = 5
 _FILES = 256
+
+
+def start_ingest_worker(home: str) -> None:
+    """Start :mod:`cockpit.hook.ingest_worker` for the project in ``home``; raises ``OSError``.
+
+    The worker inherits nothing from the agent: no terminal, and no pipe whose end the agent waits for.
+    """
+    # -P: the folder of the agent's project must never be where modules come from.
+    argv = [sys.executable, "-P", "-m", "cockpit.hook.ingest_worker", home]
+    quiet = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+    ]
+    os.posix_spawn(sys.executable, argv, os.environ, file_actions=quiet)
 
 
 def main(home: str) -> int:

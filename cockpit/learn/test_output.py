@@ -6,14 +6,13 @@ and colour; of any other runner only pass or fail. See ``docs/reference/backlog.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cockpit.learn import go_test_output
 from cockpit.learn.capture_commands import RanCommand, list_commands
-from cockpit.learn.test_counts import Counts
 from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
 
 _MOST = 200_000
@@ -56,12 +55,31 @@ _CARGO = re.compile(
     r"^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE
 )
 _CARGO_FIRST = re.compile(r"^test (\S.*?) \.\.\. FAILED", re.MULTILINE)
+_GO_CASE = re.compile(r"^( *)--- (PASS|FAIL|SKIP): (\S+) \(", re.MULTILINE)
+_GO_PACKAGE = re.compile(
+    r"^(ok|FAIL)[ \t]+(\S+)[ \t]+(\(cached\)|[\d.]+s|\[[a-z ]+\])", re.MULTILINE
+)
+_GO_NO_TESTS = re.compile(r"^(?:\?[ \t]+\S+[ \t]+\[no test files\])$", re.MULTILINE)
 _NUMBERED = re.compile(r"(\d+) ([a-z]+(?: [a-z]+)?)")
 _NOT_STARTED = re.compile(
     r"No module named '?(?:pytest|unittest|nose2?|tox|django)\b|command not found"
     r"|error: could not compile|\[build failed\]|\[setup failed\]|ERROR: (?:usage|file or directory)"
     r"|npm (?:ERR!|error) Missing script",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """``failed`` includes errors. ``first`` names the first test that failed, where it is told.
+    ``broken`` is a failure that no count shows, such as a file of tests that could not be loaded."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    first: str = ""
+    ran: bool = True
+    broken: bool = False
+    counted: str = "tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,12 +335,75 @@ def _cargo(text: str) -> Counts | None:
     return replace(counts, ran=passed + failed + skipped > 0)
 
 
+def _go(output: str) -> Counts | None:
+    """Return the counts; None when this is no output of ``go test``.
+
+    A test with subtests counts once. Without ``-v`` passing tests are not named, and packages count.
+    """
+    if '"Action":' in output:
+        return _go_json(output)
+    cases = [(len(lead), verdict, name) for lead, verdict, name in _GO_CASE.findall(output)]
+    packages = _GO_PACKAGE.findall(output)
+    if not cases and not packages:
+        return Counts(ran=False) if _GO_NO_TESTS.search(output) else None
+    broken = any(verdict == "FAIL" for verdict, _, _ in packages)
+    first = _go_first([name for _, verdict, name in cases if verdict == "FAIL"])
+    package = next((name for verdict, name, _ in packages if verdict == "FAIL"), "")
+    named = f"{package}: {first}" if first and package else first or package
+    if "=== RUN" in output:
+        top = [verdict for lead, verdict, _ in cases if lead == 0]
+        return Counts(
+            top.count("PASS"), top.count("FAIL"), top.count("SKIP"), named, bool(top), broken
+        )
+    passed = sum(verdict == "ok" for verdict, _, _ in packages)
+    return Counts(
+        passed=passed,
+        failed=sum(verdict == "FAIL" for verdict, _, _ in packages),
+        first=named if broken or first else "",
+        broken=broken,
+        ran=any(not state.startswith("[") for _, _, state in packages),
+        counted="packages",
+    )
+
+
+def _go_json(output: str) -> Counts | None:
+    ended: dict[tuple[str, str], str] = {}
+    failed: list[str] = []
+    for line in output.splitlines():
+        try:
+            event = json.loads(line) if line.startswith("{") else None
+        except ValueError:
+            continue  # a line that was cut
+        if not isinstance(event, dict) or event.get("Action") not in ("pass", "fail", "skip"):
+            continue
+        package, test = str(event.get("Package", "")), str(event.get("Test", ""))
+        ended[package, test] = str(event["Action"])
+        if event["Action"] == "fail" and test:
+            failed.append(f"{package}: {test}")
+    if not ended:
+        return None
+    top = [verdict for (_, test), verdict in ended.items() if test and "/" not in test]
+    broken = any(verdict == "fail" for verdict in ended.values())
+    lost = next((package for (package, _), verdict in ended.items() if verdict == "fail"), "")
+    first = failed[0] if failed else lost
+    return Counts(top.count("pass"), top.count("fail"), top.count("skip"), first, bool(top), broken)
+
+
+def _go_first(names: list[str]) -> str:
+    """The first that failed, as deep as it goes: a test fails because of its subtest."""
+    first = names[0] if names else ""
+    for name in names[1:]:
+        if name.startswith(f"{first}/"):
+            first = name
+    return first
+
+
 _READERS: dict[str, Callable[[str], Counts | None]] = {
     "pytest": _pytest,
     "unittest": _unittest,
     "jest": _jest,
     "vitest": _vitest,
-    "go": go_test_output.read,
+    "go": _go,
     "cargo": _cargo,
     "node": _node,
 }
