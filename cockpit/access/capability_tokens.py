@@ -104,7 +104,7 @@ def listed(connection: sqlite3.Connection) -> list[Token]:
 
 
 def caller(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
-    """Who calls: the holder of ``secret``, or without one the person at the terminal.
+    """Who calls: the holder of ``secret``, or without a secret the user at the terminal.
 
     Raises :class:`TokenRefused`.
     """
@@ -120,7 +120,7 @@ def holder(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
             f"{_SELECT} WHERE secret_hash=?", (text_digest(secret),)
         ).fetchone()
     if row is None:
-        raise TokenRefused("The token is not one of this project's. Nothing was done.")
+        raise TokenRefused("This token does not belong to this project. Nothing was done.")
     token = _read(row)
     status = token.status(now)
     if status != "valid":
@@ -137,7 +137,7 @@ def ensure_root(tx: Tx, state: Path) -> Path | None:
     """Make the root token on the first start; returns its file's path then, else None.
 
     The file stands before the row: a crash between the two leaves a file that the next start
-    replaces. One that a person removed is not made again.
+    replaces. A token that the user removed is not issued again.
     """
     row = tx.execute(
         "SELECT 1 FROM capability_tokens WHERE issued_by=?", (_FIRST_START,)

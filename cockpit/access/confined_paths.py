@@ -146,7 +146,7 @@ class Confined:
         if not path or not path.strip():
             raise PathRefused(path, "it is empty")
         if "\0" in path:
-            raise PathRefused(path, "it holds a NUL character")
+            raise PathRefused(path, "it contains a NUL character")
         if len(path.encode("utf-8", "surrogateescape")) > _MAX_PATH:
             raise PathRefused(path[:60] + "…", "it is too long")
         if path.startswith("~"):

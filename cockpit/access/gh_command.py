@@ -145,9 +145,7 @@ def _positional(
             raise GhRefused(f"`{name}` needs a project whose GitHub repository is known")
         return words, None
     if len(words) > 1 or (kind == "none" and words):
-        raise GhRefused(
-            f"`{name}` was given too many words: {' '.join(words)[:80]!r}; quote values"
-        )
+        raise GhRefused(f"`{name}` got too many words: {' '.join(words)[:80]!r}; quote values")
     if not words:
         if spec.required:
             raise GhRefused(f"`{name}` needs a {spec.required}, for example `{name} 24`")
@@ -206,13 +204,13 @@ def _check_rules(area: str, verb: str, arguments: GhArguments) -> None:
                 "`gh pr review` needs exactly one of --approve, --request-changes and --comment"
             )
         if chosen != ["approve"] and not (arguments.body or "").strip():
-            raise GhRefused(f"`gh pr review --{chosen[0]}` needs its words in --body")
+            raise GhRefused(f"`gh pr review --{chosen[0]}` needs text in --body")
     if area == "search" and any(_ELSEWHERE.search(word) for word in arguments.positional):
         raise GhRefused("only the project is searched: leave out repo:, org: and user:")
     if _ELSEWHERE.search(arguments.value("search") or ""):
         raise GhRefused("only the project is listed: leave out repo:, org: and user:")
     if verb == "comment" and not (arguments.body or "").strip():
-        raise GhRefused(f"`gh {area} comment` needs its words in --body")
+        raise GhRefused(f"`gh {area} comment` needs text in --body")
     if verb == "create" and (not arguments.value("title") or arguments.body is None):
         raise GhRefused(f"`gh {area} create` needs --title and --body")
     if (
@@ -233,7 +231,7 @@ def _parse_api(words: list[str], project_repo: str | None) -> GhCommand:
     method = arguments.value("method")
     if method is not None and method.upper() != "GET":
         raise GhRefused(
-            f"`gh api` with --method {method} is not taken: use `gh pr …` or `gh issue …` to write"
+            f"`gh api` with --method {method} is not supported: use `gh pr …` or `gh issue …` to write"
         )
     if len(arguments.positional) != 1:
         raise GhRefused("`gh api` takes one endpoint, like repos/{owner}/{repo}/pulls/24/files")
@@ -241,7 +239,7 @@ def _parse_api(words: list[str], project_repo: str | None) -> GhCommand:
     match = _ENDPOINT.fullmatch(endpoint)
     if match is None or ".." in endpoint or "%2e" in endpoint.casefold():
         raise GhRefused(
-            f"`gh api {endpoint[:60]}` is not taken: only reads under repos/{{owner}}/{{repo}}/"
+            f"`gh api {endpoint[:60]}` is not supported: only reads under repos/{{owner}}/{{repo}}/"
         )
     if (match[1], match[2]) != ("{owner}", "{repo}"):
         _same_repo(f"{match[1]}/{match[2]}", project_repo)

@@ -41,7 +41,7 @@ def split_words(command: str | Sequence[str]) -> list[str]:
     """
     words = _split_line(command) if isinstance(command, str) else list(command)
     if any("\0" in word for word in words):
-        raise GhRefused("the command holds a NUL character")
+        raise GhRefused("the command contains a NUL character")
     previous = ""
     for word in words:
         if ((word and set(word) <= _OPERATORS) or word.startswith("$(")) and previous not in {
@@ -85,7 +85,7 @@ def read_arguments(words: list[str], spec: Spec, name: str) -> GhArguments:
     rest = iter(words)
     for word in rest:
         if word == "--":
-            raise GhRefused("`--` is not taken here: write flags by name and leave it out")
+            raise GhRefused("`--` is not supported here: write flags by name and leave it out")
         if not word.startswith("-") or word == "-":
             arguments.positional.append(word)
             continue
@@ -117,12 +117,12 @@ def _take(arguments: GhArguments, flag: str, value: str, spec: Spec) -> None:
         arguments.body = value
     elif flag == "body-file":
         if value != "-":
-            raise GhRefused("`--body-file` with a file is not taken: put the text into --body")
+            raise GhRefused("`--body-file` with a file is not supported: put the text into --body")
         arguments.body_from_stdin = True
     elif value.startswith("-"):
         raise GhRefused(f"the value of --{flag} may not begin with a dash: {value[:40]!r}")
     elif "$(" in value:
-        raise GhRefused(f"the value of --{flag} holds shell syntax, and no shell runs here")
+        raise GhRefused(f"the value of --{flag} contains shell syntax, and no shell runs here")
     elif arguments.has(flag) and spec.kind(flag) != "list":
         raise GhRefused(f"--{flag} is given twice")
     else:

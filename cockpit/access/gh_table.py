@@ -32,18 +32,18 @@ class Spec:
 AREAS_REFUSED = {
     "alias": "aliases hide what runs",
     "attestation": "not part of a session's work",
-    "auth": "logging in is a person's step",
+    "auth": "only the user logs in",
     "browse": "it opens a browser",
     "codespace": "not part of a session's work",
-    "config": "settings are a person's",
-    "extension": "extensions are other people's programs",
+    "config": "only the user changes settings",
+    "extension": "extensions are third-party programs",
     "gist": "it publishes outside the project",
-    "gpg-key": "keys are a person's",
+    "gpg-key": "only the user handles keys",
     "org": "not part of a session's work",
     "project": "not part of a session's work",
-    "secret": "secrets are a person's",
-    "ssh-key": "keys are a person's",
-    "variable": "settings of the repository are a person's",
+    "secret": "only the user handles secrets",
+    "ssh-key": "only the user handles keys",
+    "variable": "only the user changes the repository's settings",
 }
 """Areas of gh that are known and never run, each with the reason."""
 

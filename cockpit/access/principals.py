@@ -56,7 +56,7 @@ class Caller:
 
 
 PERSON = Caller(MAIN, frozenset(SCOPES))
-"""The person at the terminal: whoever may write the project's state folder."""
+"""The user at the terminal: anyone who may write the project's state folder."""
 
 
 def agent(session_id: str) -> Caller:
@@ -86,7 +86,7 @@ def check_namespace(name: str) -> str:
     ``/`` or ``.``, at most 100 characters."""
     if len(name) > _LONGEST or _NAMESPACE.fullmatch(name) is None:
         raise NamespaceInvalid(
-            f"{name[:_LONGEST]!r} cannot be a namespace: use small letters, digits, - and _, in"
+            f"{name[:_LONGEST]!r} is not a valid namespace: use lower-case letters, digits, - and _, in"
             f" words joined by / or ., at most {_LONGEST} characters. Examples: main, agent/s-1, ci."
         )
     return name

@@ -194,7 +194,7 @@ _GH_DROPPED = frozenset(
 def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment git runs in: no prompts, one language, literal pathspecs, and none of the
     ``GIT_*`` that a hook leaves behind (its ``GIT_DIR`` would aim commands at another repository).
-    The names and configuration files that a person sets through ``GIT_*`` are kept."""
+    The names and configuration files that the user sets through ``GIT_*`` are kept."""
     inherited = {
         name: value
         for name, value in os.environ.items()

@@ -313,7 +313,7 @@ def _git(rest: tuple[str, ...]) -> Verdict:
     if verb in GIT_MEDIUM and not {"--hard", "-f", "--force", "-D", "-d", "-m", "-M"} & set(
         options
     ):
-        return Verdict("medium", (f"git {verb} changes the working tree or the index",))
+        return Verdict("medium", (f"git {verb} changes the worktree or the index",))
     return Verdict("high", (f"git {verb} can lose or publish work",), network=verb in NETWORKED)
 
 

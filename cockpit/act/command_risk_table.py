@@ -18,7 +18,7 @@ DENIED: Mapping[str, str] = {
     "runuser": _ROOT,
     "gh": "Use the github tool, which shows the fields and the body before they are posted.",
     "hub": "Use the github tool, which shows the fields and the body before they are posted.",
-    "cockpit": "Only a person uses cockpit's own commands; an agent cannot approve.",
+    "cockpit": "Only the user runs cockpit's own commands; an agent cannot approve.",
     "shutdown": "It stops the machine.",
     "reboot": "It stops the machine.",
     "halt": "It stops the machine.",

@@ -230,7 +230,7 @@ async def _to_the_end(work: Coroutine[Any, Any, OutboxAction]) -> OutboxAction:
 async def settle(
     store: Store, action_id: str, decision: Literal["done", "retry", "drop"], *, by: str = "person"
 ) -> OutboxAction:
-    """The person's word on an ``uncertain`` action: it happened, run it again, or give it up.
+    """Decide an ``uncertain`` action: it happened, run it again, or give it up.
 
     Raises ``IllegalTransition`` when the action is not uncertain.
     """

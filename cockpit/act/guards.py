@@ -134,7 +134,7 @@ class SecretGuard:
             return None
         return Refusal(
             self.name,
-            f"{call.name}: the arguments hold something that looks like a key, a token or a password. "
+            f"{call.name}: the arguments contain text that looks like a key, a token or a password. "
             + WITHHELD,
         )
 
@@ -181,8 +181,8 @@ class UnchangedFailureGuard:
             return None
         return Refusal(
             self.name,
-            "This very command failed before, and nothing has changed since: it would fail again. Its "
-            "output is among your receipts. Change what made it fail, or run something that tells "
+            "This command failed before, and nothing has changed since: it would fail again. Its "
+            "output is among your receipts. Change what made it fail, or run a command that shows "
             "more.",
         )
 
@@ -233,7 +233,7 @@ class RedundantReadGuard:
         if not all(refusal):
             return None
         listed = "; ".join(
-            f"{item} stands there already ({where})"
+            f"{item} is in your context already ({where})"
             for item, where in zip(call.payload.scope, refusal, strict=True)
         )
         return Refusal(

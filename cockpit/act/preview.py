@@ -39,7 +39,7 @@ async def preview_action(call: Call, ground: Workspace) -> ActionPreview:
             raise ActionRefused(f"{call.name} is not an action; nothing would be done.")
     if mask_value(dict(preview.payload)) != dict(preview.payload):
         raise ActionRefused(
-            f"{call.name}: what it would write or run holds something that looks like a key, a token "
+            f"{call.name}: what it would write or run contains text that looks like a key, a token "
             f"or a password. {WITHHELD}"
         )
     return preview

@@ -28,8 +28,8 @@ async def preview_commit(payload: GitCommit, ground: Workspace) -> ActionPreview
         raise ActionRefused("The project is only a part of a git repository; commit there.")
     if "\0" in payload.message or len(payload.message.encode()) > _LONGEST_MESSAGE:
         raise ActionRefused(
-            f"The message is longer than {_LONGEST_MESSAGE // 1024} KiB or holds a NUL character; a "
-            "commit is given a shorter one in plain text."
+            f"The message is longer than {_LONGEST_MESSAGE // 1024} KiB or contains a NUL character; use "
+            "a shorter message in plain text."
         )
     branch = await run_git("symbolic-ref", "--short", "-q", "HEAD", cwd=root)
     paths = list(dict.fromkeys(ground.confined.relative(path) for path in payload.paths))
@@ -50,7 +50,7 @@ async def preview_commit(payload: GitCommit, ground: Workspace) -> ActionPreview
         fields.append((path, _stat(before, after, added, removed)))
         files.append({"path": path, "sha256": now})
         if any(side is not None and _text(side) is None for side in (before, after)):
-            notes.append(f"{path} is not text; its content is not drawn.")
+            notes.append(f"{path} is not text; its content is not shown.")
             continue
         diff, note = draw_diff(path, _text(before), _text(after))
         diffs.append(diff)

@@ -46,7 +46,7 @@ def preview_write(payload: WriteFile, ground: Workspace) -> ActionPreview:
     now = read_now(ground.confined, path)
     content = to_crlf(payload.content) if now is not None and now.crlf else payload.content
     if "\0" in content:
-        raise ActionRefused(f"{path}: the content holds a NUL character; only text is written.")
+        raise ActionRefused(f"{path}: the content contains a NUL character; only text is written.")
     if len(content.encode()) > MAX_BYTES:
         raise ActionRefused(f"{path}: the content is larger than {MAX_BYTES} bytes.")
     # A new piece of prose replaces no secret: a review may say that one stands in the change.
@@ -55,7 +55,7 @@ def preview_write(payload: WriteFile, ground: Workspace) -> ActionPreview:
         raise ActionRefused(f"{path}: {MASKED_WORDS}")
     notes = []
     if now is not None and now.text == content:
-        notes.append("The file holds exactly this content already; nothing changes.")
+        notes.append("The file has exactly this content already; nothing changes.")
     if content != payload.content:
         notes.append("The file's CRLF line ends are kept.")
     if now is None:

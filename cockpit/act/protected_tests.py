@@ -85,8 +85,8 @@ class TestsGuard:
             return None
         return Refusal(
             self.name,
-            f"{protected[0]} is a test, or decides which tests run: whoever mends a failure may not change "
-            "it. Change the code that the test is about. If the test itself is wrong, finish as "
+            f"{protected[0]} is a test, or selects which tests run: you may not change it to fix a "
+            "failure. Change the code under test. If the test itself is wrong, finish as "
             "blocked and say why.",
         )
 

@@ -52,14 +52,14 @@ class Sandbox:
         return self.bwrap is not None
 
     def words(self, *, network: bool = False) -> str:
-        """The sandbox as a field of what the person is shown."""
+        """The sandbox as a field of what the user sees."""
         if self.bwrap is None:
             return "none"
         net = "on" if network else "off"
         return f"bubblewrap: project writable, home hidden, network {net}"
 
     def notes(self) -> tuple[str, ...]:
-        """What is lacking, for the person who decides."""
+        """What is lacking, for the user, who decides."""
         notes = []
         if self.bwrap is None:
             notes.append(

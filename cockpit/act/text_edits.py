@@ -19,7 +19,7 @@ MAX_BYTES = 2 * 1024 * 1024
 
 WITHHELD = (
     "cockpit neither stores nor shows secrets, so it cannot be approved. Refer to it by the name of "
-    "an environment variable, or ask the person to put it there. If it is none, write it as plain "
+    "an environment variable, or ask the user to set it. If it is not a secret, write it as plain "
     "words, like 'not-a-secret'."
 )
 """What a model is told whose call holds something that looks like a secret."""
@@ -117,11 +117,11 @@ def fit_edit(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) 
         old, new = to_crlf(old), to_crlf(new)
     offsets = find_offsets(now.text, old)
     if not offsets:
-        raise ActionRefused(f"{path}: 'old' does not stand in the file.{_near(now.text, old)}")
+        raise ActionRefused(f"{path}: 'old' does not occur in the file.{_near(now.text, old)}")
     if len(offsets) > 1 and not replace_all:
         lines = ", ".join(str(now.text.count("\n", 0, at) + 1) for at in offsets[:8])
         raise ActionRefused(
-            f"{path}: 'old' stands in the file {len(offsets)} times (lines {lines}"
+            f"{path}: 'old' occurs in the file {len(offsets)} times (lines {lines}"
             f"{', …' if len(offsets) > 8 else ''}). Give more of the text around the one that you "
             "mean, or set replace_all."
         )
@@ -143,7 +143,7 @@ def _near(text: str, old: str) -> str:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() == first_line:
             return (
-                f" Its first line stands at line {number}, but what follows or its indentation "
+                f" Its first line is at line {number}, but what follows or its indentation "
                 "differs. Ask for the file again and copy the text exactly."
             )
     return " The file may have changed since you saw it: ask for it again."

@@ -16,7 +16,7 @@ MAX_TIMEOUT_S = 600
 """The longest that a command may run, in seconds."""
 
 _PATH = describe("Path from the project's root.")
-_REASON = describe("Why, in one sentence, for the person who decides.")
+_REASON = describe("Why, in one sentence, for the user, who decides.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class ProposeProfileChange:
 
     base_profile_version: Annotated[
         int,
-        describe("The current version; it stands in this tool's description.", minimum=1),
+        describe("The current version; it is in this tool's description.", minimum=1),
     ]
     effective_waves: Annotated[int, describe("For how many waves it is to hold.", minimum=1)]
     bands: Annotated[

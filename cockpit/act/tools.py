@@ -76,7 +76,7 @@ TOOLS: tuple[ToolDef, ...] = (
     _tool(
         "request_context",
         RequestContext,
-        "Ask to read something. A person sees every item with its cost before anything is read. "
+        "Ask to read something. The user sees every item with its cost before anything is read. "
         "Ask for all that you need at once, and for nothing that is in your context already.",
     ),
     _tool(
@@ -87,7 +87,7 @@ TOOLS: tuple[ToolDef, ...] = (
     _tool(
         "edit_file",
         EditFile,
-        "Replace text in a file that is in your context. `old` must stand in the file exactly "
+        "Replace text in a file that is in your context. `old` must occur in the file exactly "
         "once, spaces included, unless replace_all is true.",
     ),
     _tool(
@@ -110,13 +110,13 @@ TOOLS: tuple[ToolDef, ...] = (
     _tool(
         "propose_profile_change",
         ProposeProfileChange,
-        "Ask to shift what your context pays attention to, for the next waves; then it goes back. "
-        "Use it when facts that you need are dropped or shortened. What you leave out stays.",
+        "Request a temporary profile change: other weights and token limits for your context in the "
+        "next waves. Use it when facts that you need are dropped or shortened. Omitted values stay.",
     ),
     _tool(
         "finish",
         Finish,
-        "End the task: 'done' when its definition of done is met, 'blocked' when you cannot go on.",
+        "End the task: 'done' when its definition of done is met, 'blocked' when you cannot continue.",
     ),
 )
 

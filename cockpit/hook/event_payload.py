@@ -117,7 +117,7 @@ class Event:
     def _kept(self) -> dict[str, Any] | None:
         """The arguments that tell what was done, without the texts of files."""
         if self.payload.get("is_interrupt") is True:
-            return None  # the person stopped it: that tells nothing of the work
+            return None  # the user stopped it, which says nothing about the work
         if self.tool in SHELLS:
             return {"command": self.command[:_COMMAND]}
         if self.tool in PATCHES:

@@ -61,7 +61,7 @@ def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
     body = event.body()
     if event.name not in event_payload.KNOWN:
         hook_log.append_line(
-            place.state, f"{event.agent}: {event.name[:60]!r} is no event known here"
+            place.state, f"{event.agent}: {event.name[:60]!r} is not a known event"
         )
     elif event.name in ("PreToolUse", "PermissionRequest"):
         from cockpit.hook.permission import decide_permission
@@ -96,7 +96,7 @@ def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
         from cockpit.hook import spool
 
         spooled = spool.write_event(place.state, record)
-        fate = "kept in a file" if spooled else "LOST: too many wait already"
+        fate = "written to a file" if spooled else "LOST: too many files are waiting"
         hook_log.append_line(place.state, f"{event.agent} {event.name}: {error}; {fate}")
         return
     if wake:

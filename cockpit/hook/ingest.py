@@ -101,9 +101,7 @@ def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str], list[tuple[int
     trouble: list[str] = []
     events = list(spool.read_events(paths))
     if len(events) < len(paths):
-        trouble.append(
-            f"Without an event in hook-spool: {pluralize(len(paths) - len(events), 'file')}"
-        )
+        trouble.append(f"Unreadable in hook-spool: {pluralize(len(paths) - len(events), 'file')}")
     for event in events:
         pending_events.insert(tx.connection, event, None)
     work = _Work(tx)
@@ -174,7 +172,7 @@ class _Work:
         if self._hopeless(error):
             raise error
         pending_events.count_failure(self._tx.connection, event.key)
-        self.trouble.append(f"{event.agent} {event.event}: not absorbed: {error!r}")
+        self.trouble.append(f"{event.agent} {event.event}: not ingested: {error!r}")
 
     def _hopeless(self, error: Exception) -> bool:
         """Whether the disk or the lock is at fault, and no event."""

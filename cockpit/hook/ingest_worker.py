@@ -50,7 +50,7 @@ def main(home: str) -> int:
 
         serve(home, lambda: _wait(database))
     except Exception as error:
-        hook_log.append_line(state, f"absorbing failed: {error}")
+        hook_log.append_line(state, f"ingesting failed: {error}")
         return 1
     return 0
 

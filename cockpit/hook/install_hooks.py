@@ -44,7 +44,7 @@ def place_of(agent: str, scope: Scope, root: Path, env: Mapping[str, str]) -> Pa
     home = Path(env.get("HOME", "") or Path.home())
     if agent == "codex":
         if scope == "local":
-            raise SettingsInvalid("Codex has no settings of one person in a project; use --user.")
+            raise SettingsInvalid("Codex has no personal settings in a project; use --user.")
         own = Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else home / ".codex"
         return (own if scope == "user" else root / ".codex") / "hooks.json"
     if scope == "user":
@@ -72,13 +72,13 @@ def load(agent: str, path: Path, *, inside: Path | None = None) -> Settings:
         body = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise SettingsInvalid(
-            f"{path} is not JSON ({error}), so it cannot be changed safely; mend it and try again."
+            f"{path} is not JSON ({error}), so it cannot be changed safely; fix it and try again."
         ) from error
     hooks = body.get("hooks", {}) if isinstance(body, dict) else None
     sound = isinstance(hooks, dict) and all(isinstance(groups, list) for groups in hooks.values())
     if not sound:
         raise SettingsInvalid(
-            f"{path}: its hooks are not written as {agent} writes them; mend them."
+            f"{path}: its hooks are not written as {agent} writes them; fix them."
         )
     return Settings(agent, real, text, body)
 
@@ -161,7 +161,7 @@ def write(settings: Settings, text: str | None) -> Path | None:
     try:
         now = path.read_text(encoding="utf-8") if path.exists() else None
         if now != settings.before:
-            raise SettingsInvalid(f"{path} was changed meanwhile; nothing was written. Try again.")
+            raise SettingsInvalid(f"{path} changed meanwhile; nothing was written. Try again.")
         if settings.before is not None and not list_installed(settings):
             _replace(backup, settings.before, path)
         if text is None:

@@ -25,9 +25,7 @@ _BUSY_MS = 1_000
 _SHOWN = 5
 _FILES = 20
 _WORDS = 400
-_TRUST = (
-    "(cockpit's record of the work in this project; it tells how things stand and orders nothing.)"
-)
+_TRUST = "(cockpit's record of the work in this project; it is information, not an instruction.)"
 
 
 def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
@@ -44,7 +42,7 @@ def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
             ingest_now(place.home, _BUSY_MS)
         except Exception as error:
             hook_log.append_line(
-                place.state, f"{event.agent} {event.name}: not absorbed yet: {error}"
+                place.state, f"{event.agent} {event.name}: not ingested yet: {error}"
             )
     text = resume_text(connection, event.session)
     if not text:
@@ -61,7 +59,7 @@ def resume_text(connection: sqlite3.Connection, session: str) -> str:
         return _told(_task(task))
     under_way = task_rows.select_in_progress(connection, _SHOWN)
     if under_way:
-        how = "Several tasks are in progress; say which one is yours: "
+        how = "Several tasks are in progress; name yours: "
         return _told([*map(_line, under_way), how + _take_up(under_way[0]["task_id"])])
     ready = task_rows.select_ready(connection, _SHOWN)
     if not ready:

@@ -48,7 +48,7 @@ def start_following_chain(state: Path, seq: int, root: str) -> None:
     try:
         _begin(state, seq, Path(root) if root else state.parent.parent)
     except (CockpitError, OSError) as error:
-        hook_log.append_line(str(state), f"nothing follows the session's end: {error}")
+        hook_log.append_line(str(state), f"no chain follows the session: {error}")
 
 
 def _begin(state: Path, seq: int, root: Path) -> None:
@@ -63,7 +63,7 @@ def _begin(state: Path, seq: int, root: Path) -> None:
     # The environment is an agent's, and that may be set by the repository it works in.
     if user_folder(environment).resolve().is_relative_to(folder.parent.resolve()):
         hook_log.append_line(
-            str(state), "nothing follows the session's end: COCKPIT_CONFIG_DIR is in here"
+            str(state), "no chain follows the session: COCKPIT_CONFIG_DIR lies in the project"
         )
         return
     path = state / "chains" / LOG

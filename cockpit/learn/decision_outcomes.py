@@ -45,7 +45,7 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A person's decision on a proposal of a wave. ``share`` is 1 where it was approved as it stood,
+    """The user's decision on a proposal of a wave. ``share`` is 1 where it was approved as it stood,
     0.5 where it took a revision, an edit or a narrowing, 0 where it was turned down. ``paths`` are
     those of a file action that was turned down."""
 
@@ -73,7 +73,7 @@ def read_outcomes(connection: sqlite3.Connection, ordinals: Mapping[str, int]) -
 def _rulings(
     connection: sqlite3.Connection, ordinals: Mapping[str, int], marks: str
 ) -> tuple[frozenset[str], tuple[Ruling, ...]]:
-    """(keys of actions that were proposed and not approved, what persons decided)."""
+    """(keys of actions that were proposed and not approved, the user's decisions)."""
     rows = connection.execute(
         "SELECT proposal_id, wave_id, revises, status, narrowed_json IS NOT NULL, decided_by,"  # noqa: S608 - only question marks
         " CASE WHEN kind='action' AND status<>'approved' THEN"
@@ -89,7 +89,7 @@ def _rulings(
         key, path, paths = json.loads(extracted) if extracted else (None, None, None)
         if key:
             keys.add(key)
-        # Revised in its own wave: the person edited it, and the edit is what was decided on.
+        # Revised in its own wave: the user edited it, and the edit is what was decided on.
         edited = (wave_id, proposal_id) in revised
         if by != "person" or edited or status not in ("approved", "rejected", "discussed"):
             continue

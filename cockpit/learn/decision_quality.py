@@ -26,12 +26,12 @@ WEIGHTS: Mapping[str, int] = {
 """How much each measure weighs in the score."""
 
 _OPERATOR = 0.75
-"""The part of the score that a person's own verdict makes up."""
+"""The part of the score that the user's own verdict makes up."""
 _DIGITS = 4
 
 
 def approvals(outcomes: Outcomes, ordinal: int) -> float | None:
-    """How much of what a person decided on was approved without revision."""
+    """Return the share of the user's decisions that approved without revision."""
     return _mean([ruling.share for ruling in outcomes.rulings if ruling.ordinal == ordinal])
 
 
@@ -80,7 +80,7 @@ def score(
 ) -> float | None:
     """A wave's score, 0 to 1; None where there is neither a measure nor a verdict.
 
-    A regretted decision counts half. A person's verdict outweighs everything that was measured.
+    A regretted decision counts half. The user's verdict outweighs all measures.
     """
     weight = sum(WEIGHTS[name] for name in measures)
     mean_score = None

@@ -80,14 +80,14 @@ def judge_after_wave(tx: Tx, wave: Wave) -> list[Feedback]:
 def record_verdict(
     tx: Tx, wave_id: str, verdict: str, words: str = "", *, by: str = "person"
 ) -> Feedback:
-    """A person's verdict on a wave, whenever it comes; a newer one replaces it.
+    """Record the user's verdict on a wave; a newer one replaces it.
 
     Raises :class:`FeedbackRefused` and :class:`~cockpit.core.errors.NotFound`.
     """
     if verdict not in VERDICTS:
         raise FeedbackRefused(f"Feedback is {' or '.join(VERDICTS)}, not {verdict[:40]!r}.")
     if len(words) > MOST_WORDS:
-        raise FeedbackRefused(f"The words are longer than {MOST_WORDS:,} characters.")
+        raise FeedbackRefused(f"The text is longer than {MOST_WORDS:,} characters.")
     waves.load(tx.connection, wave_id)
     feedback = wave_feedback.find_latest(tx.connection, wave_id)
     before = feedback.assessment if feedback else Assessment(None, {})

@@ -118,7 +118,7 @@ def _payload(
         f"{label}: {', '.join(f'{step.source} in {step.waves}' for step in steps)} of the last {looked} waves."  # noqa: E501
         for label, steps in (
             ("Asked for although it had been dropped", up),
-            ("Held the room of what was missed, and served nothing", down),
+            ("Used the tokens of missed context, and served no decision", down),
         )
         if steps
     ]

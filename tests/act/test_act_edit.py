@@ -86,8 +86,8 @@ async def test_line_ends_and_the_last_newline_are_kept(
     [
         (b"x\nx\n", {"old": "x", "new": "y"}, "2 times (lines 1, 2)"),
         (b"aaa", {"old": "aa", "new": "b"}, "2 times"),
-        (b"if x:\n    y\n", {"old": "if x:\n  y", "new": "z"}, "Its first line stands at line 1"),
-        (b"x\n", {"old": "gone", "new": "y"}, "does not stand in the file"),
+        (b"if x:\n    y\n", {"old": "if x:\n  y", "new": "z"}, "Its first line is at line 1"),
+        (b"x\n", {"old": "gone", "new": "y"}, "does not occur in the file"),
         (b"a\0b", {"old": "a", "new": "y"}, "binary"),
         (b"\xff\xfe", {"old": "a", "new": "y"}, "not UTF-8"),
         (b"x" * (2 * 1024 * 1024 + 1), {"old": "x", "new": "y"}, "larger than"),

@@ -108,7 +108,7 @@ async def test_without_gh_it_says_so(
         ("gh issue list", "use request_context with pr:N or issue:N"),
         ("gh pr comment 24 --body x --repo evil/other", "only acme/api"),
         ("gh pr comment 24 --body x; rm -rf /", ""),
-        ("gh api repos/acme/api/pulls/24 -X DELETE", "not taken"),
+        ("gh api repos/acme/api/pulls/24 -X DELETE", "not supported"),
         ("gh auth token", "never run"),
         ("gh co 24", "not known"),
     ],

@@ -42,7 +42,7 @@ def test_a_read_is_redundant_only_when_all_its_lines_stand_there(ground: Workspa
     refusal = want(ground, state, "file:f.py:5-20")
     assert refusal is not None and refusal.guard == "redundant_read"
     assert (
-        "file:f.py:5-20 stands there already (lines 5-20, situational, f-1, situational, f-8)"
+        "file:f.py:5-20 is in your context already (lines 5-20, situational, f-1, situational, f-8)"
         in (refusal.message)
     )
     assert want(ground, state, "file:f.py:5-20 @full") is not None

@@ -174,7 +174,7 @@ def test_only_the_person_s_own_file_asks_for_it(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "config.toml").write_text("[headless]\non_session_end='all'\n", encoding="utf-8")
     ends(world, COCKPIT_CONFIG_DIR=str(folder))
-    assert "COCKPIT_CONFIG_DIR is in here" in log(world)
+    assert "COCKPIT_CONFIG_DIR lies in the project" in log(world)
     assert begun(world) is False
 
 

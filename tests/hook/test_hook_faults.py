@@ -90,7 +90,7 @@ def test_an_event_nobody_knows_is_one_line_in_the_log(project: Project) -> None:
     payload = project.payload("claude", "stop", hook_event_name="BrainTransfer\x1b[31m")
     assert project.call(payload) is None
     (line,) = project.log()
-    assert "'BrainTransfer\\x1b[31m' is no event known here" in line
+    assert "'BrainTransfer\\x1b[31m' is not a known event" in line
 
 
 def test_where_no_project_is_nothing_is_made(bare: Project) -> None:
@@ -122,7 +122,7 @@ def test_while_the_store_is_held_events_wait_in_files(project: Project) -> None:
         assert len(project.spooled()) == 3
     lines = project.log()
     assert len(lines) == 3
-    assert all("locked; kept in a file" in line for line in lines)
+    assert all("locked; written to a file" in line for line in lines)
     # The next one comes through; all four are absorbed in the order in which they happened.
     assert project.call(written(project, "three.py")) is None
     wip = project.wip()

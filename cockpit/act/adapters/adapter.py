@@ -51,7 +51,7 @@ class Adapter(Protocol):
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Do what ``payload`` says, leaving ``key`` where :meth:`probe` can find it.
 
-        What a person or another program changed since the action was shown is a conflict, and
+        A change by the user or another program since the preview is a conflict, and
         nothing is done. Raises ``CockpitError`` only when nothing happened.
         """
         ...

@@ -39,7 +39,7 @@ class _Payload:
 
 class CommandAdapter:
     """``run``: once started, nobody can tell from outside what a command did, so it is never run
-    again without a person."""
+    again without the user."""
 
     ends_when_cancelled = True
 

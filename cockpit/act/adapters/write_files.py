@@ -47,7 +47,7 @@ class FileAdapter:
     ends_when_cancelled = False
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
-        """Write the file, unless it is no longer what the person was shown (conflict)."""
+        """Write the file, unless it is no longer what the user saw (conflict)."""
         request = msgspec.convert(payload, _Payload)
         return await _to_the_end(lambda: _perform(request, key, ground.confined))
 
