@@ -29,7 +29,7 @@ _LONGEST = 512
 
 
 class TokenRefused(CockpitError):
-    """A token that opens nothing: ``token_unknown``, ``token_expired`` or ``token_revoked``."""
+    """The token is not valid: ``token_unknown``, ``token_expired`` or ``token_revoked``."""
 
     code = "token_unknown"
 
@@ -67,10 +67,9 @@ def issue(
     by: Caller,
     expires_s: float | None = None,
 ) -> tuple[Token, str]:
-    """A new token and its secret, which nothing keeps.
+    """Issue a token and return it with its secret, which is not stored.
 
-    Nobody grants what they do not have: raises ``NotAllowed`` for a scope that ``by`` lacks, and
-    ``NamespaceInvalid``.
+    Raises ``NotAllowed`` for a scope that ``by`` lacks, and ``NamespaceInvalid``.
     """
     by.require(CAP_ISSUE, "issue tokens")
     beyond = sorted(scopes - by.scopes)
@@ -80,7 +79,7 @@ def issue(
 
 
 def revoke(tx: Tx, cap_id: str, by: Caller) -> Token:
-    """End a token, now and for good. Raises ``NotAllowed``, ``NotFound``, ``IllegalTransition``."""
+    """Revoke a token permanently. Raises ``NotAllowed``, ``NotFound``, ``IllegalTransition``."""
     by.require(CAP_REVOKE, "revoke tokens")
     token = load(tx.connection, cap_id)
     if token.revoked_at is not None:
@@ -91,7 +90,7 @@ def revoke(tx: Tx, cap_id: str, by: Caller) -> Token:
 
 
 def load(connection: sqlite3.Connection, cap_id: str) -> Token:
-    """The token of that id. Raises :class:`NotFound`."""
+    """Return the token with that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE cap_id=?", (cap_id,)).fetchone()
     if row is None:
         raise NotFound(f"There is no token {cap_id}; `cockpit tokens list` names them.")
@@ -99,12 +98,12 @@ def load(connection: sqlite3.Connection, cap_id: str) -> Token:
 
 
 def listed(connection: sqlite3.Connection) -> list[Token]:
-    """Every token there ever was, oldest first."""
+    """List all tokens, revoked ones included, oldest first."""
     return [_read(row) for row in connection.execute(f"{_SELECT} ORDER BY created_at, rowid")]
 
 
 def caller(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
-    """Who calls: the holder of ``secret``, or without a secret the user at the terminal.
+    """Return the caller: the holder of ``secret``, or without a secret the user at the terminal.
 
     Raises :class:`TokenRefused`.
     """
@@ -113,7 +112,7 @@ def caller(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
 
 
 def holder(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
-    """Who holds ``secret`` at ``now``. Raises :class:`TokenRefused`; the secret is in no message."""
+    """Return the holder of ``secret`` at ``now``. Raises :class:`TokenRefused` without the secret in its message."""
     row = None
     if len(secret) <= _LONGEST:
         row = connection.execute(
@@ -134,9 +133,9 @@ def holder(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
 
 
 def ensure_root(tx: Tx, state: Path) -> Path | None:
-    """Make the root token on the first start; returns its file's path then, else None.
+    """Issue the root token on the first start; returns the path of its file then, else None.
 
-    The file stands before the row: a crash between the two leaves a file that the next start
+    The file is written before the row: a crash between the two leaves a file that the next start
     replaces. A token that the user removed is not issued again.
     """
     row = tx.execute(

@@ -36,7 +36,7 @@ class PathRefused(CockpitError):
 
 
 class PathMissing(PathRefused):
-    """There is no such file."""
+    """The file does not exist."""
 
     code = "path_missing"
 
@@ -58,10 +58,10 @@ class Confined:
             raise PathRefused(str(root), "this directory is not a project")
 
     def inside(self, path: str, *, write: bool = False) -> Path:
-        """The real absolute path of ``path``, which is relative to the root.
+        """Return the real absolute path of ``path``, which is relative to the root.
 
-        Links that stay inside the root are followed for reading; for writing the last component
-        must not be a link. The file need not exist. Raises :class:`PathRefused`.
+        Links that stay inside the root are followed for reading; for writing the last component must not be a
+        link. The file need not exist. Raises :class:`PathRefused`.
         """
         root = str(self.root)
         joined = "/".join((root, *self._spelled(path)))
@@ -80,7 +80,7 @@ class Confined:
         return resolved
 
     def relative(self, path: str) -> str:
-        """``path`` as it is written everywhere in cockpit: from the root, ``/`` between, no dots.
+        """Return ``path`` as cockpit writes it everywhere: from the root, ``/`` between, no dots.
 
         Links are kept as they are spelled. Raises :class:`PathRefused` like :meth:`inside`.
         """
@@ -111,11 +111,10 @@ class Confined:
 
     @contextlib.contextmanager
     def parent(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
-        """The open directory that holds ``path`` (a descriptor) and the file's name in it.
+        """Open the directory of ``path``; yields its descriptor and the file's name in it.
 
-        For writers: create, rename and remove relative to the descriptor (``dir_fd=``), and no link
-        swapped in above can lead the write astray. ``create`` makes missing directories. Raises
-        :class:`PathRefused`.
+        Writers create, rename and remove relative to the descriptor (``dir_fd=``), so that a link swapped in
+        above cannot redirect the write. ``create`` makes missing directories. Raises :class:`PathRefused`.
         """
         parts = self.inside(path, write=True).relative_to(self.root).parts
         if not parts:
@@ -168,8 +167,9 @@ class Confined:
 
 @lru_cache(maxsize=4096)
 def _folded(part: str) -> str:
-    """A name as the most forgiving file system would see it: no case, no invisible characters,
-    no trailing dots, spaces or stream names."""
+    """Return a name as the most tolerant file system sees it: no case, no invisible characters,
+    no trailing dots, spaces or stream names.
+    """
     visible = "".join(c for c in part if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFKC", visible).casefold().split(":", 1)[0].rstrip(". ")
 

@@ -37,11 +37,11 @@ _URL_KIND = {"pr": "pull", "issue": "issues", "run": "actions/runs"}
 
 @dataclass(frozen=True, slots=True)
 class GhCommand:
-    """A ``gh`` command as understood.
+    """A parsed ``gh`` command.
 
-    ``argv`` begins with ``gh`` and holds everything, the body included. ``number`` is the pull
-    request, issue or run it is about. ``fields`` are the flags in the order given, by long name
-    (a flag without a value is ``("draft", "yes")``), the body apart.
+    ``argv`` begins with ``gh`` and includes the body. ``number`` is the number of the pull request, issue
+    or run. ``fields`` are the flags in their order, by long name (a flag without a value is
+    ``("draft", "yes")``), without the body.
     """
 
     argv: tuple[str, ...]
@@ -54,8 +54,7 @@ class GhCommand:
     repo: str | None
 
     def execution_argv(self) -> tuple[tuple[str, ...], bytes | None]:
-        """What runs: the argv with the body taken out (``--body-file -``), and the body as the
-        program's standard input (None: no body)."""
+        """Return the argv to run, with ``--body-file -`` in place of the body, and the body as standard input."""
         if self.body is None:
             return self.argv, None
         at = self.argv.index("--body")
@@ -63,7 +62,7 @@ class GhCommand:
         return argv, self.body.encode("utf-8", "replace")
 
     def with_body(self, body: str) -> GhCommand:
-        """The same command with another body (for the marker that a later probe looks for)."""
+        """Return the same command with another body (for the marker that a later probe searches)."""
         bare = self.argv
         if self.body is not None:
             at = bare.index("--body")
@@ -83,10 +82,10 @@ class GhCommand:
 def parse_gh(
     command: str | Sequence[str], *, project_repo: str | None = None, body: str | None = None
 ) -> GhCommand:
-    """Understand ``command``: a line, split as a shell would, or an argv; ``gh`` is optional.
+    """Parse ``command``: a line, split as a shell splits it, or an argv; ``gh`` is optional.
 
-    ``project_repo`` is the project's ``owner/name``: any other repository is refused. ``body`` is
-    the text that ``--body-file -`` stands for. Raises :class:`GhRefused`.
+    ``project_repo`` is the project's ``owner/name``: any other repository is refused. ``body`` is the text
+    that ``--body-file -`` stands for. Raises :class:`GhRefused`.
     """
     words = split_words(command)
     if not words:
@@ -225,7 +224,7 @@ def _check_rules(area: str, verb: str, arguments: GhArguments) -> None:
 
 
 def _parse_api(words: list[str], project_repo: str | None) -> GhCommand:
-    """``gh api`` reads of the project's own repository: GET, no fields, no foreign headers."""
+    """Parse a ``gh api`` read of the project's own repository: GET, no fields, no other headers."""
     spec = COMMANDS["api", "get"]
     arguments = read_arguments(words, spec, "gh api")
     method = arguments.value("method")

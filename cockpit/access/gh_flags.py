@@ -13,7 +13,7 @@ _OPERATORS = frozenset(";&|<>()")
 
 
 class GhRefused(CockpitError):
-    """The command is not one cockpit runs; the message says why and what to write instead."""
+    """The command is not one that cockpit runs; the message says why and what to write instead."""
 
     code = "gh_refused"
 
@@ -130,7 +130,7 @@ def _take(arguments: GhArguments, flag: str, value: str, spec: Spec) -> None:
 
 
 def _flag(word: str, spec: Spec) -> tuple[str, str | None]:
-    """A flag word as long name and attached value, as gh itself splits it."""
+    """Split a flag word into its long name and attached value, as gh does."""
     if word.startswith("--"):
         flag, equals, value = word[2:].partition("=")
         return flag, value if equals else None

@@ -11,8 +11,10 @@ Kind = Literal["value", "list", "bool"]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One command: its access, what stands behind the verb (``required`` names it when it must be
-    there), its flags by long name, and their short forms."""
+    """One command: its access, its positional argument, its flags by long name, and their short forms.
+
+    ``required`` names the positional argument when it must be given.
+    """
 
     access: Literal["read", "write"]
     positional: Literal["none", "number", "tag", "repo", "query", "endpoint"]
@@ -21,11 +23,11 @@ class Spec:
     required: str = ""
 
     def kind(self, flag: str) -> Kind | None:
-        """How ``flag`` takes its value; None when the command has no such flag."""
+        """Return how ``flag`` takes its value; None when the command has no such flag."""
         return self.flags.get(flag)
 
     def listed(self) -> str:
-        """The flags, for an error's words."""
+        """List the flags for an error message."""
         return ", ".join(f"--{name}" for name in sorted(self.flags) if name != "body-file")
 
 

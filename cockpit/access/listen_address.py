@@ -18,14 +18,14 @@ _WEB_PORT = 80
 
 
 class CannotListen(CockpitError):
-    """The address cannot be served."""
+    """cockpit cannot listen on the address."""
 
     code = "usage"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is reached. ``shown`` is the host as an address writes it."""
+    """The address of a server. ``shown`` is the host as it is written in a URL."""
 
     shown: str
     port: int
@@ -37,13 +37,13 @@ class Address:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """What a request's Host may be."""
+        """List the values that a request's Host header may have."""
         full = tuple(f"{name}:{self.port}" for name in self.names)
         return (*full, *self.names) if self.port == _WEB_PORT else full
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """What a request's Origin may be, when it has one."""
+        """List the values that a request's Origin header may have, when it has one."""
         return tuple(f"http://{host}" for host in self.hosts)
 
 

@@ -25,17 +25,17 @@ Kind = Literal["person", "agent", "service"]
 
 
 class NamespaceInvalid(CockpitError):
-    """A name that no namespace can have."""
+    """The name is not valid for a principal."""
 
     code = "usage"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who asks for something: derived from where they ask, never from what they send.
+    """The principal of a request, derived from its connection, never from its payload.
 
-    ``cap_id`` names the token they hold; empty for who sits at the terminal and for the engine's
-    own agents.
+    ``cap_id`` is the id of the token that was used; empty for the user at the terminal and for the built-in
+    agent.
     """
 
     namespace: str
@@ -47,7 +47,7 @@ class Caller:
         return kind_of(self.namespace)
 
     def require(self, scope: str, activity: str) -> None:
-        """Raise :class:`NotAllowed` unless the caller has ``scope``; ``what`` is what it is for."""
+        """Raise :class:`NotAllowed` unless the caller has ``scope``; ``activity`` completes the message."""
         if scope not in self.scopes:
             granted = ", ".join(sorted(self.scopes)) or "nothing"
             raise NotAllowed(
@@ -60,7 +60,7 @@ PERSON = Caller(MAIN, frozenset(SCOPES))
 
 
 def agent(session_id: str) -> Caller:
-    """The agent of a session."""
+    """Return the caller for the agent of a session."""
     return Caller(f"{AGENT}{session_id}", AGENT_SCOPES)
 
 
@@ -70,20 +70,21 @@ def journal_actor(caller: Caller) -> str:
 
 
 def kind_of(namespace: str) -> Kind:
-    """What sort of principal a namespace is."""
+    """Return the kind of a principal."""
     if namespace == MAIN:
         return "person"
     return "agent" if namespace.startswith(AGENT) else "service"
 
 
 def works_on_task(namespace: str) -> bool:
-    """Whether that is an agent which cockpit runs itself, for one task (``agent/t-42/SESSION``)."""
+    """Whether it is an agent that cockpit runs for one task (``agent/t-42/SESSION``)."""
     return _AT_A_TASK.match(namespace) is not None
 
 
 def check_namespace(name: str) -> str:
-    """The name itself. Raises :class:`NamespaceInvalid` unless it is lower-case words joined by
-    ``/`` or ``.``, at most 100 characters."""
+    """Return the name. Raises :class:`NamespaceInvalid` unless it is lower-case words joined by
+    ``/`` or ``.``, at most 100 characters.
+    """
     if len(name) > _LONGEST or _NAMESPACE.fullmatch(name) is None:
         raise NamespaceInvalid(
             f"{name[:_LONGEST]!r} is not a valid namespace: use lower-case letters, digits, - and _, in"
@@ -93,7 +94,7 @@ def check_namespace(name: str) -> str:
 
 
 def ensure_principal(tx: Tx, namespace: str) -> None:
-    """Record the principal of a namespace, once."""
+    """Store the principal of that name unless it is stored already."""
     tx.execute(
         "INSERT INTO principals(namespace, kind, created_at) VALUES (?,?,?)"
         " ON CONFLICT(namespace) DO NOTHING",

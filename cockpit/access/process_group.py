@@ -21,11 +21,10 @@ _CHUNK = 65_536
 async def start(
     words: tuple[str, ...], cwd: Path, env: Mapping[str, str] | None, *, piped: bool
 ) -> asyncio.subprocess.Process:
-    """Start a program; a caller who is cancelled meanwhile leaves none behind.
+    """Start a program; a caller that is cancelled meanwhile leaves no process behind.
 
-    Cancelled half-way, asyncio would kill the program alone and wait for ever for a child that
-    holds its pipes, so it is let through to the end and the whole group ended then. Raises
-    ``OSError`` when it cannot be started.
+    Cancelled half-way, asyncio would kill only the program and wait forever for a child that has its
+    pipes open. So the start is completed, and then the whole group is ended. Raises ``OSError``.
     """
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -52,7 +51,7 @@ async def _abandon(starting: asyncio.Future[asyncio.subprocess.Process]) -> None
 
 
 class Overflow(Exception):
-    """The output passed its limit."""
+    """The output exceeded its limit."""
 
 
 class Caught:
@@ -77,7 +76,7 @@ class Caught:
 async def ended(
     process: asyncio.subprocess.Process, drains: Sequence[asyncio.Future[None]]
 ) -> None:
-    """Wait for the program's end; a child it left behind may not hold its output open for long."""
+    """Wait for the program's end; a child that it left behind may keep the output open only briefly."""
     waiting: set[asyncio.Future[None]] = set(drains)
     while waiting and process.returncode is None:
         waiting = await _still_open(waiting, _POLL_S)
@@ -112,7 +111,7 @@ async def feed(process: asyncio.subprocess.Process, stdin: bytes | None) -> None
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:
-    """End everything in the program's group: asked first, killed after two seconds."""
+    """End every process of the program's group: terminated first, killed after two seconds."""
     if process.returncode is None and _signal(process.pid, signal.SIGTERM):
         await _wait_briefly(process)
     _signal(process.pid, signal.SIGKILL)

@@ -34,10 +34,10 @@ class ProgramMissing(CockpitError):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a program ended. ``code`` is its exit status, negative when a signal ended it.
+    """The result of a program. ``code`` is its exit status, negative when a signal ended it.
 
-    ``truncated``: the output passed the limit, the program was ended, and what came before is kept.
-    ``duration_ms`` is for receipts only; it never enters anything digested.
+    ``truncated``: the output exceeded the limit, the program was ended, and the output so far is kept.
+    ``duration_ms`` is for receipts only; no digest includes it.
     """
 
     argv: tuple[str, ...]
@@ -50,7 +50,7 @@ class Finished:
 
     @property
     def ok(self) -> bool:
-        """Ended by itself, with status 0, all of its output kept."""
+        """Whether it ended by itself, with status 0 and its whole output."""
         return self.code == 0 and not self.timed_out and not self.truncated
 
     @property
@@ -75,9 +75,9 @@ async def run_program(
 ) -> Finished:
     """Run ``argv`` in ``cwd`` and wait for its end.
 
-    ``env`` is the whole environment (None: this process's). Standard input is empty unless
-    ``stdin`` is given. Raises :class:`ProgramMissing`, and :class:`CockpitError` for arguments that
-    no program can take (a NUL) and directories that are not there.
+    ``env`` is the whole environment (None: this process's). Standard input is empty unless ``stdin`` is
+    given. Raises :class:`ProgramMissing`, and :class:`CockpitError` for arguments with a NUL character and
+    for missing directories.
     """
     words = tuple(argv)
     if not words or any("\0" in word for word in words):
@@ -192,9 +192,11 @@ _GH_DROPPED = frozenset(
 
 
 def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment git runs in: no prompts, one language, literal pathspecs, and none of the
-    ``GIT_*`` that a hook leaves behind (its ``GIT_DIR`` would aim commands at another repository).
-    The names and configuration files that the user sets through ``GIT_*`` are kept."""
+    """Return git's environment: no prompts, one language, literal pathspecs, and none of the ``GIT_*``
+    variables that a hook leaves behind (its ``GIT_DIR`` would aim commands at another repository).
+
+    The names and configuration files that the user sets through ``GIT_*`` are kept.
+    """
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -204,7 +206,7 @@ def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def git_argv(*args: str) -> tuple[str, ...]:
-    """``git ARGS`` with the settings that would make output differ between machines pinned."""
+    """Return ``git ARGS`` with the settings pinned that make output differ between machines."""
     pinned = [word for setting in _GIT_CONFIG for word in ("-c", setting)]
     return ("git", "--no-pager", *pinned, *args)
 

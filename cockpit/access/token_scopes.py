@@ -33,13 +33,13 @@ class NotAllowed(CockpitError):
 
 
 class ScopeUnknown(CockpitError):
-    """A scope that there is not."""
+    """A scope with this name does not exist."""
 
     code = "usage"
 
 
 def read_scopes(named: Iterable[str]) -> frozenset[str]:
-    """The scopes of these names. Raises :class:`ScopeUnknown` for none and for unknown ones."""
+    """Return the scopes of these names. Raises :class:`ScopeUnknown` for none and for unknown ones."""
     scopes = frozenset(named)
     unknown = sorted(scopes - set(SCOPES))
     if unknown or not scopes:

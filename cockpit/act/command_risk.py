@@ -51,9 +51,10 @@ _LOADED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``denied`` holds words when the command is never run; ``reasons`` say what raised the risk.
+    """The risk of a command.
 
-    ``network``: the command is of a kind that needs the network.
+    ``denied`` is the message when the command is never run; ``reasons`` say what raised the risk;
+    ``network`` says that such a command needs the network.
     """
 
     risk: Risk
@@ -64,7 +65,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """How deep the wrapping is, and how much may still be judged in all (shared, counted down)."""
+    """How deep the wrapping is, and how many commands may still be judged in all (shared, counted down).
+
+    In a ``guess`` a glob as program is no reason for high risk: it is probably no command.
+    """
 
     depth: int
     left: list[int]
@@ -156,7 +160,7 @@ def _listed(program: str, rest: tuple[str, ...]) -> Verdict:
 
 
 def _device(word: str) -> bool:
-    """Whether ``dd`` is told to write to a device; what goes to ``/dev/null`` is lost on nobody."""
+    """Whether ``dd`` writes to a device other than ``/dev/null`` and the standard streams."""
     name, _, path = word.partition("=")
     place = normpath("/" + path.lstrip("/"))
     return (

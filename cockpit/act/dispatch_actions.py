@@ -37,10 +37,10 @@ _in_flight: set[tuple[str, str]] = set()
 
 
 class Dispatcher:
-    """Runs the approved actions of a session, one after the other.
+    """Run the approved actions of a session, one after the other.
 
-    Many may work on one store at once, in any number of processes: an action is claimed by a
-    compare-and-set, so that one of them runs it.
+    Several dispatchers may work on one store, in any number of processes: an action is claimed by a
+    compare-and-set, so that only one of them runs it.
     """
 
     def __init__(
@@ -51,8 +51,10 @@ class Dispatcher:
         self._adapters = adapters
 
     async def run_wave(self, wave_id: str) -> list[OutboxAction]:
-        """Run the wave's queued actions in their order, retrying transient failures; returns all of
-        its actions as they are then. Cancelling ends the running one and leaves the rest queued."""
+        """Run the wave's queued actions in their order, retrying transient failures.
+
+        Returns all of its actions in their final state. Cancelling ends the running one; the rest stays queued.
+        """
         for action in await self._store.read(lambda c: outbox.select_for_wave(c, wave_id)):
             current = action
             while current.phase in _RUNNABLE:
@@ -65,9 +67,10 @@ class Dispatcher:
         return await self._store.read(lambda c: outbox.select_for_wave(c, wave_id))
 
     async def recover(self, session_id: str) -> list[OutboxAction]:
-        """Probe what a dead process of this session left in flight; returns what was touched.
+        """Probe the actions that a dead process of this session left unfinished; returns the changed ones.
 
-        Done becomes ``confirmed``, not done ``queued`` (run its wave again), unknown ``uncertain``.
+        A done action becomes ``confirmed``, one not done ``queued`` (run its wave again), an unknown one
+        ``uncertain``.
         """
         actions = await self._store.read(lambda c: outbox.select_for_session(c, session_id))
         return [
@@ -92,7 +95,7 @@ class Dispatcher:
             await self._store.clock.sleep(max(wait, 0.0))
 
     async def _attempt(self, action: OutboxAction) -> OutboxAction | None:
-        """One attempt; None when the action was not to be had."""
+        """Make one attempt; None when another process has claimed the action."""
         mark = self._mark(action)
         if mark in _in_flight:
             return None
@@ -192,9 +195,9 @@ class Dispatcher:
             return "unknown"
 
     async def _resolve(self, action: OutboxAction) -> OutboxAction | None:
-        """Bring an action that is in flight nowhere to where its probe says it is.
+        """Set an unfinished action to the phase that its probe reports.
 
-        None when somebody else did so meanwhile.
+        Returns None when another process did so meanwhile.
         """
         answer = await self._probe(action)
 
@@ -218,7 +221,7 @@ class Dispatcher:
 
 
 async def _to_the_end(work: Coroutine[Any, Any, OutboxAction]) -> OutboxAction:
-    """Finish ``work`` even when cancelled, then be cancelled: an outcome is never lost."""
+    """Finish ``work`` even when cancelled, then raise the cancellation: an outcome is never lost."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

@@ -212,7 +212,7 @@ class BlindWriteGuard:
         )
 
     def _holds(self, path: str, content: str) -> bool:
-        """Whether the file is what would be written: then nothing unseen is lost."""
+        """Whether the file already has the content to write: then no unseen text is lost."""
         return digest_now(self.confined, path) == bytes_digest(content.encode())
 
 
@@ -243,7 +243,7 @@ class RedundantReadGuard:
         )
 
     def _standing(self, item: str, state: GuardState) -> str:
-        """Where all of ``item`` stands in the packet, in words; '' when it does not."""
+        """Return where all of ``item`` is in the packet; '' when it is not there."""
         match = _FILE_ITEM.match(item)
         if match is None:
             return ""
@@ -267,7 +267,7 @@ class RedundantReadGuard:
     def _wanted(
         self, match: re.Match[str], path: str, parts: Sequence[PacketLines], state: GuardState
     ) -> tuple[int, int]:
-        """The lines asked for; (1, 0) when their number cannot be told."""
+        """Return the requested lines; (1, 0) when their number is not known."""
         if match["first"] is not None:
             return int(match["first"]), int(match["last"])
         total = max((part.total_lines for part in parts), default=0)

@@ -18,7 +18,7 @@ _AROUND = 60
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """One file before and after; ``before`` None: it is new, ``after`` None: it goes."""
+    """One file before and after; ``before`` is None for a new file, ``after`` for a removed one."""
 
     path: str
     before: str | None
@@ -29,7 +29,7 @@ class FileDiff:
 class ActionPreview:
     """One action as it is proposed.
 
-    ``payload`` holds JSON values only and is what the adapter gets.
+    ``payload`` has JSON values only; the adapter receives it.
     """
 
     type: str
@@ -43,7 +43,7 @@ class ActionPreview:
     notes: tuple[str, ...] = ()
 
     def proposal_body(self) -> dict[str, Any]:
-        """The JSON body of an action proposal, as ``docs/reference/journal.md`` lists it."""
+        """Return the JSON body of an action proposal, as ``docs/reference/journal.md`` lists it."""
         return {
             "type": self.type,
             "summary": self.summary,
@@ -59,9 +59,9 @@ class ActionPreview:
 
 
 def draw_diff(path: str, before: str | None, after: str | None) -> tuple[FileDiff, str]:
-    """The diff as it is drawn, secrets masked, and a note ('' when it is whole).
+    """Return the diff to show, secrets masked, and a note ('' when it is whole).
 
-    Of large files only the lines around what changes are kept.
+    Of large files only the lines around the changes are kept.
     """
     if len(before or "") + len(after or "") <= _WHOLE or before is None or after is None:
         return FileDiff(path, _masked(before), _masked(after)), ""

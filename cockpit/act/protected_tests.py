@@ -45,7 +45,7 @@ _REMOVING = frozenset(
 
 
 def is_test(path: str) -> bool:
-    """Whether ``path`` (from the project's root) is a test, or decides which tests run."""
+    """Whether ``path`` (from the project's root) is a test, or selects which tests run."""
     clean = posixpath.normpath(path.replace("\\", "/"))
     *folders, name = clean.split("/")
     return (
@@ -59,9 +59,9 @@ def is_test(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TestsGuard:
-    """Tests are not written, and no command that removes or rewrites files names one.
+    """Refuse to write tests, and commands that name one and remove or rewrite files.
 
-    What a command does that nobody can see in its words is put back afterwards
+    Changes that cannot be seen in a command's words are undone afterwards
     (:mod:`cockpit.tasks.test_protection`).
     """
 

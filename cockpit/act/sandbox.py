@@ -37,9 +37,9 @@ _NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What this machine offers. ``bwrap`` and ``prlimit`` are paths of programs, or None.
+    """The sandbox programs of this machine. ``bwrap`` and ``prlimit`` are paths of programs, or None.
 
-    ``missing`` says in words why there is no bubblewrap ('' when there is).
+    ``missing`` says why there is no bubblewrap ('' when there is).
     """
 
     bwrap: str | None
@@ -48,18 +48,18 @@ class Sandbox:
 
     @property
     def works(self) -> bool:
-        """Commands are confined."""
+        """Whether commands are confined."""
         return self.bwrap is not None
 
     def words(self, *, network: bool = False) -> str:
-        """The sandbox as a field of what the user sees."""
+        """Return the sandbox as a field of the preview."""
         if self.bwrap is None:
             return "none"
         net = "on" if network else "off"
         return f"bubblewrap: project writable, home hidden, network {net}"
 
     def notes(self) -> tuple[str, ...]:
-        """What is lacking, for the user, who decides."""
+        """Return what is missing, for the user who decides."""
         notes = []
         if self.bwrap is None:
             notes.append(
@@ -78,14 +78,14 @@ class Sandbox:
         *,
         network: bool = False,
     ) -> tuple[str, ...]:
-        """``argv`` with the sandbox and the limits in front of it."""
+        """Return ``argv`` with the sandbox and the limits in front of it."""
         if self.bwrap is None:
             return self.limited(argv)
         options = _options(root, environment, network)
         return self.limited((self.bwrap, *options, "--", *_FIRST, *argv))
 
     def limited(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """``argv`` with only the limits of memory, file size and core dumps in front of it."""
+        """Return ``argv`` with only the limits of memory, file size and core dumps in front of it."""
         if self.prlimit is None:
             return tuple(argv)
         return (
@@ -98,7 +98,7 @@ class Sandbox:
 
 
 async def detect(environment: Mapping[str, str]) -> Sandbox:
-    """Try what this machine offers, once; the answer is kept by whoever asked."""
+    """Test once which sandbox programs work on this machine; the caller keeps the result."""
     path = environment.get("PATH")
     prlimit = shutil.which("prlimit", path=path)
     bwrap = shutil.which("bwrap", path=path)
@@ -146,7 +146,7 @@ def _options(root: Path, environment: Mapping[str, str], network: bool) -> list[
 
 
 def _hidden(root: Path, home: Path) -> list[Path]:
-    """Directories that are emptied, outermost first; never the project or a part of it."""
+    """List the directories to empty, outermost first; never the project or a part of it."""
     places = {Path("/tmp"), Path("/run"), Path("/root"), Path("/home"), home}  # noqa: S108 - as above
     real = {place.resolve() for place in places if place.is_dir()}
     return sorted(

@@ -54,7 +54,7 @@ class GitPlaces:
 def readable_places(
     root: Path, environment: Mapping[str, str], hidden: Iterable[Path]
 ) -> list[Path]:
-    """Toolchains under the ``hidden`` places, outermost first, none inside another."""
+    """List the toolchains under the ``hidden`` places, outermost first, none inside another."""
     under = tuple(hidden)
     home = Path(environment.get("HOME", "/root"))
     on_path = [Path(part) for part in environment.get("PATH", "").split(":") if part[:1] == "/"]
@@ -85,7 +85,7 @@ def readable_places(
 
 
 def _prefixes(directory: Path) -> list[Path]:
-    """Where the interpreters in ``directory`` are really installed."""
+    """List where the interpreters in ``directory`` are really installed."""
     prefixes = []
     for name in ("python", "python3", "node", "ruby", "perl"):
         program = directory / name
@@ -105,7 +105,7 @@ def _outermost(places: Iterable[Path]) -> list[Path]:
 
 
 def git_places(root: Path) -> GitPlaces:
-    """The git directories of the project at ``root``, a linked worktree's included."""
+    """Return the git directories of the project at ``root``, a linked worktree's included."""
     dot = root / ".git"
     states = {root / ".cockpit" / "state"}
     if dot.is_symlink() or not dot.exists():
@@ -130,7 +130,7 @@ def git_places(root: Path) -> GitPlaces:
 
 
 def redirects(root: Path) -> frozenset[Path]:
-    """Files that are there now and send git to another configuration; none may appear in a run."""
+    """List the existing files that send git to another configuration; none may appear during a run."""
     dot = root / ".git"
     if not dot.is_dir() or dot.is_symlink():
         private, common = _linked(dot) if dot.is_file() else (root, root)
@@ -145,7 +145,7 @@ def redirects(root: Path) -> frozenset[Path]:
 
 
 def _linked(dot: Path) -> tuple[Path, Path]:
-    """The private and the common git directory that a ``.git`` file leads to."""
+    """Return the private and the common git directory that a ``.git`` file leads to."""
     match = re.match(r"gitdir: (.+)", dot.read_text("utf-8", "surrogateescape"))
     private = (dot.parent / match.group(1).strip()).resolve() if match else dot.parent
     listed = private / "commondir"

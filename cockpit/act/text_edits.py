@@ -28,7 +28,7 @@ _LONE_LF = re.compile(r"(?<!\r)\n")
 
 
 class ActionRefused(CockpitError):
-    """The action cannot be done as it was asked for. The message is written for the model."""
+    """The action cannot be done as requested. The message is written for the model."""
 
     code = "action_refused"
 
@@ -42,24 +42,24 @@ class TextNow:
 
     @property
     def crlf(self) -> bool:
-        """Every line ends in CRLF, and there is one at least."""
+        """Whether every line ends in CRLF, and there is at least one."""
         return "\r\n" in self.text and not _LONE_LF.search(self.text)
 
 
 def bytes_digest(data: bytes) -> str:
-    """sha256 (hex) of a file's bytes."""
+    """Return the sha256 (hex) of a file's bytes."""
     return hashlib.sha256(data).hexdigest()
 
 
 def as_now(text: str) -> TextNow:
-    """A text as it will stand in a file."""
+    """Return a text as it will be in a file."""
     return TextNow(text, bytes_digest(text.encode()))
 
 
 def read_now(confined: Confined, path: str) -> TextNow | None:
-    """The text of the file ``path``, or None where there is no file.
+    """Return the text of the file ``path``, or None where there is no file.
 
-    Raises :class:`ActionRefused` for what is not UTF-8 text or too large, ``PathRefused`` for paths
+    Raises :class:`ActionRefused` for files that are not UTF-8 text or too large, ``PathRefused`` for paths
     that may not be written.
     """
     if not confined.inside(path, write=True).exists():
@@ -79,7 +79,7 @@ def read_now(confined: Confined, path: str) -> TextNow | None:
 
 
 def digest_now(confined: Confined, path: str) -> str | None:
-    """sha256 of the file's bytes, whatever they are; None where there is no file."""
+    """Return the sha256 of the file's bytes; None where there is no file."""
     try:
         if not confined.inside(path, write=True).exists():
             return None
@@ -94,12 +94,12 @@ def digest_now(confined: Confined, path: str) -> str | None:
 
 
 def to_crlf(text: str) -> str:
-    """``text`` with every line end as CRLF."""
+    """Return ``text`` with every line end as CRLF."""
     return _LONE_LF.sub("\r\n", text)
 
 
 def find_offsets(text: str, old: str) -> list[int]:
-    """Every offset at which ``old`` stands in ``text``, overlapping ones too."""
+    """List every offset at which ``old`` occurs in ``text``, overlapping ones too."""
     offsets, at = [], text.find(old)
     while at >= 0:
         offsets.append(at)
@@ -108,10 +108,9 @@ def find_offsets(text: str, old: str) -> list[int]:
 
 
 def fit_edit(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) -> tuple[str, str]:
-    """``old`` and ``new`` with the file's own line ends, checked to be applicable.
+    """Return ``old`` and ``new`` with the file's own line ends, checked to be applicable.
 
-    Raises :class:`ActionRefused` unless ``old`` stands there exactly once (once at least with
-    ``replace_all``).
+    Raises :class:`ActionRefused` unless ``old`` occurs exactly once (at least once with ``replace_all``).
     """
     if now.crlf or (old not in now.text and to_crlf(old) in now.text):
         old, new = to_crlf(old), to_crlf(new)
@@ -131,12 +130,12 @@ def fit_edit(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) 
 
 
 def replace_text(text: str, old: str, new: str, *, replace_all: bool) -> str:
-    """The text after the edit; ``old`` stands in it (see :func:`fit_edit`)."""
+    """Return the text after the edit; ``old`` occurs in it (see :func:`fit_edit`)."""
     return text.replace(old, new) if replace_all else text.replace(old, new, 1)
 
 
 def _near(text: str, old: str) -> str:
-    """Where something like ``old`` stands, in words, so that the next try can succeed."""
+    """Say where a text like ``old`` is, so that the next attempt can succeed."""
     first_line = next((line.strip() for line in old.splitlines() if line.strip()), "")
     if not first_line:
         return ""

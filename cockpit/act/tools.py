@@ -40,7 +40,7 @@ class MalformedCall(CockpitError):
 
 @dataclass(frozen=True, slots=True)
 class ToolDef:
-    """A tool as a model sees it: ``parameters`` is a JSON Schema object."""
+    """A tool as the model sees it: ``parameters`` is a JSON Schema object."""
 
     name: str
     description: str
@@ -49,7 +49,7 @@ class ToolDef:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that was read: ``arguments`` as the model wrote them, ``payload`` as a record."""
+    """A parsed call: ``arguments`` as the model wrote them, ``payload`` as a record."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -125,7 +125,7 @@ ACTIONS = ("write_file", "edit_file", "run", "github", "git_commit")
 
 
 def parse_call(name: str, arguments_json: str) -> Call:
-    """Read a model's call. Raises :class:`MalformedCall` with a message for the model."""
+    """Parse a model's call. Raises :class:`MalformedCall` with a message for the model."""
     record = TOOL_RECORDS.get(name)
     if record is None:
         names = ", ".join(TOOL_RECORDS)

@@ -153,7 +153,9 @@ def test_what_held_the_room_of_what_was_missed_is_to_weigh_a_quarter_less(small)
         {"file": 1.5},
         {"log": 0.6},
     ]
-    assert "Held the room of what was missed, and served nothing: log in 2" in found[0]["reason"]
+    assert (
+        "Used the tokens of missed context, and served no decision: log in 2" in found[0]["reason"]
+    )
     base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
     admin = create_admin_policy(BUDGET, horizon_max=50, floor_percent=100)
     for payload in found:
