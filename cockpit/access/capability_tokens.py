@@ -112,7 +112,10 @@ def caller(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
 
 
 def holder(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
-    """Return the holder of ``secret`` at ``now``. Raises :class:`TokenRefused` without the secret in its message."""
+    """Return the holder of ``secret`` at ``now``.
+
+    Raises :class:`TokenRefused`; no message contains the secret.
+    """
     row = None
     if len(secret) <= _LONGEST:
         row = connection.execute(

@@ -54,7 +54,7 @@ class GhCommand:
     repo: str | None
 
     def execution_argv(self) -> tuple[tuple[str, ...], bytes | None]:
-        """Return the argv to run, with ``--body-file -`` in place of the body, and the body as standard input."""
+        """Return the argv to run, with ``--body-file -`` for the body, and the body as standard input."""
         if self.body is None:
             return self.argv, None
         at = self.argv.index("--body")

@@ -53,7 +53,8 @@ class Dispatcher:
     async def run_wave(self, wave_id: str) -> list[OutboxAction]:
         """Run the wave's queued actions in their order, retrying transient failures.
 
-        Returns all of its actions in their final state. Cancelling ends the running one; the rest stays queued.
+        Returns all of its actions in their final state. Cancelling ends the running one and leaves the rest
+        queued.
         """
         for action in await self._store.read(lambda c: outbox.select_for_wave(c, wave_id)):
             current = action

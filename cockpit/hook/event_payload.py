@@ -50,13 +50,13 @@ _LARGEST = 64_000_000
 
 
 class Malformed(ValueError):
-    """What came is not a hook's payload; the words say why, without repeating it."""
+    """The input is not a hook's payload; the message says why, without repeating it."""
 
 
 class Event:
-    """One hook event. ``tool`` and ``arguments`` are empty where no tool is concerned.
+    """One hook event. ``tool`` and ``arguments`` are empty where no tool is involved.
 
-    No dataclass: importing those takes as long as everything else in a hook call.
+    Not a dataclass: importing those takes as long as everything else in a hook call.
     """
 
     __slots__ = ("agent", "arguments", "cwd", "name", "payload", "session", "tool")
@@ -73,7 +73,7 @@ class Event:
 
     @property
     def command(self) -> str:
-        """The command line of a shell tool; '' for any other tool."""
+        """Return the command line of a shell tool; '' for any other tool."""
         if self.tool not in SHELLS:
             return ""
         value = self.arguments.get("command", self.arguments.get("cmd", ""))
@@ -85,7 +85,7 @@ class Event:
         return value if isinstance(value, str) else ""
 
     def body(self) -> dict[str, Any] | None:
-        """What is kept of the event until it is absorbed; None when there is nothing to keep."""
+        """Return the part of the event that is stored until it is ingested; None for nothing."""
         if self.name == "SessionStart":
             return {"reason": _text(self.payload, "source")}
         if self.name == "SessionEnd":
@@ -110,12 +110,12 @@ class Event:
         }
 
     def urgent(self, body: dict[str, Any]) -> bool:
-        """Whether what is pending is to be absorbed without a wait."""
+        """Whether pending events are to be ingested without waiting for more."""
         command = body.get("arguments", {}).get("command", "")
         return self.name in URGENT or ("git" in command and "commit" in command)
 
     def _kept(self) -> dict[str, Any] | None:
-        """The arguments that tell what was done, without the texts of files."""
+        """Return the arguments that describe the work, without the texts of files."""
         if self.payload.get("is_interrupt") is True:
             return None  # the user stopped it, which says nothing about the work
         if self.tool in SHELLS:
@@ -135,7 +135,7 @@ class Event:
         return None
 
     def _told(self) -> tuple[str, int | None]:
-        """What the tool said, within bounds, and its exit status where the agent tells it."""
+        """Return the tool's output, shortened, and its exit status where the agent gives it."""
         if self.name == "PostToolUseFailure":
             error = self.payload.get("error")
             text = error if isinstance(error, str) else ""
@@ -147,7 +147,7 @@ class Event:
 
 
 def read_payload(raw: bytes, agent: str) -> Event:
-    """The event in ``raw``. ``agent`` is who the hook was installed for; '' finds out.
+    """Return the event in ``raw``. ``agent`` is the agent that the hook was installed for; '' detects it.
 
     Raises :class:`Malformed`.
     """
@@ -195,7 +195,7 @@ def _response(response: Any, agent: str) -> tuple[str, int | None]:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """A response that is an object written as text, which some versions send."""
+    """Parse a response that is an object written as text, as some versions send it."""
     if not text.startswith("{") or not text.rstrip().endswith("}"):
         return None
     try:
@@ -209,7 +209,7 @@ _SAYINGS = ("exit code", "exited with code", "exited with non-zero status code")
 
 
 def _code_in(text: str) -> int | None:
-    """The exit status that the first lines tell, as both agents do in words."""
+    """Return the exit status in the first lines, which both agents write in words."""
     for line in text[:400].splitlines()[:6]:
         lowered = line.lower().strip()
         for saying in _SAYINGS:
@@ -223,7 +223,7 @@ def _code_in(text: str) -> int | None:
 
 
 def _envelope(arguments: dict[str, Any]) -> str:
-    """The lines of a patch that name its files."""
+    """Return the lines of a patch that name its files."""
     for name in ("command", "input", "patch"):
         text = arguments.get(name)
         if isinstance(text, list):
@@ -256,7 +256,7 @@ def _text(payload: dict[str, Any], name: str) -> str:
 
 
 def session_folder(event: Event | None) -> str:
-    """Where the agent's session is: its project's folder, else the one that it works in now."""
+    """Return the folder of the agent's session: its project's folder, else its working directory."""
     named = os.environ.get("CLAUDE_PROJECT_DIR", "")
     for path in (named, event.cwd if event else ""):
         if path and os.path.isdir(path):

@@ -140,7 +140,7 @@ def _told(event: Event, body: dict[str, Any]) -> HookEvent:
 
 
 def _root(event: Event, place: Checkout) -> str:
-    """The worktree that the agent works in, which need not be the one its session began in."""
+    """Return the worktree that the agent works in, which may differ from the one its session began in."""
     if event.cwd and event.cwd != place.root:
         checkout = find_checkout(event.cwd)
         if checkout is not None and checkout.home == place.home:
@@ -149,7 +149,7 @@ def _root(event: Event, place: Checkout) -> str:
 
 
 def _named(words: list[str]) -> str:
-    """The agent that ``--agent NAME`` or ``--agent=NAME`` names; '' without one."""
+    """Return the agent that ``--agent NAME`` or ``--agent=NAME`` names; '' without one."""
     if words and words[0].startswith("--agent="):
         return words[0].partition("=")[2]
     return words[1] if len(words) > 1 and words[0] == "--agent" else ""

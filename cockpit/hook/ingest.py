@@ -96,8 +96,10 @@ def _now_ms(tx: Tx) -> int:
 
 
 def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str], list[tuple[int, str]]]:
-    """One transaction's worth; returns how many events it was, what went wrong, and for each session
-    that is over the row that tells of its end and where it worked."""
+    """Ingest the events of one transaction.
+
+    Returns their number, the failures, and for each session that ended its journal row and its folder.
+    """
     trouble: list[str] = []
     events = list(spool.read_events(paths))
     if len(events) < len(paths):
@@ -113,7 +115,7 @@ def _absorb(tx: Tx, *, paths: list[str]) -> tuple[int, list[str], list[tuple[int
 
 
 class _Work:
-    """The events of one transaction; those of a task that follow each other are one patch of it."""
+    """The events of one transaction; successive events of a task are one patch of it."""
 
     def __init__(self, tx: Tx) -> None:
         self.done: list[str] = []
@@ -125,7 +127,7 @@ class _Work:
         self._behind: list[HookEvent] = []
 
     def take(self, event: HookEvent) -> None:
-        """Journal the event and remember what it tells of its task."""
+        """Journal the event and add its patch to that of its task."""
         try:
             patch = self._safely(partial(_told, self._tx, event, self.over))
         except Exception as error:
@@ -142,7 +144,7 @@ class _Work:
         self._behind.append(event)
 
     def write(self) -> None:
-        """Merge what was gathered into the task's work in progress."""
+        """Merge the collected patch into the task's work in progress."""
         behind, self._behind = self._behind, []
         patch, self._patch = self._patch, {}
         if not behind:
@@ -156,7 +158,7 @@ class _Work:
             self.done += [event.key for event in behind]
 
     def _safely(self, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Run it in a savepoint: what it raises takes nothing else along."""
+        """Run ``step`` in a savepoint: its failure rolls back nothing else."""
         self._tx.execute("SAVEPOINT told")
         try:
             value = step()
@@ -175,13 +177,15 @@ class _Work:
         self.trouble.append(f"{event.agent} {event.event}: not ingested: {error!r}")
 
     def _hopeless(self, error: Exception) -> bool:
-        """Whether the disk or the lock is at fault, and no event."""
+        """Whether the disk or the lock caused the error, not the event."""
         return is_fatal(error) or not self._tx.connection.in_transaction
 
 
 def _told(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dict[str, Any]:
-    """Journal one event; returns the patch of its task, empty where it tells nothing or has none. A
-    session that is ``over`` is added there."""
+    """Journal one event; returns the patch of its task, empty without a task or a change.
+
+    A session that ended is added to ``over``.
+    """
     body = json.loads(event.body)
     if event.task_id is None:
         works_on, leaves = read_task_change(event.event, body)
@@ -214,7 +218,7 @@ def _tool_use(body: Mapping[str, Any]) -> ToolUse:
 
 
 def _reading(root: str) -> Any:
-    """Reads the scripts of the project that a command ran, and nothing outside it."""
+    """Return a reader of the project's scripts that refuses files outside the project."""
     top = os.path.realpath(root)
 
     def read(path: str) -> str | None:
@@ -233,7 +237,7 @@ def _reading(root: str) -> Any:
 
 
 def _head(root: str, ago: timedelta) -> dict[str, str]:
-    """The commit that a silent ``git commit`` has just made; nothing once that is no longer certain."""
+    """Return the commit that a silent ``git commit`` has just made; empty when that is no longer certain."""
     if ago > _FRESH:
         return {}
     words = ["git", "rev-parse", "--short", "HEAD"]

@@ -56,8 +56,7 @@ def main(home: str) -> int:
 
 
 def _step_back() -> None:
-    """Away from the agent: its terminal's signals are not for us, its work comes first, and whatever
-    it has open it must be able to close."""
+    """Detach from the agent: leave its terminal's signals, lower the priority, and close inherited files."""
     os.closerange(3, _FILES)
     try:
         os.setsid()

@@ -23,14 +23,14 @@ Scope = Literal["project", "local", "user"]
 
 
 class SettingsInvalid(CockpitError):
-    """An agent's settings that cannot be read or changed; nothing was."""
+    """An agent's settings cannot be read or changed; nothing was written."""
 
     code = "config"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """An agent's file: ``before`` is its text (None: there is none), ``body`` what that says."""
+    """An agent's settings file: ``before`` is its text (None: no file), ``body`` its parsed content."""
 
     agent: str
     path: Path
@@ -39,8 +39,10 @@ class Settings:
 
 
 def place_of(agent: str, scope: Scope, root: Path, env: Mapping[str, str]) -> Path:
-    """The file in which ``agent`` looks for hooks. Raises :class:`SettingsInvalid` for a scope that it
-    does not have."""
+    """Return the file in which ``agent`` looks for hooks.
+
+    Raises :class:`SettingsInvalid` for a scope that the agent does not have.
+    """
     home = Path(env.get("HOME", "") or Path.home())
     if agent == "codex":
         if scope == "local":
@@ -55,8 +57,7 @@ def place_of(agent: str, scope: Scope, root: Path, env: Mapping[str, str]) -> Pa
 
 
 def load(agent: str, path: Path, *, inside: Path | None = None) -> Settings:
-    """The agent's file. ``inside``: it must not lead out of that folder. Raises
-    :class:`SettingsInvalid`."""
+    """Read the agent's file, which must not lead out of ``inside``. Raises :class:`SettingsInvalid`."""
     real = Path(os.path.realpath(path))
     if inside is not None and not real.is_relative_to(inside.resolve()):
         raise SettingsInvalid(
@@ -105,7 +106,7 @@ def list_installed(settings: Settings) -> list[str]:
 
 
 def with_ours(settings: Settings, program: str) -> str:
-    """The file's text with our hooks in it: once, however often, and as this version wants them."""
+    """Return the file's text with cockpit's hooks in it, once and as this version writes them."""
     body = _without(settings.body)
     hooks = body.setdefault("hooks", {})
     for event, groups in hook_groups(settings.agent, program).items():
@@ -114,8 +115,11 @@ def with_ours(settings: Settings, program: str) -> str:
 
 
 def without_ours(settings: Settings) -> str | None:
-    """The file's text without our hooks: what it was before, to the letter, where it says the same
-    again. None when nothing else is in it and nothing was there before."""
+    """Return the file's text without cockpit's hooks.
+
+    It is the text from before the installation where the content is the same again. None when nothing else
+    is in it and no file was there before.
+    """
     body = _without(settings.body)
     before = _text_before(settings.path)
     if before is not None and _said(before) == _bare(body):
@@ -124,7 +128,7 @@ def without_ours(settings: Settings) -> str | None:
 
 
 def backup_of(path: Path) -> Path:
-    """Where the text from before is kept."""
+    """Return the path of the backup."""
     return path.with_name(f"{path.name}.before-cockpit")
 
 
@@ -144,7 +148,7 @@ def _said(text: str) -> Any:
 
 
 def _bare(body: Mapping[str, Any]) -> dict[str, Any]:
-    """``body`` without events that have no hooks."""
+    """Return ``body`` without events that have no hooks."""
     rest, hooks = dict(body), body.get("hooks")
     if isinstance(hooks, dict):
         rest["hooks"] = {event: groups for event, groups in hooks.items() if groups}
@@ -152,10 +156,10 @@ def _bare(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(settings: Settings, text: str | None) -> Path | None:
-    """Replace the file's text (None: remove it); returns where the text from before our hooks is.
+    """Replace the file's text (None: remove it); returns the path of the backup.
 
-    That backup is made when the first of ours comes in and goes when the file is again what it says.
-    Raises :class:`SettingsInvalid`, also when the file has changed since it was read.
+    The backup is made at the first installation and removed when the file has that content again. Raises
+    :class:`SettingsInvalid`, also when the file has changed since it was read.
     """
     path, backup = settings.path, backup_of(settings.path)
     try:
@@ -177,7 +181,7 @@ def write(settings: Settings, text: str | None) -> Path | None:
 
 
 def _replace(path: Path, text: str, like: Path) -> None:
-    """Write whole or not at all, with the mode that ``like`` has."""
+    """Write the file atomically, with the mode of ``like``."""
     mode = like.stat().st_mode & 0o777 if like.exists() else 0o644
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -218,7 +222,7 @@ def _handlers(group: Any) -> list[Any]:
 
 
 def _written(body: Mapping[str, Any], before: str | None) -> str:
-    """In the indentation that the file has."""
+    """Format ``body`` with the file's indentation."""
     indent: int | str = 2
     for line in (before or "").splitlines():
         space = line[: len(line) - len(line.lstrip())]

@@ -127,7 +127,7 @@ def _denied(command: str) -> str:
 
 
 def _an_agent_may(words: Sequence[str]) -> bool:
-    """Whether a command of cockpit's is the agent's as well: work on the backlog, and looking."""
+    """Whether an agent may run a ``cockpit`` command: work on the backlog, and reading."""
     command, verb = (*words[:2], "", "")[:2]
     return command in _OF_EVERYBODY | _WORDS_ONLY or verb in _LOOKS
 
@@ -137,7 +137,7 @@ def _is_cockpit(word: str) -> bool:
 
 
 def _risk(event: Event, place: Checkout) -> str:
-    """``low``, ``medium`` or ``high``; ``high`` for whatever is not understood."""
+    """Return ``low``, ``medium`` or ``high``; ``high`` for anything that is not understood."""
     if event.command:
         return _command_risk(event.command)
     if event.tool in _READERS:
@@ -182,7 +182,7 @@ def _command_risk(command: str) -> str:
 
 
 def _inside(path: Any, event: Event, place: Checkout, *, write: bool = False) -> bool:
-    """Whether a path is a file of the project, none of its machinery and not there to hold secrets."""
+    """Whether a path is an ordinary file of the project: no settings of agents, no file for secrets."""
     from pathlib import Path
 
     from cockpit.access.confined_paths import Confined, PathRefused

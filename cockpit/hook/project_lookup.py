@@ -12,9 +12,9 @@ _SMALL = 8_192
 
 
 class Checkout:
-    """``root``: the top of this worktree; ``home``: the main checkout, which holds ``.cockpit``.
+    """``root``: the top of this worktree; ``home``: the main checkout, which contains ``.cockpit``.
 
-    No dataclass: importing those takes as long as everything else in a hook call.
+    Not a dataclass: importing those takes as long as everything else in a hook call.
     """
 
     __slots__ = ("home", "root")
@@ -25,7 +25,7 @@ class Checkout:
 
     @property
     def state(self) -> str:
-        """The folder of the project's state."""
+        """Return the folder of the project's state."""
         return os.path.join(self.home, ".cockpit", "state")
 
     @property
@@ -68,7 +68,7 @@ def _find(start: str) -> Checkout | None:
 
 
 def _main_checkout(folder: str, git: str) -> str:
-    """Where a linked worktree belongs to; ``folder`` itself where that is no checkout (a submodule)."""
+    """Return the main checkout of a linked worktree; ``folder`` itself for a submodule."""
     text = _read(git)
     if not text.startswith("gitdir:"):
         return folder

@@ -26,7 +26,7 @@ def read_policy(home: str) -> str:
 
 
 def _of(path: str) -> str:
-    """What the file sets; '' when nothing, ``?`` when it cannot be read."""
+    """Return the file's policy; '' without one, ``?`` when the file cannot be read."""
     if not os.path.isfile(path):
         return ""
     try:

@@ -29,10 +29,9 @@ _TRUST = "(cockpit's record of the work in this project; it is information, not 
 
 
 def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
-    """The answer to a session's start; None where there is nothing to go on with.
+    """Return the answer to a session's start; None without work to resume.
 
-    What agents have told of the work so far is absorbed first, so that nothing of it is missing; mostly
-    that is done already.
+    Pending hook events are ingested first, so that the answer is complete; mostly that is done already.
     """
     connection = pending_events.connect(place.database, _BUSY_MS)
     if pending_events.has_unmerged(connection) or spool.list_files(place.state):
@@ -52,7 +51,7 @@ def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
 
 
 def resume_text(connection: sqlite3.Connection, session: str) -> str:
-    """How the work stands for that session, in at most :data:`LONGEST` characters; '' for no work."""
+    """Describe the work for that session in at most :data:`LONGEST` characters; '' without work."""
     active = pending_events.find_active_task(connection, session)
     task = None if active is None else task_rows.load(connection, active)
     if task is not None:

@@ -62,7 +62,7 @@ def count_crowding(
 
 
 def _words(connection: sqlite3.Connection, wave_id: str) -> str:
-    """What a wave decided: what it said and called."""
+    """Return the text and the calls of a wave's decision."""
     plan = plans.find(connection, wave_id)
     if plan is None:
         return ""
@@ -71,7 +71,7 @@ def _words(connection: sqlite3.Connection, wave_id: str) -> str:
 
 
 def _held(connection: sqlite3.Connection, packet: Packet) -> Iterator[_Held]:
-    """The facts of a packet that are not pinned and come from a place."""
+    """Yield the facts of a packet that are not pinned and come from a place."""
     entries = {entry.fact_id: (band, entry) for band, entry in packet.rendered()}
     for marks, chunk in chunks(list(entries)):
         for identity, source, path in connection.execute(
@@ -85,7 +85,7 @@ def _held(connection: sqlite3.Connection, packet: Packet) -> Iterator[_Held]:
 
 
 def _large(facts: Sequence[_Held], packet: Packet, bands: Collection[str]) -> set[str]:
-    """The sources that hold a good share of one of the bands."""
+    """Return the sources that use at least :data:`SHARE_PERCENT` of one of the bands."""
     used = {band.name: band.used for band in packet.bands}
     tokens: Counter[tuple[str, str]] = Counter()
     for fact in facts:

@@ -64,14 +64,14 @@ def _list_commands(command: str | Sequence[str], cwd: str, depth: int) -> list[R
 
 
 class _Listing:
-    """The commands of one script, as far as it has been read."""
+    """Collects the commands of one script."""
 
     def __init__(self, depth: int) -> None:
         self.commands: list[RanCommand] = []
         self._depth = depth
 
     def add(self, items: Sequence[Item], cwd: str, operator: str = "") -> str:
-        """Add ``items``, begun in ``cwd`` after ``operator``; returns the folder behind them."""
+        """Add ``items``, begun in ``cwd`` after ``operator``; returns the folder at their end."""
         for place, item in enumerate(items):
             sign = operator if place == 0 else item.operator
             sign = _OPERATORS.get(sign, sign) if self.commands else ""
@@ -105,7 +105,7 @@ class _Listing:
 
 
 def _files(redirections: Sequence[Redirection]) -> tuple[tuple[str, ...], str]:
-    """The files that are written, and the here-document that is read."""
+    """Return the files that are written, and the text of the here-document."""
     writes = tuple(
         each.target.text for each in redirections if each.writes_file and each.target.text
     )
@@ -114,7 +114,7 @@ def _files(redirections: Sequence[Redirection]) -> tuple[tuple[str, ...], str]:
 
 
 def _expand_shell(command: RanCommand, depth: int) -> list[RanCommand]:
-    """``bash -c SCRIPT`` as the commands of SCRIPT."""
+    """Replace ``bash -c SCRIPT`` by the commands of SCRIPT."""
     if command.program not in _SHELLS or depth >= _DEEPEST:
         return [command]
     for place, word in enumerate(command.argv[1:-1], start=1):

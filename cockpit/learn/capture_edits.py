@@ -54,7 +54,7 @@ def list_edited_files(
     written: dict[str, str] = {}
 
     def text(path: str) -> str | None:
-        """A script that this command wrote, or one on the disk."""
+        """Return a script that this command wrote, or one on disk."""
         return written[path] if path in written else read(path) if read is not None else None
 
     for place, command in enumerate(simple):
@@ -131,7 +131,7 @@ def _by_program(command: RanCommand, read: Read, broke: str | None = None) -> li
 
 
 def _broke_at(command: RanCommand, output: str) -> int | None:
-    """The line of a Python program at which its own uncaught exception was raised."""
+    """Return the line of a Python program at which its own uncaught exception was raised."""
     names = ["<string>", "<stdin>", *(posixpath.basename(word) for word in command.argv[1:])]
     for frame in _FRAME.finditer(output):
         if posixpath.basename(frame[1]) in names:
@@ -140,7 +140,7 @@ def _broke_at(command: RanCommand, output: str) -> int | None:
 
 
 def _program_text(command: RanCommand, flag: str, read: Read) -> str:
-    """The program that an interpreter runs: given in words, on its input, or as a file."""
+    """Return the program that an interpreter runs: from its arguments, its input, or a file."""
     words = list(command.argv[1:])
     while words:
         if words[0] == flag and len(words) > 1:

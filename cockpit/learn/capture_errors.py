@@ -106,7 +106,7 @@ def _failed(simple: Sequence[RanCommand], text: str, exit_code: int | None) -> b
 
 
 def _answer(simple: Sequence[RanCommand], text: str, exit_code: int) -> bool:
-    """Whether exit code 1 is what a search or a comparison answers: no, or different."""
+    """Whether exit code 1 is the answer of a search or a comparison: no match, or different."""
     if exit_code != 1 or not simple:
         return False
     last = _pipeline(simple)
@@ -122,7 +122,7 @@ def _asks(command: RanCommand) -> bool:
 
 
 def _pipeline(simple: Sequence[RanCommand]) -> Sequence[RanCommand]:
-    """The last pipeline: whose exit code, with ``pipefail``, may be any of its programs'."""
+    """Return the last pipeline: with ``pipefail`` the exit code may be any of its programs'."""
     begins = max(
         place for place, command in enumerate(simple) if place == 0 or command.joined != "|"
     )
@@ -139,7 +139,7 @@ def _tells_failure(hidden: Sequence[RanCommand], text: str) -> bool:
 
 
 def _traceback(text: str) -> tuple[str, str] | None:
-    """What the last uncaught exception of Python was; None when there is none."""
+    """Return kind and message of Python's last uncaught exception; None without one."""
     begun = list(_TRACE.finditer(text))
     if not begun:
         return None
@@ -154,7 +154,7 @@ def _traceback(text: str) -> tuple[str, str] | None:
 
 
 def _place(text: str, root: str) -> str:
-    """The last place in the project that the output names, as ``path:line``; empty for none."""
+    """Return the last place in the project that the output names, as ``path:line``; '' for none."""
     matches = [*_FRAME.finditer(text), *_PLACE.finditer(text)]
     best = ""
     for match in matches:
@@ -176,7 +176,7 @@ def _entry(kind: str, message: str, file: str, command: str) -> dict[str, str]:
 
 
 def _lines(text: str) -> list[str]:
-    """What says something, of very much the end: there a failure is told."""
+    """Return the lines that are not blank, of very long output the last ones: failures are printed there."""
     return [line for line in text.splitlines() if line and not line.isspace()][-_LINES:]
 
 

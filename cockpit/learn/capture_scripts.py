@@ -29,14 +29,14 @@ _NODE = re.compile(
 
 
 def list_node_writes(code: str) -> list[str]:
-    """The paths that this JavaScript program writes or removes, where they are written out."""
+    """List the paths that this JavaScript program writes or removes, where they are written out."""
     return [path for _, path in _NODE.findall(code[:MOST])]
 
 
 def list_python_writes(code: str, before: int | None = None) -> list[str]:
-    """The paths that this Python program writes or removes; none where it does not parse.
+    """List the paths that this Python program writes or removes; none where it does not parse.
 
-    ``before`` is the line at which it broke off: what stands there or below did not happen.
+    ``before`` is the line at which it failed: that line and the lines below did not run.
     """
     if len(code) > MOST or not any(hint in code for hint in _HINTS):
         return []
@@ -56,7 +56,7 @@ def list_python_writes(code: str, before: int | None = None) -> list[str]:
 
 
 class _Reading:
-    """One program: which paths its names stand for, as far as it has been read."""
+    """One program: the paths that its names stand for so far."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -103,7 +103,7 @@ class _Reading:
         return next((self._text(word.value) for word in call.keywords if word.arg == "mode"), "")
 
     def _text(self, node: ast.expr | None, depth: int = 0) -> str:
-        """The path that an expression is, or nothing."""
+        """Return the path that an expression is, or ''."""
         import ast
 
         if node is None or depth > _DEEPEST:
@@ -123,6 +123,6 @@ class _Reading:
 
 
 def _called(call: ast.Call) -> tuple[str, ast.expr | None]:
-    """What is called, and whose it is: ``shutil.move`` is ``move`` of ``shutil``."""
+    """Return the name of the called function and its owner: ``shutil.move`` is ``move`` of ``shutil``."""
     name = getattr(call.func, "attr", "") or getattr(call.func, "id", "")
     return str(name), getattr(call.func, "value", None)

@@ -19,9 +19,9 @@ CHANGING = ("write_file", "edit_file")
 class Deed:
     """One action that a wave planned.
 
-    ``ran`` says that it was tried, ``refused`` that a guard turned it back. ``before`` and ``after``
-    are the sha256 of a file's content. ``green`` is None for what is no test run. ``reverts`` holds the
-    revisions that a ``git revert`` names.
+    ``ran`` says that it was tried, ``refused`` that a guard refused it. ``before`` and ``after`` are the
+    sha256 of a file's content. ``green`` is None unless it is a test run. ``reverts`` are the revisions
+    that a ``git revert`` names.
     """
 
     ordinal: int
@@ -45,9 +45,11 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The user's decision on a proposal of a wave. ``share`` is 1 where it was approved as it stood,
-    0.5 where it took a revision, an edit or a narrowing, 0 where it was turned down. ``paths`` are
-    those of a file action that was turned down."""
+    """The user's decision on a proposal of a wave.
+
+    ``share`` is 1 where it was approved unchanged, 0.5 after a revision, an edit or a narrowing, 0 where it
+    was rejected. ``paths`` are those of a rejected file action.
+    """
 
     ordinal: int
     share: float
@@ -63,7 +65,7 @@ class Outcomes:
 
 
 def read_outcomes(connection: sqlite3.Connection, ordinals: Mapping[str, int]) -> Outcomes:
-    """The outcomes of the waves in ``ordinals`` (wave id to ordinal) as they stand now."""
+    """Return the outcomes of the waves in ``ordinals`` (wave id to ordinal) as they are now."""
     waves = list(ordinals)
     marks = ",".join("?" * len(waves))
     turned_down, rulings = _rulings(connection, ordinals, marks)
@@ -73,7 +75,7 @@ def read_outcomes(connection: sqlite3.Connection, ordinals: Mapping[str, int]) -
 def _rulings(
     connection: sqlite3.Connection, ordinals: Mapping[str, int], marks: str
 ) -> tuple[frozenset[str], tuple[Ruling, ...]]:
-    """(keys of actions that were proposed and not approved, the user's decisions)."""
+    """Return the keys of actions that were proposed and not approved, and the user's decisions."""
     rows = connection.execute(
         "SELECT proposal_id, wave_id, revises, status, narrowed_json IS NOT NULL, decided_by,"  # noqa: S608 - only question marks
         " CASE WHEN kind='action' AND status<>'approved' THEN"

@@ -36,7 +36,7 @@ def approvals(outcomes: Outcomes, ordinal: int) -> float | None:
 
 
 def actions(outcomes: Outcomes, ordinal: int) -> float | None:
-    """The share of actions that did what they were to do. A red test run is an answer, no failure."""
+    """Return the share of actions that succeeded. A red test run is an answer, not a failure."""
     return _mean(
         [
             float(deed.confirmed)
@@ -47,19 +47,18 @@ def actions(outcomes: Outcomes, ordinal: int) -> float | None:
 
 
 def tests(outcomes: Outcomes, ordinal: int) -> float | None:
-    """1 where the tests after the wave's change were green, 0 where they were red."""
+    """Return 1 where the tests after the wave's change were green, 0 where they were red."""
     green = tests_after(outcomes, ordinal)
     return None if green is None else float(green)
 
 
 def signals(missed: int) -> float:
-    """1 where no signal was missed, and less for each that was: 1/2, 1/3, …"""
+    """Return 1 where no signal was missed, and less for each missed one: 1/2, 1/3, …"""
     return round(1 / (1 + missed), _DIGITS)
 
 
 def calls(connection: sqlite3.Connection, outcomes: Outcomes, wave: Wave) -> float | None:
-    """The share of a wave's calls that were well formed and not turned back by a guard, as a
-    redundant request is."""
+    """Return the share of a wave's calls that were well formed and not refused by a guard."""
     count, malformed, unasked = connection.execute(
         "SELECT count(*), total(json_extract(value,'$.error')<>''),"
         " total(json_extract(value,'$.error')='' AND json_extract(value,'$.name')='request_context'"
@@ -78,7 +77,7 @@ def calls(connection: sqlite3.Connection, outcomes: Outcomes, wave: Wave) -> flo
 def score(
     measures: Mapping[str, float], regretted: bool, operator: OperatorVerdict | None
 ) -> float | None:
-    """A wave's score, 0 to 1; None where there is neither a measure nor a verdict.
+    """Return a wave's score, 0 to 1; None without a measure or a verdict.
 
     A regretted decision counts half. The user's verdict outweighs all measures.
     """
@@ -96,8 +95,7 @@ def score(
 
 @dataclass(frozen=True, slots=True)
 class VersionMeasure:
-    """The mean score, 0 to 1, of the waves under a profile's version that could be judged, and how
-    many these are."""
+    """The mean score, 0 to 1, of the judged waves under a profile's version, and their number."""
 
     mean: float
     waves: int
@@ -106,7 +104,7 @@ class VersionMeasure:
 def measure_version(
     connection: sqlite3.Connection, profile_id: str, version: int
 ) -> VersionMeasure | None:
-    """How the waves did that ran under a profile's version; None where none was scored."""
+    """Return the mean score under a profile's version; None where no wave was scored."""
     scores = [
         feedback.assessment.score
         for feedback in wave_feedback.select_for_version(connection, profile_id, version)

@@ -34,15 +34,15 @@ MOST_WORDS = 4_000
 
 
 class FeedbackRefused(CockpitError):
-    """A verdict that is none."""
+    """The verdict is not valid."""
 
     code = "usage"
 
 
 def judge_after_wave(tx: Tx, wave: Wave) -> list[Feedback]:
-    """Judge ``wave``, which has just ended, and what its end tells of the waves before it.
+    """Judge ``wave``, which has just ended, and the earlier waves that its end says something about.
 
-    In the transaction that completes it. Returns the rows that were added, the oldest wave's first.
+    Runs in the transaction that completes the wave. Returns the new rows, the oldest wave's first.
     """
     first = wave.ordinal - WINDOW
     recent = {
@@ -107,7 +107,7 @@ def _with(before: Assessment, operator: OperatorVerdict) -> Assessment:
 
 
 def _ended(tx: Tx, wave: Wave, seen: Outcomes, before: Assessment | None) -> Assessment:
-    """What is known of a wave at its own end."""
+    """Judge a wave at its own end."""
     calls = decision_quality.calls(tx.connection, seen, wave)
     measures = _given(
         approvals=decision_quality.approvals(seen, wave.ordinal),
@@ -119,7 +119,7 @@ def _ended(tx: Tx, wave: Wave, seen: Outcomes, before: Assessment | None) -> Ass
 
 
 def _settled(tx: Tx, wave: Wave, seen: Outcomes, before: Assessment) -> Assessment:
-    """What is known once the wave after it has read what was granted."""
+    """Judge a wave after the next wave has read the granted context."""
     lost = find_missed(tx.connection, wave)
     measures = {
         **before.measures,

@@ -28,7 +28,7 @@ _DROPPED = len(LEVELS)
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A scope item taken apart: ``detail`` is 0 full, 1 outline, 2 reference."""
+    """A parsed scope item: ``detail`` is 0 full, 1 outline, 2 reference."""
 
     kind: str
     ref: str
@@ -37,7 +37,7 @@ class _Place:
     detail: int
 
     def overlaps(self, other: _Place) -> bool:
-        """Whether some of what this asks for is what ``held`` names."""
+        """Whether this item asks for a part of ``other``."""
         if self.kind != other.kind or not _matches(self.kind, self.ref, other.ref):
             return False
         if self.lines and other.lines:
@@ -90,7 +90,7 @@ def _granted(connection: sqlite3.Connection, wave: Wave) -> list[str]:
 def _known(
     connection: sqlite3.Connection, wave: Wave, kinds: Sequence[str]
 ) -> list[tuple[tuple[str, str, str, str, int], _Place]]:
-    """The facts of these kinds that were live when the wave was compiled."""
+    """Return the facts of these kinds that were live when the wave was compiled."""
     named = sorted(set(kinds))
     rows = connection.execute(
         "SELECT fact_id, source_type, source_ref, band, tokens_full FROM session_facts"  # noqa: S608 - only question marks
@@ -102,7 +102,7 @@ def _known(
 
 
 def _levels(connection: sqlite3.Connection, wave_id: str) -> dict[str, int]:
-    """The level of every fact in the wave's packet."""
+    """Return the level of every fact in the wave's packet."""
     row = connection.execute(
         "SELECT packet_json FROM orientation_packets WHERE wave_id=?", (wave_id,)
     ).fetchone()

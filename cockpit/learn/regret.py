@@ -36,8 +36,8 @@ def find_regrets(outcomes: Outcomes, ordinal: int) -> tuple[str, ...]:
 def tests_after(outcomes: Outcomes, ordinal: int) -> bool | None:
     """Whether the first test run after the wave's last change was green.
 
-    None where the wave changed nothing, or something else was changed before any test ran: then the
-    result says nothing of this wave.
+    None where the wave changed nothing, or another change came before any test run: then the result says
+    nothing about this wave.
     """
     changes = [deed for deed in outcomes.deeds if deed.changed and deed.ordinal == ordinal]
     if not changes:

@@ -29,7 +29,7 @@ WAVES = 10
 
 
 class Bounds(Protocol):
-    """How far the namespace that will propose may go: its envelope."""
+    """The limits of the proposing principal."""
 
     @property
     def priority_min(self) -> int:
@@ -49,7 +49,7 @@ class Bounds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One source's step: the change of its rule, and in how many waves it showed."""
+    """One source's step: the change of its rule, and in how many waves it was seen."""
 
     source: str
     waves: int
@@ -59,11 +59,10 @@ class _Step:
 def suggest_changes(
     connection: sqlite3.Connection, profile: Profile, envelope: Bounds, spared: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Changes that would have kept what was missed, as payloads for a proposal; empty for none.
+    """Return changes that would have kept missed facts, as payloads for a proposal; empty for none.
 
     The first makes every step at once; the others make one each: up, the most missed first, then down.
-    Sources that are ``spared`` (those that are critical) never go down. Only waves of this very version
-    speak: what another one dropped says nothing of it.
+    ``spared`` sources (the critical ones) never go down. Only waves of this version count.
     """
     feedback = wave_feedback.select_for_version(
         connection, profile.profile_id, profile.version, LOOK
@@ -90,7 +89,7 @@ def _steps(profile: Profile, counted: Counter[str], envelope: Bounds, *, up: boo
 
 
 def _moved(profile: Profile, source: str, envelope: Bounds, *, up: bool) -> dict[str, Any] | None:
-    """The rule that lets a source through, one step up or down; None where it may go no further."""
+    """Return the rule of a source, one step up or down; None at the limit."""
     rules = [rule for rule in profile.rules if rule.source_type == source]
     if not rules:
         rule = Rule(source, source, Predicate(), WEIGHT_ONE, 0, 0, 0)

@@ -70,8 +70,11 @@ _NOT_STARTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """``failed`` includes errors. ``first`` names the first test that failed, where it is told.
-    ``broken`` is a failure that no count shows, such as a file of tests that could not be loaded."""
+    """The counts of one test run.
+
+    ``failed`` includes errors. ``first`` names the first failed test, where the output names it. ``broken``
+    is a failure that no count shows, such as a test file that could not be loaded.
+    """
 
     passed: int = 0
     failed: int = 0
@@ -84,12 +87,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class TestResults:
-    """One run of tests.
+    """One test run.
 
-    ``outcome`` is ``pass``, ``fail``, or ``unknown`` where the output was cut and the exit code is
-    another program's. ``counted`` says what the counts are of: ``tests``, ``packages`` (go without
-    ``-v`` names no test that passed), or nothing when there are none; ``failed`` includes errors.
-    ``ran`` is False when no test was begun.
+    ``outcome`` is ``pass``, ``fail``, or ``unknown`` where the output was cut and the exit code is another
+    program's. ``counted`` names the counted things: ``tests``, ``packages`` (go without ``-v`` names no
+    passing test), or '' without counts; ``failed`` includes errors. ``ran`` is False when no test began.
     """
 
     __test__ = False
@@ -104,7 +106,7 @@ class TestResults:
     failing_test: str = ""
 
     def wip(self) -> dict[str, Any]:
-        """As ``test_results`` of work in progress: every key, so that nothing of an older run stays."""
+        """Return ``test_results`` of work in progress, with every key, so that no value of an older run stays."""
         return {
             "runner": self.runner,
             "ran": self.ran,
@@ -159,7 +161,7 @@ def results_of(
 
 
 def _by_their_words(simple: Sequence[RanCommand], text: str) -> list[tuple[RanCommand, str]]:
-    """Programs whose output is that of a test runner although nothing in their words says so."""
+    """List programs with a test runner's output whose arguments do not name one."""
     if _RAN.search(text) is None:
         return []
     ran = [
@@ -169,14 +171,14 @@ def _by_their_words(simple: Sequence[RanCommand], text: str) -> list[tuple[RanCo
 
 
 def plain(output: str) -> str:
-    """Output without colours, and of a very long one the beginning and the end; no line is long."""
+    """Return output without colours, shortened to its beginning and end, with no long line."""
     if len(output) > _MOST:
         output = f"{output[: _MOST // 2]}\n{output[-_MOST // 2 :]}"
     return "\n".join(line[:_LONGEST_LINE] for line in _ESCAPE.sub("", output).split("\n"))
 
 
 def masked(simple: Sequence[RanCommand], command: RanCommand) -> bool:
-    """Whether the exit code of the whole may be another program's than that of ``one``."""
+    """Whether the exit code of the whole may be another program's than that of ``command``."""
     place = next(i for i, each in enumerate(simple) if each is command)
     return any(each.joined != "&&" for each in simple[place + 1 :])
 
@@ -199,7 +201,7 @@ def _uncounted(runner: str, text: str, own: int | None) -> TestResults:
 
 
 def _read(runner: str, text: str) -> tuple[Counts | None, str]:
-    """The counts, and the runner in whose words they are."""
+    """Return the counts, and the runner whose format they have."""
     if runner in KNOWN:
         return _READERS[runner](text), runner
     for name in KNOWN:
@@ -390,7 +392,7 @@ def _go_json(output: str) -> Counts | None:
 
 
 def _go_first(names: list[str]) -> str:
-    """The first that failed, as deep as it goes: a test fails because of its subtest."""
+    """Return the first failed test at its deepest level: a test fails because of its subtest."""
     first = names[0] if names else ""
     for name in names[1:]:
         if name.startswith(f"{first}/"):

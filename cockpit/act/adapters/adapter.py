@@ -26,10 +26,10 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one attempt ended.
+    """The result of one attempt.
 
-    ``failure`` is None for a success. A transient failure may pass and is tried again; ``maybe``
-    says that its effect may have happened all the same. ``detail`` holds JSON values for the receipt.
+    ``failure`` is None for a success. A transient failure is retried; ``maybe`` says that its effect may
+    have happened. ``detail`` has JSON values for the receipt.
     """
 
     status: Literal["success", "failure", "timeout"]
@@ -40,40 +40,39 @@ class Outcome:
 
 
 class Adapter(Protocol):
-    """Does one type of action.
+    """Performs one type of action.
 
-    ``ends_when_cancelled``: cancelling :meth:`perform` ends the work for good and there is nothing to
-    probe; otherwise a probe tells what came of it.
+    ``ends_when_cancelled``: cancelling :meth:`perform` ends the work and no probe is needed; otherwise a
+    probe finds out whether it happened.
     """
 
     ends_when_cancelled: bool
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
-        """Do what ``payload`` says, leaving ``key`` where :meth:`probe` can find it.
+        """Perform ``payload``, leaving ``key`` where :meth:`probe` can find it.
 
-        A change by the user or another program since the preview is a conflict, and
-        nothing is done. Raises ``CockpitError`` only when nothing happened.
+        A change by the user or another program since the preview is a conflict, and nothing is done. Raises
+        ``CockpitError`` only when nothing happened.
         """
         ...
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
-        """Whether the effect is there. Changes nothing."""
+        """Return whether the effect is there. Changes nothing."""
         ...
 
 
 def succeeded(summary: str, **detail: Any) -> Outcome:
-    """The effect happened."""
+    """Return the outcome of a success."""
     return Outcome("success", summary, None, detail)
 
 
 def failed(failure: Failure, summary: str, *, maybe: bool = False, **detail: Any) -> Outcome:
-    """The effect did not happen, or not as a whole."""
+    """Return the outcome of a failure: the effect did not happen, or only in part."""
     return Outcome("failure", summary, failure, detail, maybe)
 
 
 def tail(output: bytes, limit: int = TAIL) -> str:
-    """The end of a program's output as a receipt keeps it: text, masked, without escapes, whole
-    lines where it is cut."""
+    """Return the end of a program's output for a receipt: masked text without escapes, cut at a line."""
     text = output[-_WINDOW * 4 :].decode("utf-8", "replace")[-_WINDOW:]
     text = mask(_ESCAPES.sub("", text)).replace("\r\n", "\n")
     if len(text) <= limit and len(output) <= _WINDOW:

@@ -38,12 +38,12 @@ class _Payload:
 
 
 class CommitAdapter:
-    """``git_commit``."""
+    """Performs ``git_commit``."""
 
     ends_when_cancelled = False
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
-        """Commit, when branch and files are still those that were shown (else conflict)."""
+        """Commit if branch and files are those of the preview (else conflict)."""
         request = msgspec.convert(payload, _Payload)
         root = ground.root
         branch = await run_git("symbolic-ref", "--short", "-q", "HEAD", cwd=root)
@@ -84,7 +84,7 @@ class CommitAdapter:
         return await _outcome(root, request, finished)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
-        """By the key in the trailers of all branches; unknown while git holds the index."""
+        """Search the key in the trailers of all branches; unknown while git has locked the index."""
         commits = await run_git(
             "log",
             "--all",
@@ -107,9 +107,9 @@ class CommitAdapter:
 
 
 def keyed(message: str, key: str) -> str:
-    """``message`` with the key as its last trailer, joining trailers that are there.
+    """Return ``message`` with the key as its last trailer, after trailers that are there.
 
-    Written here, since git's own ``--trailer`` drops lines that begin with ``#``.
+    Done here because git's own ``--trailer`` drops lines that begin with ``#``.
     """
     text = message.strip()
     _, _, rest = text.partition("\n\n")
@@ -120,7 +120,7 @@ def keyed(message: str, key: str) -> str:
 
 
 async def _announce(root: Path, paths: list[str]) -> list[str]:
-    """Make new files known to git (``commit --only`` takes no others); returns them."""
+    """Add new files to the index (``commit --only`` takes no others); returns them."""
     untracked = await run_git("ls-files", "-z", "--others", "--", *paths, cwd=root)
     new = [path for path in untracked.text.split("\0") if path]
     if new:

@@ -46,17 +46,17 @@ _STATES = {"merge": ("MERGED",), "close": ("CLOSED", "MERGED"), "reopen": ("OPEN
 
 
 def marker(key: str) -> str:
-    """The hidden comment that says which action a body belongs to."""
+    """Return the hidden comment that names the action of a body."""
     return f"<!-- cockpit:{key} -->"
 
 
 class GitHubAdapter:
-    """``github``."""
+    """Performs ``github``."""
 
     ends_when_cancelled = False
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
-        """Run the command as it was understood when it was shown."""
+        """Run the command of the preview."""
         command = _command(payload, ground)
         marked = command
         if (command.area, command.verb) in _MARKED:
@@ -71,7 +71,7 @@ class GitHubAdapter:
         return _outcome(command, finished)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
-        """By the hidden key in what was posted, or by the state that the command sets."""
+        """Search the hidden key in posted texts, or read the state that the command sets."""
         command = _command(payload, ground)
         number = [str(command.number)] if command.number is not None else []
         kind = (command.area, command.verb)

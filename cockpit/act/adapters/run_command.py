@@ -38,8 +38,10 @@ class _Payload:
 
 
 class CommandAdapter:
-    """``run``: once started, nobody can tell from outside what a command did, so it is never run
-    again without the user."""
+    """Performs ``run``.
+
+    The effect of a command cannot be probed, so a started command never runs again without the user.
+    """
 
     ends_when_cancelled = True
 
@@ -70,12 +72,12 @@ class CommandAdapter:
         return _outcome(argv, request.timeout_s, finished, planted)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
-        """Always unknown."""
+        """Return unknown."""
         return "unknown"
 
 
 def _uproot(root: Path, before: frozenset[Path]) -> list[str]:
-    """Remove what appeared in ``.git`` that would redirect git; returns the names."""
+    """Remove new files in ``.git`` that would redirect git; returns their names."""
     planted = sorted(redirects(root) - before)
     for place in planted:
         if place.is_dir() and not place.is_symlink():
@@ -127,7 +129,7 @@ def _outcome(
 
 
 def test_counts(output: str) -> dict[str, int]:
-    """What a test runner (pytest, unittest) says it ran, as counts; empty when none is recognised."""
+    """Return the counts that a test runner (pytest, unittest) prints; empty when none is recognised."""
     summaries = list(_SUMMARY.finditer(output))
     if summaries:
         counts = {kind: int(number) for number, kind in _COUNT.findall(summaries[-1].group(1))}

@@ -1,4 +1,4 @@
-"""Write and edit files: whole, durable, and never over somebody else's change.
+"""Write and edit files: whole, durable, and never over another program's change.
 
 The new content goes to a temporary file in the same directory, is synced, takes the old file's mode and
 then its name; the directory is synced last. A crash leaves the old file or the new one.
@@ -42,7 +42,7 @@ class _Payload:
 
 
 class FileAdapter:
-    """``write_file`` and ``edit_file``."""
+    """Performs ``write_file`` and ``edit_file``."""
 
     ends_when_cancelled = False
 
@@ -52,7 +52,7 @@ class FileAdapter:
         return await _to_the_end(lambda: _perform(request, key, ground.confined))
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
-        """By the content: the one from before, the one from after, or neither."""
+        """Compare the content with that of before and after; unknown if it is neither."""
         request = msgspec.convert(payload, _Payload)
         now = await asyncio.to_thread(digest_now, ground.confined, request.path)
         if now == request.after_sha256:
@@ -61,8 +61,7 @@ class FileAdapter:
 
 
 async def _to_the_end(step: Callable[[], Outcome]) -> Outcome:
-    """Run ``step`` in a thread and wait for its end even when cancelled: a file is never left
-    being written by nobody."""
+    """Run ``step`` in a thread and wait for its end even when cancelled: no write goes on unattended."""
     work = asyncio.ensure_future(asyncio.to_thread(step))
     try:
         return await asyncio.shield(work)
@@ -103,8 +102,7 @@ def _perform(request: _Payload, key: str, confined: Confined) -> Outcome:
 
 
 def _written(request: _Payload, size: int) -> Outcome:
-    """What is so now, whether the file was there before or not: the same work, done again in the
-    same project, tells the same story."""
+    """Return the outcome of a written file, whether it was new or not: a repeated run gives the same text."""
     path, digest = request.path, request.after_sha256
     return succeeded(
         f"{path} is written, {pluralize(size, 'byte')}.", path=path, sha256=digest, bytes=size
@@ -125,7 +123,7 @@ def _after(request: _Payload, text: str | None) -> bytes | None:
 
 
 def _put(confined: Confined, path: str, data: bytes, key: str, before: str | None) -> bool:
-    """Give ``path`` the content ``data``; False when it is no longer what ``before`` says."""
+    """Give ``path`` the content ``data``; False when its digest is no longer ``before``."""
     with confined.parent(path, create=True) as (directory, name):
         temporary = f".{bytes_digest(key.encode())[:16]}.cockpit"
         # A leftover of a crash under the same key; O_EXCL below refuses anything newer.
@@ -154,8 +152,10 @@ def _put(confined: Confined, path: str, data: bytes, key: str, before: str | Non
 
 
 def _linked(temporary: str, name: str, directory: int) -> bool:
-    """Give a new file its name by a hard link, which never replaces what was made meanwhile; False
-    where the file system has no hard links, or the name is taken."""
+    """Name a new file by a hard link, which never replaces a file made meanwhile.
+
+    Returns False where the file system has no hard links, or the name is taken.
+    """
     try:
         os.link(temporary, name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
     except OSError:
