@@ -106,7 +106,7 @@ class TestResults:
     failing_test: str = ""
 
     def wip(self) -> dict[str, Any]:
-        """Return ``test_results`` of work in progress, with every key, so that no value of an older run stays."""
+        """Return ``test_results`` of work in progress, with every key: no value of an older run stays."""
         return {
             "runner": self.runner,
             "ran": self.ran,
