@@ -1,7 +1,7 @@
-"""Where a story or an epic ends: with its last task, in the same call, and it opens again with one.
+"""Completion of stories and epics: they finish with their last task and open again with a new one.
 
-What is known of finished work decays at these boundaries: a story's handoffs are compacted, an
-epic's are archived. Source: seed 004, solution 1.
+Handoffs decay at these boundaries: a finished story's are compacted, a finished epic's are archived. See
+``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cockpit.store.db.transaction import Tx
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """What a change of a task completed, in the story and the epic that it belongs to."""
+    """What a change of a task completed: its story, its epic, or neither."""
 
     story_completed: bool = False
     epic_completed: bool = False
@@ -25,7 +25,7 @@ class Boundaries:
     epic_id: str | None = None
 
     def body(self) -> dict[str, bool | str | None]:
-        """As commands, tools and the journal give it out."""
+        """Return the JSON object of commands, tools and the journal."""
         return {
             "story_completed": self.story_completed,
             "epic_completed": self.epic_completed,

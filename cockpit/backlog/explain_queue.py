@@ -1,4 +1,4 @@
-"""Why the queue is as it is: what a score is made of, what a task waits for, what it would collide with."""
+"""Explanations of the work queue: the parts of a score, dependencies, and conflicting tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cockpit.store.backlog.work_queue import Queued
 
 
 def explain_rows(connection: sqlite3.Connection, rows: Sequence[Queued]) -> list[dict[str, Any]]:
-    """Each row as a JSON value with its reasons, and in ``why`` those in words."""
+    """Return each row as a JSON value with its reasons, and these as text in ``why``."""
     busy = work_queue.select_running(connection)
     first = work_queue.select(connection, ready=True, limit=work_queue.GROUPED)
     return [_explained(connection, row, busy, first) for row in rows]

@@ -1,4 +1,4 @@
-"""What a form asks, as a text for the person's editor: TOML front matter, then Markdown, and back.
+"""A form as text for the user's editor: TOML front matter, then Markdown; and read back.
 
 The short fields stand between two lines of ``+++``; the first long field is the text below, each
 further one follows under a line ``+++ its label``. The screen's forms and ``cockpit tasks edit``
@@ -32,7 +32,7 @@ class FormField:
 
 
 def write_form(fields: Sequence[FormField], values: Mapping[str, str]) -> str:
-    """The text of ``values`` by name. Whoever shows it cleans them first: they stand here as they are."""
+    """Return the text of ``values`` by field name. The caller cleans the values first."""
     lines = [_FENCE]
     for each in fields:
         if each.long:
@@ -50,7 +50,7 @@ def write_form(fields: Sequence[FormField], values: Mapping[str, str]) -> str:
 
 
 def read_form(fields: Sequence[FormField], text: str) -> dict[str, str]:
-    """The values by name in a text that the person edited; a field that was taken out is empty.
+    """Return the values in an edited text by field name; a removed field is empty.
 
     Raises :class:`BacklogInvalid`, which says what cannot be read.
     """

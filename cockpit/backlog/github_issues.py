@@ -1,7 +1,7 @@
-"""Issues of the project's GitHub repository as tasks, through ``gh``: each once, however often asked.
+"""GitHub issues as tasks, read with ``gh``; each issue becomes one task, however often it is imported.
 
-A task remembers its issue in ``source`` (``github:owner/name#12``). What was imported is brought up to
-date with the issue's words; how it stands here is nobody's business there.
+A task keeps its issue in ``source`` (``github:owner/name#12``). A later import updates the task's title
+and description, not its status. See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _TYPES = {
 
 
 class IssuesUnread(CockpitError):
-    """``gh`` did not give the issues."""
+    """``gh`` did not list the issues."""
 
     code = "gh_failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An open issue. ``source`` names it for good."""
+    """An open issue; ``source`` identifies it."""
 
     source: str
     title: str
@@ -98,7 +98,7 @@ async def open_issues(
 def import_issues(
     tx: Tx, issues: Sequence[Issue], *, story_id: str | None = None, by: str
 ) -> ImportCounts:
-    """Make a task of every issue that has none yet, and give the others the issue's words."""
+    """Create a task for every new issue, and update title and description of the others."""
     done = ImportCounts()
     for issue in issues:
         task_id = _task_of(tx.connection, issue.source)

@@ -1,8 +1,8 @@
-"""The backlog as JSON Lines: exported whole, imported with its ids, again as often as one likes.
+"""The backlog as JSON Lines: exported whole, imported with its ids, any number of times.
 
 One object a line: ``kind`` is ``epic``, ``story``, ``task`` or ``dependency``. What a line leaves out
-stays as it is, or at its default in something new. An import is one transaction: one line that
-cannot be taken, and nothing was.
+stays as it is, or at its default in something new. An import is one transaction: one bad line,
+and nothing is imported.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ HIGHEST = HIGHEST_NUMBER // 10
 
 @dataclass(slots=True)
 class ImportCounts:
-    """What an import did, in numbers of lines."""
+    """How many lines an import created, changed or left unchanged."""
 
     created: int = 0
     changed: int = 0
@@ -146,7 +146,7 @@ def read_lines(text: Iterable[str]) -> list[tuple[int, dict[str, Any]]]:
 
 
 def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: str) -> ImportCounts:
-    """Take the lines (of :func:`read_lines`) into the backlog.
+    """Import the lines (of :func:`read_lines`) into the backlog.
 
     An id that is there is brought in line with the file, a new one is made, a line without an id
     makes something new each time. Raises :class:`BacklogInvalid` and ``Cycle``, and nothing stands.

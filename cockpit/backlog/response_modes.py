@@ -1,7 +1,7 @@
-"""How much of a task is told: minimal, standard or full, and never more than a model's answer may hold.
+"""Response modes of work tools: minimal, standard or full, within a limit of tokens.
 
-minimal is id, title and status; standard is what starting needs; full is what resuming needs. Source:
-seed 004, solution 3.
+Minimal has id, title and status; standard adds what starting a task needs; full adds what resuming it
+needs. See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Fields = Literal["minimal", "standard", "full"]
 FIELDS: tuple[Fields, ...] = ("minimal", "standard", "full")
 
 ANSWER_TOKENS = 8_000
-"""The most tokens that one answer to a model holds, unless the configuration says otherwise."""
+"""Tokens of one answer to a model, where the configuration sets no other limit."""
 
 _LEAST_ENTRIES = 1
 _LEAST_TEXT = 40
@@ -33,7 +33,7 @@ _MEMBERS = 20
 
 
 def render_task(task: Task, fields: str = "minimal") -> dict[str, Any]:
-    """The task as a JSON value. Raises :class:`~cockpit.backlog.validation.BacklogInvalid` for other
+    """Return the task as a JSON value. Raises :class:`~cockpit.backlog.validation.BacklogInvalid` for other
     ``fields``."""
     one_of("fields", fields, FIELDS)
     body: dict[str, Any] = {"id": task.task_id, "title": task.title, "status": task.status}
@@ -199,5 +199,5 @@ def _cut(name: str, value: Any, entries: int, letters: int, left_out: dict[str, 
 def render_all(
     render: Callable[[T, str], dict[str, Any]], rows: Sequence[T], fields: str
 ) -> list[Any]:
-    """Every row rendered."""
+    """Render every row."""
     return [render(row, fields) for row in rows]

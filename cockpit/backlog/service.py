@@ -1,10 +1,9 @@
-"""The backlog's services: what writes epics, stories, tasks and what they wait for.
+"""The backlog's services: they write epics, stories, tasks and dependencies.
 
-Each takes the open transaction, keeps the work queue and the boundaries of stories and epics in it,
-and journals what changed. Ids may be given as people type them (``t-42``, ``42``). ``by`` is who
-did it. Errors are :class:`~cockpit.core.errors.CockpitError` and say what to do.
-
-Source: seed 004, solutions 1 to 4; design of work.
+Each takes the open transaction, updates the work queue and the status of stories and epics in it, and
+journals the change. Ids may be typed loosely (``t-42``, ``42``). ``by`` is the actor in the journal.
+Errors are :class:`~cockpit.core.errors.CockpitError` and say what to do. See
+``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ TASK_FIELDS = (
     "needs_rework",
     "session_id",
 )
-"""What :func:`update_task` can change; a status is :func:`set_status`'s to change."""
+"""Fields that :func:`update_task` can change; :func:`set_status` changes the status."""
 _CLAIMING = ("story_id", "packages", "files")
 NOWHERE = ""
-"""As ``story_id`` or ``epic_id``: belongs to none from now on."""
+"""As ``story_id`` or ``epic_id``: belongs to none."""
 
 
 def create_epic(
@@ -64,7 +63,7 @@ def create_epic(
     source: str = "",
     by: str,
 ) -> Epic:
-    """A new epic."""
+    """Create an epic."""
     return EPICS.insert(
         tx,
         validation.title(title),
@@ -78,7 +77,7 @@ def create_epic(
 def create_story(
     tx: Tx, title: str, *, epic_id: str | None = None, description: str = "", by: str
 ) -> Story:
-    """A new story; a finished epic that gets one is open again."""
+    """Create a story; a finished epic that gets one opens again."""
     epic = EPICS.load(tx.connection, epic_id).epic_id if epic_id else None
     story = STORIES.insert(
         tx,
@@ -92,7 +91,7 @@ def create_story(
 
 
 def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **fields: Any) -> Task:
-    """A new task, in the queue at once; a finished story that gets one is open again.
+    """Create a task and queue it; a finished story that gets one opens again.
 
     ``fields`` are :data:`TASK_FIELDS`.
     """
@@ -105,7 +104,7 @@ def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **f
 
 
 def update_epic(tx: Tx, epic_id: str, changes: Mapping[str, Any], *, by: str) -> Epic:
-    """Change an epic; a new priority re-orders the queue."""
+    """Change an epic; a new priority reorders the queue."""
     epic = EPICS.load(tx.connection, epic_id)
     read = validation.changes(changes, EPIC_FIELDS)
     if read.get("status") in ("done", "archived"):
@@ -121,7 +120,7 @@ def update_epic(tx: Tx, epic_id: str, changes: Mapping[str, Any], *, by: str) ->
 
 
 def update_story(tx: Tx, story_id: str, changes: Mapping[str, Any], *, by: str) -> Story:
-    """Change a story; moving it to another epic re-orders the queue."""
+    """Change a story; moving it to another epic reorders the queue."""
     story = STORIES.load(tx.connection, story_id)
     read = validation.changes(changes, STORY_FIELDS)
     if "epic_id" in read:
@@ -173,7 +172,7 @@ def set_status(
     session_id: str = "",
     before_decay: BeforeDecay | None = None,
 ) -> Boundaries:
-    """Say how a task stands now; ``notes`` say why, and when it is blocked, by what.
+    """Set a task's status; ``notes`` say why, and for a blocked task what blocks it.
 
     Finishing the last task finishes its story, and the last story its epic; opening a task opens
     them. Handoffs of what was completed decay in this transaction, after ``before_decay``.
@@ -295,7 +294,7 @@ def add_activity(
 def record_failure(
     tx: Tx, task_id: str, failure_type: str, reason: str, attempt: int | None = None, *, by: str
 ) -> Failure:
-    """Note that an attempt at a task failed: at the spec, the quality or the implementation."""
+    """Record a failed attempt at a task: of the spec, the quality or the implementation."""
     validation.one_of("The type of failure", failure_type, task_activity.FAILURE_TYPES)
     if attempt is not None:
         validation.attempt(attempt)
@@ -305,7 +304,7 @@ def record_failure(
 
 
 def set_needs_rework(tx: Tx, task_id: str, value: bool, *, by: str) -> Task:
-    """Whether the task's work has to be done again."""
+    """Set whether the task's work has to be done again."""
     return update_task(tx, task_id, {"needs_rework": value}, by=by)
 
 

@@ -1,6 +1,6 @@
-"""What a session that begins is told of the work: what was left off, what is stuck, what is next.
+"""The work context of a new session: tasks in progress, blocked tasks, the next task, and handoffs.
 
-Source: seed 004, solution 2 ("Resume Flow") and solution 3 ("Defaults").
+See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _HANDOFFS = 5
 
 
 def session_context(connection: sqlite3.Connection, fields: str = "minimal") -> dict[str, Any]:
-    """What `get_session_context` answers.
+    """Return the answer of the tool ``get_session_context``.
 
-    ``resume`` has a line for every task in progress of which work is known; ``fields`` is how much
-    is told of the tasks in progress, in review and blocked; ``suggested_next`` is always standard.
+    ``resume`` has a line for every task in progress with saved progress; ``fields`` is the response
+    mode of the tasks in progress, in review and blocked; ``suggested_next`` is always standard.
     """
     under_way = tasks.select(connection, status="in_progress", limit=_OPEN)
     body: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A task as the fields that a person fills in: in words, and what is kept of the words."""
+"""A task as a form: its fields as text, and the task created or updated from them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ FIELDS = (
     FormField("description", "Description", long=True),
     FormField("acceptance_criteria", "Done when", long=True),
 )
-"""What may be said of a task, in the order that it is asked in."""
+"""The fields of a task, in the order of the form."""
 
 FormTexts = Mapping[str, str]
-"""Words by the name of their field."""
+"""Text by field name."""
 
 _NAMES = {"type": "task_type", "story": "story_id"}
 _BETWEEN = re.compile(r"[\s,]+")
@@ -42,7 +42,7 @@ def waits_for(connection: sqlite3.Connection, task_id: str) -> tuple[str, ...]:
 
 
 def form_texts(task: Task, needs: tuple[str, ...]) -> dict[str, str]:
-    """The words of a task which waits for the tasks of ``needs``."""
+    """Return the form's texts of a task that depends on the tasks in ``needs``."""
     return {
         "title": task.title,
         "type": task.task_type,

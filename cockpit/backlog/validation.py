@@ -1,7 +1,4 @@
-"""What is written into the backlog, checked: the words of a title, a type, a number of hours.
-
-Every refusal says what may stand there.
-"""
+"""Checks of values for the backlog: titles, types, hours, paths. Every error names the allowed values."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ _MOST_ATTEMPTS = 1_000
 
 
 class BacklogInvalid(CockpitError):
-    """What was given cannot stand in the backlog; nothing changed."""
+    """A value is not allowed in the backlog; nothing changed."""
 
     code = "usage"
 
@@ -53,7 +50,7 @@ def title(value: str) -> str:
     """A title: one line of at most :data:`LONGEST_TITLE` characters."""
     line = " ".join(value.split())
     if not line:
-        raise BacklogInvalid("The title is empty; say in a line what is to be done.")
+        raise BacklogInvalid("The title is empty; describe the task in one line.")
     if len(line) > LONGEST_TITLE:
         raise BacklogInvalid(
             f"The title has {len(line)} characters and may have {LONGEST_TITLE}; put the rest into"
@@ -63,7 +60,7 @@ def title(value: str) -> str:
 
 
 def text(name: str, value: str) -> str:
-    """Words of at most :data:`LONGEST_TEXT` characters."""
+    """Return text of at most :data:`LONGEST_TEXT` characters."""
     if len(value) > LONGEST_TEXT:
         raise BacklogInvalid(
             f"{name} has {len(value):,} characters and may have {LONGEST_TEXT:,}; put it into a file"
@@ -73,9 +70,9 @@ def text(name: str, value: str) -> str:
 
 
 def paths(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    """Packages or files: each once, sorted."""
+    """Return packages or files, each once, sorted."""
     if isinstance(values, str) or not all(isinstance(path, str) for path in values):
-        raise BacklogInvalid(f"{name} are a list of words, not {str(values)[:40]!r}.")
+        raise BacklogInvalid(f"{name} must be a list of strings, not {str(values)[:40]!r}.")
     cleaned = tuple(sorted({path.strip() for path in values if path.strip()}))
     if len(cleaned) > MOST_PATHS:
         raise BacklogInvalid(
@@ -132,7 +129,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 
 
 def changes(values: Mapping[str, Any], allowed: Collection[str]) -> dict[str, Any]:
-    """The fields of ``given`` that are said (not None), each checked; ``allowed`` are their names.
+    """Return the fields of ``values`` that are not None, checked; ``allowed`` are their names.
 
     Raises :class:`BacklogInvalid`.
     """

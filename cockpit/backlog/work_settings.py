@@ -1,4 +1,4 @@
-"""What is set about doing tasks: ``[work]`` and ``[headless]``. Source: seed 004, solutions 7 and 8."""
+"""Settings for running tasks: ``[work]`` and ``[headless]`` (``docs/reference/configuration.md``)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Git as working trees need it: nobody's hooks, nobody's signature, one at a time.
+"""Git for worktrees: without the user's hooks and signatures, and one process at a time.
 
-What is done here is the engine's own book-keeping in trees of its own. Source: design of work,
-"Doing a task".
+It changes only worktrees and branches of cockpit. See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -34,24 +33,24 @@ _IGNORED_NAMES = frozenset(
         *("node_modules", ".venv", "venv", ".tox", ".nox", ".DS_Store", ".gradle", ".idea"),
     ]
 )
-"""What programs leave behind and nobody means to keep, where nothing ignores it."""
+"""Leftovers of programs that are not committed even where nothing ignores them."""
 _LOCK_POLL_S = 0.05
 _TIMEOUT_S = 300.0
 
 
 class WorktreeError(CockpitError):
-    """A working tree cannot be made, merged or removed; the message says which, why and what to do."""
+    """A worktree cannot be created, merged or removed; the message says why and what to do."""
 
     code = "worktree"
 
 
 def worktrees_folder(place: ProjectPaths) -> Path:
-    """Where working trees stand; the state directory is ignored by git."""
+    """Return the folder of all worktrees; git ignores it."""
     return place.state / "worktrees"
 
 
 async def try_git(cwd: Path, *args: str, stdin: bytes | None = None) -> Finished:
-    """``git ARGS`` in ``cwd``, with an identity of cockpit's where the person has none."""
+    """Run ``git ARGS`` in ``cwd``, with an identity of cockpit where the user has none."""
     ended = await run_git(*_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, stdin=stdin)
     if not ended.ok and any(words in ended.error_text for words in _NO_IDENTITY):
         return await run_git(
@@ -69,7 +68,7 @@ async def git(cwd: Path, *args: str, stdin: bytes | None = None) -> str:
 
 
 def error_line(ended: Finished) -> str:
-    """Why git failed, in its own words and in one line."""
+    """Return why git failed, in one line of its own output."""
     if ended.timed_out:
         return f"it took longer than {_TIMEOUT_S:.0f} s"
     lines = (ended.error_text or ended.text).strip().splitlines()

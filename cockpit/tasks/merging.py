@@ -1,7 +1,7 @@
-"""Merging a task's branch into its chain's, in the chain's own working tree.
+"""Merging a task's branch into its chain's branch, in the chain's own worktree.
 
-A merge is probed before it is made: done twice it is done once, and one that a crash cut off is undone
-first. A conflict changes nothing. Source: design of work, "Doing a task".
+Merging twice changes nothing more, an unfinished merge of a crash is undone first, and a conflict leaves
+the branch as it was. See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations

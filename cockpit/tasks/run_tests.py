@@ -1,7 +1,7 @@
-"""The project's tests, run in a task's own working tree, inside the sandbox.
+"""Running the project's tests in a task's worktree, inside the sandbox.
 
-The command is the one that was configured, else the one that the project's files point to. Source:
-design of work, "Doing a task"; seed 004, solution 8.
+The command is the configured one, else the one that the project's files suggest. See
+``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TestRun:
 
 
 def detect_test_command(root: Path, environment: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The command that runs the tests of the project at ``root``; None where nothing tells."""
+    """Return the command that runs the tests of the project at ``root``; None if unknown."""
     path = environment.get("PATH", "")
     if _uses_pytest(root):
         return _pytest(path) or _unittest(root, path)
@@ -82,7 +82,9 @@ async def run_tests(ground: Workspace, home: Path, command: str | None, policy: 
         split_command(command) if command else detect_test_command(ground.root, ground.environment)
     )
     if argv is None:
-        return TestRun("none", "No tests were run: nothing says how. Set [work] test_command.")
+        return TestRun(
+            "none", "No tests were run: cockpit found no test command. Set [work] test_command."
+        )
     if not ground.sandbox.works and policy != "all":
         return TestRun(
             "refused",

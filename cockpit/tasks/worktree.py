@@ -1,8 +1,8 @@
-"""A branch and a working tree for each task, and one for the chain that they are merged into.
+"""A branch and a worktree for each task, and one for the chain that tasks are merged into.
 
-The person's checkout, index, branch and uncommitted work are never touched: everything stands under
-``.cockpit/state/worktrees``. Whatever a crash left is taken up or moved aside, never thrown away.
-Source: design of work, "Doing a task"; seed 004, solutions 6 to 8.
+All worktrees are under ``.cockpit/state/worktrees``; the user's checkout, index, branch and uncommitted
+work are never touched. Files that a crash left are reused or moved aside, never deleted. See
+``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -139,13 +139,13 @@ async def head_commit(place: ProjectPaths) -> str:
     """
     if not place.git:
         raise WorktreeError(
-            f"{place.root} is no git repository: tasks are done on branches of one. Make it one with "
-            "`git init`, and commit what there is."
+            f"{place.root} is not a git repository, and tasks need branches. Run `git init` and make "
+            "a first commit."
         )
     commit = await commit_of(place.root, "HEAD")
     if commit is None:
         raise WorktreeError(
-            "This repository has no commit yet, and tasks begin from one; make the first one."
+            "This repository has no commit yet, and tasks start from one. Make a first commit."
         )
     return commit
 
@@ -329,7 +329,7 @@ def _move_aside(path: Path) -> None:
 
 async def _remove_tree(place: ProjectPaths, path: Path) -> None:
     if path.parent != worktrees_folder(place):
-        raise WorktreeError(f"{path} is no place for a tree of cockpit's; it was left alone.")
+        raise WorktreeError(f"{path} is not a worktree of cockpit; it was left alone.")
     await try_git(place.home, "worktree", "remove", "--force", str(path))
     if await asyncio.to_thread(_delete_folder, path):
         await try_git(place.home, "worktree", "remove", "--force", str(path))

@@ -1,7 +1,7 @@
-"""A written plan, read: epics, stories and tasks, and what waits for what.
+"""A plan's records: epics, stories, tasks and their dependencies.
 
-Places are positions in the plan's own tuples; ids of the backlog come when it is taken in. Source:
-issue of the planner; design of work, "Backlog".
+Places are positions in the plan's own tuples; tasks get backlog ids when the plan is added. See
+``docs/reference/plans.md``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from cockpit.core.errors import CockpitError
 
 MOST_TASKS = 500
-"""Tasks of one plan: more than a person can judge at once are several plans."""
+"""Tasks of one plan; more than this is too much to review at once."""
 
 
 class PlanInvalid(CockpitError):
-    """The plan cannot be read or taken in as it stands; the message names the line."""
+    """The plan cannot be read or added to the backlog; the message names the line."""
 
     code = "usage"
 
@@ -78,7 +78,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that is taken in, or nothing. ``notes`` say what of the text is not."""
+    """A plan, which is added to the backlog as a whole. ``notes`` name text that is left out."""
 
     epics: tuple[PlannedEpic, ...]
     stories: tuple[PlannedStory, ...]
@@ -87,7 +87,7 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def body(self) -> dict[str, Any]:
-        """As JSON values; :func:`read_body` reads it back."""
+        """Return the plan as JSON values; :func:`read_body` reads them back."""
         import msgspec
 
         body: dict[str, Any] = msgspec.to_builtins(self)
@@ -132,7 +132,7 @@ def refuse_cycles(tasks: Sequence[PlannedTask], waits: Iterable[Wait]) -> None:
 
 
 def _find_cycle(start: int, after: dict[int, list[int]], finished: set[int]) -> list[int]:
-    """A way from a task back to itself, that task first and last; empty when there is none."""
+    """Return a path from a task back to itself, that task first and last; empty for none."""
     if start in finished:
         return []
     path, rest = [start], [iter(after.get(start, ()))]

@@ -1,8 +1,7 @@
-"""A plan proposed as a whole, edited as its Markdown, and taken into the backlog exactly once.
+"""Plans as proposals: proposed as a whole, edited as Markdown, and added to the backlog exactly once.
 
-It is taken in within the transaction of its approval: a crash leaves it either undecided or in the
-backlog. What is proposed twice is one proposal. Source: design of work, "Backlog"; design of Act,
-approval semantics.
+A plan is added in the transaction of its approval, so a crash leaves it either undecided or in the
+backlog. Proposing the same text twice gives one proposal. See ``docs/reference/plans.md``.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from cockpit.store.sessions.proposals import Proposal
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """What became of a plan in the backlog: ids in the order of the plan."""
+    """What a plan added to the backlog: ids in the order of the plan."""
 
     epics: tuple[str, ...]
     stories: tuple[str, ...]
@@ -92,7 +91,7 @@ def propose(
 
 
 def plan_result(connection: sqlite3.Connection, proposal_id: str) -> PlanResult | None:
-    """What the plan of that proposal became; None while it is not in the backlog."""
+    """Return what the proposal's plan added; None while it is not in the backlog."""
     row = connection.execute(
         "SELECT detail_json FROM journal WHERE action=? AND"
         " json_extract(detail_json, '$.proposal_id')=?",
@@ -129,7 +128,7 @@ def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
 
 
 def editable(proposal: Proposal) -> tuple[str, str]:
-    """The Markdown of the plan as it was written, and a suffix for the editor's file."""
+    """Return the plan's Markdown as it was written, and a suffix for the editor's file."""
     return str(proposal.body["payload"]["markdown"]), ".md"
 
 
@@ -140,7 +139,7 @@ def edited(connection: sqlite3.Connection, text: str) -> RevisedProposal:
 
 
 def _identity(tx: Tx, payload: Mapping[str, Any], *, again: bool) -> tuple[str, Proposal | None]:
-    """The id that a new proposal of this plan has, or the one that waits."""
+    """Return the id for a new proposal of this plan, and the waiting proposal if there is one."""
     attempt = 0
     while True:
         identity = f"p-{digest([PLAN_ACTION, payload, attempt])[:10]}"
@@ -161,7 +160,7 @@ def _identity(tx: Tx, payload: Mapping[str, Any], *, again: bool) -> tuple[str, 
 
 
 def _proposal_body(connection: sqlite3.Connection, text: str) -> tuple[str, dict[str, Any]]:
-    """The title and the body of the proposal that ``text`` makes."""
+    """Return the title and body of the proposal for ``text``."""
     plan = read_plan(text)
     for wait in plan.waits:
         if wait.known:
@@ -235,7 +234,7 @@ def _insert(tx: Tx, plan: Plan, source: str, by: str) -> PlanResult:
 
 
 def _task(tx: Tx, task: PlannedTask, story_ids: Sequence[str], source: str, by: str) -> str:
-    """Into its story, but not yet into the queue."""
+    """Insert the task into its story, but not yet into the queue."""
     draft = replace(
         tasks.new_draft(task.title),
         story_id=None if task.story is None else story_ids[task.story],

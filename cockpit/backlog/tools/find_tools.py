@@ -1,4 +1,4 @@
-"""The work tools that find tasks: lists, one task, what to begin next. Names are the seeds'."""
+"""Work tools that read tasks: lists, one task, and the next tasks to start."""
 
 from __future__ import annotations
 
@@ -192,13 +192,13 @@ def check_limit(number: int) -> int:
 
 FINDING_TOOLS: tuple[WorkTool, ...] = (
     WorkTool("get_tasks", "core", False, "List tasks.", GetTasks, _get_tasks),
-    WorkTool("get_task", "core", False, "One task.", GetTask, _get_task),
-    WorkTool("get_next_task", "standard", False, "The one to begin.", GetNextTask, _get_next_task),
+    WorkTool("get_task", "core", False, "Get a task.", GetTask, _get_task),
+    WorkTool("get_next_task", "standard", False, "Get the next task.", GetNextTask, _get_next_task),
     WorkTool(
         "get_next_batch",
         "core",
         False,
-        "Tasks to begin now.",
+        "Get tasks to start now.",
         GetNextBatch,
         _get_next_batch,
     ),
@@ -206,7 +206,7 @@ FINDING_TOOLS: tuple[WorkTool, ...] = (
         "get_blocked_tasks",
         "standard",
         False,
-        "What is blocked, by what.",
+        "List blocked tasks and blockers.",
         GetBlockedTasks,
         _get_blocked_tasks,
     ),
@@ -214,11 +214,11 @@ FINDING_TOOLS: tuple[WorkTool, ...] = (
         "get_task_dependencies",
         "standard",
         False,
-        "What it waits for, what waits for it.",
+        "List dependencies and dependents.",
         TaskId,
         _get_task_dependencies,
     ),
     WorkTool(
-        "get_kanban_board", "all", False, "Tasks by status.", GetKanbanBoard, _get_kanban_board
+        "get_kanban_board", "all", False, "List tasks by status.", GetKanbanBoard, _get_kanban_board
     ),
 )

@@ -1,4 +1,4 @@
-"""The work tools of memory: the context of a session, work in progress, and handoffs."""
+"""Work tools for memory: session context, work in progress, and handoffs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ MEMORY_TOOLS: tuple[WorkTool, ...] = (
         "get_session_context",
         "core",
         False,
-        "Start here.",
+        "Start here: work context.",
         GetSessionContext,
         _get_session_context,
     ),
@@ -106,12 +106,17 @@ MEMORY_TOOLS: tuple[WorkTool, ...] = (
         "set_task_handoff",
         "core",
         True,
-        "Say how a task ended.",
+        "Set a task's handoff.",
         SetTaskHandoff,
         _set_task_handoff,
     ),
     WorkTool(
-        "get_task_handoff", "core", False, "How a task ended.", GetTaskHandoff, _get_task_handoff
+        "get_task_handoff",
+        "core",
+        False,
+        "Get a task's handoff.",
+        GetTaskHandoff,
+        _get_task_handoff,
     ),
     WorkTool(
         "compact_story_handoffs",

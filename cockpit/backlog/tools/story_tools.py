@@ -1,4 +1,4 @@
-"""The work tools about stories and epics, and the state of the project as a whole."""
+"""Work tools for stories and epics, and for the status of the whole project."""
 
 from __future__ import annotations
 
@@ -193,16 +193,16 @@ PLAN_TOOLS: tuple[WorkTool, ...] = (
         "get_project_status",
         "standard",
         False,
-        "How many stand where.",
+        "Count by status.",
         NoParameters,
         _get_project_status,
     ),
     WorkTool("create_story", "standard", True, "Add a story.", CreateStory, _create_story),
-    WorkTool("get_story", "standard", False, "A story and its tasks.", GetStory, _get_story),
+    WorkTool("get_story", "standard", False, "Get a story and its tasks.", GetStory, _get_story),
     WorkTool("list_stories", "standard", False, "List stories.", ListStories, _list_stories),
     WorkTool("update_story", "all", True, "Change a story.", UpdateStory, _update_story),
     WorkTool("create_epic", "standard", True, "Add an epic.", CreateEpic, _create_epic),
-    WorkTool("get_epic", "standard", False, "An epic and its stories.", GetEpic, _get_epic),
+    WorkTool("get_epic", "standard", False, "Get an epic and its stories.", GetEpic, _get_epic),
     WorkTool("get_epics", "standard", False, "List epics.", GetEpics, _get_epics),
     WorkTool("update_epic", "all", True, "Change an epic.", UpdateEpic, _update_epic),
 )

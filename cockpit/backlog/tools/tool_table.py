@@ -1,7 +1,7 @@
-"""The table of work tools: what the command line, MCP and HTTP can ask of the backlog.
+"""The table of work tools, which the command line, MCP and HTTP offer for the backlog.
 
-Names and parameters are those of the seeds (``mcp__ohno__*``), so that agents and prompts written for
-them work here. Source: design of the faces; seed 004.
+Names and parameters are those of ``mcp__ohno__*``, so agents and prompts written for these tools work
+here. See ``docs/reference/mcp.md``.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _TIERS: tuple[Tier, ...] = ("core", "standard", "all")
 
 
 def tools_of_tier(tier: Tier) -> tuple[WorkTool, ...]:
-    """The tools of that tier: ``core`` the dozen that an agent needs while it works."""
+    """Return the tools of that tier; ``core`` is the dozen that an agent needs while it works."""
     within = _TIERS[: _TIERS.index(tier) + 1]
     return tuple(tool for tool in WORK_TOOLS if tool.tier in within)
 
 
 def find_work_tool(name: str) -> WorkTool:
-    """The tool of that name. Raises :class:`~cockpit.core.errors.NotFound`."""
+    """Return the tool of that name. Raises :class:`~cockpit.core.errors.NotFound`."""
     for tool in WORK_TOOLS:
         if tool.name == name:
             return tool

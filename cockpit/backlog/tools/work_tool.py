@@ -1,4 +1,4 @@
-"""A work tool: one named thing that can be asked of the backlog, for every face alike."""
+"""A work tool: one named operation on the backlog, the same for the command line, MCP and HTTP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_FOR_TASK_AGENTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """Where and by whom a tool is called. ``tx`` is None for a tool that only reads."""
+    """A call of a tool. ``tx`` is None for a tool that only reads."""
 
     connection: sqlite3.Connection
     writing: Tx | None
@@ -66,7 +66,7 @@ class WorkTool:
         session_id: str = "",
         cap_tokens: int = ANSWER_TOKENS,
     ) -> Any:
-        """What the tool answers, as a JSON value of at most ``cap_tokens`` tokens.
+        """Run the tool and return a JSON value of at most ``cap_tokens`` tokens.
 
         ``where`` is the open transaction of a tool that writes, a read connection for any other.
         Raises ``NotAllowed`` without the scope, and the services' ``CockpitError``.
