@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from functools import partial
 
-from cockpit.app.projection.task_detail import Told
+from cockpit.app.projection.task_detail import TaskRecord
 from cockpit.backlog import task_form
 from cockpit.store.backlog import handoffs, task_activity, tasks, work_queue
 from cockpit.store.backlog.handoffs import Handoff
@@ -20,13 +20,13 @@ QUEUE_MOST = 500
 """The number of queued tasks shown."""
 
 
-async def read_task_detail(store: Store, task_id: str) -> Told:
+async def read_task_detail(store: Store, task_id: str) -> TaskRecord:
     """Return everything that the screen of a task shows. Raises ``NotFound`` and other store errors."""
     return await store.read(partial(_load_task_detail, task_id=task_id))
 
 
-def _load_task_detail(connection: sqlite3.Connection, task_id: str) -> Told:
-    return Told(
+def _load_task_detail(connection: sqlite3.Connection, task_id: str) -> TaskRecord:
+    return TaskRecord(
         tasks.load(connection, task_id),
         task_activity.select_for_task(connection, task_id, ACTIVITY_MOST),
         task_activity.select_failures(connection, task_id),

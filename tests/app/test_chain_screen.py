@@ -105,7 +105,7 @@ async def test_a_glance_at_a_role_goes_on_while_it_is_open(still, running):
             await pilot.press("space")
             await until(pilot, lambda: isinstance(app.screen, PeekDialog))
             await until(pilot, lambda: "ch-2 s3 · fixer · T-2" in text(app))
-            session_id = app.feed.state.chains.found["ch-2"].runs["T-2"].session_id
+            session_id = app.feed.state.chains.chains["ch-2"].runs["T-2"].session_id
             other.write_now(
                 lambda tx: messages.complete(
                     tx, session_id=session_id, role="agent", text="Now it is `<=`.", wave_id=""

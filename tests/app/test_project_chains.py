@@ -44,7 +44,7 @@ def histories(draw):
 
 
 def everything(state: State) -> object:
-    trees = Trees(dict.fromkeys(state.chains.found, WHOLE))
+    trees = Trees(dict.fromkeys(state.chains.chains, WHOLE))
     rows = trees.rows(state.chains, state.work, followed="s-1", waiting={"s-2": "may I?"})
     turns = [state.agents.turns(each.key) for each in state.agents.rows()]
     return rows, turns, Trees().rows(state.chains, state.work), state.chains.words_of("s-1")
@@ -72,7 +72,7 @@ def folded(store) -> State:
 
 def lines(state: State, level: int | None = None) -> list[str]:
     """The trees as signs and words."""
-    trees = Trees({} if level is None else dict.fromkeys(state.chains.found, level))
+    trees = Trees({} if level is None else dict.fromkeys(state.chains.chains, level))
     waiting = {each.session_id: each.title for each in state.queue.pending.values()}
     drawn = []
     for each in trees.rows(state.chains, state.work, waiting=waiting):
@@ -116,7 +116,7 @@ def test_what_the_trees_say_is_what_the_tables_say(still, project):
     chain_scenes.running(still.store, project)
     state = folded(still.store)
     for stored in still.store.read_now(chains.select):
-        mine = state.chains.found[stored.chain_id]
+        mine = state.chains.chains[stored.chain_id]
         assert (mine.status, mine.scope_kind, mine.scope_id, mine.branch) == (
             stored.status, stored.scope_kind, stored.scope_id, stored.branch,
         )  # fmt: skip
@@ -133,9 +133,9 @@ def test_what_the_trees_say_is_what_the_tables_say(still, project):
 def test_tokens_and_cost_are_those_of_the_roles(still, project):
     chain_scenes.running(still.store, project)
     state = folded(still.store)
-    run = state.chains.found["ch-2"].runs["T-2"]
+    run = state.chains.chains["ch-2"].runs["T-2"]
     assert (run.tokens, round(run.cost_usd or 0, 6)) == (33_000, 0.11)
-    working = state.chains.found["ch-2"].working
+    working = state.chains.chains["ch-2"].working
     assert working is not None
     assert (working.tokens, round(working.cost_usd or 0, 6)) == (51_000, 0.17)
 
@@ -188,7 +188,7 @@ def test_a_chain_that_follows_an_agent_s_session_runs_like_any_other():
     begun = State().fold([row(2, "chain.created", scope)])
     after = State().fold([row(2, "chain.created", scope), row(3, "chain.session_id", told)])
     assert lines(after) == lines(begun)
-    chain = after.chains.found["ch-1"]
+    chain = after.chains.chains["ch-1"]
     assert (chain.status, chain.reason, chain.live) == ("running", "", True)
 
 
@@ -209,7 +209,7 @@ def test_a_proposal_says_which_session_of_which_chain_asks(still, project):
 
 def test_a_task_that_is_done_by_itself_makes_no_chain():
     state = State().fold([row(1, "task.run.step", {"chain_id": "", "task_id": "T-1"})])
-    assert state.chains.found == {}
+    assert state.chains.chains == {}
 
 
 def test_trees_open_and_fold_by_steps():

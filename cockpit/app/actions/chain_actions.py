@@ -38,13 +38,13 @@ def row_at_cursor(host: Host) -> str:
 
 def chain_at_cursor(host: Host) -> ChainState | None:
     """Return the chain whose tree the cursor is in."""
-    return host.state.chains.found.get(row_at_cursor(host).partition("/")[0])
+    return host.state.chains.chains.get(row_at_cursor(host).partition("/")[0])
 
 
 def _run_of_row(host: Host, row_key: str) -> Run | None:
     """Return the run of a task that a row shows; for a chain or a worker the one that changed last."""
     chain_id, _, rest = row_key.partition("/")
-    chain = host.state.chains.found.get(chain_id)
+    chain = host.state.chains.chains.get(chain_id)
     if chain is None:
         return None
     if rest in chain.runs:

@@ -1,8 +1,7 @@
-"""The backlog folded from the journal: epics, stories, tasks, what each waits for and where it stands.
+"""The backlog folded from the journal: epics, stories and tasks, with their dependencies and statuses.
 
-Total as every projection: a row of any shape changes what it can and stops nothing. What a change
-touches is kept up to date as it comes, so that ten thousand tasks cost no more to look at than the
-ones that are seen. Source: seed 004, solutions 1 to 4.
+No row of any shape raises. A change updates only the tasks that it concerns, so that a backlog of ten
+thousand tasks is drawn as fast as a small one.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ T = TypeVar("T", str, int, bool)
 
 @dataclass(slots=True)
 class EpicState:
-    """An epic as the journal tells it."""
+    """An epic as the journal records it."""
 
     epic_id: str
     title: str = ""
@@ -66,7 +65,7 @@ class HandoffState:
 
 @dataclass(slots=True)
 class TaskState:
-    """A task as the journal tells it. ``seq`` is its latest row, ``moved`` that of its status;
+    """A task as the journal records it. ``seq`` is its latest row, ``moved`` that of its status;
     ``needs`` maps what it depends on to how."""
 
     task_id: str
@@ -97,7 +96,7 @@ class TaskState:
 
 
 class Work:
-    """Everything the journal has told of the backlog. ``revision`` grows with every change, ``names``
+    """The backlog as the journal records it. ``revision`` grows with every change, ``names``
     with those of epics and stories, which many cards show, ``moved`` with those of one status."""
 
     def __init__(self) -> None:
@@ -137,7 +136,7 @@ class Work:
             ) if detail.task_id:
                 self._change(self._task(detail.task_id, row.seq), row)
 
-    # What stands where
+    # Queries
 
     def standing(self, status: str) -> Mapping[str, TaskState]:
         """The tasks of a status, those that came to it last at the end."""
@@ -155,8 +154,8 @@ class Work:
 
     def waits_for(self, task: TaskState) -> list[str]:
         """The tasks that have to be done before this one, the oldest first."""
-        found = [each for each, how in task.needs.items() if how != "relates_to"]
-        return sorted((each for each in found if self._open(each)), key=self._number)
+        needed = [each for each, how in task.needs.items() if how != "relates_to"]
+        return sorted((each for each in needed if self._open(each)), key=self._number)
 
     def dependents(self, task_id: str) -> list[str]:
         """The tasks that depend on this one, in any way."""
@@ -244,12 +243,12 @@ class Work:
     def _stand(self, task: TaskState, status: str, seq: int) -> None:
         if status == task.status or status not in _STATUSES:
             return
-        settled = (task.status in SETTLED) != (status in SETTLED)
+        reopened_or_settled = (task.status in SETTLED) != (status in SETTLED)
         self._standing[task.status].pop(task.task_id, None)
         self.moved[task.status] = self.moved[status] = self.revision
         task.status, task.moved = status, seq
         self._standing[status][task.task_id] = task
-        dependents = self._dependents.get(task.task_id, ()) if settled else ()
+        dependents = self._dependents.get(task.task_id, ()) if reopened_or_settled else ()
         self._settle([task.task_id, *dependents])
 
     def _settle(self, task_ids: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Chains as the pane shows them: trees of sessions and tasks, opened as far as the person wants."""
+"""Chains as the work pane shows them: trees of workers and tasks that the user opens and folds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from widgets.work.chain_tree_views import (
 from widgets.work.task_card_views import TaskLineView, Tone
 
 CLOSED, LIVE, WHOLE = 0, 1, 2
-"""How far a tree is open: its head; what is at work in it; everything that was done in it."""
+"""How far a tree is open: only its head; its running tasks; all of its tasks."""
 
 ENDED_SHOWN = 12
 """Chains at rest that are shown."""
@@ -57,17 +57,17 @@ _SAYS_NEXT = ("implement", "test", "fix")
 
 @dataclass(slots=True)
 class Trees:
-    """How far each tree was opened by the person, by chain; others are open while they live."""
+    """How far the user opened each tree, by chain; other trees are open while their chain runs."""
 
     levels: dict[str, int] = field(default_factory=dict)
     _tallies: dict[str, tuple[tuple[Work, int], Progress]] = field(default_factory=dict)
 
     def level(self, chain: ChainState) -> int:
         """How far the chain's tree is open."""
-        found = self.levels.get(chain.chain_id)
-        if found is None:
+        level = self.levels.get(chain.chain_id)
+        if level is None:
             return LIVE if chain.live else CLOSED
-        return WHOLE if found == LIVE and not chain.live else found
+        return WHOLE if level == LIVE and not chain.live else level
 
     def turn(self, chain: ChainState, step: int) -> bool:
         """Open (1) or fold (-1) the tree by a step; False when it is as far as it goes."""
@@ -87,22 +87,22 @@ class Trees:
         waiting: Mapping[str, str] | None = None,
     ) -> tuple[ChainRowView, ...]:
         """The lines of all trees. ``waiting`` are sessions with a pending proposal, and its title."""
-        asked = waiting or {}
+        proposals = waiting or {}
         rows: list[ChainRowView] = []
         for chain in chains.newest(ENDED_SHOWN):
             level = self.level(chain)
             rows.append(self._head(chain, work, level))
             if level != CLOSED and len(rows) < _ROWS_MOST:
-                drawn = _Tree(chain, work, followed, asked, whole=level == WHOLE).rows()
+                drawn = _Tree(chain, work, followed, proposals, whole=level == WHOLE).rows()
                 rows += list(drawn)[: _ROWS_MOST - len(rows)]
         return tuple(rows)
 
     def _head(self, chain: ChainState, work: Work, level: int) -> ChainView:
-        known = self._progress(chain, work) if chain.live else chain.told
+        progress = self._progress(chain, work) if chain.live else chain.progress
         mark, tone = _SIGNS.get(chain.status, ("·", "dim"))
         sessions = list(chain.chain_sessions.values())
-        words = [f"{known.ready:,} ready"] if known.ready else []
-        words += [f"{known.blocked:,} blocked"] if known.blocked else []
+        words = [f"{progress.ready:,} ready"] if progress.ready else []
+        words += [f"{progress.blocked:,} blocked"] if progress.blocked else []
         costs = [each.cost_usd for each in sessions if each.cost_usd is not None]
         state = chain.reason or chain.status if chain.status in ("failed", "limited") else ""
         if chain.status == "draining":
@@ -118,8 +118,8 @@ class Trees:
             about=_about(chain, work),
             earlier=max(0, len(sessions) - _MARKS),
             marks=tuple(_mark(each) for each in sessions[-_MARKS:]),
-            done=known.done,
-            total=known.total,
+            done=progress.done,
+            total=progress.total,
             text=" · ".join(words),
             state=state,
             state_tone="bad" if chain.status == "failed" else "warn",
@@ -129,12 +129,12 @@ class Trees:
         )
 
     def _progress(self, chain: ChainState, work: Work) -> Progress:
-        """How the scope stands now; what the chain told last where the backlog is not known."""
+        """Return how the scope stands now, or the chain's last report where the backlog is unknown."""
         now = (work, work.revision)
-        kept = self._tallies.get(chain.chain_id)
-        if kept is None or kept[0] != now:
-            kept = self._tallies[chain.chain_id] = (now, _tally(chain, work))
-        return kept[1] if kept[1].total else chain.told
+        tally = self._tallies.get(chain.chain_id)
+        if tally is None or tally[0] != now:
+            tally = self._tallies[chain.chain_id] = (now, _tally(chain, work))
+        return tally[1] if tally[1].total else chain.progress
 
 
 def _tally(chain: ChainState, work: Work) -> Progress:
@@ -150,8 +150,8 @@ def _tally(chain: ChainState, work: Work) -> Progress:
 
 
 def _about(chain: ChainState, work: Work) -> str:
-    found = work.epics.get(chain.scope_id) or work.stories.get(chain.scope_id)
-    return found.title if found is not None else ""
+    scope = work.epics.get(chain.scope_id) or work.stories.get(chain.scope_id)
+    return scope.title if scope is not None else ""
 
 
 def _mark(chain_session: ChainSession) -> MarkView:
@@ -168,7 +168,7 @@ def _money(cost_usd: float | None) -> str:
 
 
 class _Tree:
-    """What stands below the head of one chain."""
+    """The lines below the head of one chain."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class _Tree:
         yield from self._tasks(self._at_work())
 
     def _at_work(self) -> list[Run]:
-        """What is under way in the chain, what is blocked in it, and what was done last."""
+        """Return the running tasks of the chain, its blocked ones, and those done last."""
         runs = self._chain.runs.values()
         under_way = [each for each in runs if not each.ended]
         stuck = [each for each in runs if each.ended and self._stuck(each)]
@@ -261,25 +261,25 @@ class _Tree:
             )
 
     def _line(self, run: Run, task: TaskState) -> TaskLineView:
-        known = task.task_id in self._work.tasks
+        in_backlog = task.task_id in self._work.tasks
         drawn = kanban.task_line(self._work, task)
         if run.ended:
-            stands = "done" if run.step == "done" else "blocked"
-            if known and (task.status == stands or task.status in SETTLED):
+            status = "done" if run.step == "done" else "blocked"
+            if in_backlog and (task.status == status or task.status in SETTLED):
                 return drawn
-            if known and stands == "blocked":
+            if in_backlog and status == "blocked":
                 return replace(drawn, sign="○", tone="plain", phase="unblocked", text="")
-            mark, tone = kanban.SIGNS[stands]
-            return replace(drawn, sign=mark, tone=tone, phase=stands, tests=None, text=run.summary)
-        asked = self._waiting.get(run.session_id)
-        if asked is not None:
-            return replace(drawn, sign="?", tone="accent", phase="waits for you", text=asked)
+            mark, tone = kanban.SIGNS[status]
+            return replace(drawn, sign=mark, tone=tone, phase=status, tests=None, text=run.summary)
+        proposal = self._waiting.get(run.session_id)
+        if proposal is not None:
+            return replace(drawn, sign="?", tone="accent", phase="waits for you", text=proposal)
         phase = _STEPS.get(run.step, run.step)
         if run.attempt > 1:
             phase += f" {run.attempt}"
         working = self._chain.working
         if working is None or working.ordinal != run.ordinal:
-            words = "left here: the next session takes it up"
+            words = "left here: the next worker resumes it"
             return replace(drawn, sign="◌", tone="dim", phase=phase, text=words)
         says = f"next: {task.next_step}" if run.step in _SAYS_NEXT and task.next_step else ""
         return replace(drawn, sign="▶", tone="warn", phase=phase, tests=task.tests, text=says)

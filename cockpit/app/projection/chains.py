@@ -1,8 +1,6 @@
-"""Chains folded from the journal: their sessions, and the steps that tasks take in them.
+"""Chains folded from the journal: their workers, and the steps of their tasks.
 
-Total as every projection, and of constant cost a row: a hundred chains of twenty sessions cost no
-more to follow than one. What other processes do arrives here as rows like any other. Source: design
-of work, "Chains".
+No row of any shape raises, and every row costs the same, however many chains and workers there are.
 """
 
 from __future__ import annotations
@@ -26,8 +24,8 @@ _ENDED = ("completed", "stopped", "failed", "limited")
 
 @dataclass(slots=True)
 class Run:
-    """A task in a chain. ``step`` is the one under way, or the last; ``outcome`` is empty while it is
-    under way. ``session_id`` is the role's session that worked on it last; ``tokens`` and
+    """A task in a chain. ``step`` is the one in progress, or the last; ``outcome`` is empty while it is
+    in progress. ``session_id`` is the role's session that worked on it last; ``tokens`` and
     ``cost_usd`` are those of all of them."""
 
     task_id: str
@@ -49,7 +47,7 @@ class Run:
 
 @dataclass(slots=True)
 class ChainSession:
-    """One session of a chain: one process. ``status`` is running, clean, stopped or crashed."""
+    """A worker: one process of a chain. ``status`` is running, clean, stopped or crashed."""
 
     ordinal: int
     status: str = "running"
@@ -61,7 +59,7 @@ class ChainSession:
     batch: int = 0
     size: int = 0
     tasks: dict[str, None] = field(default_factory=dict)
-    """The tasks that it worked on last of all sessions."""
+    """The tasks that no later worker worked on."""
 
     @property
     def live(self) -> bool:
@@ -70,7 +68,7 @@ class ChainSession:
 
 @dataclass(slots=True)
 class Progress:
-    """How the tasks in a chain's scope stand, archived ones aside."""
+    """How many tasks of a chain's scope are in which status, without archived ones."""
 
     total: int = 0
     done: int = 0
@@ -80,8 +78,8 @@ class Progress:
 
 @dataclass(slots=True)
 class ChainState:
-    """A chain as the journal tells it; ``seq`` is its latest row. ``now``: it was told not to wait
-    for what runs."""
+    """A chain as the journal records it; ``seq`` is its latest row. ``now``: it stops without waiting for
+    running steps."""
 
     chain_id: str
     number: int
@@ -94,8 +92,8 @@ class ChainState:
     max_sessions: int = 0
     report: str = ""
     seq: int = 0
-    told: Progress = field(default_factory=Progress)
-    """How its tasks stood at its latest row that tells it."""
+    progress: Progress = field(default_factory=Progress)
+    """How its tasks stood at its latest row that says so."""
     chain_sessions: dict[int, ChainSession] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
 
@@ -105,16 +103,16 @@ class ChainState:
 
     @property
     def working(self) -> ChainSession | None:
-        """The session that runs now; None between two, and when the chain rests."""
+        """The worker that runs now; None between two workers and when the chain does not run."""
         last = next(reversed(self.chain_sessions.values()), None)
         return last if last is not None and last.live and self.live else None
 
 
 class Chains:
-    """Every chain that the journal tells of."""
+    """Every chain that the journal records."""
 
     def __init__(self) -> None:
-        self.found: dict[str, ChainState] = {}
+        self.chains: dict[str, ChainState] = {}
         self._live: dict[str, None] = {}
         self._rest: dict[str, None] = {}
         self._open: dict[str, Run] = {}
@@ -126,9 +124,9 @@ class Chains:
         if not isinstance(detail, _OF_CHAIN) or not detail.chain_id:
             return  # A task that runs outside a chain.
         chain_id = detail.chain_id
-        chain = self.found.get(chain_id)
+        chain = self.chains.get(chain_id)
         if chain is None:
-            chain = self.found[chain_id] = ChainState(chain_id, number_in(chain_id))
+            chain = self.chains[chain_id] = ChainState(chain_id, number_in(chain_id))
         chain.seq = row.seq
         match detail:
             case details.ChainState() | details.ChainReported():
@@ -141,24 +139,24 @@ class Chains:
                 self._step(chain, detail, row.seq)
         if isinstance(detail, _WITH_PROGRESS) and detail.progress is not None:
             counts = detail.progress
-            chain.told = Progress(counts.total, counts.done, counts.blocked, counts.ready)
+            chain.progress = Progress(counts.total, counts.done, counts.blocked, counts.ready)
         before, after = (self._rest, self._live) if chain.live else (self._live, self._rest)
         before.pop(chain_id, None)
         after.setdefault(chain_id)
 
     def session(self, session: SessionState) -> None:
-        """A role's session began: it takes the step of its task that is under way."""
+        """Record that a role's session began; it works on the step of its task that is in progress."""
         run = self._open.get(session.task_id) if session.role and session.task_id else None
         if run is not None:
             run.session_id = session.session_id
             self._run_of[session.session_id] = run
 
     def spent(self, session_id: str, tokens: int, cost_usd: float | None) -> None:
-        """A model answered in a session: what it cost counts for the task, and for who does it."""
+        """Count the cost of a model call in a session for its task and its worker."""
         run = self._run_of.get(session_id)
         if run is None:
             return
-        chain = self.found[run.chain_id]
+        chain = self.chains[run.chain_id]
         at = chain.chain_sessions.get(run.ordinal)
         for each in (run, at) if at is not None and at.live else (run,):
             each.tokens += tokens
@@ -166,20 +164,20 @@ class Chains:
                 each.cost_usd = (each.cost_usd or 0.0) + cost_usd
 
     def run_of(self, session_id: str) -> Run | None:
-        """The task in a chain that a session works on; None for any other session."""
+        """Return the task in a chain that a session works on; None for any other session."""
         return self._run_of.get(session_id)
 
     def words_of(self, session_id: str) -> str:
-        """The session of a chain that a role's session belongs to: ``ch-3 s2``; empty for others."""
+        """Return the worker that a role's session belongs to, ``ch-3 s2``; empty for other sessions."""
         run = self._run_of.get(session_id)
         return f"{run.chain_id} s{run.ordinal}" if run is not None else ""
 
     def newest(self, ended: int) -> Iterator[ChainState]:
-        """Chains that run, then ``ended`` that do not, each the newest first."""
+        """Yield the running chains, then ``ended`` others, the newest first."""
         for at, chain_id in enumerate([*reversed(self._live), *reversed(self._rest)]):
             if at >= len(self._live) + ended:
                 return
-            yield self.found[chain_id]
+            yield self.chains[chain_id]
 
     def _step(self, chain: ChainState, detail: TaskStep | TaskTakenUp, seq: int) -> None:
         task_id = detail.task_id

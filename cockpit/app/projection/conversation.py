@@ -1,4 +1,4 @@
-"""One session's conversation folded from the journal: what was said, decided and done, in order."""
+"""One session's conversation folded from the journal: messages, decisions and actions, in order."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class Conversation:
 
     def changed(self, since: int = 0) -> tuple[TurnView, ...]:
         """Turns that are new or different since revision ``since``."""
-        found = []
+        turns = []
         for key in reversed(self._touched):
             if self._touched[key] <= since:
                 break
-            found.append(self._turns[key])
-        return tuple(turn.view() for turn in sorted(found, key=lambda turn: turn.place))
+            turns.append(self._turns[key])
+        return tuple(turn.view() for turn in sorted(turns, key=lambda turn: turn.place))
 
     def apply(self, row: Row) -> None:
         """Fold one row of this session; a row without a line changes nothing."""
@@ -145,12 +145,12 @@ class Conversation:
             self._slots[slot] = _Slot(turn, len(turn.lines) - 1)
 
     def _rewrite(self, slot: str, row: Row, line: EventLine) -> None:
-        known = self._slots.get(slot)
-        if known is None:
+        earlier = self._slots.get(slot)
+        if earlier is None:
             self._note(row, line, slot)
             return
-        known.turn.lines[known.index] = _view(line)
-        self._touch(known.turn)
+        earlier.turn.lines[earlier.index] = _view(line)
+        self._touch(earlier.turn)
 
     def _error(self, row: Row, message: str) -> None:
         last = self._last
@@ -203,10 +203,10 @@ class Conversation:
         decision = event_line(detail)
         if decision is None:
             return
-        known = self._slots.get(slot)
+        earlier = self._slots.get(slot)
         sign, text = ("?", f"{detail.kind} proposal")
-        if known is not None:
-            sign, text = known.line.sign, known.line.text
+        if earlier is not None:
+            sign, text = earlier.line.sign, earlier.line.text
         self._rewrite(slot, row, EventLine(sign, text, decision.tone, decision.text))
         if isinstance(detail, proposals.ProposalRejected) and detail.reason:
             self._note(row, EventLine(" ", detail.reason))

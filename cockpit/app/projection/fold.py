@@ -42,7 +42,7 @@ class Views:
 
 
 class State:
-    """Everything the journal has told so far, by session."""
+    """The state of the screen after the rows folded so far."""
 
     def __init__(self) -> None:
         self.seq = 0
@@ -102,11 +102,11 @@ class State:
         return self
 
     def conversation(self, session_id: str) -> Conversation:
-        """The turns of one session; an empty one for a session that nobody heard of."""
-        found = self._conversations.get(session_id)
-        if found is None:
-            found = self._conversations[session_id] = Conversation()
-        return found
+        """The turns of one session; empty for an unknown session."""
+        conversation = self._conversations.get(session_id)
+        if conversation is None:
+            conversation = self._conversations[session_id] = Conversation()
+        return conversation
 
     def views(
         self,
@@ -121,7 +121,7 @@ class State:
         trees: Trees | None = None,
     ) -> Views:
         """The screen that follows ``session_id``, with the proposal ``front`` in front and the
-        ``trees`` of chains as far open as the person left them."""
+        ``trees`` of chains as far open as the user left them."""
         talk = self._conversations.get(session_id)
         pending = self.queue.pending
         waiting = {each.session_id: each.title for each in pending.values()}

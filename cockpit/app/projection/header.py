@@ -32,7 +32,7 @@ _REENTERED: dict[str, Phase] = {
 
 @dataclass(slots=True)
 class SessionState:
-    """What the journal says of one session. ``status`` is running, waiting, completed, blocked,
+    """One session as the journal records it. ``status`` is running, waiting, completed, blocked,
     limit, failed or stopped; ``order`` is the seq of its latest row that changed it."""
 
     session_id: str
@@ -63,12 +63,12 @@ class SessionState:
 
     @property
     def name(self) -> str:
-        """The task as a person names it."""
+        """The task and the title, as people name a session."""
         title = self.title or self.words or self.session_id
         return f"{self.task_id} {title}" if self.task_id else title
 
     def saying(self) -> str:
-        """What the session does now, in words."""
+        """Return what the session does now, as text."""
         if self.status == "waiting":
             return {"person": "your turn", "proposal": "waits for you"}.get(self.waits_for, "waits")
         return {"completed": "done", "limit": "stopped at its limit"}.get(self.status, self.status)
@@ -133,8 +133,7 @@ def _changed(value: str | UnsetType, before: str) -> str:
 def header(
     session: SessionState | None, *, pending: int, project: str, branch: str, model: str = ""
 ) -> HeaderView:
-    """The header for ``session``, or before there is one for the project and the ``model`` that a new
-    session would get."""
+    """Return the header of ``session``; without one, of the project and the ``model`` of a new session."""
     if session is None:
         return HeaderView(project=project, branch=branch, pending=pending, model=_short(model))
     return HeaderView(
@@ -153,7 +152,7 @@ def header(
 
 
 def _short(model: str) -> str:
-    """A model as it is spoken of: without its provider, a script without its folders."""
+    """Shorten a model's name: without its provider, a script without its folders."""
     provider, _, name = model.partition(":")
     if provider == "script":
         return f"script:{name.rpartition('/')[2]}"

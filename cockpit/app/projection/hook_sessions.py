@@ -1,6 +1,6 @@
-"""Agents from outside folded from the journal: what each is at, as its hooks tell it.
+"""External agents that report through hooks, folded from the journal.
 
-They are no sessions of cockpit's and cannot be followed; a line each says what they do.
+Their sessions are not cockpit's own and cannot be followed; one line each shows what they do.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLOCK = slice(11, 16)
 
 @dataclass(slots=True)
 class AgentState:
-    """One session of an outside agent: its newest events, the last at the end, as (time, words)."""
+    """One session of an external agent: its newest events as (time, text), the last at the end."""
 
     agent_session: str
     agent: str = ""
@@ -36,19 +36,19 @@ class AgentState:
 
 
 class Agents:
-    """Every outside agent that the journal tells of, those that told something last at the end."""
+    """The sessions of external agents, the one that reported last at the end."""
 
     def __init__(self) -> None:
-        self.found: dict[str, AgentState] = {}
+        self.sessions: dict[str, AgentState] = {}
 
     def apply(self, row: Row) -> None:
-        """Fold one ``agent.*`` row; one that names no session is passed over."""
+        """Fold one ``agent.*`` row; one that names no session is skipped."""
         report = row.detail
         if not isinstance(report, AgentReport) or not report.agent_session:
             return
         identity = report.agent_session
-        state = self.found.pop(identity, None) or AgentState(identity)
-        self.found[identity] = state
+        state = self.sessions.pop(identity, None) or AgentState(identity)
+        self.sessions[identity] = state
         state.agent = report.agent or state.agent
         state.task_id = report.task_id or state.task_id
         state.ended = isinstance(report, AgentSessionEnded)
@@ -57,7 +57,7 @@ class Agents:
 
     def rows(self) -> Iterator[WorkRowView]:
         """A line for each, those that run first, then the latest that ended."""
-        latest = list(reversed(self.found.values()))
+        latest = list(reversed(self.sessions.values()))
         ordered = [each for each in latest if not each.ended]
         ordered += [each for each in latest if each.ended]
         for each in islice(ordered, _SHOWN):
@@ -68,14 +68,14 @@ class Agents:
                 tone="good" if each.ended else "warn",
                 title=f"{each.task_id} {each.agent or 'agent'}".strip(),
                 state="ended" if each.ended else words,
-                detail=f"agent from outside · {at}",
+                detail=f"external agent · {at}",
             )
 
     def turns(self, key: str) -> tuple[str, tuple[TurnView, ...]] | None:
         """A title, and what the agent of that row did last; None for any other row."""
         if not key.startswith(KEY):
             return None
-        state = self.found.get(key.removeprefix(KEY))
+        state = self.sessions.get(key.removeprefix(KEY))
         if state is None:
             return None
         lines = tuple(LineView("·", words, right=at) for at, words in state.events)

@@ -56,15 +56,15 @@ def summary(work: Work) -> str:
 def lines(work: Work, *, beside: Collection[str] = ()) -> tuple[TaskLineView, ...]:
     """The tasks at work, the oldest first, and those that were done last; without those that are
     shown ``beside``."""
-    found: list[TaskState] = []
+    tasks: list[TaskState] = []
     for status in _AT_WORK:
         standing = work.standing(status)
         if len(standing) <= _LINES_MOST:
-            found += sorted(standing.values(), key=lambda each: (each.number, each.task_id))
+            tasks += sorted(standing.values(), key=lambda each: (each.number, each.task_id))
         else:
-            found += islice(standing.values(), _LINES_MOST)
+            tasks += islice(standing.values(), _LINES_MOST)
     done = list(islice(reversed(work.standing("done").values()), _DONE_LINES))  # type: ignore[call-overload]  # a dict's values can be reversed, which Mapping does not say
-    shown = [*found[:_LINES_MOST], *done]
+    shown = [*tasks[:_LINES_MOST], *done]
     return tuple(task_line(work, each) for each in shown if each.task_id not in beside)
 
 
@@ -137,9 +137,9 @@ def in_scope(work: Work, task: TaskState, scope: str) -> bool:
 
 
 def scope_words(work: Work, scope: str) -> str:
-    """An epic or a story as a person names it."""
-    found = work.epics.get(scope) or work.stories.get(scope)
-    return f"{scope} {found.title}".strip() if found is not None else scope
+    """An epic or a story as people name it."""
+    named = work.epics.get(scope) or work.stories.get(scope)
+    return f"{scope} {named.title}".strip() if named is not None else scope
 
 
 def _ordered(work: Work, status: str, tasks: Iterable[TaskState]) -> list[TaskState]:
@@ -187,7 +187,7 @@ def _card(work: Work, task: TaskState) -> CardView:
         return task.card[1]
     mark, tone = sign(work, task)
     note, note_tone = _note(work, task)
-    made = CardView(
+    card = CardView(
         task.task_id,
         task.title,
         mark,
@@ -197,8 +197,8 @@ def _card(work: Work, task: TaskState) -> CardView:
         note_tone=note_tone,
         tests=None if task.status in SETTLED else task.tests,
     )
-    task.card = (work.names, made)
-    return made
+    task.card = (work.names, card)
+    return card
 
 
 def _note(work: Work, task: TaskState) -> tuple[str, Tone]:

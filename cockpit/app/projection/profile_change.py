@@ -10,7 +10,7 @@ from widgets.views import BandChangeView, GuardCheckView, ProfileChangeView, Rul
 
 
 def shift(body: ProposalBody) -> ProfileChangeView:
-    """The view of a profile proposal's body; what it does not say is left empty."""
+    """Return the view of a profile proposal's body."""
     old = {rule.rule_id: _rule_text(rule) for rule in body.rules_before}
     new = {rule.rule_id: _rule_text(rule) for rule in body.rules_after}
     before = {band.band: _limits(band) for band in body.bands_before}

@@ -1,4 +1,4 @@
-"""The proposal queue folded from the journal: what is pending in every session, as it was shown."""
+"""The proposal queue folded from the journal: the pending proposals of all sessions, as they are shown."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Queue:
         )
 
     def order(self, followed: str = "") -> list[str]:
-        """Ids of what is pending: the followed session's first, then by arrival."""
+        """Return the ids of pending proposals: the followed session's first, then by arrival."""
         return sorted(self.pending, key=lambda each: self.pending[each].session_id != followed)
 
 
@@ -100,7 +100,7 @@ def _shown(row: Row, detail: ProposalCreated) -> ActionPreview:
 def proposal(
     shown: ActionPreview, now: datetime, session: SessionState | None, chain: str = ""
 ) -> ProposalView:
-    """The view that a person decides over. An unknown kind or risk is shown as the gravest."""
+    """Return the view that the user decides about. An unknown kind or risk is shown as the highest."""
     body = shown.body
     risk = _RISKS.get(shown.risk, "high")
     changes_profile = shown.kind == "profile"

@@ -1,4 +1,4 @@
-"""One task as it is looked at in full: what the journal tells of it, and what the store adds."""
+"""One task in full: its state folded from the journal, and the records that only the store has."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _RELATIONS = {"blocks": "waits for", "requires": "requires", "relates_to": "rela
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the store adds to the journal's picture of a task; the newest comes first."""
+class TaskRecord:
+    """The records of a task in the store; the newest comes first."""
 
     task: Task
     activity: Sequence[Activity] = ()
@@ -43,10 +43,10 @@ class Told:
     handoff: Handoff | None = None
 
 
-def task_view(work: Work, task: TaskState, told: Told | None = None) -> TaskView:
-    """The task in full; without ``told`` what the journal alone tells."""
+def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> TaskView:
+    """Return the task in full; without ``record`` only what the journal contains."""
     mark, tone = sign(work, task)
-    stored = told.task if told is not None else None
+    stored = record.task if record is not None else None
     wip = stored.wip if stored is not None else None
     return TaskView(
         key=task.task_id,
@@ -60,7 +60,7 @@ def task_view(work: Work, task: TaskState, told: Told | None = None) -> TaskView
         blocker=task.blocker,
         links=_links(work, task),
         wip=wip_view(task, wip) if wip or task.wip_at else None,
-        handoff=_handoff(task, told),
+        handoff=_handoff(task, record),
         failures=tuple(
             ActivityView(
                 when(each.created_at),
@@ -70,7 +70,7 @@ def task_view(work: Work, task: TaskState, told: Told | None = None) -> TaskView
                 each.reason,
                 each.actor,
             )
-            for each in (told.failures if told is not None else ())
+            for each in (record.failures if record is not None else ())
         ),
         activity=tuple(
             ActivityView(
@@ -81,7 +81,7 @@ def task_view(work: Work, task: TaskState, told: Told | None = None) -> TaskView
                 each.description,
                 each.actor,
             )
-            for each in (told.activity if told is not None else ())
+            for each in (record.activity if record is not None else ())
         ),
     )
 
@@ -109,15 +109,15 @@ def _facts(work: Work, task: TaskState, stored: Task | None) -> tuple[tuple[str,
 
 
 def _links(work: Work, task: TaskState) -> tuple[LinkView, ...]:
-    found = []
+    links = []
     for other, how in task.needs.items():
-        found.append(_link(work, other, _RELATIONS.get(how, how)))
+        links.append(_link(work, other, _RELATIONS.get(how, how)))
     for other in work.dependents(task.task_id):
         needed = work.tasks[other].needs.get(task.task_id) if other in work.tasks else None
         if needed is not None:
             relation = "relates to" if needed == "relates_to" else "unblocks"
-            found.append(_link(work, other, relation))
-    return tuple(found)
+            links.append(_link(work, other, relation))
+    return tuple(links)
 
 
 def _link(work: Work, task_id: str, relation: str) -> LinkView:
@@ -129,7 +129,7 @@ def _link(work: Work, task_id: str, relation: str) -> LinkView:
 
 
 def wip_view(task: TaskState, wip: Mapping[str, Any] | None) -> WipView:
-    """The task's work in progress as the store keeps it; None: what the journal told last."""
+    """The task's work in progress as the store keeps it; None: what the journal record last."""
     if wip is None:
         return WipView(
             task.task_id,
@@ -159,14 +159,14 @@ def wip_view(task: TaskState, wip: Mapping[str, Any] | None) -> WipView:
     )
 
 
-def _handoff(task: TaskState, told: Told | None) -> HandoffView | None:
-    if task.handoff is None and (told is None or told.handoff is None):
+def _handoff(task: TaskState, record: TaskRecord | None) -> HandoffView | None:
+    if task.handoff is None and (record is None or record.handoff is None):
         return None
-    return handoff_view(task, told.handoff if told is not None else None)
+    return handoff_view(task, record.handoff if record is not None else None)
 
 
 def handoff_view(task: TaskState, handoff: Handoff | None, *, details: bool = False) -> HandoffView:
-    """What the task handed over; ``details`` shows all of it where it is still kept."""
+    """What the task handed over; ``details`` shows all of it where it is still has_details."""
     folded = task.handoff
     if handoff is None:
         if folded is None:
@@ -187,7 +187,7 @@ def handoff_view(task: TaskState, handoff: Handoff | None, *, details: bool = Fa
         state_words = f"its details went with its story {when(handoff.compacted_at)}"
     else:
         state_words = when(handoff.created_at)
-    kept = handoff.full_details is not None
+    has_details = handoff.full_details is not None
     return HandoffView(
         task.task_id,
         task.title,
@@ -196,8 +196,8 @@ def handoff_view(task: TaskState, handoff: Handoff | None, *, details: bool = Fa
         handoff.summary,
         handoff.files_changed,
         state_words,
-        kept,
-        handoff.full_details if details and kept else None,
+        has_details,
+        handoff.full_details if details and has_details else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Chains and work as the pane shows them: chains, the tasks at work, and what each session does now."""
+"""The work pane: chains, tasks in progress, and what each session does now."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cockpit.app import task_reader
 from cockpit.app.actions.action import Action
 from cockpit.app.host import Host
-from cockpit.app.projection.task_detail import Told, task_view
+from cockpit.app.projection.task_detail import TaskRecord, task_view
 from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.core.errors import CockpitError
 from widgets.text.tone import DIM, Part
@@ -26,7 +26,7 @@ class TaskScreen(BacklogScreen):
         super().__init__(host)
         self._task_id = task_id
         self._panel = TaskPanel()
-        self._detail: Told | None = None
+        self._detail: TaskRecord | None = None
         self._seq_read = -1
         self._drawing = False
 

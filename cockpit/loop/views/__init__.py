@@ -1,1 +1,1 @@
-"""Text projections of the journal: stories, reports, transcripts, metrics."""
+"""Views of the journal as text: stories, reports, transcripts, metrics, log lines."""

@@ -132,8 +132,8 @@ def _decision(detail: proposals.ProposalDecided) -> EventLine:
     by = f" by {person_name(detail.decided_by)}" if detail.decided_by else ""
     match detail:
         case proposals.ProposalApproved():
-            kept = detail.narrowed
-            narrowed = f", narrowed to {pluralize(len(kept), 'item')}" if kept else ""
+            items = detail.narrowed
+            narrowed = f", narrowed to {pluralize(len(items), 'item')}" if items else ""
             return EventLine("✔", f"approved{by}{narrowed}", "good")
         case proposals.ProposalRejected():
             return EventLine("✗", f"rejected{by}", "bad", detail.reason)

@@ -1,7 +1,7 @@
-"""Structured log lines: the journal's rows with RFC-003 §14.2's fields, one JSON object a line.
+"""Structured log lines: journal rows without their details, one JSON object a line.
 
-Off by default. The file is private (0600) and appended to; every line is a journal row, so nothing is
-in the log that is not in the journal, secrets masked there as here.
+Off by default. The file is private (0600) and appended to. Every line is a journal row, so the log contains
+nothing that the journal does not, and secrets are masked in both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIELDS = (
     "latency_ms",
     "error_code",
 )
-"""RFC-003 §14.2's required fields; ``at``, ``seq`` and ``session_id`` stand beside them."""
+"""The columns of a log line, beside ``at``, ``seq`` and ``session_id``."""
 
 
 class LogUnwritable(CockpitError):
@@ -43,13 +43,13 @@ class LogUnwritable(CockpitError):
 
 
 def line(row: Row) -> str:
-    """One row as a log line."""
+    """Return a row as a log line."""
     body = {name: getattr(row, name) for name in FIELDS}
     return canonical_json({"at": row.at, "seq": row.seq, "session_id": row.session_id, **body})
 
 
 class LogFile:
-    """An open log. ``write`` rows as they come; ``seq`` is the last one written."""
+    """An open log; ``seq`` is the last row written."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -65,7 +65,7 @@ class LogFile:
         self.seq = 0
 
     def write(self, rows: Sequence[Row]) -> None:
-        """Append rows and flush them; provisional fragments of text are no events."""
+        """Append rows and flush them; provisional fragments of text are left out."""
         self._file.writelines(f"{line(row)}\n" for row in rows if row.digest)
         self._file.flush()
         self.seq = rows[-1].seq
@@ -76,7 +76,7 @@ class LogFile:
 
 @asynccontextmanager
 async def logged(store: Store, path: str | None) -> AsyncIterator[None]:
-    """While entered, every row of the journal from now on goes to the log at ``path``, in order.
+    """Write every new row of the journal to the log at ``path``, in order, until the context ends.
 
     None logs nothing. Raises :class:`LogUnwritable`.
     """
@@ -101,7 +101,7 @@ async def _follow(store: Store, log: LogFile, after: int) -> None:
 
 
 def _rest(connection: sqlite3.Connection, log: LogFile, after: int) -> None:
-    """The rows that were committed when the follower had to stop."""
+    """Write the rows that were committed after the follower stopped."""
     after = max(after, log.seq)
     while rows := journal.rows(connection, after=after):
         log.write(rows)

@@ -1,7 +1,7 @@
-"""Metrics: the journal folded into RFC-003 §14.1's eight, by their names.
+"""Prometheus metrics counted from the journal.
 
-They are a projection like the screen: what the journal says from its first row, no more. Whoever scrapes
-them sees the same numbers from any process of the project.
+They count the journal from its first row, so every process of the project exports the same numbers. See
+``docs/reference/measures.md``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _DECIDED = ("proposed", "approved", "rejected", "expired")
 
 
 class Metrics:
-    """The eight metrics. ``take`` rows in the journal's order; ``exposition`` is Prometheus' text."""
+    """The eight metrics; rows are counted in the journal's order."""
 
     def __init__(self) -> None:
-        # 117 ms to import: only whoever asks for metrics pays for it.
+        # Its import takes 117 ms, which only a request for metrics should cost.
         from prometheus_client import (
             CollectorRegistry,
             Counter,
@@ -33,7 +33,7 @@ class Metrics:
             disable_created_metrics,
         )
 
-        # The moment of counting says nothing of the journal.
+        # The time of counting means nothing for the journal.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
         self._registry = CollectorRegistry(auto_describe=True)
         keep: dict[str, Any] = {"registry": self._registry}
@@ -75,7 +75,7 @@ class Metrics:
         }
 
     def catch_up(self, connection: sqlite3.Connection) -> Metrics:
-        """Fold in what the journal has gained since the last time."""
+        """Count the rows that were added since the last call."""
         while rows := journal.rows(connection, after=self._after, limit=BATCH):
             for row in rows:
                 self.take(row)
@@ -83,7 +83,7 @@ class Metrics:
         return self
 
     def take(self, row: Row) -> None:
-        """Fold one row in."""
+        """Count one row."""
         taker = self._takers.get(row.action)
         if taker is not None:
             taker(row)
@@ -95,7 +95,7 @@ class Metrics:
                 self.rollbacks.inc()
 
     def exposition(self) -> str:
-        """The metrics in Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         from prometheus_client import generate_latest
 
         return generate_latest(self._registry).decode("utf-8")
@@ -124,5 +124,5 @@ class Metrics:
 
 
 def measured(connection: sqlite3.Connection) -> Metrics:
-    """The metrics of the whole journal."""
+    """Count the whole journal."""
     return Metrics().catch_up(connection)

@@ -1,7 +1,6 @@
-"""Looking behind a packet: every fact's fate, what changed between waves, and pins by hand.
+"""Inspection of packets: why each fact was kept or dropped, and what changed between waves.
 
-Nothing here is stored but the pins: a past wave's verdicts are compiled again from its facts.
-Source: design of the screen (band meter), design of Orient ("counted and inspectable").
+Verdicts are not stored; they are compiled again from the wave's facts. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The verdicts on the facts that a wave had. ``pinned`` are the facts that the next wave keeps."""
+    """The verdicts on a wave's facts; ``pinned`` are the facts that the next wave keeps."""
 
     session_id: str
     ordinal: int
@@ -35,7 +34,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What changed from wave ``before`` to wave ``after``; ``refs`` names the facts' sources."""
+    """The changes from wave ``before`` to wave ``after``; ``refs`` names the facts' sources."""
 
     session_id: str
     before: int
@@ -46,7 +45,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One fact to be read: its source, its words in full, and its provenance as JSON."""
+    """One fact to read: its source, its whole text, and its provenance as JSON."""
 
     fact_id: str
     source_ref: str
@@ -57,52 +56,53 @@ class Words:
 def explained(
     connection: sqlite3.Connection, session_id: str, ordinal: int | None = None, *, band: str = ""
 ) -> Explanation:
-    """Why each fact of a wave was kept, shortened or dropped; without ``ordinal`` of the newest packet,
-    with ``band`` of that band's facts alone.
+    """Explain why each fact of a wave was kept, shortened or dropped.
 
-    Raises :class:`NotFound` where that wave has no packet.
+    Without ``ordinal`` this is the wave of the newest packet; ``band`` selects the facts of one band. Raises
+    :class:`NotFound` where the wave has no packet.
     """
     from cockpit.orient import fact_columns
     from cockpit.orient.explain_packet import explain_packet
 
     stored = _packet(connection, session_id, ordinal)
-    made = stored.packet
-    profile = profiles.load(connection, made.profile_id, made.profile_version)
-    known = fact_columns.load_columns(connection, session_id, made.ordinal)
-    told = explain_packet(known, profile, made.ordinal, algorithm=made.algorithm, band=band)
-    return Explanation(
-        session_id, made.ordinal, stored.digest, told, pins.select_pinned(connection, session_id)
+    packet = stored.packet
+    profile = profiles.load(connection, packet.profile_id, packet.profile_version)
+    columns = fact_columns.load_columns(connection, session_id, packet.ordinal)
+    verdicts = explain_packet(
+        columns, profile, packet.ordinal, algorithm=packet.algorithm, band=band
     )
+    pinned = pins.select_pinned(connection, session_id)
+    return Explanation(session_id, packet.ordinal, stored.digest, verdicts, pinned)
 
 
 def difference(
     connection: sqlite3.Connection, session_id: str, before: int, after: int
 ) -> Difference:
-    """What came into a session's packet, went, or changed its level between two waves.
+    """Compare the packets of two waves: facts added, removed, or kept at another level.
 
     Raises :class:`NotFound` where one of them has no packet.
     """
     from cockpit.orient.diff_packets import diff_packets
 
-    one, other = (_packet(connection, session_id, at).packet for at in (before, after))
-    held = {entry.fact_id for made in (one, other) for _, entry in made.rendered()}
-    texts = facts.load_texts(connection, sorted(held))
+    old, new = (_packet(connection, session_id, at).packet for at in (before, after))
+    fact_ids = {entry.fact_id for packet in (old, new) for _, entry in packet.rendered()}
+    texts = facts.load_texts(connection, sorted(fact_ids))
     refs = {identity: text.source_ref for identity, text in texts.items()}
-    return Difference(session_id, before, after, diff_packets(one, other), refs)
+    return Difference(session_id, before, after, diff_packets(old, new), refs)
 
 
 def compiled_waves(connection: sqlite3.Connection, session_id: str) -> list[int]:
-    """The ordinals of a session's waves that have a packet, in order."""
-    found = connection.execute(
+    """Return the ordinals of a session's waves that have a packet, in order."""
+    rows = connection.execute(
         "SELECT ordinal FROM orientation_packets JOIN wave_runs USING (wave_id)"
         " WHERE session_id=? ORDER BY ordinal",
         (session_id,),
     )
-    return [ordinal for (ordinal,) in found]
+    return [ordinal for (ordinal,) in rows]
 
 
 def words(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str, Words]:
-    """The words and provenance of facts by id; ids that are not stored are left out."""
+    """Return the texts of facts by id; ids that are not stored are left out."""
     return {
         identity: Words(identity, text.source_ref, text.full, canonical_json(dict(text.provenance)))
         for identity, text in facts.load_texts(connection, identities).items()
@@ -110,13 +110,12 @@ def words(connection: sqlite3.Connection, identities: Sequence[str]) -> dict[str
 
 
 def _packet(connection: sqlite3.Connection, session_id: str, ordinal: int | None) -> StoredPacket:
-    made = compiled_waves(connection, session_id)
-    if not made:
-        raise NotFound(f"Session {session_id} has no packet yet: no wave came as far as Orient.")
-    wanted = made[-1] if ordinal is None else ordinal
-    if wanted not in made:
-        raise NotFound(f"Wave {wanted} of session {session_id} has no packet.")
-    wave = next(
-        at for at in waves.select_for_session(connection, session_id) if at.ordinal == wanted
-    )
+    ordinals = compiled_waves(connection, session_id)
+    if not ordinals:
+        raise NotFound(f"Session {session_id} has no packet yet: no wave has reached Orient.")
+    selected = ordinals[-1] if ordinal is None else ordinal
+    if selected not in ordinals:
+        raise NotFound(f"Wave {selected} of session {session_id} has no packet.")
+    session_waves = waves.select_for_session(connection, session_id)
+    wave = next(wave for wave in session_waves if wave.ordinal == selected)
     return packets.load(connection, wave.wave_id)

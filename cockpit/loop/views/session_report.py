@@ -1,4 +1,4 @@
-"""What a session came to: one JSON document, or its story in words, out of the store alone."""
+"""The result of a session, read from the store: one JSON document, or its story as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cockpit.store.sessions import outbox, proposals, sessions, waves
 
 
 def session_document(connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
-    """The document that ``--output-format json`` prints.
+    """Return the document that ``--output-format json`` prints.
 
     ``bands`` maps each band to its tokens ``used, min, target, max``. ``decided_by`` is None while a
     proposal waits. ``usage`` counts tokens; ``cost_usd`` is None where no price is known. ``result``
@@ -57,13 +57,13 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
 
 
 def session_text(connection: sqlite3.Connection, session_id: str) -> str:
-    """The whole story of a session, from its first row to its last, as one text."""
+    """Return the story of a session, from its first row to its last, as one text."""
     sessions.load(connection, session_id)
-    teller, told, after = Storyteller(hints=False), [], 0
+    teller, texts, after = Storyteller(hints=False), [], 0
     while rows := journal.rows(connection, after=after, session_id=session_id):
-        told += [teller.tell(row) for row in rows]
+        texts += [teller.tell(row) for row in rows]
         after = rows[-1].seq
-    return "".join(told)
+    return "".join(texts)
 
 
 def _packet(connection: sqlite3.Connection, wave_id: str) -> dict[str, Any] | None:

@@ -1,8 +1,7 @@
-"""A session to keep: what was said, what was proposed and what was decided of it, what came of it.
+"""A session as a list of entries to keep: messages, waves, proposals with their decisions, results.
 
-One projection of the session's journal. A proposal and its verdict are one entry, where it was proposed;
-an action's outcome is an entry of its own, where it happened. Text is as the journal has it, masked once
-more: who writes it into a file or onto a terminal cleans it for that.
+A proposal and its decision are one entry, at the time of the proposal; the result of an action is an entry of
+its own. Secrets are masked once more; text is not cleaned for a terminal.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from cockpit.store.journal.journal import Row
 from cockpit.store.sessions import sessions
 
 FORMAT = "cockpit.session/1"
-"""The name of what :func:`document` gives."""
+"""The name of the format that :func:`document` returns."""
 
 Kind = Literal["message", "wave", "proposal", "result", "note"]
 
@@ -32,8 +31,7 @@ _LEFT_OUT = (proposals.ActionDispatched, SessionCreated)
 class Entry:
     """One thing that happened, at ``at`` (UTC).
 
-    ``title`` says who speaks, which wave begins, what is proposed or what was done; ``text`` is what was
-    said or what came of it. ``status`` of a message is '', ``interrupted`` or ``unfinished``, of a proposal
+    ``title`` is the speaker, the wave, the proposal or the action; ``text`` is the message or the result. ``status`` of a message is '', ``interrupted`` or ``unfinished``, of a proposal
     its verdict (``pending`` without one), of a result how it ended. ``verdict`` has ``by``, ``at`` and
     ``words`` of who decided, and the items that an approval was ``narrowed`` to.
     """
@@ -50,18 +48,18 @@ class Entry:
     body: Mapping[str, Any] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """The entry as JSON; what it does not have is left out."""
+        """Return the entry as JSON; empty fields are left out."""
         values = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in values.items() if value}
 
 
 def document(connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
-    """A session and its ``entries``, in the order in which they began.
+    """Return a session and its ``entries``, in the order in which they began.
 
     Raises :class:`~cockpit.core.errors.NotFound`.
     """
     session = sessions.load(connection, session_id)
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "format": FORMAT,
         "session_id": session.session_id,
         "task_type": session.task_type,
@@ -73,17 +71,19 @@ def document(connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
         "result": dict(session.result),
         "entries": [entry.record() for entry in entries(_rows(connection, session_id))],
     }
-    masked: dict[str, Any] = mask_value(told)
+    masked: dict[str, Any] = mask_value(body)
     return masked
 
 
 def entries(rows: Iterable[Row]) -> list[Entry]:
     """Return the entries of one session's rows, in the order of the journal."""
-    found = _Entries()
+    collected = _Entries()
     for row in rows:
-        found.add(row)
+        collected.add(row)
     return [
-        entry for entry in found.entries if entry.kind != "message" or entry.text or entry.status
+        entry
+        for entry in collected.entries
+        if entry.kind != "message" or entry.text or entry.status
     ]
 
 

@@ -1,6 +1,7 @@
-"""The closed enumeration of what can happen: each is one kind of journal row.
+"""The event types of the journal.
 
-The details of each are listed in ``docs/journal.md``. Source: records page of the design; RFC-003 §14.3.
+The record of each event's detail is in :mod:`cockpit.store.journal.details`; ``docs/reference/journal.md``
+lists them all.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from enum import StrEnum
 
 
 class Action(StrEnum):
-    """The closed enumeration of what can happen."""
+    """An event type: the kind of a journal row."""
 
     SESSION_CREATED = "session.created"
     SESSION_RESUMED = "session.resumed"

@@ -1,7 +1,7 @@
-"""Following the journal live: after commits here at once, after commits elsewhere through the file.
+"""Following the journal live: commits of this process at once, those of others through the file.
 
-Another process's commit is seen as a change of the ``-wal`` file; a slow look stands behind it, for
-file systems that do not tell.
+A commit of another process shows as a change of the ``-wal`` file. Where the file system does not report
+changes, a look once a second finds it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
 SLOW_LOOK_S = 1.0
+"""Seconds between two looks where no change was reported."""
 BATCH = 1000
 SLICE = 200_000
 """Characters of JSON that are read at a time: a few milliseconds."""
 _ROW_COST = 1_000
-"""What a row costs beside its detail, in characters."""
+"""What a row costs in addition to its detail, in characters."""
 
 
 async def follow(
@@ -40,8 +41,8 @@ async def follow(
         )
         while True:
             changed.clear()
-            found = await reader.execute_fetchall(sql, (after, *values))
-            batch = await read_rows(found)
+            records = await reader.execute_fetchall(sql, (after, *values))
+            batch = await read_rows(records)
             if batch:
                 after = batch[-1].seq
                 yield batch
@@ -51,17 +52,17 @@ async def follow(
                 async with asyncio.timeout(SLOW_LOOK_S):
                     await changed.wait()
             except TimeoutError:
-                continue  # the slow look: no sign came, read once all the same
+                continue  # No change was reported; read all the same.
 
 
-async def read_rows(found: Iterable[Sequence[Any]]) -> list[journal.Row]:
-    """The rows, read a slice at a time, so that the event loop never waits long for a thousand."""
+async def read_rows(records: Iterable[Sequence[Any]]) -> list[journal.Row]:
+    """Read rows a slice at a time, so that a thousand of them do not block the event loop."""
     batch: list[journal.Row] = []
-    heard = 0
-    for values in found:
-        heard += _ROW_COST + len(values[-2])
-        if heard > SLICE:
-            heard = 0
+    characters = 0
+    for values in records:
+        characters += _ROW_COST + len(values[-2])
+        if characters > SLICE:
+            characters = 0
             await asyncio.sleep(0)
         batch.append(journal.read_row(tuple(values)))
     return batch
@@ -69,22 +70,22 @@ async def read_rows(found: Iterable[Sequence[Any]]) -> list[journal.Row]:
 
 @asynccontextmanager
 async def changes(store: Store) -> AsyncIterator[asyncio.Event]:
-    """An event that is set after every commit, of this process or another, until the context ends.
+    """Yield an event that is set after every commit, of this process or another.
 
-    What is looked at after entering misses no change: it is watched by then.
+    The file is watched when the context is entered, so no later commit is missed.
     """
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
 
-    def tell() -> None:
+    def notify() -> None:
         try:
             loop.call_soon_threadsafe(changed.set)
         except RuntimeError:
-            # The loop was closed while the writer's thread finished its last commit: nobody listens.
+            # The loop was closed while the writer's thread finished its last commit.
             return
 
     async with AsyncExitStack() as stack:
-        stack.callback(store.on_commit(tell))
+        stack.callback(store.on_commit(notify))
         watcher = asyncio.create_task(_watch(store, changed))
         stack.push_async_callback(_end, watcher)
         await asyncio.sleep(0)  # the watcher's first step sets the watch up

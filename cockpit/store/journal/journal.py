@@ -1,7 +1,6 @@
-"""The journal: one row for every step, chained by digests, written with the state it reports.
+"""The journal: one row for every step, chained by digests, written in one transaction with its state.
 
-Source: records page of the design; RFC-003 §14.2 (columns), §14.3 (audit actions). The details of
-each action are listed in ``docs/journal.md``.
+``docs/reference/journal.md`` specifies the columns, the chain and every event type.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from cockpit.store.journal.event_types import Action
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. ``digest`` is empty for a provisional row (``message.delta``)."""
+    """One row of the journal (``docs/reference/journal.md``)."""
 
     seq: int
     at: str
@@ -31,12 +30,17 @@ class Row:
     profile_id: str
     profile_version: int | None
     actor: str
+    """Who caused it: ``person``, ``agent``, ``engine``, ``policy:NAME``, ``task_type:NAME``."""
     action: str
+    """The event type."""
     result: str
+    """``ok``, ``refused`` or ``error``."""
     latency_ms: int | None
     error_code: str
     detail_json: str
+    """The detail as it is stored; :attr:`detail` reads it."""
     digest: str
+    """The digest of the chain up to this row; empty for a provisional row (``message.delta``)."""
     _detail: Detail | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -66,7 +70,7 @@ class Row:
         return body if isinstance(body, dict) else {}
 
     def line(self) -> str:
-        """The row as one line of canonical JSON: what ``stream-json`` and exports print."""
+        """Return the row as one line of canonical JSON, as ``stream-json`` and exports print it."""
         names = COLUMNS[:-2]
         body: dict[str, Any] = {name: getattr(self, name) for name in names}
         return canonical_json({**body, "detail": self.raw_detail(), "digest": self.digest})
@@ -94,9 +98,9 @@ _INSERT = f"INSERT INTO journal({', '.join(COLUMNS)}) VALUES ({','.join('?' * le
 
 
 class Tail:
-    """The journal's end inside one transaction: read before its first row, written after its last.
+    """The end of the journal inside one transaction: read before its first row, stored after its last.
 
-    ``settle`` before the transaction (or savepoint) ends, ``forget`` after it was rolled back.
+    Call ``settle`` before the transaction (or savepoint) ends, ``forget`` after it was rolled back.
     """
 
     __slots__ = ("_connection", "_digest", "_sealed", "_seq")
@@ -108,7 +112,7 @@ class Tail:
         self._sealed = 0
 
     def append(self, values: tuple[Any, ...]) -> int:
-        """Append one sealed row; returns its seq.
+        """Append a row to the chain and return its seq.
 
         ``values`` are the columns from ``at`` to ``detail_json``, in order.
         """
@@ -120,14 +124,14 @@ class Tail:
         return seq
 
     def append_provisional(self, values: tuple[Any, ...]) -> int:
-        """Append a row outside the chain: a fragment of streamed text, folded away later."""
+        """Append a row outside the chain, a fragment of streamed text, and return its seq."""
         seq = self._next()
         self._connection.execute(_INSERT, (seq, *values, None))
         self._seq = seq
         return seq
 
     def settle(self) -> None:
-        """Record the end that the appended rows have made."""
+        """Store the new end of the journal."""
         if self._seq is not None:
             self._connection.execute(
                 "UPDATE journal_head SET seq=?, digest=?, sealed=sealed+?",
@@ -136,14 +140,14 @@ class Tail:
             self.forget()
 
     def forget(self) -> None:
-        """Read the end anew before the next row."""
+        """Read the end again before the next row."""
         self._seq, self._digest, self._sealed = None, "", 0
 
     def _next(self) -> int:
-        """The next free seq.
+        """Return the next free seq.
 
-        A row that somebody put behind the recorded end is stepped over, for :func:`verify` to find: it
-        must not stop the work.
+        A row that another program put behind the recorded end does not stop the work; :func:`verify`
+        finds it.
         """
         if self._seq is not None:
             return self._seq + 1
@@ -152,8 +156,8 @@ class Tail:
         ).fetchone()
         if row is None:
             raise StoreCorrupt(
-                "The journal's recorded end is gone: the file was altered. Put back a copy from the "
-                "backups beside it."
+                "The journal's recorded end is missing: the file was altered. Restore a copy from the "
+                "backups next to it."
             )
         self._digest = row[1]
         return int(row[0]) + 1
@@ -171,23 +175,23 @@ def fold(connection: sqlite3.Connection, session_id: str, message_id: str) -> No
 def fragments(
     connection: sqlite3.Connection, session_id: str, message_id: str, newest: int = -1
 ) -> list[tuple[int, str]]:
-    """(seq, text) of a message's provisional rows, in order; with ``newest``, of the last so many."""
-    found = connection.execute(
+    """Return (seq, text) of a message's fragments, in order; with ``newest`` only the last so many."""
+    rows = connection.execute(
         "SELECT seq, json_extract(detail_json, '$.text') FROM journal WHERE digest IS NULL"
         " AND session_id=? AND json_extract(detail_json, '$.message_id')=?"
         " ORDER BY seq DESC LIMIT ?",
         (session_id, message_id, newest),
     )
-    return [(seq, text or "") for seq, text in found][::-1]
+    return [(seq, text or "") for seq, text in rows][::-1]
 
 
 def provisional_text(connection: sqlite3.Connection, session_id: str, message_id: str) -> str:
-    """What a message had streamed so far: what a crash left of it."""
+    """Return the text of a message that a crash interrupted, as far as it was streamed."""
     return "".join(text for _, text in fragments(connection, session_id, message_id))
 
 
 def cut_fragment(connection: sqlite3.Connection, seq: int, text: str) -> None:
-    """Put ``text`` in the place of a provisional row's."""
+    """Replace the text of a provisional row."""
     connection.execute(
         "UPDATE journal SET detail_json=json_set(detail_json, '$.text', ?)"
         " WHERE seq=? AND digest IS NULL",
@@ -196,7 +200,7 @@ def cut_fragment(connection: sqlite3.Connection, seq: int, text: str) -> None:
 
 
 def read_row(values: tuple[Any, ...]) -> Row:
-    """A :class:`Row` from the columns of :data:`SELECT`."""
+    """Return the :class:`Row` of the columns of :data:`SELECT`."""
     columns: tuple[Any, ...] = (*values[:-1], values[-1] or "")
     return Row(*columns)
 
@@ -208,28 +212,30 @@ def rows(
     session_id: str | None = None,
     limit: int = 1000,
 ) -> list[Row]:
-    """Rows with seq greater than ``after``, in order, at most ``limit``."""
+    """Return the rows with a seq greater than ``after``, in order, at most ``limit``."""
     if session_id is None:
-        found = connection.execute(f"{SELECT} WHERE seq>? ORDER BY seq LIMIT ?", (after, limit))
+        records = connection.execute(f"{SELECT} WHERE seq>? ORDER BY seq LIMIT ?", (after, limit))
     else:
-        found = connection.execute(
+        records = connection.execute(
             f"{SELECT} WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?",
             (session_id, after, limit),
         )
-    return [read_row(values) for values in found]
+    return [read_row(values) for values in records]
 
 
 def last_seq(connection: sqlite3.Connection) -> int:
-    """The newest seq ever given; 0 in an empty journal."""
+    """Return the newest seq; 0 in an empty journal."""
     return int(connection.execute("SELECT seq FROM journal_head").fetchone()[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What verification found: ``broken`` names the first seq at fault and why, or is None."""
+    """The result of a verification."""
 
     rows: int
+    """How many sound rows of the chain were read."""
     broken: tuple[int, str] | None
+    """The first row that is wrong, and why; None for a sound journal."""
 
     @property
     def ok(self) -> bool:
@@ -237,14 +243,14 @@ class Verdict:
 
 
 def verify(connection: sqlite3.Connection) -> Verdict:
-    """Walk the whole chain and compare it with the head.
+    """Check the whole chain against the recorded end.
 
-    Finds any sealed row changed, removed or inserted, the last one included, and a head that was
-    altered. Provisional rows are only allowed for messages that are still streaming.
+    This finds any row of the chain that was changed, removed or inserted, and an altered end. Provisional
+    rows are allowed only for messages that are still streaming.
     """
     head = connection.execute("SELECT seq, digest, sealed FROM journal_head").fetchall()
     if len(head) != 1:
-        return Verdict(0, (0, "the journal's recorded end is gone or there twice"))
+        return Verdict(0, (0, "the journal's recorded end is missing or stored twice"))
     walk = _Walk(*head[0])
     try:
         for values in connection.execute(f"{SELECT} ORDER BY seq"):
@@ -254,7 +260,7 @@ def verify(connection: sqlite3.Connection) -> Verdict:
     except sqlite3.OperationalError as error:
         if hasattr(error, "sqlite_errorcode"):
             raise
-        # Python's own: text that is no UTF-8, which no row of ours holds.
+        # Raised by Python for text that is not UTF-8; cockpit writes no such row.
         return Verdict(walk.counted, (walk.last, f"the row after {walk.last} is not readable"))
     return Verdict(walk.counted, walk.end())
 
@@ -270,11 +276,11 @@ class _Walk:
         self._streaming: dict[tuple[str, str], int] = {}
 
     def fault(self, values: tuple[Any, ...]) -> tuple[int, str] | None:
-        """Take the next row in; its seq and what is wrong, or None."""
+        """Check the next row; return its seq and what is wrong, or None."""
         seq, action, digest = values[0], values[9], values[-1]
         self.last = seq
         if seq > self._head[2]:
-            return seq, f"row {seq} stands after the recorded end {self._head[2]}"
+            return seq, f"row {seq} is behind the recorded end {self._head[2]}"
         if digest is None:
             return self._fragment(seq, values)
         self.counted += 1
@@ -293,7 +299,7 @@ class _Walk:
         return None
 
     def end(self) -> tuple[int, str] | None:
-        """After the last row: whether it is the one that the head records."""
+        """Check that the last row is the recorded end; return what is wrong, or None."""
         if (self._previous, self.counted, self.last) == self._head:
             return None
         _, sealed, seq = self._head
@@ -324,7 +330,7 @@ def _follows(previous: str, values: tuple[Any, ...]) -> bool:
     try:
         return bool(_chain(previous, values[:-1]) == values[-1])
     except TypeError:
-        return False  # a column holds bytes, which no row of ours does
+        return False  # A column contains bytes; cockpit writes no such row.
 
 
 def _chain(previous: str, values: tuple[Any, ...]) -> str:

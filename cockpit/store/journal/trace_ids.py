@@ -1,7 +1,7 @@
-"""What a journal row is about: the trace, the packet and the profile of the wave that it happened in.
+"""The trace, the packet and the profile that a journal row belongs to.
 
-A row names a wave or a session; the rest of RFC-003 §14.2's fields follows from that, and is filled in
-here, so that whoever writes a row cannot forget it and whoever follows a trace misses no row of it.
+A writer names a wave or a session; the rest follows from that and is filled in here, so that no row of a
+trace lacks it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ _OF_WAVE = (
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """``packet_id`` is empty before the wave's packet; a profile is named by id and version, or by
-    neither."""
+    """The columns of a row that follow from its wave or session."""
 
     trace_id: str = ""
     packet_id: str = ""
@@ -27,37 +26,37 @@ class Trace:
     profile_version: int | None = None
 
     def filled(self, connection: sqlite3.Connection, session_id: str, wave_id: str) -> Trace:
-        """With what the wave (or, outside any, the session) knows in the place of what is missing.
+        """Return the trace with missing values taken from the wave, or from the session outside a wave.
 
-        What is given stays; a profile that is given is never mixed with the wave's.
+        Values that are there stay, and a profile that is there is never mixed with the wave's.
         """
         if self.trace_id and self.packet_id and self.profile_id and self.profile_version:
             return self
-        known = _known(connection, session_id, wave_id)
+        of_wave = _stored(connection, session_id, wave_id)
         version = self.profile_version
-        if version is None and self.profile_id in ("", known.profile_id):
-            version = known.profile_version
-        named = known.profile_id if version is not None else ""
+        if version is None and self.profile_id in ("", of_wave.profile_id):
+            version = of_wave.profile_version
+        profile_id = of_wave.profile_id if version is not None else ""
         return Trace(
-            self.trace_id or known.trace_id,
-            self.packet_id or known.packet_id,
-            self.profile_id or named,
+            self.trace_id or of_wave.trace_id,
+            self.packet_id or of_wave.packet_id,
+            self.profile_id or profile_id,
             version,
         )
 
 
-_NOTHING = Trace()
+_EMPTY = Trace()
 
 
-def _known(connection: sqlite3.Connection, session_id: str, wave_id: str) -> Trace:
+def _stored(connection: sqlite3.Connection, session_id: str, wave_id: str) -> Trace:
     if wave_id:
-        found = connection.execute(_OF_WAVE, (wave_id,)).fetchone()
-        if found is not None:
-            return Trace(*found)
+        row = connection.execute(_OF_WAVE, (wave_id,)).fetchone()
+        if row is not None:
+            return Trace(*row)
     if session_id:
-        found = connection.execute(
+        row = connection.execute(
             "SELECT trace_id FROM sessions WHERE session_id=?", (session_id,)
         ).fetchone()
-        if found is not None:
-            return Trace(found[0])
-    return _NOTHING
+        if row is not None:
+            return Trace(row[0])
+    return _EMPTY

@@ -201,7 +201,7 @@ def mark_uncertain(tx: Tx, action_id: str, message: str) -> OutboxAction:
 def record_probe(tx: Tx, action_id: str, result: str) -> OutboxAction:
     """Journal the result of a probe: ``done``, ``not_done`` or ``unknown``."""
     action = load(tx.connection, action_id)
-    return _journal(tx, action_id, ActionProbed(**_head(action), found=result))
+    return _journal(tx, action_id, ActionProbed(**_head(action), result=result))
 
 
 def requeue(tx: Tx, action_id: str) -> OutboxAction:

@@ -244,10 +244,10 @@ class ActionUncertain(OfAction, frozen=True, kw_only=True):
     """Why it is not known."""
 
 
-class ActionProbed(OfAction, frozen=True, kw_only=True):
+class ActionProbed(OfAction, frozen=True, kw_only=True, rename={"result": "found"}):
     """cockpit checked whether an uncertain action took effect."""
 
-    found: str
+    result: str
     """``done``, ``not_done`` or ``unknown``."""
 
 
