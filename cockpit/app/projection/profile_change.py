@@ -1,6 +1,6 @@
-"""A profile change folded from its proposal's body: bands and rules before and after, the verdict.
+"""A proposed profile change as the screen shows it: bands and rules before and after, the guard's checks.
 
-Source: ``docs/journal.md``, "Bodies of proposals".
+The body of the proposal is specified in ``docs/reference/journal.md``.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _link(work: Work, task_id: str, relation: str) -> LinkView:
 
 
 def wip_view(task: TaskState, wip: Mapping[str, Any] | None) -> WipView:
-    """The task's work in progress as the store keeps it; None: what the journal record last."""
+    """Return the task's stored work in progress; with None the last that the journal contains."""
     if wip is None:
         return WipView(
             task.task_id,
@@ -166,7 +166,7 @@ def _handoff(task: TaskState, record: TaskRecord | None) -> HandoffView | None:
 
 
 def handoff_view(task: TaskState, handoff: Handoff | None, *, details: bool = False) -> HandoffView:
-    """What the task handed over; ``details`` shows all of it where it is still has_details."""
+    """What the task handed over; ``details`` shows all of it where it is still stored."""
     folded = task.handoff
     if handoff is None:
         if folded is None:

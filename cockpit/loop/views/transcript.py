@@ -29,11 +29,12 @@ _LEFT_OUT = (proposals.ActionDispatched, SessionCreated)
 
 @dataclass(slots=True)
 class Entry:
-    """One thing that happened, at ``at`` (UTC).
+    """Something that happened, at ``at`` (UTC).
 
-    ``title`` is the speaker, the wave, the proposal or the action; ``text`` is the message or the result. ``status`` of a message is '', ``interrupted`` or ``unfinished``, of a proposal
-    its verdict (``pending`` without one), of a result how it ended. ``verdict`` has ``by``, ``at`` and
-    ``words`` of who decided, and the items that an approval was ``narrowed`` to.
+    ``title`` is the speaker, the wave, the proposal or the action; ``text`` is the message or the result.
+    ``status`` of a message is ``""``, ``interrupted`` or ``unfinished``; of a proposal its verdict, or
+    ``pending``; of a result how it ended. ``verdict`` has ``by``, ``at`` and ``words`` of the decision, and
+    the items that an approval was ``narrowed`` to.
     """
 
     kind: Kind
