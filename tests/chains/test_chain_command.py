@@ -78,7 +78,7 @@ def test_a_command_for_tests_that_is_none_is_told_before_work_begins(tmp_path: P
     world.project.extra = {"COCKPIT_TEST_COMMAND": "make lint; make test"}
     for words in (("--all",), ("--task", "T-1")):
         told = world.project.run("work", *words, expect=2).stderr
-        assert "[work] test_command cannot be run" in told
+        assert "[work] test_command cannot run" in told
     assert world.statuses() == {"T-1": "todo"}
 
 

@@ -162,7 +162,7 @@ def test_only_the_person_s_own_file_asks_for_it(tmp_path: Path) -> None:
     theirs = world.root / ".cockpit/config.toml"
     theirs.write_text("[headless]\non_session_end = 'all'\n", encoding="utf-8")
     ends(world)
-    assert "a repository may not decide that work goes on without you" in log(world)
+    assert "a repository may not start work without you" in log(world)
     theirs.write_text("[headless]\non_session_end = 'off'\n", encoding="utf-8")
     configured(world, "all")
     before = log(world)
