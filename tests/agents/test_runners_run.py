@@ -277,7 +277,7 @@ async def test_a_flood_of_malformed_lines_does_not_fill_the_journal(runs: Runs) 
     outcome = await runs.run(runs.runner(*steps))
     assert outcome.status == "finished"
     assert len(runs.rows("runner.noted")) == 20
-    assert runs.rows("runner.ended")[0].detail["odd_lines"] == 5_000
+    assert runs.rows("runner.ended")[0].raw_detail()["odd_lines"] == 5_000
 
 
 async def test_a_line_of_ten_megabytes_is_read(runs: Runs) -> None:

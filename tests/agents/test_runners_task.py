@@ -208,7 +208,7 @@ async def test_the_fixers_agent_cannot_leave_a_test_changed(world: World) -> Non
     ended = await do(world, task_id, runner(world, implementer=implements, fixer=cheats))
     assert ended.status == "done"
     assert "assertEqual" in world.show("test_calc.py")
-    assert world.rows("role.restored")[0].detail["paths"] == ["test_calc.py"]
+    assert world.rows("role.restored")[0].raw_detail()["paths"] == ["test_calc.py"]
 
 
 async def test_a_person_may_have_another_runner_go_on(world: World) -> None:

@@ -56,7 +56,7 @@ async def test_a_chain_that_used_up_its_sessions_is_given_more(world: World) -> 
     with pytest.raises(ChainRefused, match="its limit of 0 seconds"):
         again(max_wall_s=0.0)
     used = world.store.read_now(lambda found: chain_usage(found, more))
-    assert used.sessions == 1
+    assert used.workers == 1
     assert worker_limits(more, used, tokens=9).cost_usd == 3.0
     assert worker_limits(replace(more, max_cost=None), used, tokens=9).cost_usd is None
 

@@ -57,7 +57,7 @@ def test_the_session_of_a_role_goes_on_in_its_tree_alone(project: Project) -> No
     words = ("work", "--task", "T-1", "--model", model, "--approve", "ask")
     project.extra = {"COCKPIT_DEADLINE_S": "1"}
     late = project.run(*words, expect=3)
-    assert "`cockpit tasks unblock T-1` lets its task go on" in late.stdout
+    assert "Resume the task with `cockpit tasks unblock T-1`" in late.stdout
     [session] = project.json("sessions", "list", "--json")
     given = ("--continue", session["session_id"], "--model", model, "--approve", "all")
     refused = project.run("run", *given, expect=2)

@@ -104,7 +104,7 @@ async def test_a_reviewer_is_not_offered_what_it_may_not_call(world: World) -> N
     await world.do(scenario, task_id, work=type(world.work)(test_command="true"))
     refused = world.rows("model.malformed_call")
     assert refused
-    assert "not offered in this task" in refused[0].detail["message"]
+    assert "not offered in this task" in refused[0].raw_detail()["message"]
     assert not (Path(world.tree(task_id).path) / "x.py").exists()
 
 

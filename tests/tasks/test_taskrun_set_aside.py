@@ -46,7 +46,7 @@ async def test_it_is_put_down_before_its_next_step(world: World, said: Said, sta
     task_id = world.task()
     ended = await meanwhile(world, task_id, said)
     assert (ended.status, ended.reason) == ("interrupted", "set_aside")
-    assert "meanwhile" in ended.summary
+    assert "while it was running" in ended.summary
     assert world.read(task_id).status == status
     assert world.steps(task_id) == [("implement", "done")]
     assert world.tree(task_id).status == "kept"
