@@ -114,7 +114,7 @@ name = "propose_profile_change"
 arguments = { base_profile_version = 1, effective_waves = 2, reason = "a storm", \
 rules = [{ rule_id = "search", priority_weight = 3.0 }] }
 [[turn]]
-when = { contains = ["it expired"] }
+when = { contains = ["The proposal expired"] }
 text = "Then I stop."
 [[turn.call]]
 name = "finish"
