@@ -1,6 +1,6 @@
 """What a chain costs beside its tasks: 200 ready tasks, and a scripted model that answers at once.
 
-Each task is whole: a working tree of its own, an implementer and two reviewers, a merge. Between the
+Each task is complete: its own worktree, an implementer and two reviewers, a merge. Between the
 chain's sessions such tasks are done without one, so that both share the machine's mood; what a chain's
 coordinator costs is the difference.
 """

@@ -1,1 +1,1 @@
-"""Outside runners: a role's session done by an agent of somebody else's, as a program of its own."""
+"""External agents as runners: a role's session run by another program, such as Claude Code or Codex."""

@@ -72,7 +72,7 @@ def update_epic_status(tx: Tx, epic_id: str | None, *, by: str) -> bool:
 
 
 def status_from_parts(status: str, parts: Iterable[tuple[str, int]]) -> str:
-    """The status of a whole that stands at ``status``, with so many parts at each status.
+    """Return the status of a story or epic with ``status``, from the number of parts at each status.
 
     Nothing follows from no parts. When all are settled it is done, or archived where none was done;
     a settled one opens again with a part that is open; the first part begun begins it.

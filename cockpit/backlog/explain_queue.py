@@ -48,7 +48,7 @@ def _standing(connection: sqlite3.Connection, row: Queued) -> str:
     if row.blocked_by:
         return f"waits for {', '.join(row.blocked_by)}"
     if row.status == "blocked":
-        return f"blocked: {tasks.load(connection, row.task_id).blocker or 'nobody said by what'}"
+        return f"blocked: {tasks.load(connection, row.task_id).blocker or 'no reason given'}"
     return f"is {row.status.replace('_', ' ')}"
 
 

@@ -1,6 +1,6 @@
 """A form as text for the user's editor: TOML front matter, then Markdown; and read back.
 
-The short fields stand between two lines of ``+++``; the first long field is the text below, each
+The short fields are between two lines of ``+++``; the first long field is the text below, each
 further one follows under a line ``+++ its label``. The screen's forms and ``cockpit tasks edit``
 write and read the same text.
 """
@@ -21,7 +21,7 @@ _FENCE = "+++"
 class FormField:
     """One field: ``long`` is Markdown of many lines, everything else one line.
 
-    What may stand in a line is one of ``choices`` where there are any, and said by ``hint`` otherwise.
+    A one-line value is one of ``choices`` where there are any; else ``hint`` describes it.
     """
 
     name: str
@@ -57,7 +57,7 @@ def read_form(fields: Sequence[FormField], text: str) -> dict[str, str]:
     lines = text.replace("\r\n", "\n").split("\n")
     fences = [place for place, line in enumerate(lines) if line.rstrip() == _FENCE]
     if len(fences) < 2 or any(line.strip() for line in lines[: fences[0]]):
-        raise BacklogInvalid("The short fields stand at the top, between two lines of +++.")
+        raise BacklogInvalid("The short fields must be at the top, between two lines of +++.")
     try:
         front = tomllib.loads("\n".join(lines[fences[0] + 1 : fences[1]]))
     except tomllib.TOMLDecodeError as error:

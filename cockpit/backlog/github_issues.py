@@ -92,7 +92,7 @@ async def open_issues(
             raise TypeError(f"a JSON {type(listed).__name__}")
         return [_issue(issue) for issue in listed]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise IssuesUnread(f"gh wrote something that is no list of issues: {error}") from error
+        raise IssuesUnread(f"gh wrote something other than a list of issues: {error}") from error
 
 
 def import_issues(

@@ -149,7 +149,8 @@ def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: s
     """Import the lines (of :func:`read_lines`) into the backlog.
 
     An id that is there is brought in line with the file, a new one is made, a line without an id
-    makes something new each time. Raises :class:`BacklogInvalid` and ``Cycle``, and nothing stands.
+    creates a new entry each time. Raises :class:`BacklogInvalid` and ``DependencyCycle``; nothing is
+    imported then.
     """
     taking = _Import(tx, by)
     takes = {
@@ -174,7 +175,7 @@ def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: s
 
 @dataclass(slots=True)
 class _Import:
-    """An import under way: what it did, and the stories and epics to bring in line at its end."""
+    """A running import: its counts, and the stories and epics whose status is updated at its end."""
 
     tx: Tx
     by: str
@@ -283,7 +284,7 @@ class _Import:
                 parse_time(str(value))
             except ValueError as error:
                 raise BacklogInvalid(
-                    f"{name} {value!r} is no time like 2026-01-05T10:00:00.000000Z."
+                    f"{name} {value!r} is not a time like 2026-01-05T10:00:00.000000Z."
                 ) from error
             sql = f"UPDATE {kind.table} SET {name}=? WHERE {key}=?"  # noqa: S608
             self.tx.execute(sql, (value, identity))

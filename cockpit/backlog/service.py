@@ -224,14 +224,14 @@ def set_status(
 
 
 def block(tx: Tx, task_id: str, reason: str, *, by: str, session_id: str = "") -> Boundaries:
-    """The task cannot go on, for this reason. What depends on it waits."""
+    """Mark the task as blocked for this reason; tasks that depend on it wait."""
     if not reason.strip():
         raise BacklogInvalid("Say what blocks it: the next one who looks needs to know.")
     return set_status(tx, task_id, "blocked", reason, by=by, session_id=session_id)
 
 
 def resolve_blocker(tx: Tx, task_id: str, *, by: str) -> Boundaries:
-    """A blocked task can go on: it is to be done again, or in progress where it was begun."""
+    """Unblock a task: it returns to ``todo``, or to ``in_progress`` where it was started."""
     task = tasks.load(tx.connection, task_id)
     if task.status != "blocked":
         raise BacklogInvalid(f"{task.task_id} is not blocked; it is {task.status}.")
@@ -254,7 +254,7 @@ def archive(
     by: str,
     before_decay: BeforeDecay | None = None,
 ) -> Boundaries:
-    """Put a task away: nobody will do it, and nothing waits for it. It keeps its id."""
+    """Archive a task: it will not be done, and no task waits for it. It keeps its id."""
     return set_status(tx, task_id, "archived", reason, by=by, before_decay=before_decay)
 
 

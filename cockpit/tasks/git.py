@@ -99,7 +99,7 @@ async def uncommitted_files(cwd: Path) -> tuple[str, ...]:
 
 
 async def _status_entries(cwd: Path) -> list[tuple[str, str]]:
-    """As :func:`uncommitted_files`, each with git's two letters for how it stands."""
+    """As :func:`uncommitted_files`, each with git's two status letters."""
     listed = await git(
         cwd, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"
     )
@@ -123,7 +123,7 @@ async def reset_index_flags(cwd: Path) -> None:
         skipped
         and (await try_git(cwd, "config", "--type=bool", "core.sparseCheckout")).text == "true\n"
     ):
-        skipped = []  # those that the person does not want on the disk
+        skipped = []  # files that the user keeps off the disk
     for flag, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
         if paths:
             named = "\0".join(paths).encode("utf-8", "surrogateescape")
@@ -178,7 +178,7 @@ async def restore_files(cwd: Path, commit: str, paths: Sequence[str]) -> None:
 
 @asynccontextmanager
 async def worktree_lock(place: ProjectPaths) -> AsyncIterator[None]:
-    """Nobody else, in this process or another, makes or merges working trees meanwhile.
+    """Hold the lock for creating and merging worktrees, against this and other processes.
 
     The lock is the kernel's: it ends with its process, however that ends.
     """

@@ -39,7 +39,7 @@ class MergeResult:
 async def merge_task(
     place: ProjectPaths, chain: Worktree, task: Worktree, message: str
 ) -> MergeResult:
-    """Merge ``task``'s branch into ``chain``'s. Raises :class:`WorktreeTrouble`."""
+    """Merge ``task``'s branch into ``chain``'s. Raises :class:`WorktreeError`."""
     root = Path(chain.path)
     async with worktree_lock(place):
         await _undo_unfinished_merge(root)
@@ -57,7 +57,7 @@ async def merge_revision(
     place: ProjectPaths, chain: Worktree, revision: str, message: str
 ) -> MergeResult:
     """Merge another chain's work, which ``revision`` names, into ``chain``'s branch, unless it is in
-    there. Raises :class:`WorktreeTrouble`."""
+    there. Raises :class:`WorktreeError`."""
     root = Path(chain.path)
     async with worktree_lock(place):
         await _undo_unfinished_merge(root)
@@ -81,7 +81,7 @@ async def _merge(root: Path, revision: str, into: str, message: str) -> MergeRes
 
 
 async def _undo_unfinished_merge(root: Path) -> None:
-    """Undo a merge that was begun and not finished: nobody works in this tree but merges."""
+    """Undo an unfinished merge: only merges change this worktree."""
     names = ("index.lock", "MERGE_HEAD")
     output = await git(
         root, "rev-parse", *(word for name in names for word in ("--git-path", name))

@@ -70,11 +70,11 @@ def detect_test_command(root: Path, environment: Mapping[str, str]) -> tuple[str
 
 
 async def run_tests(ground: Workspace, home: Path, command: str | None, policy: str) -> TestRun:
-    """Run the tests of the tree that ``ground`` stands on. ``home`` is the main checkout, whose
+    """Run the tests of the worktree of ``ground``. ``home`` is the main checkout, whose
     virtual environment is used; ``command`` is the configured one.
 
     Without a sandbox they run only under the policy ``all``: they are the repository's own code, and
-    a person has to have allowed it. Raises ``CommandRefused`` for a command that is none, and
+    a user has to allow it. Raises ``CommandRefused`` for an invalid command, and
     ``ProgramMissing``.
     """
     ground = replace(ground, environment=_environment(ground, home))

@@ -58,7 +58,7 @@ async def ensure_task_worktree(
 
     ``tip`` is the last commit that is known of its branch: one that was deleted begins there again.
 
-    Raises :class:`WorktreeTrouble`.
+    Raises :class:`WorktreeError`.
     """
     async with worktree_lock(place):
         existing = store.read_now(lambda connection: worktrees.find(connection, task_id))
@@ -67,7 +67,7 @@ async def ensure_task_worktree(
             return await store.write(lambda tx: worktrees.set_status(tx, task_id, "active"))
         base = await commit_of(place.home, f"refs/heads/{chain_branch}")
         if base is None:
-            raise WorktreeError(f"There is no branch {chain_branch} to begin {task_id} from.")
+            raise WorktreeError(f"There is no branch {chain_branch} to start {task_id} from.")
         branch = await _free_name(place, f"{PREFIX}{task_id}")
         path = str(worktrees_folder(place) / task_id)
         worktree = await store.write(
@@ -90,9 +90,10 @@ async def ensure_chain_worktree(
 ) -> Worktree:
     """The tree in which ``branch`` is checked out and tasks are merged.
 
-    The branch begins at the commit that the person's checkout stands on; their uncommitted work is
-    not in it, and ``unseen_changes`` of ``worktree.created`` counts it. One that is no chain's goes on
-    from where the person's branch now is, if that holds all of it. Raises :class:`WorktreeTrouble`.
+    The branch starts at the current commit of the user's checkout; their uncommitted work is
+    not in it, and ``unseen_changes`` of ``worktree.created`` counts it. A branch
+    without a chain moves on to the user's current commit, if that contains it. Raises
+    :class:`WorktreeError`.
     """
     name = branch.removeprefix(PREFIX).replace("/", "-")
     async with worktree_lock(place):
@@ -121,9 +122,9 @@ async def ensure_chain_worktree(
 
 
 async def _follow_head(place: ProjectPaths, tree: Worktree, chain_id: str) -> None:
-    """Let a branch that belongs to no chain move on to the person's commit, where that holds all of it.
+    """Move a branch without a chain on to the user's commit, where that contains it.
 
-    A chain stays on what it began with, whatever the person turns to while it runs.
+    A chain keeps its starting commit, whatever the user checks out while it runs.
     """
     if chain_id:
         return
@@ -133,9 +134,9 @@ async def _follow_head(place: ProjectPaths, tree: Worktree, chain_id: str) -> No
 
 
 async def head_commit(place: ProjectPaths) -> str:
-    """The commit that the person's checkout stands on, on a branch or off any.
+    """Return the current commit of the user's checkout, on a branch or detached.
 
-    Raises :class:`WorktreeTrouble` without git or without a commit.
+    Raises :class:`WorktreeError` without git or without a commit.
     """
     if not place.git:
         raise WorktreeError(
@@ -151,9 +152,9 @@ async def head_commit(place: ProjectPaths) -> str:
 
 
 async def unmerged_branches(store: Store, place: ProjectPaths) -> tuple[str, ...]:
-    """The branches that tasks were merged into and whose work is not in the person's branch.
+    """Return the branches with merged tasks whose work is not in the user's branch.
 
-    Raises :class:`WorktreeTrouble` as :func:`head_commit`.
+    Raises :class:`WorktreeError` as :func:`head_commit`.
     """
     await head_commit(place)
     left = await git(
@@ -261,7 +262,7 @@ async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None
     if elsewhere is not None and not _same(elsewhere, path):
         raise WorktreeError(
             f"The branch {tree.branch} of {tree.name} is checked out in {elsewhere}. Switch that "
-            f"checkout to another branch (`git switch -`), then go on."
+            f"checkout to another branch (`git switch -`), then try again."
         )
     await asyncio.to_thread(_move_aside, path)
     exists = await commit_of(place.home, f"refs/heads/{tree.branch}") is not None
@@ -272,7 +273,7 @@ async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None
             f"it. `git branch {tree.branch} COMMIT` brings it back; then unblock the task."
         )
     start = tree.branch if exists else tip or tree.base_commit
-    # Forced: git still lists the tree that a crash or a person took away from this very path.
+    # Forced: git still lists the tree that a crash or the user removed from this very path.
     await git(place.home, "worktree", "add", "--quiet", "--force", *new, str(path), start)
 
 
@@ -302,7 +303,7 @@ async def _checkout_of(place: ProjectPaths, branch: str) -> Path | None:
 
 
 async def _free_name(place: ProjectPaths, branch: str) -> str:
-    """``branch``, or the first of its names with a number behind it that nobody has."""
+    """Return ``branch``, or the first free name with a number after it."""
     for name in (branch, *(f"{branch}-{number}" for number in range(2, _MOST_NAMES))):
         if (
             await try_git(place.home, "show-ref", "--verify", "--quiet", f"refs/heads/{name}")
@@ -314,7 +315,7 @@ async def _free_name(place: ProjectPaths, branch: str) -> str:
 
 
 def _move_aside(path: Path) -> None:
-    """Make room at ``path``. What stands there without being a tree may be somebody's work."""
+    """Move files at ``path`` aside: without a worktree there, they may be the user's work."""
     if path.is_symlink() or not path.exists():
         path.unlink(missing_ok=True)
         return

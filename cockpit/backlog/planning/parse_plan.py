@@ -2,7 +2,7 @@
 
 Tasks are headings such as ``Task 3: …``; where there are none, items with a box; where there are none,
 all items. The same text always gives the same plan; no model is asked. What belongs to nothing is told
-in the notes. The rules stand in ``docs/reference/plans.md``.
+in the notes. The rules are in ``docs/reference/plans.md``.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _Part:
 
 @dataclass(slots=True)
 class _Reading:
-    """A walk over the blocks: where it stands (``epic``, ``story``), and what it found."""
+    """A walk over the blocks: its current ``epic`` and ``story``, and what it has read so far."""
 
     text: Headings
     epics: list[_Part] = field(default_factory=list)
@@ -117,7 +117,7 @@ class _Reading:
             place = self._heading(place) if block.kind == "heading" else self._below(place)
 
     def _heading(self, place: int) -> int:
-        """Take in a heading; returns the place to go on at."""
+        """Read a heading; return the place of the next block."""
         block, role = self.text.blocks[place], self.text.roles[place]
         words = self.text.named(place)
         if role == "task":
@@ -152,7 +152,7 @@ class _Reading:
         return place + 1
 
     def _prose(self, place: int) -> int:
-        """A heading under which no task stands: all of it goes to what it is part of."""
+        """Add a heading without tasks, and the text below it, to its epic or story."""
         end, level = self.text.ends[place], self.text.blocks[place].level
         if self.text.epic_level is not None and level <= self.text.epic_level:
             sink = None
@@ -317,7 +317,7 @@ def _story(part: _Part) -> PlannedStory:
 
 
 def _checked(kind: type[Made], **fields: Any) -> Made:
-    """A record whose words can stand in the backlog, else :class:`PlanInvalid` with the line."""
+    """Return a record with checked values; raise :class:`PlanInvalid` with the line."""
     values = {
         name: value
         for name, value in fields.items()

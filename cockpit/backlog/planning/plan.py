@@ -28,7 +28,7 @@ PLAN_ACTION = "backlog_plan"
 
 @dataclass(frozen=True, slots=True)
 class PlannedEpic:
-    """``line`` is where it stands in the text, from 1."""
+    """An epic; ``line`` is its line in the text, from 1."""
 
     title: str
     description: str = ""

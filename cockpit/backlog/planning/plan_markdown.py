@@ -1,4 +1,4 @@
-"""A plan as the person decides over it: everything that would stand in the backlog, as Markdown."""
+"""A plan as Markdown for the user's decision: everything that it would add to the backlog."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
     if plan_markdown(plan) != proposal.body["body"]:
         raise Stale(
             f"This cockpit reads the plan of {proposal.proposal_id} otherwise than it was shown."
-            " Reject it and propose it anew."
+            " Reject it and propose it again."
         )
     result = _insert(tx, plan, proposal.proposal_id, by)
     planned = BacklogPlanned(
@@ -133,7 +133,7 @@ def editable(proposal: Proposal) -> tuple[str, str]:
 
 
 def edited(connection: sqlite3.Connection, text: str) -> RevisedProposal:
-    """The proposal that the person's ``text`` makes. Raises ``PlanInvalid``."""
+    """Return the proposal for the user's edited ``text``. Raises ``PlanInvalid``."""
     title, body = _proposal_body(connection, mask(text))
     return RevisedProposal(title, body)
 

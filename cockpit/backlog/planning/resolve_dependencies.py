@@ -75,7 +75,7 @@ def _wait(
     which = "names several tasks" if places else "names no task"
     raise PlanInvalid(
         f"Line {request.line}: {name!r} {which} of this plan; write #3 for its third task, T-12 for one of"
-        " the backlog, or a title as it stands there."
+        " the backlog, or the exact title."
     )
 
 

@@ -1,6 +1,6 @@
 """The lines below a task: ``Acceptance:``, ``After:``, ``Files:`` and the like, and its description.
 
-A key stands at the beginning of a line, bold or in a list item or plain; what is indented or listed
+A key is at the start of a line, bold or in a list item or plain; what is indented or listed
 below it belongs to it.
 """
 
@@ -137,7 +137,7 @@ def _type(detail: Detail, value: str, at: int) -> None:
 def _hours(detail: Detail, value: str, at: int) -> None:
     read = hours_in(value)
     if read is None:
-        raise PlanInvalid(f"Line {at}: the estimate {value!r} is no time such as 3h or 2d.")
+        raise PlanInvalid(f"Line {at}: the estimate {value!r} is not a time such as 3h or 2d.")
     detail.hours = read
 
 

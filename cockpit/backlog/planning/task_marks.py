@@ -65,7 +65,7 @@ class Marks:
 
 
 def read_marks(words: str) -> Marks:
-    """The title in these words, and what stands beside it."""
+    """Read the title in ``words`` and the marks beside it."""
     marks = Marks(words)
     marks.files = paths_in(words)
     marks.title = _GROUP.sub(lambda group: _group(marks, group), marks.title)
@@ -84,7 +84,7 @@ def read_marks(words: str) -> Marks:
 
 
 def _group(marks: Marks, group: re.Match[str]) -> str:
-    """Take in what stands in brackets, when all of it is understood; else leave it."""
+    """Read a bracketed group when all of it is understood; else leave it in the title."""
     inside = group["inside"].strip()
     wait = _WAIT.fullmatch(inside)
     if wait is not None:
@@ -124,7 +124,7 @@ def hours_in(words: str) -> float | None:
 
 
 def paths_in(words: str) -> list[str]:
-    """The files and directories that stand in backticks, each once, line numbers taken off."""
+    """Return the files and directories in backticks, each once, without line numbers."""
     paths = [_LINES.sub("", code.strip()) for code in _CODE.findall(words)]
     return list(dict.fromkeys(path for path in paths if is_path(path)))
 

@@ -114,7 +114,7 @@ def _get_story(call: ToolCall, args: GetStory) -> dict[str, Any]:
 
 def _list_stories(call: ToolCall, args: ListStories) -> dict[str, Any]:
     limit, offset = check_limit(args.limit), max(0, args.offset)
-    # One more than asked tells whether any is left; how many, nobody needs.
+    # One row more than the limit shows whether any is left; a count is not needed.
     rows = STORIES.select(
         call.connection, epic_id=args.epic_id, status=args.status, limit=limit + 1, offset=offset
     )
