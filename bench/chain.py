@@ -1,8 +1,8 @@
 """What a chain costs beside its tasks: 200 ready tasks, and a scripted model that answers at once.
 
 Each task is complete: its own worktree, an implementer and two reviewers, a merge. Between the
-chain's sessions such tasks are done without one, so that both share the machine's mood; what a chain's
-coordinator costs is the difference.
+chain's workers such tasks run without a chain, so that both see the same load of the machine; the
+difference is the overhead of the chain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from measure import Row, row
 from cockpit.backlog import service
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
 from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
-from cockpit.chains.handover import WorkerLimits
+from cockpit.chains.handover import TOKEN_LIMIT, WorkerLimits
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import tasks
@@ -35,7 +35,7 @@ from cockpit.tasks.task_context import TaskContext
 TASKS = 200
 AT_ONCE = 4
 TOKENS = 100_000
-"""What a session may spend before it hands over."""
+"""Tokens of a worker before it hands over."""
 
 _MAKES = """
 [[turn]]
@@ -59,8 +59,8 @@ _ENDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A session of the chain, then half as many tasks without one: CPU and wall in seconds, and
+class WorkerSample:
+    """A worker of the chain, then half as many tasks without a chain: CPU and wall in seconds, and
     this process's resident memory in MiB after both."""
 
     ended: WorkerEnd
@@ -73,59 +73,61 @@ class Turn:
 
     @property
     def overhead_ms(self) -> float:
-        """CPU of a task in the session less that of one without it."""
+        """CPU of a task in the chain minus that of a task without it, in milliseconds."""
         return 1000 * (self.cpu_s / self.ended.tasks_done - self.alone_cpu_s / self.alone)
 
 
 def rows() -> list[Row]:
     """The table of this bench."""
-    turns = asyncio.run(_turns())
-    tokens = [turn.ended.tokens for turn in turns]
-    alone = sum(turn.alone for turn in turns)
-    # The last session has few tasks, and what a session costs whole would weigh on them.
-    whole = turns[:-1] or turns
+    samples = asyncio.run(_run_chain())
+    tokens = [sample.ended.tokens for sample in samples]
+    alone = sum(sample.alone for sample in samples)
+    # The last worker has few tasks, over which its fixed cost would be spread.
+    whole = samples[:-1] or samples
     return [
-        row("tasks a minute in a chain", 60 * TASKS / sum(turn.wall_s for turn in turns), ""),
+        row("tasks a minute in a chain", 60 * TASKS / sum(sample.wall_s for sample in samples), ""),
         row(
-            "tasks a minute without one", 60 * alone / sum(turn.alone_wall_s for turn in turns), ""
+            "tasks a minute without one",
+            60 * alone / sum(sample.alone_wall_s for sample in samples),
+            "",
         ),
         row(
             "a task's CPU without a chain",
-            1000 * sum(turn.alone_cpu_s for turn in turns) / alone,
+            1000 * sum(sample.alone_cpu_s for sample in samples) / alone,
             "ms CPU",
         ),
         row(
             "coordinator's overhead of a task",
-            median(turn.overhead_ms for turn in whole),
+            median(sample.overhead_ms for sample in whole),
             "ms CPU",
             most=50,
         ),
-        row("sessions of the chain", len(turns), ""),
-        row("tasks a session, median", median(turn.ended.tasks_done for turn in turns), ""),
-        row("tokens a session, median", median(tokens), "tokens"),
-        row("tokens a session, most", max(tokens), "tokens"),
+        row("workers of the chain", len(samples), ""),
+        row("tasks a worker, median", median(sample.ended.tasks_done for sample in samples), ""),
+        row("tokens a worker, median", median(tokens), "tokens"),
+        row("tokens a worker, most", max(tokens), "tokens"),
         row(
-            "memory at the end over that after the first session",
-            turns[-1].memory_mib / turns[0].memory_mib,
+            "memory at the end over that after the first worker",
+            samples[-1].memory_mib / samples[0].memory_mib,
             "×",
             most=1.2,
         ),
-        row("memory at the end", turns[-1].memory_mib, "MiB"),
+        row("memory at the end", samples[-1].memory_mib, "MiB"),
     ]
 
 
-async def _turns() -> list[Turn]:
-    """A chain to its end in one project; between its sessions the same tasks one by one in another."""
-    turns: list[Turn] = []
-    async with _desk(TASKS) as desk, _desk(TASKS) as bare:
+async def _run_chain() -> list[WorkerSample]:
+    """A chain to its end in one project; between its workers the same tasks one by one in another project."""
+    samples: list[WorkerSample] = []
+    async with _project(TASKS) as context, _project(TASKS) as bare:
         order = ChainOptions(
-            "all", headless=True, approve="all", model=desk.model, max_chains=TASKS
+            "all", headless=True, approve="all", model=context.model, max_chains=TASKS
         )
-        chain = await create_chain(desk.store, desk.place, order)
+        chain = await create_chain(context.store, context.place, order)
         left = bare.store.read_now(lambda seen: tasks.select(seen, limit=TASKS))
-        while not turns or turns[-1].ended.reason == "pressure":
+        while not samples or samples[-1].ended.reason == TOKEN_LIMIT:
             began = time.process_time(), time.perf_counter()
-            ended = await _session(desk, chain, len(turns) + 1)
+            ended = await _run_worker(context, chain, len(samples) + 1)
             between = time.process_time(), time.perf_counter()
             count = max(AT_ONCE, ended.tasks_done // 2)
             block, left = left[:count], left[count:]
@@ -136,25 +138,25 @@ async def _turns() -> list[Turn]:
             after = time.process_time(), time.perf_counter()
             took = between[0] - began[0], between[1] - began[1]
             theirs = after[0] - between[0], after[1] - between[1]
-            turns.append(Turn(ended, *took, len(block), *theirs, _memory()))
-        _done(desk, TASKS)
-        _done(bare, sum(turn.alone for turn in turns))
-    return turns
+            samples.append(WorkerSample(ended, *took, len(block), *theirs, _memory()))
+        _done(context, TASKS)
+        _done(bare, sum(sample.alone for sample in samples))
+    return samples
 
 
-async def _session(desk: TaskContext, chain: chains.Chain, ordinal: int) -> WorkerEnd:
-    """One session as its process would run it."""
-    await desk.store.write(lambda tx: workers.start(tx, chain, ordinal, token_limit=TOKENS))
-    at = replace(desk, chain_id=chain.chain_id, ordinal=ordinal, chain_branch=chain.branch)
+async def _run_worker(context: TaskContext, chain: chains.Chain, ordinal: int) -> WorkerEnd:
+    """Run one worker as its process would."""
+    await context.store.write(lambda tx: workers.start(tx, chain, ordinal, token_limit=TOKENS))
+    at = replace(context, chain_id=chain.chain_id, ordinal=ordinal, chain_branch=chain.branch)
     ended = await run_batches(
         at, chain, ordinal, limits=WorkerLimits(tokens=TOKENS), say=lambda _: None
     )
-    await desk.store.write(lambda tx: workers.end(tx, chain, ordinal, "clean", ended.reason))
+    await context.store.write(lambda tx: workers.end(tx, chain, ordinal, "clean", ended.reason))
     return ended
 
 
 @asynccontextmanager
-async def _desk(count: int) -> AsyncIterator[TaskContext]:
+async def _project(count: int) -> AsyncIterator[TaskContext]:
     """A repository of one file, and so many tasks that meet nowhere."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "project"
@@ -197,8 +199,8 @@ def _scenario(count: int) -> Iterable[str]:
         yield _FINISHES.format(role=role, called=called, summary=summary)
 
 
-def _done(desk: TaskContext, expected: int) -> None:
-    done = desk.store.read_now(lambda seen: tasks.count(seen, status="done"))
+def _done(context: TaskContext, expected: int) -> None:
+    done = context.store.read_now(lambda seen: tasks.count(seen, status="done"))
     if done != expected:
         raise RuntimeError(f"only {done} of the bench's {expected} tasks are done")
 

@@ -6,28 +6,33 @@ from dataclasses import dataclass
 from typing import Literal
 
 SESSION_TOKENS = 5_000_000
-"""Tokens after which a session of a chain hands over, where nothing else is set."""
+"""Tokens after which a worker hands over, where the configuration sets no other limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkSettings:
-    """``[work]``: how often failing tests are mended after an implementation, whether at all, the
-    command that runs them (None: it is detected), and the tokens that one session of a chain may
-    spend before it hands over to the next."""
+    """``[work]``."""
 
     max_test_retries: int = 3
+    """How often a fixer works on failing tests after an implementation."""
     auto_fix: bool = True
+    """Whether a fixer works on failing tests at all."""
     test_command: str | None = None
+    """The command that runs the tests; None detects it."""
     session_token_limit: int = SESSION_TOKENS
+    """Tokens that a worker may spend before it hands over."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadlessSettings:
-    """``[headless]``: how many sessions a chain may have, when it writes its report, and how a person
-    is told that it has ended or waits; and what goes on when an agent's session has ended: nothing, the
-    newest unfinished chain, or that and where there is none a new one over the whole backlog."""
+    """``[headless]``."""
 
     max_sessions: int = 10
+    """The largest number of workers of a chain."""
     report: Literal["always", "on_complete", "on_failure", "never"] = "on_failure"
+    """When a chain writes its report."""
     notify: Literal["terminal", "none"] = "terminal"
+    """How cockpit notifies the user that a chain ended or waits."""
     on_session_end: Literal["off", "continue", "all"] = "off"
+    """What starts when an external agent's session ends: nothing, the newest unfinished chain, or that chain
+    or else a new one over the whole backlog."""
