@@ -141,7 +141,7 @@ async def test_a_plan_is_rendered_with_all_that_it_says(planned):
             await until(pilot, lambda: len(app.pending) == 1)
             await look(pilot)
             drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-            assert "ActionPreview as source" not in drawn
+            assert "Shown as source" not in drawn
             for words in ("Epic: Accounts", "Story: Tokens expire", "after #1", "calc.py"):
                 assert words in drawn
 

@@ -36,7 +36,7 @@ async def test_columns_have_counts_and_cards(stage: Any) -> None:
         assert "▶ T-42                    P1" in rows[2]
         assert "token expiry" in rows[3]
         assert "12✓ 1✗  testing" in rows[4]
-        assert rows[2].endswith("nothing")
+        assert rows[2].endswith("no tasks")
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ async def test_the_border_says_the_risk_in_words(stage: Any, risk: Any) -> None:
         text = await show(pilot, panel, replace(ACTION, risk=risk, second_key=risk == "high"))
         assert f"risk {risk}" in text
         assert panel.has_class(f"-risk-{risk}")
-        assert ("asks for a second key" in text) is (risk == "high")
+        assert ("needs a second key" in text) is (risk == "high")
 
 
 async def test_a_near_deadline_is_told(stage: Any) -> None:
@@ -228,7 +228,7 @@ async def test_what_cannot_be_seen_is_counted(stage: Any) -> None:
     async with stage(panel, size=(80, 40)) as pilot:
         text = await show(pilot, panel, replace(ACTION, fields=fields))
         assert "rm file" in text
-        assert "! 6 characters of this cannot be shown" in text
+        assert "! 6 characters cannot be shown" in text
         assert "cannot be shown" not in await show(pilot, panel, ACTION)
 
 
@@ -237,7 +237,7 @@ async def test_a_body_that_rendering_would_cut_is_shown_as_written(stage: Any) -
     body = "| a |\n|---|\n| 1 | hidden |"
     async with stage(panel, size=(80, 40)) as pilot:
         text = await show(pilot, panel, replace(ACTION, body=body))
-        assert "ActionPreview as source" in text
+        assert "Shown as source" in text
         assert "| 1 | hidden |" in text
 
 

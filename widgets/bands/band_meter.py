@@ -92,10 +92,10 @@ class BandMeter(Widget, can_focus=True):
         columns = _Columns.fit(view, width)
         rows = [self._summary(width), Content("")]
         for place, row in enumerate(view.bands):
-            drawn = columns.draw(row).truncate(width)
+            content = columns.draw(row).truncate(width)
             if self.has_focus and place == self.cursor:
-                drawn = drawn.pad_right(max(0, width - drawn.cell_length)).stylize(CURSOR)
-            rows.append(drawn)
+                content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
+            rows.append(content)
         return Content("\n").join(rows)
 
     def _summary(self, width: int) -> Content:

@@ -240,10 +240,10 @@ class FactList(ScrollView, can_focus=True):
         if place >= len(self._shown):
             return Content("")
         row = self._rows[self._shown[place]]
-        drawn = columns.draw(row, self._origins.get(row.key, ""))
+        content = columns.draw(row, self._origins.get(row.key, ""))
         if place == self.cursor:
-            drawn = drawn.pad_right(max(0, width - drawn.cell_length)).stylize(CURSOR)
-        return drawn
+            content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
+        return content
 
     def _columns(self, width: int) -> _Columns:
         # Only visible rows count: reading 50,000 rows for every line would be slow.

@@ -139,11 +139,11 @@ def _numbers(side: tuple[int, int, int]) -> str:
 
 def _hung(head: str, text: str, width: int, style: str = DIM) -> list[Content]:
     """Wrap ``text`` next to ``head``, or below it where there is no room."""
-    drawn = line((head, style))
-    indent = drawn.cell_length
+    content = line((head, style))
+    indent = content.cell_length
     if width - indent < _WORDS_LEAST:
         pieces = [
-            *drawn.wrap(max(1, width)),
+            *content.wrap(max(1, width)),
             *(piece for part in block(text).split("\n") for piece in part.wrap(max(1, width))),
         ]
         return list(pieces)
@@ -153,6 +153,6 @@ def _hung(head: str, text: str, width: int, style: str = DIM) -> list[Content]:
         for piece in part.wrap(width - indent) or [Content("")]
     ]
     return [
-        Content.assemble(drawn if place == 0 else " " * indent, piece)
+        Content.assemble(content if place == 0 else " " * indent, piece)
         for place, piece in enumerate(pieces or [Content("")])
     ]

@@ -211,5 +211,5 @@ class AnswerLines(Rows):
             self.refresh(layout=True)
 
     def rows(self, width: int) -> list[Content]:
-        drawn = details(self._view.lines, max(1, width))
-        return [Content(""), *drawn] if drawn and self._view.text else drawn
+        rows = details(self._view.lines, max(1, width))
+        return [Content(""), *rows] if rows and self._view.text else rows

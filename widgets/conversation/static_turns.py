@@ -47,7 +47,7 @@ def rule(text: str, width: int) -> Content:
 
 def details(lines: Sequence[LineView], width: int) -> list[Content]:
     """Draw the indented lines of a turn: sign, text, and text at the right."""
-    drawn: list[Content] = []
+    rows: list[Content] = []
     for view in lines:
         style = tone(view.tone)
         sign = line("  ", (view.sign or "·", style), " ")
@@ -61,31 +61,31 @@ def details(lines: Sequence[LineView], width: int) -> list[Content]:
             if place == 0 and fits and right:
                 row = row.pad_right(width - row.cell_length - right.cell_length)
                 row = Content.assemble(row, right)
-            drawn.append(row)
+            rows.append(row)
         if right and not fits:
-            drawn += [Content.assemble(" " * indent, piece) for piece in right.wrap(room)]
-    return drawn
+            rows += [Content.assemble(" " * indent, piece) for piece in right.wrap(room)]
+    return rows
 
 
 def draw(turn: TurnView, width: int, *, first: bool = False) -> list[Content]:
     """Draw a whole turn in ``width`` cells, after a blank line unless it is the ``first``."""
     width = max(_LEAST, width)
     if turn.role == "wave":
-        drawn = [rule(turn.text, width)]
+        rows = [rule(turn.text, width)]
     else:
         speaker = label(turn)
-        drawn = [] if speaker is None else [speaker]
+        rows = [] if speaker is None else [speaker]
         if turn.text and turn.role == "agent":
-            drawn += markdown(turn.text, width)
+            rows += markdown(turn.text, width)
         elif turn.text and turn.role != "note":
-            drawn += plain(turn.text, width)
+            rows += plain(turn.text, width)
     if turn.lines:
         if turn.role in ("person", "agent", "error") and turn.text:
-            drawn.append(Content(""))
-        drawn += details(turn.lines, width)
-    if drawn and turn.role != "note" and not first:
-        drawn.insert(0, Content(""))
-    return drawn
+            rows.append(Content(""))
+        rows += details(turn.lines, width)
+    if rows and turn.role != "note" and not first:
+        rows.insert(0, Content(""))
+    return rows
 
 
 def plain(text: str, width: int) -> list[Content]:
@@ -95,32 +95,32 @@ def plain(text: str, width: int) -> list[Content]:
 
 def markdown(text: str, width: int) -> list[Content]:
     """Draw Markdown for reading: headings, lists, quotes, code, bold. Nothing is left out."""
-    drawn: list[Content] = []
+    rows: list[Content] = []
     for kind, row in _rows(clean(text)):
         if kind == "blank":
-            if drawn and drawn[-1].plain:
-                drawn.append(Content(""))
+            if rows and rows[-1].plain:
+                rows.append(Content(""))
         elif kind == "code":
-            drawn += [
+            rows += [
                 Content.assemble(
                     "  ", piece.pad_right(max(0, width - 2 - piece.cell_length))
                 ).stylize(CODE)
                 for piece in Content(row).fold(max(2, width - 2))
             ]
         elif kind == "heading":
-            drawn += Content.styled(row, STRONG).wrap(width)
+            rows += Content.styled(row, STRONG).wrap(width)
         elif kind == "item":
-            drawn += _item(row, width)
+            rows += _item(row, width)
         elif kind == "quote":
-            drawn += [
+            rows += [
                 Content.assemble(("▌ ", RULE), piece)
                 for piece in _inline(row).wrap(max(_LEAST, width - 2))
             ]
         else:
-            drawn += _inline(row).wrap(width)
-    while drawn and not drawn[-1].plain.strip():
-        drawn.pop()
-    return drawn
+            rows += _inline(row).wrap(width)
+    while rows and not rows[-1].plain.strip():
+        rows.pop()
+    return rows
 
 
 def _rows(text: str) -> Iterator[tuple[str, str]]:

@@ -37,11 +37,11 @@ class KeyBar(Widget):
 
 def hint_line(hints: Sequence[KeyHintView], width: int, *, dim: bool = False) -> Content:
     """Lay out whole hints in ``width`` cells. ``dim`` draws them as keys that do nothing yet."""
-    drawn = [_hint(hint, dim) for hint in hints]
+    contents = [_hint(hint, dim) for hint in hints]
     fitting: list[Content] = []
     used = 0
-    for place, content in enumerate(drawn):
-        last = place == len(drawn) - 1
+    for place, content in enumerate(contents):
+        last = place == len(contents) - 1
         room = width - used - (0 if last else _GAP + len(_MORE))
         if content.cell_length > room:
             fitting.append(line((_MORE, DIM)))

@@ -95,11 +95,11 @@ class Timeline(Widget, can_focus=True):
         if not rail:
             return self._words().truncate(width, ellipsis=True)
         place = round(self.position * (rail - 1) / self.total) if self.total else 0
-        drawn = line(
+        content = line(
             ("◂ ", ACCENT if self.position > 0 else RULE),
             ("━" * place, ACCENT),
             ("●", STRONG),
             ("─" * (rail - 1 - place), RULE),
             (" ▸", ACCENT if self.position < self.total else RULE),
         )
-        return spread(drawn, self._words(), width)
+        return spread(content, self._words(), width)

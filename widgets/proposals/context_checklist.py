@@ -71,12 +71,13 @@ class Checklist(Widget):
         self._width = width = self.content_size.width
         rows: list[Content] = []
         for place in range(len(self.items)):
-            drawn = self._rows(place)
+            item_rows = self._rows(place)
             if self.narrowing and place == self.cursor:
-                drawn = [
-                    row.pad_right(max(0, width - row.cell_length)).stylize(CURSOR) for row in drawn
+                item_rows = [
+                    row.pad_right(max(0, width - row.cell_length)).stylize(CURSOR)
+                    for row in item_rows
                 ]
-            rows += drawn
+            rows += item_rows
         if self.items:
             rows.append(self._total(width))
         return Content("\n").join(rows)
@@ -84,13 +85,13 @@ class Checklist(Widget):
     def _rows(self, place: int) -> list[Content]:
         """Draw one item. It is never cut off: the user must be able to read what they approve."""
         each, width = self.items[place], self._width
-        kept = not each.refused and place not in self.dropped
-        sign = "✗" if each.refused else "✔" if kept else "–"
-        box = f"[{'x' if kept else ' '}]" if self.narrowing and not each.refused else f" {sign} "
-        style = BAD if each.refused else GOOD if kept else DIM
+        ticked = not each.refused and place not in self.dropped
+        sign = "✗" if each.refused else "✔" if ticked else "–"
+        box = f"[{'x' if ticked else ' '}]" if self.narrowing and not each.refused else f" {sign} "
+        style = BAD if each.refused else GOOD if ticked else DIM
         level = f" · {each.level}" if each.level != "full" else ""
-        name = line((each.item, STRUCK if each.refused else "" if kept else DIM), (level, DIM))
-        right = self._right(each, kept)
+        name = line((each.item, STRUCK if each.refused else "" if ticked else DIM), (level, DIM))
+        right = self._right(each, ticked)
         room = width - right.cell_length - 1 - _INDENT
         if room < _LEAST:
             right, room = Content(""), max(_LEAST, width - _INDENT)
@@ -106,13 +107,13 @@ class Checklist(Widget):
                 rows += [Content.assemble(" " * _INDENT, piece) for piece in pieces]
         return rows
 
-    def _right(self, each: ItemView, kept: bool) -> Content:
+    def _right(self, each: ItemView, ticked: bool) -> Content:
         cost = "" if each.refused else tokens(each.tokens)
-        drawn = line((f"{cost:>{_TOKEN_CELLS}}", STRONG if kept else DIM))
+        content = line((f"{cost:>{_TOKEN_CELLS}}", STRONG if ticked else DIM))
         if self._width < 3 * _BAND_CELLS + _TOKEN_CELLS:
-            return drawn
+            return content
         label = Content.styled(line(each.band).plain, band(each.band))
-        return Content.assemble(drawn, "  ", label.truncate(_BAND_CELLS, ellipsis=True, pad=True))
+        return Content.assemble(content, "  ", label.truncate(_BAND_CELLS, ellipsis=True, pad=True))
 
     def _total(self, width: int) -> Content:
         fetched = [

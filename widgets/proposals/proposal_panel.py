@@ -338,6 +338,6 @@ class ProposalKeys(Widget):
 
     def render(self) -> Content:
         width = self.content_size.width
-        drawn = hint_line(self._hints, width, dim=not self._armed)
+        hints = hint_line(self._hints, width, dim=not self._armed)
         wait = line(("…  ", DIM)) if not self._armed else Content("")
-        return Content.assemble(wait, drawn).truncate(width)
+        return Content.assemble(wait, hints).truncate(width)

@@ -81,14 +81,14 @@ def _head(view: ChainView, width: int) -> Content:
         scope = Content.assemble(scope, " ", about.truncate(cells, ellipsis=True))
     first = Content.assemble(name, " " if scope else "", scope, fold)
     counted = Content.assemble(count, " ", progress) if progress else count
-    drawn = Content(_GAP).join(
+    content = Content(_GAP).join(
         part for part in (first, sessions, counted, state, text) if part.cell_length
     )
-    return spread(drawn, spend, width) if spend else drawn.truncate(width, ellipsis=True)
+    return spread(content, spend, width) if spend else content.truncate(width, ellipsis=True)
 
 
 def _chain_session(view: ChainSessionView, width: int) -> Content:
-    drawn = line(
+    content = line(
         _GAP,
         (view.sign or "·", tone(view.tone)),
         " ",
@@ -97,18 +97,18 @@ def _chain_session(view: ChainSessionView, width: int) -> Content:
         (view.state, tone(view.tone) if view.tone in ("bad", "accent") else DIM),
     )
     pressure = line((view.pressure, WARN if view.full else DIM))
-    if pressure and drawn.cell_length + pressure.cell_length + 2 <= width:
-        drawn = Content.assemble(drawn, _GAP, pressure)
-    return _ended(drawn, _spend(view.tokens, view.cost, width), width)
+    if pressure and content.cell_length + pressure.cell_length + 2 <= width:
+        content = Content.assemble(content, _GAP, pressure)
+    return _ended(content, _spend(view.tokens, view.cost, width), width)
 
 
 def _task(view: ChainTaskView, width: int, shared: Columns) -> Content:
     key, phase, count = shared
     spend = _spend(view.tokens, view.cost, width)
     room = width - _TASK_INDENT - (spend.cell_length + len(_GAP) if spend else 0)
-    drawn = task_line(view.line, max(1, room), key=key, phase=phase, count=count)
+    content = task_line(view.line, max(1, room), key=key, phase=phase, count=count)
     indent = line(" " * (_TASK_INDENT - 2), "▸ " if view.current else "  ")
-    return _ended(Content.assemble(indent, drawn), spend, width)
+    return _ended(Content.assemble(indent, content), spend, width)
 
 
 def _spend(tokens: str, cost: str, width: int) -> Content:
@@ -119,5 +119,5 @@ def _spend(tokens: str, cost: str, width: int) -> Content:
     return line((" · ".join(each for each in shown if each), DIM))
 
 
-def _ended(drawn: Content, spend: Content, width: int) -> Content:
-    return spread(drawn, spend, width) if spend else drawn.truncate(width, ellipsis=True)
+def _ended(content: Content, spend: Content, width: int) -> Content:
+    return spread(content, spend, width) if spend else content.truncate(width, ellipsis=True)

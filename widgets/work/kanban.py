@@ -248,8 +248,8 @@ class Kanban(Widget, can_focus=True):
             return Strip.blank(0)
         parts: list[Content] = []
         for column, _, cells in self._visible_columns():
-            drawn = self._cell(self.view.columns[column], column, y, cells)
-            parts.append(drawn.pad_right(max(0, cells - drawn.cell_length)))
+            content = self._cell(self.view.columns[column], column, y, cells)
+            parts.append(content.pad_right(max(0, cells - content.cell_length)))
         content = Content(" " * _GAP).join(parts).truncate(width, ellipsis=True)
         return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
 
@@ -273,10 +273,10 @@ class Kanban(Widget, can_focus=True):
         row = (y - _HEAD) % self._tall
         if row >= len(lines):
             return Content("")
-        drawn = lines[row].truncate(cells, ellipsis=True)
+        content = lines[row].truncate(cells, ellipsis=True)
         if current and index == self.spot.card and self.has_focus:
-            drawn = drawn.pad_right(max(0, cells - drawn.cell_length)).stylize(CURSOR)
-        return drawn
+            content = content.pad_right(max(0, cells - content.cell_length)).stylize(CURSOR)
+        return content
 
     def _title(self, column: ColumnView, number: int, cells: int, current: bool) -> Content:
         left = line((column.title, STRONG if current else ""), " ", (f"{column.count:,}", DIM))

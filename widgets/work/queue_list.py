@@ -149,9 +149,9 @@ class QueueList(ScrollView, can_focus=True):
                 (f"{place + 1:>{digits}} ", DIM), sign, " ", (f"{row.key:<{self._keys}}", STRONG),
                 "  ", row.title,
             )  # fmt: skip
-            drawn = spread(left, line((row.state, tone(row.tone))), width)
+            content = spread(left, line((row.state, tone(row.tone))), width)
         else:
-            drawn = line(" " * (digits + 3), (row.why, DIM))
+            content = line(" " * (digits + 3), (row.why, DIM))
         if place == self.cursor:
-            drawn = drawn.pad_right(max(0, width - drawn.cell_length)).stylize(CURSOR)
-        return drawn
+            content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
+        return content

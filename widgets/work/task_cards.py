@@ -46,12 +46,12 @@ def draw_card(card: CardView, cells: int, *, tall: int) -> list[Content]:
     rows = title.wrap(max(1, cells - 2)) if tall > CARD_LINES else [title]
     if len(rows) > 2:
         rows = [rows[0], Content(" ").join(rows[1:])]
-    drawn = [first, *(Content.assemble("  ", row) for row in rows)]
+    lines = [first, *(Content.assemble("  ", row) for row in rows)]
     gap: list[Part] = ["  "] if counts and card.note else []
     note: Part = (card.note, tone(card.note_tone) or DIM)
     if counts or card.note:
-        drawn.append(line("  ", *counts, *gap, note))
-    return drawn
+        lines.append(line("  ", *counts, *gap, note))
+    return lines
 
 
 def _heading(card: CardView, tall: int) -> list[Content]:
@@ -65,7 +65,7 @@ def task_line(view: TaskLineView, width: int, *, key: int, phase: int, count: in
 
     On a wide screen the title is between them and the text.
     """
-    drawn = Content.assemble(
+    content = Content.assemble(
         line((view.key, STRONG)).truncate(key, ellipsis=True, pad=True),
         " ",
         line((view.sign or "·", tone(view.tone))),
@@ -73,13 +73,15 @@ def task_line(view: TaskLineView, width: int, *, key: int, phase: int, count: in
         line((view.phase, tone(view.tone) or DIM)).truncate(phase, ellipsis=True, pad=True),
     )
     if count:
-        drawn = Content.assemble(drawn, "  ", line(*tests(view.tests)).truncate(count, pad=True))
+        content = Content.assemble(
+            content, "  ", line(*tests(view.tests)).truncate(count, pad=True)
+        )
     if width >= _WIDE and view.title:
         room = max(_TITLE_LEAST, min(_TITLE_MOST, width // 3))
         title = line(view.title).truncate(room, ellipsis=True, pad=True)
-        drawn = Content.assemble(drawn, "  ", title)
-        return Content.assemble(drawn, "  ", line((view.text, DIM)))
-    return Content.assemble(drawn, "  ", line((view.text or view.title, DIM)))
+        content = Content.assemble(content, "  ", title)
+        return Content.assemble(content, "  ", line((view.text, DIM)))
+    return Content.assemble(content, "  ", line((view.text or view.title, DIM)))
 
 
 def line_columns(views: tuple[TaskLineView, ...]) -> tuple[int, int, int]:

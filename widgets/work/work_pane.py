@@ -185,8 +185,8 @@ class WorkPane(ScrollView, can_focus=True):
             (row.title, STRONG if row.current else ""),
         ).truncate(title_cells, ellipsis=True, pad=True)
         state = line((row.state, tone(row.tone) or DIM)).truncate(states, ellipsis=True, pad=True)
-        drawn = Content.assemble(mark, " ", title, "  ", state)
-        return Content.assemble(drawn, "  ", line((row.detail, DIM))) if detailed else drawn
+        content = Content.assemble(mark, " ", title, "  ", state)
+        return Content.assemble(content, "  ", line((row.detail, DIM))) if detailed else content
 
 
 def _laid_out(view: WorkPaneView) -> list[_Row | str]:
