@@ -207,7 +207,7 @@ async def test_escape_leaves_narrowing_before_it_discusses(cockpit):
         await pilot.press("escape")
         await pilot.pause()
         assert not screen.panes.proposals.narrowing
-        assert screen.kept is None
+        assert screen.kept_items is None
         assert decided(runtime) == [("context", "pending")]
 
 
@@ -261,9 +261,9 @@ async def test_a_policy_is_widened_with_two_keys_and_narrowed_with_one(cockpit):
             return runtime.store.read_now(lambda c: sessions.load(c, app.session_id)).policy
 
         await pilot.press("shift+tab")
-        assert screen.asking_policy == "trusted"
+        assert screen.wider_policy == "trusted"
         await pilot.press("x", "backspace")
-        assert screen.asking_policy == ""
+        assert screen.wider_policy == ""
         assert policy() == "ask"
         await pilot.press("shift+tab", "shift+tab", "ctrl+y")
         await until(pilot, lambda: policy() == "reads")
@@ -332,17 +332,17 @@ async def test_the_draft_survives_a_restart(cockpit, project):
 async def test_a_second_proposal_waits_its_turn_and_can_be_put_in_front(cockpit):
     async with cockpit() as (pilot, app, _runtime):
         screen = await asked(pilot, app)
-        first = screen.front
+        first = screen.front_id
         await pilot.press("f7")
         await pilot.press(*"fix add too", "enter")
         await until(pilot, lambda: screen.queue.total == 2)
-        assert screen.front == first, "an arrival takes no place in front"
+        assert screen.front_id == first, "an arrival takes no place in front"
         await pilot.press("alt+n")
         await pilot.pause()
-        assert screen.front != first
+        assert screen.front_id != first
         await pilot.press("alt+n")
         await pilot.pause()
-        assert screen.front == first
+        assert screen.front_id == first
 
 
 async def test_files_and_commands_complete(cockpit):

@@ -163,7 +163,7 @@ async def test_one_packet_has_nothing_to_compare_with(still, scene):
         app.attach(scene.session_id)
         screen = await settled(pilot)
         await pilot.press("f8")
-        await until(pilot, lambda: "one packet so far" in screen.note)
+        await until(pilot, lambda: "one packet so far" in str(screen.prompt.border_title))
 
 
 async def test_plus_and_minus_judge_the_last_wave(still, scene):

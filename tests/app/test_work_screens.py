@@ -156,13 +156,13 @@ async def test_keys_start_finish_block_unblock_and_reopen(filled):
         assert app.screen is board
         await pilot.press("u")
         await until(pilot, lambda: load(filled, "T-3").status == "in_progress")
-        await until(pilot, lambda: board.moment.task == "in_progress")
+        await until(pilot, lambda: board.context.task_status == "in_progress")
         await pilot.press("v")
-        await until(pilot, lambda: board.moment.task == "review")
+        await until(pilot, lambda: board.context.task_status == "review")
         await pilot.press("d")
         await until(pilot, lambda: isinstance(app.screen, Ask))
         await pilot.press(*"all read", "enter")
-        await until(pilot, lambda: board.moment.task == "done")
+        await until(pilot, lambda: board.context.task_status == "done")
         notes = filled.store.read_now(lambda c: task_activity.select_for_task(c, "T-3"))
         assert [(each.description, each.actor) for each in notes] == [("all read", "person")]
         await pilot.press("o")
@@ -281,7 +281,7 @@ async def test_help_and_palette_work_on_the_board(filled):
         await until(pilot, lambda: isinstance(app.screen, Help))
         await pilot.press("escape", "ctrl+p")
         await until(pilot, lambda: isinstance(app.screen, Palette))
-        await pilot.press(*"write a new epic")
+        await pilot.press(*"create an epic")
         await until(pilot, lambda: len(app.screen.query("OptionList")) > 0)
         await settled(pilot)
         await pilot.press("enter")
@@ -308,7 +308,7 @@ async def test_a_task_is_seen_in_full_and_live(filled):
             "▶ T-2 Token expiry edge case", "in progress", "bug", "P0", "estimate 3 h",
             "story S-1 Tokens expire when they say", "read the clock once per request",
             "Done when", "a test at the second", "relates to ○ T-3", "unblocks ◌ T-4",
-            "phase testing", "12✓ 1✗", "changes are not committed", "Failures",
+            "phase testing", "12✓ 1✗", "uncommitted changes", "Failures",
             "quality 1", "the clock is read twice", "12 of 13 tests pass", "decision",
         ):  # fmt: skip
             assert words in drawn, words
