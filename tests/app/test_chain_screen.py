@@ -15,7 +15,7 @@ from cockpit.app.dialogs.peek_session import PeekDialog
 from cockpit.app.dialogs.question import PickOne
 from cockpit.app.screens.task_screen import TaskScreen
 from cockpit.backlog import service
-from cockpit.chains import chain_lifecycle as chain_work
+from cockpit.chains import chain_lifecycle
 from cockpit.core.clock import RandomIds, SystemClock
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains
@@ -197,7 +197,9 @@ async def test_a_chain_that_stopped_goes_on_in_a_process_of_its_own(still, proje
         service.set_status(tx, made.task_id, "done", by="person")
 
     still.store.write_now(all_done)
-    made = await chain_work.begin(still.store, still.place, chain_work.Order("all"))
+    made = await chain_lifecycle.create_chain(
+        still.store, still.place, chain_lifecycle.ChainOptions("all")
+    )
     still.store.write_now(lambda tx: chains.end(tx, made.chain_id, "stopped", "by a person"))
     app = CockpitApp(still)
     async with app.run_test(size=WIDE) as pilot:
