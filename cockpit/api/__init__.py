@@ -1,1 +1,1 @@
-"""RFC-003 §12.1's routes over HTTP, for programs that hold a token. Source: design of the faces."""
+"""The HTTP API: orientation profiles, packets and feedback, for programs that have a token."""

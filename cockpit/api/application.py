@@ -72,8 +72,10 @@ async def _misread(request: Request, error: RequestValidationError) -> Response:
 async def _unrouted(request: Request, error: HTTPException) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == 405:
-        words = f"{request.method} is not what this address takes; it takes {headers.get('Allow')}."
-        return problem("method_not_allowed", words, headers=headers)
+        detail = (
+            f"{request.method} is not what this address takes; it takes {headers.get('Allow')}."
+        )
+        return problem("method_not_allowed", detail, headers=headers)
     if error.status_code == 404:
         return problem("not_found", f"There is no {request.url.path} here.", headers=headers)
     return problem("usage", str(error.detail), headers=headers)

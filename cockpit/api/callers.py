@@ -1,6 +1,6 @@
-"""Who calls over HTTP: the holder of a token, looked up in the transaction that acts on it.
+"""The caller of a request: the principal of its token, looked up in the transaction that acts.
 
-A body's claims count for nothing: the namespace is the token's. Source: RFC-003 §11.
+The principal is the token's, whatever a body claims. See ``docs/reference/http.md``.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Counter:
 
 
 def _counter(
-    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Counter:
-    secret = given.credentials.strip() if given is not None else ""
+    secret = credentials.credentials.strip() if credentials is not None else ""
     if not secret:
         raise TokenRefused(
             "Send Authorization: Bearer TOKEN; `cockpit tokens issue` makes one.",

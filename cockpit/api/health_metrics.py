@@ -1,4 +1,4 @@
-"""What watches the server asks for: that it is there, and its numbers."""
+"""Health and metrics, for monitoring."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def health() -> Health:
 
 @router.get("/metrics", summary="The numbers (orientation.read)", response_class=PlainTextResponse)
 async def metrics(at: At, request: Request) -> PlainTextResponse:
-    """RFC-003 §14.1's metrics in Prometheus' text format."""
+    """Return the metrics in Prometheus' text format."""
     numbers: Numbers = request.app.state.numbers
     return PlainTextResponse(
         await numbers.exposition(at), media_type="text/plain; version=0.0.4; charset=utf-8"

@@ -1,6 +1,6 @@
-"""The gate before every route: Host, Origin, kind, size and pace of a request, before anything reads it.
+"""The gate before every route: it checks Host, Origin, content type, size and speed of a request.
 
-Source: design of the faces; the adversarial list of the design of quality.
+See ``docs/reference/security.md``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Gate:
         hosts = _headers(scope, b"host")
         if len(hosts) != 1 or hosts[0].casefold() not in self._hosts:
             return problem(
-                "host_refused", "Nothing is served here under that Host. Use the address told."
+                "host_refused",
+                "This server does not serve that Host. Use the address that it printed.",
             )
         if any(origin.casefold() not in self._origins for origin in _headers(scope, b"origin")):
             return problem("origin_refused", "Pages of another origin are not served.")
@@ -77,7 +78,7 @@ class Gate:
         lengths = _headers(scope, b"content-length")
         if lengths and int(lengths[0]) > LARGEST_BODY * _DRAINED:
             return problem("too_large", too_large, headers={"Connection": "close"}), b""
-        kept, size, more = [], 0, True
+        chunks, size, more = [], 0, True
         try:
             async with asyncio.timeout(self._patience_s):
                 while more and size <= LARGEST_BODY * _DRAINED:
@@ -88,27 +89,27 @@ class Gate:
                     chunk = message.get("body", b"")
                     size += len(chunk)
                     if size <= LARGEST_BODY:
-                        kept.append(chunk)
+                        chunks.append(chunk)
                     more = message.get("more_body", False)
         except TimeoutError:
-            words = f"The body did not arrive within {self._patience_s:g} seconds."
-            return problem("too_slow", words, headers={"Connection": "close"}), b""
+            detail = f"The body did not arrive within {self._patience_s:g} seconds."
+            return problem("too_slow", detail, headers={"Connection": "close"}), b""
         if size > LARGEST_BODY:
             return problem("too_large", too_large, headers={"Connection": "close"}), b""
         if size and not _headers(scope, b"content-type"):
             return problem("not_json", "A body must be application/json, and say so."), b""
-        return None, b"".join(kept)
+        return None, b"".join(chunks)
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
     """The body as one message; after it, what the client does next."""
-    given = False
+    sent = False
 
     async def replay() -> Message:
-        nonlocal given
-        if given:
+        nonlocal sent
+        if sent:
             return await receive()
-        given = True
+        sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay

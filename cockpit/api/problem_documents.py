@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457), with the codes that every other face tells."""
+"""Errors as problem documents (RFC 9457), with the same codes as everywhere else."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def problem(
         "code": code,
         **members,
     }
-    told = {**_told(status, code), **(headers or {})}
-    return JSONResponse(body, status.value, headers=told, media_type=MEDIA_TYPE)
+    all_headers = {**_told(status, code), **(headers or {})}
+    return JSONResponse(body, status.value, headers=all_headers, media_type=MEDIA_TYPE)
 
 
 def of_error(error: CockpitError) -> JSONResponse:

@@ -1,4 +1,4 @@
-"""RFC-003 §12.1's six routes. Each is one call of a service, in one transaction; none decides anything."""
+"""The six routes of the API. Each calls one service in one transaction. See ``docs/reference/http.md``."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ async def current_profile(at: At, profile_id: Named = "") -> dict[str, Any]:
         name = profile_id or shipped.profile_id
         if name == shipped.profile_id and not profiles.select_versions(connection, name):
             return {**profile_document(shipped), "adaptation": None}
-        found = profiles.load_current(connection, name)
+        profile = profiles.load_current(connection, name)
         return {
-            **profile_document(found),
+            **profile_document(profile),
             "adaptation": profile_changes.running_body(connection, name),
         }
 
@@ -74,7 +74,7 @@ async def propose(
         caller.require(PROPOSE, "propose a profile change")
         base = profiles.ensure_default(tx, at.settings.token_budget)
         proposal_id = _keyed(caller, key) if key else tx.ids.new("p")
-        known = profile_changes.find(tx.connection, proposal_id) is not None
+        repeated = profile_changes.find(tx.connection, proposal_id) is not None
         outcome = propose_profile_change(
             tx,
             at.settings,
@@ -84,10 +84,10 @@ async def propose(
             proposal_id=proposal_id,
             deadline_s=at.settings.limits.deadline_s,
         )
-        return known, outcome
+        return repeated, outcome
 
-    known, outcome = await at.write(step)
-    if known:
+    repeated, outcome = await at.write(step)
+    if repeated:
         response.status_code = 200
     return standing(outcome)
 
@@ -97,7 +97,7 @@ async def propose(
     summary="Approve a change (orientation.approve)",
     openapi_extra=carried(DECISION, required=False),
 )
-async def approve(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the RFC's name
+async def approve(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the name in the path
     """It is the current version when this is answered. One that holds for good needs
     orientation.admin as well."""
     return await _decided(at, request, id, "approved")
@@ -108,7 +108,7 @@ async def approve(at: At, request: Request, id: str) -> Standing:  # noqa: A002 
     summary="Reject a change (orientation.approve)",
     openapi_extra=carried(DECISION, required=False),
 )
-async def reject(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the RFC's name
+async def reject(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the name in the path
     """Attention stays as it is."""
     return await _decided(at, request, id, "rejected")
 
@@ -160,7 +160,7 @@ async def _decided(
     def step(tx: Tx, caller: Caller) -> DecisionOutcome:
         # Who may not decide does not learn whether their body could be read.
         caller.require(APPROVE, "decide on profile changes")
-        said = read_decision(body)
+        decision = read_decision(body)
         return decide_proposal(
             tx,
             at.settings,
@@ -168,8 +168,8 @@ async def _decided(
             verdict,
             caller,
             kind="profile",
-            shown_digest=said.shown_digest,
-            reason=said.reason,
+            shown_digest=decision.shown_digest,
+            reason=decision.reason,
         )
 
     return standing(await at.write(step))

@@ -185,7 +185,7 @@ def _unspelled(path: str) -> str:
 
     That is how a listing shows such a name to a model, which asks for it as it saw it.
     """
-    return _SPELLED_OUT.sub(lambda found: chr(int(found[1], 16)), path)
+    return _SPELLED_OUT.sub(lambda match: chr(int(match[1], 16)), path)
 
 
 def _file(rest: str) -> tuple[str, tuple[int, int] | None]:

@@ -1,7 +1,7 @@
 """The orientation compiler: facts and a profile in, one packet out.
 
 Pure: it reads no clock, no store, no environment, and the same facts under the same profile give the
-same bytes in any process, in whatever order they come. Source: RFC-003 §5, §10.2, §13.6.
+same bytes in any process, in whatever order they come. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cockpit.store.context.packets import REASONS, Entry, Packet, PacketBand
 from cockpit.store.context.profile_model import Profile, check
 
 ALGORITHM = "bands/2"
-"""Names what the compiler does, inside every digest. A change of results needs a new name."""
+"""The algorithm's name, part of every digest. A change that alters results needs a new name."""
 
 ALGORITHMS = MappingProxyType(
     {
@@ -30,7 +30,7 @@ ALGORITHMS = MappingProxyType(
         )
     }
 )
-"""Every way in which packets were ever made, so that each can be compiled again."""
+"""Every algorithm that ever compiled packets, so that each packet can be compiled again."""
 
 
 class UnknownAlgorithm(CockpitError):
@@ -63,7 +63,7 @@ def select_for_packet(
     *,
     algorithm: str = ALGORITHM,
 ) -> Selection:
-    """The verdict on every fact that :func:`compile_packet` rests on; raises as it does."""
+    """Select facts for :func:`compile_packet`; raises as it does."""
     way = ALGORITHMS.get(algorithm)
     if way is None:
         raise UnknownAlgorithm(
@@ -76,7 +76,7 @@ def select_for_packet(
 
 
 def build_packet(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
-    """The packet that a selection makes."""
+    """Build the packet of a selection."""
     columns = chosen.columns
     dropped = chosen.dropped_for != NO_REASON
     lost = np.bincount(columns.band[dropped], minlength=len(profile.bands)).tolist()
@@ -108,7 +108,7 @@ def build_packet(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
 
 
 def _entries(chosen: Selection, at: Ints) -> tuple[Entry, ...]:
-    """The entries at ``at``. Indices run in order of time: a later wave appends."""
+    """The entries of the facts at ``at``, in order of time, so that a later wave appends."""
     columns = chosen.columns
     return tuple(
         map(

@@ -1,6 +1,6 @@
-"""What changed between two packets: the answer to "what does it know now that it did not before?"
+"""The difference between two packets: facts added, removed and changed.
 
-Source: design of the screen (``packet diff`` between two waves).
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from cockpit.store.context.packets import Entry, Packet
 
 @dataclass(frozen=True, slots=True)
 class ChangedEntry:
-    """A fact that both packets hold, otherwise: band, level or pin differ."""
+    """A fact of both packets whose band, level or pin differs."""
 
     band_before: str
     before: Entry

@@ -1,7 +1,7 @@
-"""Why each fact is in a packet, shortened, or missing: what a person sees behind the meter.
+"""Why each fact is in a packet, shortened, or dropped.
 
-Nothing of this is stored: it is compiled again from the same facts, and so says of a past wave what
-was decided then. Source: design of Orient ("counted and inspectable").
+The verdicts are not stored: they are compiled again from the same facts, so that they explain the
+decision of a past wave. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ def explain_packet(
     algorithm: str = ALGORITHM,
     band: str = "",
 ) -> tuple[FactVerdict, ...]:
-    """A verdict for every fact, or every one of ``band``, in order of time.
+    """Explain the verdict on every fact, or on those of ``band``, in order of time.
 
     Raises as ``compile_packet`` does, and ``ValueError`` for an unknown band.
     """
     chosen = select_for_packet(candidates, profile, ordinal, algorithm=algorithm)
     columns = chosen.columns
-    asked = columns.band == BANDS.index(band) if band else np.ones(len(columns), np.bool_)
-    at = np.flatnonzero(asked)
-    told: list[FactVerdict] = []
+    in_band = columns.band == BANDS.index(band) if band else np.ones(len(columns), np.bool_)
+    at = np.flatnonzero(in_band)
+    verdicts: list[FactVerdict] = []
     for i, fact_band, kind, wave, score, full, taken, level, kept_for, dropped_for in zip(
         at.tolist(),
         columns.band[at].tolist(),
@@ -76,7 +76,7 @@ def explain_packet(
     ):
         dropped = dropped_for != NO_REASON
         verdict: Verdict = "dropped" if dropped else "shortened" if level else "kept"
-        told.append(
+        verdicts.append(
             FactVerdict(
                 columns.fact_ids[i],
                 BANDS[fact_band],
@@ -90,4 +90,4 @@ def explain_packet(
                 REASONS[dropped_for] if dropped else KEPT[kept_for],
             )
         )
-    return tuple(told)
+    return tuple(verdicts)

@@ -1,8 +1,8 @@
-"""Facts as columns of numbers: what the compiler counts and sorts.
+"""Facts as numpy columns, for the compiler to count and sort.
 
-Rows come in any order and leave in one: by wave, place in the wave, fact id. Strings become numbers
-that only say which are equal, so that no order of arrival shows in a packet.
-Source: RFC-003 §10.2 (determinism), design of Orient.
+Rows may come in any order; the columns are sorted by wave, position in the wave and fact id. Strings
+become codes that only say which are equal, so that the order of arrival never shows in a packet.
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class FactColumns:
 
 
 def columns_from_facts(facts: Sequence[SessionFact]) -> FactColumns:
-    """Columns of facts in hand. Raises ``ValueError`` where one names an unknown band."""
+    """Build columns of facts in memory. Raises ``ValueError`` where one names an unknown band."""
     unknown = {fact.band for fact in facts} - _BAND_CODES.keys()
     if unknown:
         raise ValueError(f"not a band: {', '.join(sorted(map(repr, unknown)))}")
@@ -117,27 +117,27 @@ def _repeated(columns: FactColumns) -> Flags:
 
 
 def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) -> FactColumns:
-    """Columns of every fact that a session has at wave ``ordinal``, straight from the store.
+    """Load columns of every fact that a session has at wave ``ordinal`` from the store.
 
     Equal to ``from_linked(facts.linked(...))``, without a record for each of 50,000 facts.
     """
-    found = load_candidates(connection, session_id, ordinal)
-    place, flags = _numbers(found.place), _numbers(found.flags)
+    candidates = load_candidates(connection, session_id, ordinal)
+    place, flags = _numbers(candidates.place), _numbers(candidates.flags)
     return _columns(
-        found.fact_ids,
-        found.source_types,
-        found.source_refs,
-        found.dedupe_keys,
+        candidates.fact_ids,
+        candidates.source_types,
+        candidates.source_refs,
+        candidates.dedupe_keys,
         band=flags >> BAND_SHIFT,
         ordinal=place >> PLACE_BITS,
         position=place & ((1 << PLACE_BITS) - 1),
         pinned=(flags & FLAG_PINNED) != 0,
         superseded=(flags & FLAG_SUPERSEDED) != 0,
-        utility=_numbers(found.utility),
-        full=_numbers(found.full),
-        outline=_numbers(found.outline),
-        reference=_numbers(found.reference),
-        cluster=_numbers(found.cluster),
+        utility=_numbers(candidates.utility),
+        full=_numbers(candidates.full),
+        outline=_numbers(candidates.outline),
+        reference=_numbers(candidates.reference),
+        cluster=_numbers(candidates.cluster),
     )
 
 
@@ -203,8 +203,8 @@ def _clusters(sketched: Ints, key_codes: Ints, no_key: int) -> Ints:
     codes = np.where(key_codes == no_key, -1, key_codes)
     at = np.flatnonzero(sketched)
     if len(at):
-        _, found = np.unique(sketched[at], return_inverse=True)
-        codes[at] = found + key_codes.max() + 1
+        _, cluster_codes = np.unique(sketched[at], return_inverse=True)
+        codes[at] = cluster_codes + key_codes.max() + 1
     return codes
 
 

@@ -1,8 +1,8 @@
-"""Whole facts into given room: the fullest detail level that fits, best fact first.
+"""Greedy filling of a band: best fact first, each at the fullest detail level that fits.
 
-Facts are looked at in chunks: where a whole chunk fits, it is taken at once, and where no level of
-any fact fits, it is passed over, so that the exact work is done near the edge of the room alone.
-Source: RFC-003 §10.2; design of Orient ("the best detail level that fits").
+Facts are processed in chunks: a chunk that fits is taken whole, and a chunk of which nothing fits is
+skipped, so that exact work happens only near the end of the room.
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class LevelTokens:
 
 
 def fill_greedily(levels: LevelTokens, places: Ints, room: int) -> Ints:
-    """The level (0, 1, 2 or -1) of the facts at ``places`` (best first) within ``room`` tokens."""
+    """Choose the level (0, 1, 2, or -1 for dropped) of the facts at ``places``, best first, within ``room``
+    tokens."""
     chosen = np.full(len(places), DROPPED, np.int64)
     smallest = levels.smallest[places]
     least = np.minimum.accumulate(smallest[::-1])[::-1]
@@ -65,7 +66,7 @@ def fill_greedily(levels: LevelTokens, places: Ints, room: int) -> Ints:
 def spend_leftover(
     band: Ints, levels: LevelTokens, chosen: Ints, used: list[int], limits: BandLimits
 ) -> None:
-    """Spend what whole facts left over: add what was dropped, lengthen what was shortened.
+    """Spend leftover tokens: add dropped facts, and raise shortened ones to fuller levels.
 
     ``chosen`` and ``used`` (tokens by band, pinned included) are changed in place. A band may use
     its own floor, its ceiling, and what no other band's floor needs.

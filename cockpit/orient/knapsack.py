@@ -1,10 +1,10 @@
-"""The edge of a band's room: which whole facts fill it best.
+"""A 0/1 knapsack at the break point of a band: which whole facts fill the end of its room best.
 
-Facts in order of worth fill a room well while each is small beside it. Facts of thousands of tokens
-leave holes, or fill them with what is worth little. There the facts around the point where the room
-ends are chosen together, and with them those around the point where the share of the source type ends
-that is held back first: every combination is weighed, in time linear in facts × room.
-Source: RFC-003 §10.2 (highest utility facts within the budget, source diversity).
+Greedy filling is good while facts are small beside the room. Facts of thousands of tokens leave holes
+or fill them with facts of little worth. There, the facts around the break point (where the room ends)
+and around the end of the first capped source type's share are chosen together by dynamic programming,
+in time linear in facts × room.
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cockpit.orient.fact_columns import Ints
 from cockpit.orient.greedy_fill import DROPPED, FULL, LevelTokens, fill_greedily
 
 _ENOUGH = 512
-"""A filling that is short of what is attainable by less than one part in this many stands as it is:
-it costs least, and changes least from wave to wave."""
+"""A greedy filling that misses less than one part in this many of the bound is accepted: it is the
+cheapest, and changes least from wave to wave."""
 
 _BEFORE = 6
 _AFTER = 24
@@ -55,27 +55,27 @@ def fill_with_knapsack(
     value = ranked.value(places, chosen)
     if (attainable - value) * _ENOUGH <= attainable:
         return chosen
-    crowd, others = _sides(ranked, places)
+    crowd, others = _split_capped_type(ranked, places)
     full = ranked.levels.tokens[FULL]
     most = min(room, max(cap, int(full[crowd[0]]))) if len(crowd) else 0
-    crowd_held, crowd_core = _core(full[crowd], most)
+    crowd_held, crowd_core = _break_window(full[crowd], most)
     rest = room - min(most, int(full[crowd].sum()))
-    held, core = _core(full[others], rest)
+    held, core = _break_window(full[others], rest)
     room_there = room - int(full[crowd[:crowd_held]].sum()) - int(full[others[:held]].sum())
     share = min(most - int(full[crowd[:crowd_held]].sum()), room_there)
-    picked = _weighed(ranked, crowd[crowd_core], others[core], share, room_there)
+    picked = _solve(ranked, crowd[crowd_core], others[core], share, room_there)
     levels = np.full(len(full), DROPPED, np.int64)
     levels[crowd[:crowd_held]] = FULL
     levels[others[:held]] = FULL
     levels[np.concatenate((crowd[crowd_core], others[core]))] = picked
     behind = places[levels[places] == DROPPED]
-    left = room - int(ranked.levels.at(places, levels[places]).sum())
-    levels[behind] = fill_greedily(ranked.levels, behind, left)
+    remaining = room - int(ranked.levels.at(places, levels[places]).sum())
+    levels[behind] = fill_greedily(ranked.levels, behind, remaining)
     again = levels[places]
     return again if ranked.value(places, again) > value else chosen
 
 
-def _sides(ranked: RankedFacts, places: Ints) -> tuple[Ints, Ints]:
+def _split_capped_type(ranked: RankedFacts, places: Ints) -> tuple[Ints, Ints]:
     """The facts of the type that a cap holds back first, and those of all others that none holds
     back; both best first."""
     tier = ranked.tier[places]
@@ -88,14 +88,14 @@ def _sides(ranked: RankedFacts, places: Ints) -> tuple[Ints, Ints]:
     return crowd[np.argsort(ranked.rank[crowd])], places[~mine & (tier == 0)]
 
 
-def _core(sizes: Ints, room: int) -> tuple[int, slice]:
+def _break_window(sizes: Ints, room: int) -> tuple[int, slice]:
     """How many facts surely fit (the first ones), and which come after them around the room's end."""
     edge = int(np.searchsorted(np.cumsum(sizes), room, side="right"))
     held = max(edge - _BEFORE, 0)
     return held, slice(held, edge + _AFTER)
 
 
-def _weighed(ranked: RankedFacts, crowd: Ints, others: Ints, share: int, room: int) -> Ints:
+def _solve(ranked: RankedFacts, crowd: Ints, others: Ints, share: int, room: int) -> Ints:
     """The levels of a few facts that are worth most within ``room``, ``crowd`` within ``share``.
 
     The room is counted in at most :data:`_CELLS` cells, a begun cell as a whole one, so that what is
@@ -103,8 +103,8 @@ def _weighed(ranked: RankedFacts, crowd: Ints, others: Ints, share: int, room: i
     """
     cell = max(-(-room // _CELLS), 1)
     sides = [
-        _Table.of(ranked, crowd, share // cell, cell),
-        _Table.of(ranked, others, room // cell, cell),
+        _KnapsackTable.of(ranked, crowd, share // cell, cell),
+        _KnapsackTable.of(ranked, others, room // cell, cell),
     ]
     first, second = sides
     together = first.best + second.best[::-1][: len(first.best)]
@@ -113,7 +113,7 @@ def _weighed(ranked: RankedFacts, crowd: Ints, others: Ints, share: int, room: i
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _KnapsackTable:
     """``best[c]`` is the most worth that facts have in ``c`` cells; ``picks`` (facts × cells) the
     level of each in the best choice among it and those before; ``needed`` is cells by level and fact.
     """
@@ -123,7 +123,7 @@ class _Table:
     needed: Ints
 
     @classmethod
-    def of(cls, ranked: RankedFacts, places: Ints, cells: int, cell: int) -> _Table:
+    def of(cls, ranked: RankedFacts, places: Ints, cells: int, cell: int) -> _KnapsackTable:
         sizes = ranked.levels.tokens[:, places]
         needed = -(-sizes // cell)
         gains = np.where(needed <= cells, sizes, 0) * ranked.worth[places]

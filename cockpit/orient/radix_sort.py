@@ -1,4 +1,4 @@
-"""Sorting by whole numbers, stably, in time linear in their count."""
+"""A stable radix sort of non-negative integers, in linear time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _DIGIT_BITS = 16
 
 
 def radix_order(keys: Ints) -> Ints:
-    """Indices that sort ``keys`` (none negative) ascending; equal keys keep their order.
+    """Return the indices that sort ``keys`` (none negative) ascending; equal keys keep their order.
 
-    Digit by digit: numpy sorts 16-bit numbers by counting, three times as fast as it compares.
+    It sorts digit by digit: numpy sorts 16-bit numbers by counting, three times as fast.
     """
     order = np.arange(len(keys))
     for shift in range(0, int(keys.max(initial=0)).bit_length(), _DIGIT_BITS):

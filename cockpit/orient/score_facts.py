@@ -1,8 +1,8 @@
-"""What a fact is worth to a profile: whole numbers in, whole numbers out.
+"""The score of a fact under a profile, in whole numbers.
 
 ``score = utility × priority × (1 + risk) × novelty × recency``, the factors in thousandths and the
 product rounded down once, so that a score is the same on every machine and no float is compared.
-Source: RFC-003 §8.3, §10.2 (pure scoring).
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DECAY = np.array(
 """``1000 × 2^(-i/16)``: written down, because a library's power function may differ by a bit."""
 
 _UNRULED = Rule("", "", Predicate(), WEIGHT_ONE, 0, 0, 0)
-"""What weighs a fact whose source type no rule names."""
+"""The rule of a fact whose source type has no rule."""
 
 
 @dataclass(frozen=True, slots=True)

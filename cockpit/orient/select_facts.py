@@ -1,12 +1,11 @@
-"""Which facts a packet holds, and at which level of detail.
+"""The selection of a packet's facts, and of the detail level of each.
 
-Pinned facts come first. Room is then split between the bands as if facts could be cut anywhere:
-every band to its floor, then to its target, then up to its ceiling, by worth per token. Within that
-room each band takes whole facts in order of worth, each at the fullest level that fits; where the
-room ends they are weighed against each other, and what is left over goes to whatever still fits. The
-split cannot be bettered by whole facts under the same rules, so it is also the bound that a packet's
-quality is measured by.
-Source: RFC-003 §9.3, §10.2; design of Orient.
+Pinned facts come first. A fractional knapsack then allocates the budget to the bands: each to its
+floor, then to its target, then up to its ceiling, by worth per token. Within its allocation each band
+is filled greedily with whole facts, each at the fullest level that fits; a 0/1 knapsack decides at the
+break point, and leftover tokens go to facts that still fit. The fractional solution is an upper bound
+for whole facts, and a packet's quality is measured against it.
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _WORTH_BITS = 16
 _LOOK = 8_192
 
 KEPT = ("pinned", "floor", "target", "utility")
-"""Why a fact is kept: pinned, in the band's floor, up to its target, or above by worth alone."""
+"""Why a fact is kept: pinned, within the band's floor, within its target, or above by worth."""
 NO_REASON = -1
 
 
@@ -43,7 +42,7 @@ class PinnedOverBudget(CockpitError):
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """What an algorithm does that another does not; its ``name`` stands in every packet it makes.
+    """A version of the selection; its ``name`` is part of every packet that it compiles.
 
     ``weighs``: a source's best fact is never held back by a cap, and the facts at the edge of a
     source's share or a band's room are chosen together.
@@ -98,15 +97,15 @@ def select_facts(columns: FactColumns, profile: Profile, ordinal: int, way: Algo
     dropped_for[find_repeats(columns)] = _DUPLICATE
     dropped_for[columns.superseded] = _SUPERSEDED
     dropped_for[pinned] = NO_REASON
-    limits = _limits(columns, profile, pinned)
+    limits = _band_limits(columns, profile, pinned)
 
     worth = scored.score << _WORTH_BITS
     if profile.ranking == "density":
         worth = worth // np.maximum(columns.full, 1)
-    everything = _by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
-    held = _looked_at(columns, everything, limits, way)
+    everything = _sort_by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
+    held = _prefilter(columns, everything, limits, way)
     near = everything[: len(held.tier)]
-    # Each fact stands three times: as far as no cap holds it back, and behind all others the rest.
+    # Each fact is listed three times: its part within all caps, then its parts over a cap.
     allotted = allocate_bands(
         np.tile(columns.band[near], len(held.parts)),
         held.parts.ravel(),
@@ -121,7 +120,7 @@ def select_facts(columns: FactColumns, profile: Profile, ordinal: int, way: Algo
     )
 
     facts = RankedFacts(levels, tier, by_tier, worth[ranked], columns.source_type[ranked])
-    chosen, used = _filled(facts, band, allotted, limits, way)
+    chosen, used = _fill_bands(facts, band, allotted, limits, way)
     spend_leftover(band, levels, chosen, used, limits)
 
     taken = levels.at(np.arange(len(ranked)), chosen)
@@ -136,12 +135,12 @@ def select_facts(columns: FactColumns, profile: Profile, ordinal: int, way: Algo
     stage = 1 + (begins >= limits.floor[band]) + (begins >= limits.target[band])
     kept_for = np.where(pinned, 0, NO_REASON)
     kept_for[ranked] = np.where(chosen == DROPPED, NO_REASON, stage)
-    left = limits.ceiling - np.array(used, np.int64)
+    remaining = limits.ceiling - np.array(used, np.int64)
     unseen = everything[len(ranked) :]
     dropped_for[unseen] = np.where(
-        columns.full[unseen] > left[columns.band[unseen]], _CEILING, _BUDGET
+        columns.full[unseen] > remaining[columns.band[unseen]], _CEILING, _BUDGET
     )
-    why = np.where(levels.smallest > left[band], _CEILING, _BUDGET)
+    why = np.where(levels.smallest > remaining[band], _CEILING, _BUDGET)
     why[_passed_over(band, worth[ranked], chosen, int((tier > 0).sum()))] = _SOURCE_CAP
     dropped_for[ranked] = np.where(chosen == DROPPED, why, NO_REASON)
     return Selection(
@@ -158,7 +157,7 @@ def select_facts(columns: FactColumns, profile: Profile, ordinal: int, way: Algo
     )
 
 
-def _filled(
+def _fill_bands(
     facts: RankedFacts, band: Ints, allotted: BandAllocation, limits: BandLimits, way: Algorithm
 ) -> tuple[Ints, list[int]]:
     """The level of each fact, and the tokens of each band, pinned included."""
@@ -181,7 +180,7 @@ def _filled(
     return chosen, used
 
 
-def _limits(columns: FactColumns, profile: Profile, pinned: Flags) -> BandLimits:
+def _band_limits(columns: FactColumns, profile: Profile, pinned: Flags) -> BandLimits:
     held = [int(columns.full[pinned & (columns.band == code)].sum()) for code in range(len(BANDS))]
     floor = np.array([band.min_tokens for band in profile.bands], np.int64)
     target = np.array([band.target_tokens for band in profile.bands], np.int64)
@@ -190,11 +189,11 @@ def _limits(columns: FactColumns, profile: Profile, pinned: Flags) -> BandLimits
         profile.total_token_budget, floor, target, ceiling, np.array(held, np.int64)
     )
     if limits.shared < 0:
-        raise PinnedOverBudget(_over_budget(columns, pinned, limits))
+        raise PinnedOverBudget(_over_budget_message(columns, pinned, limits))
     return limits
 
 
-def _over_budget(columns: FactColumns, pinned: Flags, limits: BandLimits) -> str:
+def _over_budget_message(columns: FactColumns, pinned: Flags, limits: BandLimits) -> str:
     at = np.flatnonzero(pinned).tolist()
     at.sort(key=lambda i: (-int(columns.full[i]), i))
     named = ", ".join(f"{columns.refs[i]} ({int(columns.full[i]):,})" for i in at)
@@ -205,12 +204,12 @@ def _over_budget(columns: FactColumns, pinned: Flags, limits: BandLimits) -> str
     )
 
 
-def _by_worth(at: Ints, worth: Ints) -> Ints:
+def _sort_by_worth(at: Ints, worth: Ints) -> Ints:
     """Indices by worth, best first; equal worth by index, which is the order of time and id."""
     return at[radix_order((SCORE_MAX << _WORTH_BITS) - worth[at])]
 
 
-def _looked_at(columns: FactColumns, ranked: Ints, limits: BandLimits, way: Algorithm) -> CapSplit:
+def _prefilter(columns: FactColumns, ranked: Ints, limits: BandLimits, way: Algorithm) -> CapSplit:
     """The shares of the best facts: all that can matter, of ``ranked`` as many as the answer has.
 
     Up to :data:`_LOOK` facts are all looked at. Of more, those are that come before the point where
@@ -219,18 +218,18 @@ def _looked_at(columns: FactColumns, ranked: Ints, limits: BandLimits, way: Algo
     count = _LOOK
     while True:
         near, rest = ranked[:count], ranked[count:]
-        found = _shares(columns, near, limits.target, way)
+        split = _split_by_caps(columns, near, limits.target, way)
         if not len(rest):
-            return found
+            return split
         bands = len(limits.ceiling)
-        held = np.bincount(columns.band[near], weights=found.parts[0], minlength=bands)
+        held = np.bincount(columns.band[near], weights=split.parts[0], minlength=bands)
         waiting = np.bincount(columns.band[rest], minlength=bands) > 0
         if not (waiting & (held * 4 < limits.ceiling * 5)).any():
-            return found
+            return split
         count *= 2
 
 
-def _shares(columns: FactColumns, near: Ints, targets: Ints, way: Algorithm) -> CapSplit:
+def _split_by_caps(columns: FactColumns, near: Ints, targets: Ints, way: Algorithm) -> CapSplit:
     if way.weighs:
         return split_by_caps(columns, near, targets)
     tier = assign_tiers(columns, near, targets)

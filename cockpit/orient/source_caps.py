@@ -1,10 +1,10 @@
-"""How much of a band one source may hold: cut anywhere for the bound, in whole facts for the packet.
+"""Caps on a source's share of a band: fractional for the bound, in whole facts for the packet.
 
 As in :mod:`~cockpit.orient.source_diversity`, a source reference holds a third of its
 band's target and a source
 type three quarters, and what is over waits behind everything else. But a source's best fact never
 waits, however large it is, and a fact that does not fit lets smaller ones of its source pass.
-Source: RFC-003 §10.2 (source diversity constraints).
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ class _Groups:
     def within(self, tokens: Ints) -> Ints:
         """What of each fact its group's share has room for, as if it could be cut anywhere."""
         sizes = tokens[self.order]
-        found = tokens.copy()
-        found[self.order] = np.clip(self.share - self.before(sizes), 0, sizes)
-        return found
+        parts = tokens.copy()
+        parts[self.order] = np.clip(self.share - self.before(sizes), 0, sizes)
+        return parts
 
     def waiting(self, tokens: Ints) -> Flags:
         """The whole facts that their group's share has no room for."""

@@ -1,7 +1,7 @@
-"""Diversity: no source may crowd a band while others wait, and nothing is said twice.
+"""Source diversity: no source crowds a band while others wait, and no fact is repeated.
 
-A cap does not throw room away: what is over it goes behind everything else, and is taken after all
-if room is left. Source: RFC-003 §10.2 (source diversity and novelty constraints).
+A cap wastes no room: facts over it are tried after all others, and taken if room remains. Its tiers are
+those of algorithm ``bands/1``. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cockpit.orient.radix_sort import radix_order
 
 REF_SHARE = 3
 TYPE_SHARE = 4
-"""One source reference may hold a third of its band's target, one source type three quarters."""
+"""One source reference may use a third of its band's target, one source type three quarters."""
 
 
 def find_repeats(columns: FactColumns) -> Flags:
@@ -21,10 +21,10 @@ def find_repeats(columns: FactColumns) -> Flags:
 
     A place is (source type, source reference, dedupe key); a fact without a key has none.
     """
-    found = columns.repeated & ~columns.superseded
+    repeats = columns.repeated & ~columns.superseded
     keyed = np.flatnonzero(~columns.superseded & (columns.dedupe_key != columns.no_key))
     if not len(keyed) or np.bincount(columns.dedupe_key[keyed]).max() < 2:
-        return found
+        return repeats
     place = columns.dedupe_key * (columns.source_ref.max() + 1) + columns.source_ref
     place = place * (columns.source_type.max() + 1) + columns.source_type
     order = keyed[radix_order(place[keyed])]
@@ -33,8 +33,8 @@ def find_repeats(columns: FactColumns) -> Flags:
     last = np.flatnonzero(np.append(~same, True))
     newest = np.repeat(columns.ordinal[order[last]], np.diff(last, prepend=-1))
     again = order[columns.ordinal[order] < newest]
-    found[again[~columns.pinned[again]]] = True
-    return found
+    repeats[again[~columns.pinned[again]]] = True
+    return repeats
 
 
 def assign_tiers(columns: FactColumns, ranked: Ints, targets: Ints) -> Ints:

@@ -1,6 +1,6 @@
-"""Replay: compile a stored packet again, and see that every byte is the same.
+"""Replay: compile a stored packet again and compare the digests.
 
-Source: RFC-003 §13.6, §14.3; design of Orient (``packet verify``).
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations

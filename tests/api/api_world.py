@@ -132,7 +132,7 @@ def served(project: Project, *words: str) -> Iterator[str]:
     try:
         assert process.stderr is not None
         told = next(line for line in process.stderr if "Listening" in line)
-        yield told.split()[2].rstrip(";")
+        yield told.split()[2].rstrip(";.")
     finally:
         process.send_signal(signal.SIGTERM)
         _, rest = process.communicate(timeout=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""What the server refuses, and that nothing is done by it: RFC-003 §11, §16.1; the adversarial list."""
+"""What the server refuses, and that a refused request changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The six routes of RFC-003 §12.1, and what is watched: what each answers to who may ask."""
+"""The six routes, health and metrics: the answer of each to a caller with the right scope."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def address(project: Project) -> Iterator[str]:
     for told in process.stderr:
         if "Listening" in told:
             break
-    yield told.split()[2].rstrip(";")
+    yield told.split()[2].rstrip(";.")
     process.send_signal(signal.SIGTERM)
     _, rest = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130

@@ -1,4 +1,4 @@
-"""What holds for any facts and any sound profile (RFC-003 §13.1, §13.6, §19.2)."""
+"""What holds for any facts and any sound profile."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A change applied to a profile, and what becomes of it when its horizon ends. Pure.
 
-Source: RFC-003 §10.3.
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def apply_change(change: ProfileChange, base: Profile) -> Profile:
 
     Raises :class:`ChangeRefused` for a rule that is none.
     """
-    asked = {band.name: band for band in change.bands}
+    band_changes = {band.name: band for band in change.bands}
     total = change.total_token_budget
     return replace(
         base,
@@ -33,17 +33,17 @@ def apply_change(change: ProfileChange, base: Profile) -> Profile:
         status="active",
         total_token_budget=base.total_token_budget if total is None else total,
         ranking=change.ranking or base.ranking,
-        bands=tuple(_band(band, asked.get(band.name)) for band in base.bands),
+        bands=tuple(_band(band, band_changes.get(band.name)) for band in base.bands),
         rules=_rules(change, base),
     )
 
 
-def _band(band: Band, asked: BandChange | None) -> Band:
-    if asked is None:
+def _band(band: Band, change: BandChange | None) -> Band:
+    if change is None:
         return band
     rooms = ("min_tokens", "target_tokens", "max_tokens")
-    given = {name: value for name in rooms if (value := getattr(asked, name)) is not None}
-    return replace(band, **given)
+    limits = {name: value for name in rooms if (value := getattr(change, name)) is not None}
+    return replace(band, **limits)
 
 
 def _rules(change: ProfileChange, base: Profile) -> tuple[Rule, ...]:
@@ -51,21 +51,21 @@ def _rules(change: ProfileChange, base: Profile) -> tuple[Rule, ...]:
     for name in change.removed_rules:
         if rules.pop(name, None) is None:
             raise ChangeRefused(f"There is no rule {name!r} to remove.")
-    for asked in change.rules:
-        rules[asked.rule_id] = _rule(rules.get(asked.rule_id), asked)
+    for rule_change in change.rules:
+        rules[rule_change.rule_id] = _rule(rules.get(rule_change.rule_id), rule_change)
     return tuple(sorted(rules.values(), key=lambda rule: rule.rule_id))
 
 
-def _rule(old: Rule | None, asked: RuleChange) -> Rule:
+def _rule(old: Rule | None, change: RuleChange) -> Rule:
     if old is None:
-        if asked.source_type is None:
+        if change.source_type is None:
             raise ChangeRefused(
-                f"There is no rule {asked.rule_id!r}; to add it, name its source_type."
+                f"There is no rule {change.rule_id!r}; to add it, name its source_type."
             )
-        old = Rule(asked.rule_id, asked.source_type, Predicate(), WEIGHT_ONE, 0, 0, 0)
-    elif asked.source_type not in (None, old.source_type):
+        old = Rule(change.rule_id, change.source_type, Predicate(), WEIGHT_ONE, 0, 0, 0)
+    elif change.source_type not in (None, old.source_type):
         raise ChangeRefused(
-            f"Rule {asked.rule_id!r} is about {old.source_type!r}; add a rule for another source."
+            f"Rule {change.rule_id!r} is about {old.source_type!r}; add a rule for another source."
         )
     names = (
         "predicate",
@@ -76,26 +76,26 @@ def _rule(old: Rule | None, asked: RuleChange) -> Rule:
         "enabled",
     )
     return replace(
-        old, **{name: value for name in names if (value := getattr(asked, name)) is not None}
+        old, **{name: value for name in names if (value := getattr(change, name)) is not None}
     )
 
 
-def change_between(base: Profile, wanted: Profile, *, waves: int, reason: str) -> ProfileChange:
+def change_between(base: Profile, target: Profile, *, waves: int, reason: str) -> ProfileChange:
     """The change that makes ``base`` into ``wanted``: what an import asks for."""
     old = {rule.rule_id: rule for rule in base.rules}
-    new = {rule.rule_id: rule for rule in wanted.rules}
+    new = {rule.rule_id: rule for rule in target.rules}
     other = [name for name in old if name in new and old[name].source_type != new[name].source_type]
     if other:
         raise ChangeRefused(
             f"Rule {other[0]!r} is about another source here; give it another name."
         )
-    budget = wanted.total_token_budget
+    budget = target.total_token_budget
     return ProfileChange(
         base.version,
         waves,
         tuple(
             BandChange(band.name, band.min_tokens, band.target_tokens, band.max_tokens)
-            for band, before in zip(wanted.bands, base.bands, strict=True)
+            for band, before in zip(target.bands, base.bands, strict=True)
             if band != before
         ),
         tuple(
@@ -109,13 +109,13 @@ def change_between(base: Profile, wanted: Profile, *, waves: int, reason: str) -
                 rule.recency_half_life,
                 rule.enabled,
             )
-            for rule in wanted.rules
+            for rule in target.rules
             if rule != old.get(rule.rule_id)
         ),
         None if budget == base.total_token_budget else budget,
         reason,
         (),
-        None if wanted.ranking == base.ranking else wanted.ranking,
+        None if target.ranking == base.ranking else target.ranking,
         tuple(sorted(old.keys() - new.keys())),
     )
 
@@ -144,7 +144,7 @@ def should_promote(policy: AtExpiry, quality: float | None, base_quality: float 
 
 
 def copy_as_next_version(content: Profile, newest: int, *, updated_by: str) -> Profile:
-    """The next version with the content of another: versions never go back (RFC-003 §13.3)."""
+    """The next version with the content of another: versions never go back."""
     return replace(
         content, version=newest + 1, duration_waves=0, status="active", updated_by=updated_by
     )

@@ -1,7 +1,7 @@
 """How far each namespace may shift a profile: the envelope that its proposals must stay in.
 
 The person in command has none but the administrator's own bounds. Everybody else moves weights and
-bands within limits, and never switches anything off. Source: RFC-003 §11.2.1.
+bands within limits, and never switches anything off. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ def limit_violations(base: Profile, after: Profile, envelope: ChangeLimits) -> I
     if after.ranking != base.ranking:
         yield "the ranking is not yours to change"
     yield from _bands(base, after, envelope.band_percent)
-    known = {rule.rule_id: rule for rule in base.rules}
-    kept = {rule.rule_id for rule in after.rules}
-    for name in sorted(known.keys() - kept):
+    base_rules = {rule.rule_id: rule for rule in base.rules}
+    remaining_ids = {rule.rule_id for rule in after.rules}
+    for name in sorted(base_rules.keys() - remaining_ids):
         yield f"rule {name} may not be removed"
     for rule in after.rules:
-        if rule != known.get(rule.rule_id):
-            yield from _rule(known.get(rule.rule_id), rule, envelope)
+        if rule != base_rules.get(rule.rule_id):
+            yield from _rule(base_rules.get(rule.rule_id), rule, envelope)
 
 
 def _bands(base: Profile, after: Profile, percent: int) -> Iterator[str]:
     for old, new in zip(base.bands, after.bands, strict=True):
-        for what, before, now in (
+        for limit, before, now in (
             ("floor", old.min_tokens, new.min_tokens),
             ("target", old.target_tokens, new.target_tokens),
             ("ceiling", old.max_tokens, new.max_tokens),
         ):
             if abs(now - before) * 100 > before * percent:
                 yield (
-                    f"the {what} of {old.name} may move by {percent}% of {before:,}, not to {now:,}"
+                    f"the {limit} of {old.name} may move by {percent}% of {before:,}, not to {now:,}"
                 )
 
 

@@ -1,6 +1,6 @@
-"""A profile change as a person is shown it before they decide: before, after, and the verdict.
+"""A profile change as the user sees it before deciding: before, after, and the guard's verdict.
 
-Source: ``docs/journal.md``, "Bodies of proposals"; design of the screen.
+See ``docs/reference/journal.md`` (bodies of proposals).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def change_title(change: ProfileChange) -> str:
     names = [rule.rule_id for rule in change.rules] + [band.name for band in change.bands]
     if change.total_token_budget is not None:
         names.append("the budget")
-    what = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"shift attention {duration_text(change.effective_waves)}: {what}"
+    subjects = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"shift attention {duration_text(change.effective_waves)}: {subjects}"
 
 
 def duration_text(waves: int) -> str:

@@ -1,7 +1,7 @@
 """A proposed profile change: what it asks for, as a record and as JSON.
 
-:mod:`.payload` reads one, :mod:`.adaptation` applies it, :mod:`.guard` judges it. Source: RFC-003
-§10.3.
+:mod:`.parse_change` reads it, :mod:`.guard` checks it, :mod:`.apply_change` applies it. See
+``docs/reference/profile-changes.md``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ProfileChange:
     removed_rules: tuple[str, ...] = ()
 
     def body(self) -> dict[str, Any]:
-        """The change as a JSON value that ``payload.parse`` reads back, claims left out."""
+        """The change as a JSON value that ``parse_change`` reads back, claims left out."""
         body: dict[str, Any] = {
             "base_profile_version": self.base_version,
             "effective_waves": self.effective_waves,

@@ -2,8 +2,7 @@
 
 An agent tunes attention, never what holds attention up: floors the administrator set, the sources
 that say who it is, what was asked and what failed, and the bounds of what it may do. The *result* of
-a change is judged, so that no detour through several fields gets around it. Source: RFC-003 §5.4,
-§10.4, §13.5, §16.
+a change is judged, so that no detour through several fields gets around it. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -137,13 +136,13 @@ def safety_violations(after: Profile, base: Profile, admin: AdminPolicy) -> list
         ("critical_source", _critical),
         ("capability_relaxed", _capability),
     )
-    found = [Refusal(code, why) for code, look in checks for why in look(after, base, admin)]
-    if not found:
+    refusals = [Refusal(code, why) for code, look in checks for why in look(after, base, admin)]
+    if not refusals:
         try:
             check(after)
         except ProfileInvalid as error:
-            found.append(Refusal("malformed", str(error)))
-    return found
+            refusals.append(Refusal("malformed", str(error)))
+    return refusals
 
 
 def passed_checks() -> list[dict[str, object]]:

@@ -1,6 +1,6 @@
 """A profile as a JSON document: what is shown, exported, compared and imported.
 
-Source: RFC-003 §8.1–8.3.
+See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def import_profile(text: str | bytes, base: Profile, *, waves: int, reason: str)
     missing = [name for name in ("bands", "rules", "total_token_budget") if name not in body]
     if missing:
         raise ChangeRefused(f"{missing[0]} is missing: that is no exported profile.")
-    kept = {name: value for name, value in body.items() if name not in _ABOUT}
-    bands, rules = kept["bands"], kept["rules"]
+    fields = {name: value for name, value in body.items() if name not in _ABOUT}
+    bands, rules = fields["bands"], fields["rules"]
     if not isinstance(bands, list) or not isinstance(rules, list):
         raise ChangeRefused("bands and rules must be lists, as an export has them.")
     names = {rule.get("rule_id") for rule in rules if isinstance(rule, Mapping)}
     payload = {
-        **kept,
+        **fields,
         "bands": dict(_named(band) for band in bands),
         "base_profile_version": base.version,
         "effective_waves": waves,
@@ -62,8 +62,8 @@ def import_profile(text: str | bytes, base: Profile, *, waves: int, reason: str)
     }
     if len(payload["bands"]) != len(BANDS) or len(bands) != len(BANDS):
         raise ChangeRefused(f"bands must hold {', '.join(BANDS)}, once each.", code="band_invalid")
-    wanted = apply_change(parse_change(canonical_json(payload), imported=True), base)
-    return change_between(base, wanted, waves=waves, reason=reason)
+    target = apply_change(parse_change(canonical_json(payload), imported=True), base)
+    return change_between(base, target, waves=waves, reason=reason)
 
 
 def profile_differences(before: Profile, after: Profile) -> dict[str, Any]:
