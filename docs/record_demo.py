@@ -1,0 +1,154 @@
+"""Record the demo as an animated SVG: real frames of the real screen, played by CSS.
+
+``python docs/record_demo.py [FILE]`` walks through the demo's review without a terminal, takes a picture
+after each step and writes them as one SVG file, ``docs/images/demo.svg`` by default. Browsers and GitHub play it
+without scripts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from cockpit.app.application import CockpitApp
+from cockpit.commands.demo.demo_guide import guide
+from cockpit.commands.demo.sample_project import make_sample
+from cockpit.core.project_paths import find_place
+from cockpit.loop.runtime import open_runtime
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.sessions import proposals
+
+SIZE = (120, 34)
+"""Columns and lines of the recorded terminal."""
+
+TARGET = Path(__file__).resolve().parent / "images" / "demo.svg"
+_PATIENCE_S = 60.0
+_LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One picture and how long it is shown, in seconds."""
+
+    svg: str
+    seconds: float
+
+
+async def record() -> list[Frame]:
+    """Play the demo's review and return its frames."""
+    frames: list[Frame] = []
+    with tempfile.TemporaryDirectory() as folder:
+        sample = await make_sample(Path(folder) / "parcel")
+        settings = RuntimeSettings(user_dir=Path(folder) / "user")
+        async with open_runtime(find_place(sample.root), settings) as runtime:
+            session_id = await runtime.start(f"review main..{sample.branch}", model="offline")
+            guiding = asyncio.create_task(guide(runtime.store))
+            app = CockpitApp(runtime, session_id=session_id)
+            async with app.run_test(size=SIZE) as pilot:
+
+                async def pending(kind: str) -> bool:
+                    waiting = await runtime.store.read(proposals.pending)
+                    return any(proposal.kind == kind for proposal in waiting)
+
+                async def shoot(seconds: float) -> None:
+                    await pilot.pause(0.2)
+                    frames.append(Frame(app.export_screenshot(title="cockpit"), seconds))
+
+                await until(pilot, lambda: pending("context"))
+                await pilot.pause(1.0)
+                await shoot(4.0)
+                await pilot.press("escape")
+                await shoot(1.5)
+                await type_slowly(pilot, "only parcel/client.py and its callers, please", shoot)
+                await pilot.press("enter")
+                await until(pilot, lambda: pending("context"))
+                await pilot.pause(1.0)
+                await shoot(3.5)
+                await pilot.press("enter")
+                await until(pilot, lambda: pending("action"))
+                await pilot.pause(1.0)
+                await shoot(4.5)
+                await pilot.press("enter")
+                await pilot.pause(2.0)
+                await shoot(4.0)
+                await pilot.press("f3")
+                await shoot(3.5)
+            guiding.cancel()
+            await asyncio.gather(guiding, return_exceptions=True)
+    return frames
+
+
+async def until(pilot: Pilot[int], holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until ``holds``; raise TimeoutError after a minute."""
+    async with asyncio.timeout(_PATIENCE_S):
+        while not await holds():
+            await pilot.pause(_LOOK_S)
+
+
+async def type_slowly(
+    pilot: Pilot[int], text: str, shoot: Callable[[float], Awaitable[None]]
+) -> None:
+    """Type ``text`` with a picture after every third of it."""
+    third = -(-len(text) // 3)
+    for start in range(0, len(text), third):
+        await pilot.press(*(key_of(char) for char in text[start : start + third]))
+        await shoot(0.6)
+
+
+def key_of(char: str) -> str:
+    """The key that types ``char``, as Textual names it."""
+    return {" ": "space", "/": "slash", ".": "full_stop", ",": "comma"}.get(char, char)
+
+
+def animated(frames: list[Frame]) -> str:
+    """One SVG that shows the frames one after another, forever."""
+    width, height = (float(size) for size in _viewbox(frames[0].svg))
+    total = sum(frame.seconds for frame in frames)
+    rules, groups, start = [], [], 0.0
+    for number, frame in enumerate(frames):
+        begin, end = 100 * start / total, 100 * (start + frame.seconds) / total
+        before = "" if number == 0 else f"0%{{visibility:hidden}}{begin:.3f}%{{visibility:visible}}"
+        first = "0%{visibility:visible}" if number == 0 else ""
+        rules.append(f"@keyframes f{number}{{{first}{before}{end:.3f}%,100%{{visibility:hidden}}}}")
+        rules.append(f".f{number}{{animation:f{number} {total:.1f}s step-end infinite}}")
+        groups.append(f'<g class="f f{number}">{_slim(frame.svg)}</g>')
+        start += frame.seconds
+    style = "".join([".f{visibility:hidden}", *rules])
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}">\n'
+        f"<style>{style}</style>\n" + "\n".join(groups) + "\n</svg>\n"
+    )
+
+
+def _viewbox(svg: str) -> tuple[str, str]:
+    match = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', svg)
+    if match is None:
+        raise ValueError("The picture has no size.")
+    return match[1], match[2]
+
+
+def _slim(svg: str) -> str:
+    """The picture without downloaded fonts, comments and indentation."""
+    svg = re.sub(r"@font-face\s*{[^}]*}", "", svg)
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    return re.sub(r"\s*\n\s*", "\n", svg).strip()
+
+
+def main() -> int:
+    """Record and write the file named on the command line; return the exit code."""
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET
+    frames = asyncio.run(record())
+    target.write_text(animated(frames), encoding="utf-8")
+    print(f"{target}: {len(frames)} frames, {target.stat().st_size / 1024:.0f} KiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
