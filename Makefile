@@ -1,19 +1,20 @@
 # cockpit. Needs make, git and Python 3.11 or newer; everything else is installed into .venv.
 #
 #   make demo       the cockpit on a sample project, offline
-#   make test       the tests
-#   make check      format, lint, types, import contracts
-#   make bench      the benches: a table, and bench/results.json; ARGS='--strict wave'
-#   make docs       generate the pages of docs/reference/ that list commands and settings
-#   make snapshots  draw the screens' snapshots anew
+#   make test       all tests; make test FILTER=journal runs those whose names match
+#   make test-fast  the tests without processes, chains and terminals
+#   make check      format, lint, types, import contracts, links
+#   make bench      the benches: a table, and bench/results.json (ARGS="--strict wave")
+#   make docs       the generated reference pages
+#   make snapshots  draw the snapshots of the screens
 #   make setup      only install
-#   make clean      remove what make made
+#   make clean      remove everything that make installed or wrote
 #
-# PYTHON=python3.12 make setup   chooses an interpreter. uv is used when it is on the PATH.
+# PYTHON=python3.12 make setup   chooses an interpreter. make uses uv if it is on the PATH.
 
 PYTHON ?= python3
-# One process more than there are processors: tests wait for programs that they start.
-JOBS ?= $(shell expr 1 + $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
+# Twice as many processes as processors: tests wait for the programs that they start.
+JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,10 +23,10 @@ DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs snapshots clean
+.PHONY: help setup demo test test-fast check bench docs snapshots clean
 
 help:
-	@sed -n '3,10s/^# *//p' Makefile
+	@sed -n '3,12s/^# *//p' Makefile
 
 setup: $(DEVELOPMENT)
 
@@ -33,13 +34,17 @@ demo: $(RUNTIME)
 	@$(BIN)/cockpit demo
 
 test: $(DEVELOPMENT)
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(if $(FILTER),-k '$(FILTER)')
+
+test-fast: $(DEVELOPMENT)
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
 
 check: $(DEVELOPMENT)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python docs/check_links.py
 
 bench: $(DEVELOPMENT)
 	@$(BIN)/python bench/run.py $(ARGS)
