@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import warm
 from learn.learn_world import World, fact
 
 from cockpit.access import capability_tokens
@@ -26,7 +26,7 @@ from cockpit.store.context.profile_changes import ChangeProposal, select_changes
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
-COMMAND = (sys.executable, "-m", "cockpit")
+COMMAND = warm.command()
 PATIENCE_S = 60
 READ, PROPOSE = "orientation.read", "orientation.propose"
 APPROVE, ADMIN = "orientation.approve", "orientation.admin"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 from loop.intake.gh_standin import GhStandIn
 
 PATIENCE_S = 90
@@ -26,15 +27,7 @@ class Terminal:
     def run(self, *words: str, expect: int = 0, stdin: str = "") -> tuple[str, str]:
         """Standard output and error of ``cockpit``, which must end with ``expect``."""
         env = {"PATH": os.environ["PATH"], "HOME": str(self.root), "COLUMNS": "100", **self.extra}
-        done = subprocess.run(
-            [sys.executable, "-m", "cockpit", *words],
-            cwd=self.root,
-            env=env,
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE_S,
-        )
+        done = warm.run(words, cwd=self.root, env=env, stdin=stdin, patience_s=PATIENCE_S)
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done.stdout, done.stderr

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from commands import warm
+import warm
 
 COMMAND = (sys.executable, "-m", "cockpit")
 PATIENCE_S = 90

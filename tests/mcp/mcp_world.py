@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import warm
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
@@ -21,7 +22,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals
 
-COMMAND = (sys.executable, "-m", "cockpit")
+COMMAND = warm.command()
 PATIENCE_S = 60
 VERSION = "2025-11-25"
 
@@ -54,15 +55,7 @@ class Project:
 
     def run(self, *words: str, expect: int = 0) -> str:
         """Run ``cockpit`` to its end, which must be ``expect``; returns its output."""
-        done = subprocess.run(
-            [*COMMAND, *words],
-            cwd=self.root,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE_S,
-        )
+        done = warm.run(words, cwd=self.root, env=self.env, patience_s=PATIENCE_S)
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
@@ -125,9 +118,9 @@ def small(folder: Path) -> Project:
 class Wire:
     """A server on standard input and output, spoken to in lines. Use it as a context manager."""
 
-    def __init__(self, project: Project, *words: str) -> None:
+    def __init__(self, project: Project, *words: str, command: tuple[str, ...] = COMMAND) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, "mcp", *words],
+            [*command, "mcp", *words],
             cwd=project.root,
             env=project.env,
             stdin=subprocess.PIPE,

@@ -130,7 +130,7 @@ def test_nothing_but_the_protocol_is_on_standard_output(project: Project) -> Non
 
 def test_it_ends_when_it_is_told_to(project: Project) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
-        with Wire(project).greet() as wire:
+        with Wire(project, command=(sys.executable, "-m", "cockpit")).greet() as wire:
             wire.call("get_session_context")
             wire.process.send_signal(number)
             assert wire.process.wait(timeout=30) == 130

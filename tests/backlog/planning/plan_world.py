@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+import warm
 
 PATIENCE_S = 90
 
@@ -24,16 +25,7 @@ class Project:
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         home = str(self.root.parent / "home")
         env = {**kept, "HOME": home, "COCKPIT_CONFIG_DIR": f"{home}/config", **extra}
-        done = subprocess.run(
-            [sys.executable, "-m", "cockpit", *words],
-            cwd=self.root,
-            env=env,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        done = warm.run(words, cwd=self.root, env=env, stdin=stdin, patience_s=PATIENCE_S)
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done

@@ -55,7 +55,7 @@ def test_a_look_leaves_nothing_behind(project: Project) -> None:
 
 def test_words_without_a_task_say_what_is_needed(project: Project) -> None:
     told = project.run("plan", "make it faster, please", expect=2)
-    assert "Write each task as an item of a list" in told.stderr
+    assert "Write each task as a list item" in told.stderr
     assert told.stdout == ""
 
 

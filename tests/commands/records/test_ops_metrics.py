@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 from cockpit.loop.views.log_lines import FIELDS
 
@@ -24,14 +25,7 @@ NAMES = (
 
 
 def cockpit(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cockpit", *arguments],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-    )
+    return warm.run(arguments, cwd=root, env=dict(os.environ), patience_s=120)
 
 
 @pytest.fixture

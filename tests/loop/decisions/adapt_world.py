@@ -240,7 +240,7 @@ def cockpit(
     root: Path, *words: str, expect: int = 0, stdin: str = "", **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Run ``cockpit`` in ``root`` to its end, which must be ``expect``."""
-    from commands import warm
+    import warm
 
     kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     home = root.parent / "home"
