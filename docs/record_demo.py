@@ -1,8 +1,8 @@
 """Record the demo as an animated SVG: real frames of the real screen, played by CSS.
 
 ``python docs/record_demo.py [FILE]`` walks through the demo's review without a terminal, takes a picture
-after each step and writes them as one SVG file, ``docs/images/demo.svg`` by default. Browsers and GitHub play it
-without scripts.
+after each step and writes them as one SVG file, ``docs/images/demo.svg`` by default. Browsers and GitHub
+play it without scripts.
 """
 
 from __future__ import annotations

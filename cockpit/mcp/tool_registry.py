@@ -47,12 +47,11 @@ def _tool_lines(tool: WorkTool | LoopTool) -> Iterator[str]:
         yield "No parameters."
         yield ""
         return
-    yield "| Parameter | Type | Required | Description |"
-    yield "| --- | --- | --- | --- |"
+    yield "| parameter | type | required |"
+    yield "| --- | --- | --- |"
     for name, field in schema["properties"].items():
         required = "yes" if name in schema.get("required", ()) else "no"
-        description = field.get("description", "").replace("|", r"\|")
-        yield f"| `{name}` | {_type_text(field)} | {required} | {description} |"
+        yield f"| `{name}` | {_type_text(field)} | {required} |"
     yield ""
 
 
