@@ -20,7 +20,7 @@ from textual.pilot import Pilot
 from cockpit.app.application import CockpitApp
 from cockpit.commands.demo.demo_guide import guide
 from cockpit.commands.demo.sample_project import make_sample
-from cockpit.core.project_paths import find_place
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions import proposals
@@ -47,14 +47,14 @@ async def record() -> list[Frame]:
     with tempfile.TemporaryDirectory() as folder:
         sample = await make_sample(Path(folder) / "parcel")
         settings = RuntimeSettings(user_dir=Path(folder) / "user")
-        async with open_runtime(find_place(sample.root), settings) as runtime:
+        async with open_runtime(locate_project(sample.root), settings) as runtime:
             session_id = await runtime.start(f"review main..{sample.branch}", model="offline")
             guiding = asyncio.create_task(guide(runtime.store))
             app = CockpitApp(runtime, session_id=session_id)
             async with app.run_test(size=SIZE) as pilot:
 
                 async def pending(kind: str) -> bool:
-                    waiting = await runtime.store.read(proposals.pending)
+                    waiting = await runtime.store.read(proposals.select_pending)
                     return any(proposal.kind == kind for proposal in waiting)
 
                 async def shoot(seconds: float) -> None:
