@@ -215,7 +215,7 @@ def test_a_task_that_is_done_by_itself_makes_no_chain():
 def test_trees_open_and_fold_by_steps():
     found = Chains()
     found.apply(row(1, "chain.created", {"chain_id": "ch-1"}))
-    chain, trees = found.found["ch-1"], Trees()
+    chain, trees = found.chains["ch-1"], Trees()
     assert trees.level(chain) == LIVE
     assert trees.turn(chain, 1)
     assert trees.level(chain) == WHOLE

@@ -78,7 +78,7 @@ class Chains:
 
     def rows(self, action: str) -> list[dict[str, Any]]:
         found = self.read(lambda seen: journal.rows(seen, limit=100_000))
-        return [dict(row.raw_detail()) for row in found if row.action == action]
+        return [row.raw_detail() for row in found if row.action == action]
 
     def statuses(self) -> dict[str, str]:
         return {one["id"]: one["status"] for one in self.project.json("tasks", "list", "--json")}

@@ -170,7 +170,7 @@ def test_a_forged_row_behind_the_end_is_found_and_does_not_stop_the_work(store: 
     )
     verdict = tampered(store, forged)
     last = store.read_now(journal.last_seq)
-    assert verdict.broken == (last + 1, f"row {last + 1} stands after the recorded end {last}")
+    assert verdict.broken == (last + 1, f"row {last + 1} is behind the recorded end {last}")
     assert store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING)) == last + 2
     later = store.read_now(journal.verify)
     assert later.broken == (last + 1, f"row {last + 1} belongs to no message that is streaming")
