@@ -1,4 +1,4 @@
-"""One registry: what it says is what keys, palette and help do."""
+"""The registry of actions: bindings, footer, help, ``[keys]`` and the reference page agree with it."""
 
 from __future__ import annotations
 

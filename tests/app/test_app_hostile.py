@@ -1,4 +1,4 @@
-"""Text of strangers on the whole screen: nothing of it reaches the terminal as a command."""
+"""Untrusted text on the whole screen: no control character of it reaches the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains on the screen: followed, peeked at, drained, tried again, with real keys over real journals."""
+"""Chains on the screen: followed, peeked at, drained and resumed, with real keys over real journals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine that comes behind the first frame."""
+"""The engine that opens after the first frame."""
 
 from __future__ import annotations
 

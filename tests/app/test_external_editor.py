@@ -1,4 +1,4 @@
-"""The person's editor and the draft on disk."""
+"""The user's editor and the draft on disk."""
 
 from __future__ import annotations
 

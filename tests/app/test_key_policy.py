@@ -1,4 +1,4 @@
-"""The two keys: what they mean at which moment, on a clock of the test's."""
+"""Enter and Escape: their meaning at each moment, on a clock of the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real keys on the real runtime: a scripted agent asks, the person steers."""
+"""Real keys on the real runtime: a scripted agent asks, the user decides."""
 
 from __future__ import annotations
 

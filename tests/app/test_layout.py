@@ -1,4 +1,4 @@
-"""Panes, tabs and sizes: everything can be reached, nothing unseen can be decided."""
+"""Panes, tabs and sizes: every pane is reachable, and a hidden proposal cannot be decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Behind the meter: the facts of a band, pins, what changed between waves, and the person's verdict."""
+"""The facts of a band, pins, the difference between packets, and feedback on waves."""
 
 from __future__ import annotations
 

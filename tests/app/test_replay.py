@@ -1,4 +1,4 @@
-"""Replay: the fold that draws live, over a past session; nothing can change."""
+"""Replay: the live fold over a past session; it changes nothing."""
 
 from __future__ import annotations
 

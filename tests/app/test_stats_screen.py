@@ -1,4 +1,4 @@
-"""The measures on the screen: live, for a time that keys choose, and against what was before a date."""
+"""The measures on the screen: live, for a period that keys choose, and before and after a date."""
 
 from __future__ import annotations
 

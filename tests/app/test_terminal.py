@@ -1,4 +1,4 @@
-"""The program as a person runs it: in a terminal, with an editor of theirs, left with keys."""
+"""The program in a real terminal: with the user's editor, left with keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backlog on the screen: looked at and changed with real keys, fed by the journal."""
+"""The backlog on the screen: browsed and changed with real keys, fed by the journal."""
 
 from __future__ import annotations
 

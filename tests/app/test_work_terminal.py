@@ -1,4 +1,4 @@
-"""A task written in the person's own editor, in a real terminal."""
+"""A task written in the user's own editor, in a real terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Themes are data, complete, and refused with a reason when they are not."""
+"""Themes are complete data, and refused with a reason when they are not."""
 
 import re
 import subprocess

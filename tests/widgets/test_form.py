@@ -1,4 +1,4 @@
-"""The form: fields one after the other, hostile text kept out, untouched fields left alone."""
+"""The form: fields in order, hostile text removed, untouched fields unchanged."""
 
 from typing import Any
 

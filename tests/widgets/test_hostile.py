@@ -1,4 +1,4 @@
-"""Whatever a view holds, no widget lets a control character reach the compositor or crashes."""
+"""With any text in a view, no widget crashes or lets a control character reach the compositor."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The board's widget: only what is seen is drawn, the cursor keeps its card, every key has its place."""
+"""The board: only visible cards are drawn, the cursor stays on its card, every key works."""
 
 from dataclasses import replace
 from typing import Any

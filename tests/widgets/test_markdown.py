@@ -1,4 +1,4 @@
-"""Rendered Markdown shows what is written: targets, HTML, images, and every word."""
+"""Rendered Markdown shows its source in full: targets, HTML, images, and every word."""
 
 from typing import Any
 

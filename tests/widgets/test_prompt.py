@@ -1,4 +1,4 @@
-"""The prompt: Enter sends, a paste never does, and every key is told."""
+"""The prompt: Enter sends, a paste never does, and every key is posted."""
 
 from typing import Any
 

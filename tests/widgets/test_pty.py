@@ -1,4 +1,4 @@
-"""What reaches a real terminal: the bytes on a pty carry nothing that a text smuggled in."""
+"""The bytes on a real terminal carry no control sequence from a text."""
 
 import fcntl
 import json

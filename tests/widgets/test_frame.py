@@ -1,4 +1,4 @@
-"""The one-line widgets: header, key bar, scrubber."""
+"""The one-line widgets: header, key bar, timeline."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a task remembers: aligned, and however much it is, only so much is drawn."""
+"""The memory of a task: aligned, and limited however long it is."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The line of bars: from zero, within its cells, whatever the numbers."""
+"""The line of bars: from zero, within its cells, for any numbers."""
 
 from __future__ import annotations
 

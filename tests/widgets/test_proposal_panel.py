@@ -1,4 +1,4 @@
-"""The proposal panel shows what will be decided, all of it, and decides nothing."""
+"""The proposal panel shows everything that will be decided, and decides nothing."""
 
 from dataclasses import replace
 from typing import Any

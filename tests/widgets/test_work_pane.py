@@ -1,4 +1,4 @@
-"""The board: a tree of rows that scrolls, opens and peeks."""
+"""The work pane: a tree of rows that scrolls, opens and peeks."""
 
 from dataclasses import replace
 from typing import Any
