@@ -1,1 +1,1 @@
-"""What the user can do: each action with its title, keys, condition and function."""
+"""The actions of the user: each with its title, keys, condition and function."""
