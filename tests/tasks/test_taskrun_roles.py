@@ -36,7 +36,7 @@ def test_a_persons_file_overrides_field_by_field(tmp_path: Path) -> None:
     user = written(tmp_path / "user" / "roles", '+++\nname = "fixer"\nmax_waves = 50\n+++\n')
     fixer = load_roles(None, user)["fixer"]
     assert (fixer.max_waves, fixer.protects_tests, fixer.source_layer) == (50, True, "user")
-    assert "Mend the cause" in fixer.template
+    assert "Fix the cause" in fixer.template
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ async def test_a_reviewer_is_not_offered_what_it_may_not_call(world: World) -> N
     await world.do(scenario, task_id, work=type(world.work)(test_command="true"))
     refused = world.rows("model.malformed_call")
     assert refused
-    assert "not offered in this task" in refused[0].raw_detail()["message"]
+    assert "is not a tool of this task" in refused[0].raw_detail()["message"]
     assert not (Path(world.tree(task_id).path) / "x.py").exists()
 
 
