@@ -43,18 +43,14 @@ class Word:
     """One word of a command.
 
     Quotes and escapes are resolved in ``text``; an expansion stays as it is written. ``marks`` are the
-    expansions and globs, ``nested`` the scripts of ``$()``, backticks, ``<()`` and ``>()`` in the word.
+    expansions and globs: without any, the value is known before the command runs. ``nested`` are the
+    scripts of ``$()``, backticks, ``<()`` and ``>()`` in the word.
     """
 
     text: str
     start: int
     marks: tuple[Mark, ...] = ()
     nested: tuple[Script, ...] = ()
-
-    @property
-    def is_literal(self) -> bool:
-        """Whether the value is known before the command runs."""
-        return not self.marks
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,13 +69,6 @@ def capture_tool_use(tool: ToolUse, read: Read | None = None) -> dict[str, Any]:
     return {}
 
 
-def is_commit(tool: ToolUse) -> bool:
-    """Whether the call was a commit: pending captures are written then."""
-    if tool.tool in _COMMITS:
-        return True
-    return tool.tool in _COMMANDS and any(map(_commits, _simple(tool)))
-
-
 def _edit(tool: ToolUse) -> dict[str, Any]:
     if str(tool.arguments.get("command")) in _VIEWS:
         return {}

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 
-from cockpit.learn.capture_commands import RanCommand, list_commands
+from cockpit.learn.capture_commands import RanCommand
 
 KNOWN = ("pytest", "unittest", "jest", "vitest", "go", "cargo", "node")
 """The runners whose counts are read."""
@@ -63,14 +63,8 @@ _ASK_ONLY = frozenset(
 _SHELLS = frozenset(["bash", "sh", "zsh", "dash", "source", "."])
 
 
-def runner_of(command: str | Sequence[str]) -> str | None:
-    """Return the test runner that ``command`` runs, of :data:`KNOWN` or another; None without tests."""
-    runs = test_commands(list_commands(command))
-    return runs[0][1] if runs else None
-
-
 def test_commands(simple: Sequence[RanCommand]) -> list[tuple[RanCommand, str]]:
-    """Return the commands that run tests, each with its runner."""
+    """Return the commands that run tests, each with its runner, of :data:`KNOWN` or another."""
     return [(command, runner) for command in simple if (runner := _runner(command.argv))]
 
 

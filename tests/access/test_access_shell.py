@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +32,16 @@ def test_the_fast_path_and_the_grammar_agree(words: list[str], blank: str) -> No
 )
 def test_the_fast_path_leaves_syntax_to_the_grammar(text: str) -> None:
     assert _parse_plain(text) is None
+
+
+def test_a_plain_command_is_read_without_the_grammar() -> None:
+    code = (
+        "import sys; from cockpit.access.parse_shell import parse_shell\n"
+        "assert not parse_shell('git status --short').errors and 'tree_sitter' not in sys.modules\n"
+        "assert not parse_shell('git status | cat').errors and 'tree_sitter' in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def programs(text: str) -> list[str]:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from cockpit.learn.capture_commands import list_commands
 from cockpit.learn.test_output import TestResults as Results
 from cockpit.learn.test_output import read_tests
-from cockpit.learn.test_runners import runner_of
+from cockpit.learn.test_runners import test_commands as list_test_commands
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "test_output"
 FAILS = """
@@ -282,7 +283,8 @@ def test_an_unknown_runner_tells_only_pass_or_fail_and_a_cut_output_what_it_can(
     ],
 )
 def test_which_commands_are_test_runs(command, runner) -> None:
-    assert runner_of(command) == runner
+    runs = list_test_commands(list_commands(command))
+    assert (runs[0][1] if runs else None) == runner
 
 
 def run(folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
