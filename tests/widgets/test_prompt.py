@@ -152,7 +152,7 @@ async def test_escape_ends_a_search_with_the_draft(stage: Any, prompt: Prompt) -
         prompt.focus()
         await pilot.press(*"dra", "ctrl+r", *"zz")
         await pilot.pause()
-        assert "nothing sent has these words" in pilot.app.drawn
+        assert "no sent message matches" in pilot.app.drawn
         await pilot.press("escape")
         assert prompt.text == "dra"
         assert not pilot.app.got(Prompt.Escaped)
