@@ -169,7 +169,7 @@ def _load() -> None:
     for name in (
         "loop.runtime",
         "orient.compile_packet",
-        "orient.fact_arrays",
+        "orient.fact_columns",
         "decide.offline.script_model",
         "mcp.run_server",
         "mcp.stdio_transport",
