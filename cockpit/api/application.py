@@ -52,24 +52,24 @@ def application(store: Store, settings: RuntimeSettings) -> FastAPI:
         await at.read(lambda connection, caller: None)
         return JSONResponse(app.openapi())
 
-    app.exception_handler(CockpitError)(_told)
-    app.exception_handler(RequestValidationError)(_misread)
-    app.exception_handler(HTTPException)(_unrouted)
-    app.exception_handler(Exception)(_unforeseen)
+    app.exception_handler(CockpitError)(_answer_error)
+    app.exception_handler(RequestValidationError)(_answer_invalid)
+    app.exception_handler(HTTPException)(_answer_http_error)
+    app.exception_handler(Exception)(_answer_crash)
     return app
 
 
-async def _told(request: Request, error: CockpitError) -> Response:
+async def _answer_error(request: Request, error: CockpitError) -> Response:
     return of_error(error)
 
 
-async def _misread(request: Request, error: RequestValidationError) -> Response:
+async def _answer_invalid(request: Request, error: RequestValidationError) -> Response:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     return problem("usage", f"{where}: {first['msg']}.")
 
 
-async def _unrouted(request: Request, error: HTTPException) -> Response:
+async def _answer_http_error(request: Request, error: HTTPException) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == 405:
         detail = (
@@ -81,7 +81,7 @@ async def _unrouted(request: Request, error: HTTPException) -> Response:
     return problem("usage", str(error.detail), headers=headers)
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
+async def _answer_crash(request: Request, error: Exception) -> Response:
     return problem(
         "error",
         f"Something unforeseen happened ({type(error).__name__}). The server's log has the details.",

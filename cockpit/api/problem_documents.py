@@ -55,7 +55,7 @@ def problem(
         "code": code,
         **members,
     }
-    all_headers = {**_told(status, code), **(headers or {})}
+    all_headers = {**_headers(status, code), **(headers or {})}
     return JSONResponse(body, status.value, headers=all_headers, media_type=MEDIA_TYPE)
 
 
@@ -71,7 +71,7 @@ def of_error(error: CockpitError) -> JSONResponse:
     return problem(error.code, str(error), **members)
 
 
-def _told(status: HTTPStatus, code: str) -> dict[str, str]:
+def _headers(status: HTTPStatus, code: str) -> dict[str, str]:
     if status is HTTPStatus.UNAUTHORIZED:
         wrong = "" if code == "token_missing" else ' error="invalid_token"'
         return {"WWW-Authenticate": f"Bearer{wrong}"}

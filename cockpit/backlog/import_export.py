@@ -201,8 +201,8 @@ class _Import:
         self, table: Parents[P], line: dict[str, Any], fields: dict[str, Any]
     ) -> tuple[P, P]:
         """Import an epic or a story; returns it as it was (or as it was created) and as it is now."""
-        number = self._known(table.kind, line)
-        new = number is None or not self._there(table.kind, number)
+        number = self._number(table.kind, line)
+        new = number is None or not self._exists(table.kind, number)
         if new:
             before = table.insert(self.tx, _title(line), number=number, by=self.by)
         else:
@@ -218,8 +218,8 @@ class _Import:
         if "story" in line:
             named = line["story"]
             values["story_id"] = STORIES.load(self.tx.connection, named).story_id if named else None
-        number = self._known(TASK, line)
-        new = number is None or not self._there(TASK, number)
+        number = self._number(TASK, line)
+        new = number is None or not self._exists(TASK, number)
         if new:
             ended = self.tx.now() if values.get("status") == "done" else None
             draft = replace(tasks.new_draft(_title(line)), **values, done_at=ended)
@@ -257,20 +257,20 @@ class _Import:
         if self.done.created or self.done.changed:
             work_queue.rebuild(self.tx)
 
-    def _known(self, kind: Kind, line: dict[str, Any]) -> int | None:
+    def _number(self, kind: Kind, line: dict[str, Any]) -> int | None:
         """The number in the line's id; None for a line without one."""
         if line.get("id") is None:
             return None
         identity = read_id(kind, str(line["id"]))
         number = id_number(identity)
-        if number > HIGHEST and not self._there(kind, number):
+        if number > HIGHEST and not self._exists(kind, number):
             raise BacklogInvalid(
                 f"{identity} is too high for a new {kind.word}: those to come are numbered after it."
                 f" Give it a number up to {HIGHEST:,}, or none."
             )
         return number
 
-    def _there(self, kind: Kind, number: int) -> bool:
+    def _exists(self, kind: Kind, number: int) -> bool:
         rows = self.tx.execute(f"SELECT 1 FROM {kind.table} WHERE number=?", (number,))  # noqa: S608
         return rows.fetchone() is not None
 

@@ -66,7 +66,7 @@ def _answered(error: ModelHTTPError, endpoint: Endpoint) -> Failure:
     from pydantic_ai import exceptions as sdk
 
     status = error.status_code
-    words = f"{status}: {_said(error.body) or 'no message'}"
+    words = f"{status}: {_error_message(error.body) or 'no message'}"
     if isinstance(error, sdk.ModelQuotaExceededError):
         return _quota(endpoint, words)
     if isinstance(error, sdk.ModelAuthenticationError) or status in (401, 403):
@@ -162,13 +162,13 @@ def _lasting(code: str, reason: str, text: str) -> Failure:
     return Failure(False, reason, None, ModelError(code, text))
 
 
-def _said(body: object) -> str:
+def _error_message(body: object) -> str:
     """Return the provider's message out of an error body of any of the shapes in use."""
     if isinstance(body, Mapping):
         for key in ("error", "message", "detail"):
             inner = body.get(key)
             if inner:
-                return _said(inner)
+                return _error_message(inner)
         return ""
     return body if isinstance(body, str) else ""
 

@@ -99,7 +99,7 @@ class Event:
         arguments = self._kept()
         if arguments is None:
             return None
-        output, code = self._told()
+        output, code = self._result()
         return {
             "tool": self.tool,
             "arguments": arguments,
@@ -134,7 +134,7 @@ class Event:
             return values if all(isinstance(value, str) for value in values.values()) else None
         return None
 
-    def _told(self) -> tuple[str, int | None]:
+    def _result(self) -> tuple[str, int | None]:
         """Return the tool's output, shortened, and its exit status where the agent gives it."""
         if self.name == "PostToolUseFailure":
             error = self.payload.get("error")

@@ -89,7 +89,7 @@ def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
         if os.environ.get(WIP) == "off":
             # Who only looks at a task does nothing of its work.
             body.pop("arguments", None)
-    record = _told(event, body)
+    record = _as_hook_event(event, body)
     try:
         wake = _store(event, body, record, place)
     except Exception as error:
@@ -116,7 +116,7 @@ def _store(event: Event, body: dict[str, Any], record: HookEvent, place: Checkou
     )
 
 
-def _told(event: Event, body: dict[str, Any]) -> HookEvent:
+def _as_hook_event(event: Event, body: dict[str, Any]) -> HookEvent:
     from cockpit.core.secret_hints import lacks_secret_signs
     from cockpit.store.hooks.pending_events import HookEvent
 

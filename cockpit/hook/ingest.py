@@ -129,7 +129,7 @@ class _Work:
     def take(self, event: HookEvent) -> None:
         """Journal the event and add its patch to that of its task."""
         try:
-            patch = self._safely(partial(_told, self._tx, event, self.over))
+            patch = self._safely(partial(_journal_event, self._tx, event, self.over))
         except Exception as error:
             self._failed(event, error)
             return
@@ -181,7 +181,7 @@ class _Work:
         return is_fatal(error) or not self._tx.connection.in_transaction
 
 
-def _told(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dict[str, Any]:
+def _journal_event(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dict[str, Any]:
     """Journal one event; returns the patch of its task, empty without a task or a change.
 
     A session that ended is added to ``over``.

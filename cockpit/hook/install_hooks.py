@@ -122,7 +122,7 @@ def without_ours(settings: Settings) -> str | None:
     """
     body = _without(settings.body)
     before = _text_before(settings.path)
-    if before is not None and _said(before) == _bare(body):
+    if before is not None and _parse(before) == _bare(body):
         return before
     return _written(body, settings.before) if body else None
 
@@ -139,7 +139,7 @@ def _text_before(path: Path) -> str | None:
         return None  # it was never there, or is no copy of ours
 
 
-def _said(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         body = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError):

@@ -55,19 +55,19 @@ def resume_text(connection: sqlite3.Connection, session: str) -> str:
     active = pending_events.find_active_task(connection, session)
     task = None if active is None else task_rows.load(connection, active)
     if task is not None:
-        return _told(_task(task))
+        return _context(_task(task))
     under_way = task_rows.select_in_progress(connection, _SHOWN)
     if under_way:
         how = "Several tasks are in progress; name yours: "
-        return _told([*map(_line, under_way), how + _take_up(under_way[0]["task_id"])])
+        return _context([*map(_line, under_way), how + _take_up(under_way[0]["task_id"])])
     ready = task_rows.select_ready(connection, _SHOWN)
     if not ready:
         return ""
     lines = [f"Ready: {task_id} {title}" for task_id, title in ready]
-    return _told([*lines, "To begin: " + _take_up(ready[0][0])])
+    return _context([*lines, "To begin: " + _take_up(ready[0][0])])
 
 
-def _told(lines: Iterable[str]) -> str:
+def _context(lines: Iterable[str]) -> str:
     return _cut("\n".join([_TRUST, *lines]), LONGEST)
 
 

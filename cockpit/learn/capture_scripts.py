@@ -59,7 +59,7 @@ class _Reading:
     """One program: the paths that its names stand for so far."""
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {}
+        self._values: dict[str, str] = {}
 
     def paths(self, nodes: list[ast.Assign | ast.Call]) -> list[str]:
         import ast
@@ -71,7 +71,7 @@ class _Reading:
                 continue
             for target in node.targets:
                 if isinstance(target, ast.Name):
-                    self._known[target.id] = self._text(node.value)
+                    self._values[target.id] = self._text(node.value)
         return paths
 
     def _written(self, call: ast.Call) -> list[str]:
@@ -111,7 +111,7 @@ class _Reading:
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else ""
         if isinstance(node, ast.Name):
-            return self._known.get(node.id, "")
+            return self._values.get(node.id, "")
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
             left, right = self._text(node.left, depth + 1), self._text(node.right, depth + 1)
             between = "/" if isinstance(node.op, ast.Div) else ""

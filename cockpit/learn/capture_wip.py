@@ -144,10 +144,10 @@ def _committed(output: str) -> str:
 
 def _simple(tool: ToolUse) -> list[RanCommand]:
     where = tool.arguments.get("workdir") or tool.arguments.get("cwd") or tool.cwd
-    return list_commands(_asked(tool), str(where or ""))
+    return list_commands(_command_of(tool), str(where or ""))
 
 
-def _asked(tool: ToolUse) -> str | list[str]:
+def _command_of(tool: ToolUse) -> str | list[str]:
     for name in ("command", "cmd", "argv", "script", "commandline"):
         value = tool.arguments.get(name)
         if isinstance(value, str):
@@ -158,7 +158,7 @@ def _asked(tool: ToolUse) -> str | list[str]:
 
 
 def _words(tool: ToolUse) -> str:
-    command = _asked(tool)
+    command = _command_of(tool)
     return command if isinstance(command, str) else shlex.join(command)
 
 

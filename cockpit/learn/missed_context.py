@@ -54,7 +54,7 @@ def find_missed(connection: sqlite3.Connection, wave: Wave) -> tuple[MissedFact,
     if not items:
         return ()
     places = [(item, _place(item)) for item in items]
-    facts = _known(connection, wave, [place.kind for _, place in places])
+    facts = _live_facts(connection, wave, [place.kind for _, place in places])
     matches = [
         (item, place, fact, source)
         for item, place in places
@@ -87,7 +87,7 @@ def _granted(connection: sqlite3.Connection, wave: Wave) -> list[str]:
     return list(dict.fromkeys(str(item) for (item,) in rows))
 
 
-def _known(
+def _live_facts(
     connection: sqlite3.Connection, wave: Wave, kinds: Sequence[str]
 ) -> list[tuple[tuple[str, str, str, str, int], _Place]]:
     """Return the facts of these kinds that were live when the wave was compiled."""

@@ -70,7 +70,8 @@ def tracked(*patterns: str) -> list[Path]:
 
 
 def test_nothing_cites_a_source_that_a_reader_cannot_open() -> None:
-    files = tracked("*.py", "*.md", "*.toml", "*.sql", "*.tcss", "Makefile")
+    # Not the migrations: a shipped one is never changed, its digest is in every store.
+    files = tracked("*.py", "*.md", "*.toml", "*.tcss", "Makefile")
     cited = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
         for path in files

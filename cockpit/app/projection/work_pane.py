@@ -36,7 +36,7 @@ class Roster:
     def __init__(self) -> None:
         self._live: dict[str, SessionState] = {}
         self._ended: dict[str, SessionState] = {}
-        self._known: dict[str, tuple[str, float | None]] = {}
+        self._sessions: dict[str, tuple[str, float | None]] = {}
         self._counts: Counter[str] = Counter()
         self._cost: float | None = None
 
@@ -45,14 +45,14 @@ class Roster:
         name = session.session_id
         self.drop(name)
         (self._ended if session.ended else self._live)[name] = session
-        self._known[name] = (session.status, session.cost_usd)
+        self._sessions[name] = (session.status, session.cost_usd)
         self._counts[session.status] += 1
         if session.cost_usd is not None:
             self._cost = (self._cost or 0.0) + session.cost_usd
 
     def drop(self, session_id: str) -> None:
         """The session stands somewhere else."""
-        status, cost = self._known.pop(session_id, ("", None))
+        status, cost = self._sessions.pop(session_id, ("", None))
         if not status:
             return
         self._counts[status] -= 1
@@ -68,10 +68,10 @@ class Roster:
 
     def summary(self) -> str:
         """All of them in one line; empty while there are none."""
-        if not self._known:
+        if not self._sessions:
             return ""
         counts = self._counts
-        parts = [pluralize(len(self._known), "session")]
+        parts = [pluralize(len(self._sessions), "session")]
         parts += [
             f"{sign} {number:,} {word}"
             for sign, number, word in (

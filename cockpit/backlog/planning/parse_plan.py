@@ -1,7 +1,7 @@
 """A plan written in Markdown, read: headings are epics and stories, items of lists are tasks.
 
 Tasks are headings such as ``Task 3: …``; where there are none, items with a box; where there are none,
-all items. The same text always gives the same plan; no model is asked. What belongs to nothing is told
+all items. The same text always gives the same plan; no model is dependencies. What belongs to nothing is told
 in the notes. The rules are in ``docs/reference/plans.md``.
 """
 
@@ -67,7 +67,7 @@ def read_plan(text: str) -> Plan:
             f"The plan has {len(reading.tasks)} tasks and may have {MOST_TASKS}; make it several plans."
         )
     tasks = _numbered(reading.tasks)
-    waits = resolve_dependencies(tasks, reading.asked)
+    waits = resolve_dependencies(tasks, reading.dependencies)
     refuse_cycles(tasks, waits)
     return Plan(
         tuple(_epic(part) for part in reading.epics),
@@ -104,7 +104,7 @@ class _Reading:
     epics: list[_Part] = field(default_factory=list)
     stories: list[_Part] = field(default_factory=list)
     tasks: list[PlannedTask] = field(default_factory=list)
-    asked: list[DependencyRequest] = field(default_factory=list)
+    dependencies: list[DependencyRequest] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     epic: int | None = None
     story: int | None = None
@@ -221,7 +221,7 @@ class _Reading:
         detail = read_detail(lines, below)
         place = len(self.tasks)
         for kind, whom in (*marks.waits, *detail.waits):
-            self.asked.append(DependencyRequest(place, kind, whom, line))
+            self.dependencies.append(DependencyRequest(place, kind, whom, line))
         if priority := marks.priority or detail.priority:
             self._no_priority(line, priority)
         about = [self.group, about_title, detail.description]

@@ -68,11 +68,11 @@ class PlannedTask:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The task at ``task`` depends on the one at ``on``, or on the backlog's task ``known``."""
+    """The task at ``task`` depends on the one at ``on``, or on the backlog's task ``task_id``."""
 
     task: int
     on: int | None = None
-    known: str = ""
+    task_id: str = ""
     kind: str = "blocks"
 
 

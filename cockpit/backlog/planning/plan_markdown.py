@@ -54,7 +54,7 @@ def _head(plan: Plan, task: PlannedTask, waits: list[Wait]) -> str:
         parts.append(f"{task.estimate_hours:g}h")
     for kind, word in _WORDS.items():
         named = [
-            wait.known if wait.on is None else f"#{plan.tasks[wait.on].number}"
+            wait.task_id if wait.on is None else f"#{plan.tasks[wait.on].number}"
             for wait in waits
             if wait.kind == kind
         ]

@@ -163,8 +163,8 @@ def _proposal_body(connection: sqlite3.Connection, text: str) -> tuple[str, dict
     """Return the title and body of the proposal for ``text``."""
     plan = read_plan(text)
     for wait in plan.waits:
-        if wait.known:
-            _check_task_exists(connection, plan, wait.task, wait.known)
+        if wait.task_id:
+            _check_task_exists(connection, plan, wait.task, wait.task_id)
     payload = {"markdown": text}
     hours = sum(task.estimate_hours or 0 for task in plan.tasks)
     fields = [
@@ -223,10 +223,10 @@ def _insert(tx: Tx, plan: Plan, source: str, by: str) -> PlanResult:
     ]
     task_ids = [_task(tx, task, stories, source, by) for task in plan.tasks]
     for wait in plan.waits:
-        other = wait.known if wait.on is None else task_ids[wait.on]
+        other = wait.task_id if wait.on is None else task_ids[wait.on]
         dependencies.add(tx, task_ids[wait.task], other, wait.kind, by=by)
     # Once for all of them: each by itself, hundreds of tasks would hold the store for seconds.
-    work_queue.refresh(tx, [*task_ids, *(wait.known for wait in plan.waits if wait.known)])
+    work_queue.refresh(tx, [*task_ids, *(wait.task_id for wait in plan.waits if wait.task_id)])
     for task, task_id in zip(plan.tasks, task_ids, strict=True):
         if task.done:
             service.set_status(tx, task_id, "done", "It was done when the plan was written.", by=by)

@@ -39,7 +39,7 @@ def resolve_dependencies(
     for request in requests:
         for name in _names(request.whom, titles):
             wait = _wait(request, name, numbers, titles)
-            waits.setdefault((wait.task, wait.known if wait.on is None else wait.on), wait)
+            waits.setdefault((wait.task, wait.task_id if wait.on is None else wait.on), wait)
     return tuple(waits.values())
 
 
@@ -55,7 +55,7 @@ def _wait(
     request: DependencyRequest, name: str, numbers: dict[int, int], titles: dict[str, list[int]]
 ) -> Wait:
     if (match := _KNOWN.fullmatch(name)) is not None:
-        return Wait(request.task, known=f"T-{int(match[1])}", kind=request.kind)
+        return Wait(request.task, task_id=f"T-{int(match[1])}", kind=request.kind)
     if (number := _NUMBER.fullmatch(name)) is not None:
         place = numbers.get(int(number[1]))
         if place is None:

@@ -29,7 +29,7 @@ class Guide:
 
     def __init__(self) -> None:
         self._types: dict[str, str] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._shown: set[tuple[str, str]] = set()
 
     def line(self, row: Row) -> tuple[str, str] | None:
         """Return (name of the step, line) where the row is a new step of the demo, else None."""
@@ -37,9 +37,9 @@ class Guide:
             self._types[row.session_id] = created.task_type
         task = self._types.get(row.session_id, "")
         step = _step("review" if task == "review_pr" else "bug", row.detail)
-        if not step or (row.session_id, step) in self._told:
+        if not step or (row.session_id, step) in self._shown:
             return None
-        self._told.add((row.session_id, step))
+        self._shown.add((row.session_id, step))
         return step, LINES[step]
 
 

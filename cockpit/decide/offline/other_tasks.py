@@ -40,7 +40,7 @@ _PLAN = {
         "Run the project's checks, and bring the docs up to date.",
     ),
 }
-_ASKED = re.compile(r"\n### What Was Asked\n\n(?P<words>.*?)(?:\n\n### |\Z)", re.DOTALL)
+_REQUEST = re.compile(r"\n### What Was Asked\n\n(?P<words>.*?)(?:\n\n### |\Z)", re.DOTALL)
 _PATH = re.compile(
     r"(?<![\w/:])(?:[\w.@+-]+/)*[\w@+-]+\.(?!\d)[A-Za-z]{1,5}\b|(?:[\w.@+-]+/)+[\w.@+-]+"
 )
@@ -59,7 +59,7 @@ _COMMON = re.compile(
 def answer_task(prompt: Prompt) -> Answer:
     """Return the next step of a session of any other type: one request, then a plan, then the end."""
     steps = read_history(prompt)
-    words = asked(prompt)
+    words = user_request(prompt)
     requests = steps_calling(steps, "request_context")
     if not requests:
         items = places(words)
@@ -82,10 +82,10 @@ def answer_task(prompt: Prompt) -> Answer:
     return _plan(prompt, words)
 
 
-def asked(prompt: Prompt) -> str:
+def user_request(prompt: Prompt) -> str:
     """Return the user's own text, out of the opening message."""
     opening = "\n".join(fact.text for fact in prompt.facts if fact.source_type == "task")
-    match = _ASKED.search(opening)
+    match = _REQUEST.search(opening)
     return match["words"].strip() if match else opening.strip()
 
 
@@ -117,7 +117,7 @@ def _ask(prompt: Prompt, words: str, items: Sequence[Item], lead: str) -> Answer
 
 
 def _plan(prompt: Prompt, words: str) -> Answer:
-    places = [line for fact in prompt.facts if (line := _found(fact))]
+    places = [line for fact in prompt.facts if (line := _finding(fact))]
     steps = _PLAN.get(prompt.task_type, _PLAN[""])
     plan = "\n".join(f"{at}. {step}" for at, step in enumerate(steps, 1))
     findings = (
@@ -128,7 +128,7 @@ def _plan(prompt: Prompt, words: str) -> Answer:
     return finishing("blocked", summary, words=text)
 
 
-def _found(fact: PacketFact) -> str:
+def _finding(fact: PacketFact) -> str:
     if fact.source_type not in ("file", "symbol", "search"):
         return ""
     lines = [line for line in fact.text.split("\n") if re.match(r"\S[^:]*:\d+", line)]

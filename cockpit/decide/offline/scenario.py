@@ -79,9 +79,9 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             and self.task_type in (None, view.task_type)
             and all(name in view.calls for name in self.called)
             and not any(name in view.calls for name in self.not_called)
-            and all(_found(pattern, view.texts) for pattern in self.contains)
-            and not any(_found(pattern, view.texts) for pattern in self.not_contains)
-            and all(_found(pattern, view.facts) for pattern in self.facts)
+            and all(_matches(pattern, view.texts) for pattern in self.contains)
+            and not any(_matches(pattern, view.texts) for pattern in self.not_contains)
+            and all(_matches(pattern, view.facts) for pattern in self.facts)
         )
 
 
@@ -198,6 +198,6 @@ def _unreadable(path: Path, why: str) -> ModelError:
     return ModelError("script", f"The scenario {path} cannot be played: {why}.")
 
 
-def _found(pattern: str, texts: tuple[str, ...]) -> bool:
+def _matches(pattern: str, texts: tuple[str, ...]) -> bool:
     expression = re.compile(pattern, re.IGNORECASE)
     return any(expression.search(text) for text in texts)

@@ -72,7 +72,7 @@ def narrow(items: Sequence[Item], words: str) -> Narrowed:
         return Narrowed(remaining, True, why=True)
     for clause in re.split(r"[.;,]\s+|\s+but\s+|\n", words):
         named = [item for item in remaining if _names(clause, item)]
-        fresh = [path for path in _PATH.findall(clause) if not _known(path, items)]
+        fresh = [path for path in _PATH.findall(clause) if not _is_listed(path, items)]
         if _ONLY.search(clause) and (named or fresh):
             remaining = (*named, *_added(fresh))
         elif _WITHOUT.search(clause) and named:
@@ -117,7 +117,7 @@ def _names(clause: str, item: Item) -> bool:
     return bool(pattern and pattern.search(text))
 
 
-def _known(path: str, items: Sequence[Item]) -> bool:
+def _is_listed(path: str, items: Sequence[Item]) -> bool:
     return any(
         path.lower() in (about.lower(), PurePosixPath(about).name.lower())
         for item in items

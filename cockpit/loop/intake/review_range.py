@@ -55,7 +55,7 @@ async def commit_range(spelled: str, base: str, tip: str, root: Path) -> ReviewC
         f"{base}..{tip}",
         "--",
     )
-    title, body, author = _told(spelled, _commits(log), await _count(where, base, tip))
+    title, body, author = _describe_range(spelled, _commits(log), await _count(where, base, tip))
     if ".." in spelled and "..." not in spelled and (undone := await _count(where, tip, base)):
         body += (
             f"\n\nNote: the base holds {pluralize(undone, 'commit')} that the tip "
@@ -160,7 +160,9 @@ def _commits(log: str) -> list[tuple[str, str, str]]:
     return commits[::-1]
 
 
-def _told(spelled: str, commits: list[tuple[str, str, str]], total: int) -> tuple[str, str, str]:
+def _describe_range(
+    spelled: str, commits: list[tuple[str, str, str]], total: int
+) -> tuple[str, str, str]:
     """Title, body and author of a range, as a pull request would have them."""
     authors = ", ".join(dict.fromkeys(author for author, _, _ in commits))
     if len(commits) == 1:

@@ -180,15 +180,15 @@ async def resolve_range(spelled: str, git: GitFacts) -> dict[str, Any]:
 
 
 async def _range(spelled: str, match: re.Match[str], git: GitFacts) -> dict[str, Any]:
-    base = await _known(match["base"] or "HEAD", git)
-    tip = await _known(match["tip"] or "HEAD", git)
+    base = await _resolve(match["base"] or "HEAD", git)
+    tip = await _resolve(match["tip"] or "HEAD", git)
     if match["dots"] == "...":
         base = await _common(base, tip, spelled, git)
     return {"range": spelled, "base": base, "tip": tip}
 
 
 async def _one_commit(commit: str, git: GitFacts) -> dict[str, Any]:
-    tip = await _known(commit, git)
+    tip = await _resolve(commit, git)
     base = await git.commit(f"{commit}^")
     if base is None:
         raise IntentUnclear(
@@ -199,7 +199,7 @@ async def _one_commit(commit: str, git: GitFacts) -> dict[str, Any]:
 
 
 async def _since_default(bare: str, git: GitFacts) -> dict[str, Any]:
-    tip = await _known(bare, git)
+    tip = await _resolve(bare, git)
     default = await git.default_branch()
     if default is None:
         raise IntentUnclear(
@@ -207,7 +207,7 @@ async def _since_default(bare: str, git: GitFacts) -> dict[str, Any]:
             f"BASE..{bare}."
         )
     spelled = f"{default}...{bare}"
-    base = await _common(await _known(default, git), tip, spelled, git)
+    base = await _common(await _resolve(default, git), tip, spelled, git)
     if base == tip:
         raise IntentUnclear(
             f"{bare} holds no commit that {default} lacks, so there is nothing to review. Name a "
@@ -216,7 +216,7 @@ async def _since_default(bare: str, git: GitFacts) -> dict[str, Any]:
     return {"range": spelled, "base": base, "tip": tip}
 
 
-async def _known(ref: str, git: GitFacts) -> str:
+async def _resolve(ref: str, git: GitFacts) -> str:
     commit = await git.commit(ref)
     if commit is None:
         if await git.commit("HEAD") is None:

@@ -163,11 +163,11 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     Raises ``KeyError`` for a placeholder without a value (loading has refused unknown ones).
     """
 
-    def one(match: re.Match[str]) -> str:
+    def value_of(match: re.Match[str]) -> str:
         name = match[1]
         return values[name] if name else match[0][0]
 
-    return _PLACEHOLDER.sub(one, template)
+    return _PLACEHOLDER.sub(value_of, template)
 
 
 def load_task_types(project_root: Path | None, user_dir: Path | None) -> Mapping[str, TaskType]:

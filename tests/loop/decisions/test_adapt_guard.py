@@ -1,4 +1,4 @@
-"""RFC-003 §10.4: the guard refuses each thing with its own code, and lets the rest through."""
+"""The guard refuses each thing with its own code, and lets the rest through."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ ROOMS = st.dictionaries(
     st.sampled_from(["main", "agent/s-1"]),
 )
 def test_whatever_passes_is_safe(rules, rooms, total, waves, namespace):
-    """RFC-003 §13.5: nothing that gets through lowers a floor, widens a bound, or hides what counts."""
+    """Nothing that gets through lowers a floor, widens a bound, or hides what counts."""
     fields = {"rules": rules, "bands": rooms, "effective_waves": waves}
     if total is not None:
         fields["total_token_budget"] = total

@@ -253,7 +253,7 @@ def test_a_shipped_profile_is_still_followed_up_after_a_shift(at_desk):
 
 
 class TestWhoMay:
-    """RFC-003 §11: scopes, envelopes, and who calls."""
+    """Scopes, limits, and who calls."""
 
     def test_an_agent_proposes_and_does_not_decide(self, at_desk):
         desk = at_desk()
@@ -343,7 +343,7 @@ STEP = st.one_of(
 )
 @given(st.lists(STEP, max_size=24))
 def test_whatever_happens_versions_grow_and_decisions_stand(tmp_path_factory, steps):
-    """RFC-003 §13.3–13.5: monotonic versions, single decisions, bounds never widened."""
+    """Monotonic versions, single decisions, bounds never widened."""
     from adapt_world import desk as open_desk
 
     desk = open_desk(tmp_path_factory.mktemp("store") / "cockpit.db")

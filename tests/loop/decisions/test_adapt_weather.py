@@ -1,4 +1,4 @@
-"""RFC-003 §18, phase B2: a safe shift of weather priority over the next N waves, and back."""
+"""A safe shift of weather priority over the next N waves, and back."""
 
 from __future__ import annotations
 

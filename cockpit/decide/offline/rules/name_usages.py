@@ -38,7 +38,7 @@ def certain(change: Change, use: Reference, target: Definition) -> bool:
     """Return whether ``use`` can only mean ``target``: it is in the same file, imports the name from the
     target's module, is qualified with the module, or is in a file that imports it."""
     elsewhere = use.path != target.path
-    if elsewhere and any(_defines(target.name, text) for text in _known(change, use.path)):
+    if elsewhere and any(_defines(target.name, text) for text in _lines_of(change, use.path)):
         return False
     code, _ = split_line(use.path, use.text)
     name, module = re.escape(target.name), re.escape(PurePosixPath(target.path).stem)
@@ -58,7 +58,7 @@ def certain(change: Change, use: Reference, target: Definition) -> bool:
         rf"from\s+[\w.]*(?<!\w){module}\s+import\b.*\b{name}\b|"
         rf"import\s*\{{[^}}]*\b{name}\b[^}}]*\}}\s*from"
     )
-    return any(imports.search(text) for text in _known(change, use.path))
+    return any(imports.search(text) for text in _lines_of(change, use.path))
 
 
 def _bound(change: Change, path: str, name: str) -> bool:
@@ -102,7 +102,7 @@ def _parsed(text: str) -> ast.Call | None:
     return node if isinstance(node, ast.Call) else None
 
 
-def _known(change: Change, path: str) -> Iterator[str]:
+def _lines_of(change: Change, path: str) -> Iterator[str]:
     yield from change.lines.get(path, {}).values()
     for reference in change.references:
         if reference.path == path:
