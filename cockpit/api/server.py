@@ -30,6 +30,7 @@ async def serve(
             server_header=False,
             proxy_headers=False,
             ws="none",
+            lifespan="off",
         )
         tell(address.url)
         await uvicorn.Server(config).serve(sockets=[listener])

@@ -195,7 +195,7 @@ LOOP_TOOLS = (
     LoopTool(
         "request_context",
         "core",
-        "Ask to read. A person sees items and cost first; pending: ask again.",
+        "Ask to read. The user sees items and cost; if pending, ask again.",
         RequestContext,
         _request_context,
     ),

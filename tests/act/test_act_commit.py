@@ -163,7 +163,7 @@ async def test_a_message_that_no_program_can_be_given_is_refused(
     ground: Workspace, message: str
 ) -> None:
     (ground.root / "app.py").write_text("one\n")
-    with pytest.raises(ActionRefused, match="longer than 64 KiB or holds a NUL"):
+    with pytest.raises(ActionRefused, match="longer than 64 KiB or contains a NUL"):
         await show(ground, "git_commit", message=message, paths=["app.py"])
 
 

@@ -126,7 +126,7 @@ async def test_writing_what_is_there_already_changes_nothing_and_reads_the_same(
     ground: Workspace,
 ) -> None:
     told = []
-    for note in ("", "holds exactly this content already"):
+    for note in ("", "has exactly this content already"):
         proposal = await show(ground, "write_file", path="notes.md", content="words\n")
         assert any(note in line for line in proposal.notes) or not note
         outcome = await ADAPTERS["write_file"].perform(proposal.payload, "k", ground)

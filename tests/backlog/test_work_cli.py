@@ -235,7 +235,7 @@ def test_issues_of_another_repository_are_asked_for_by_name(
     for answer in ("no json", "{}", "[" * 100_000, json.dumps([{**ISSUES[0], "labels": ["bug"]}])):
         gh.answer(ASKED, answer)
         _, err = terminal.run("tasks", "import", "github", expect=1)
-        assert "no list of issues" in err
+        assert "other than a list of issues" in err
 
 
 def test_an_agents_token_writes_and_is_named(terminal: Terminal) -> None:

@@ -142,6 +142,6 @@ def test_a_file_in_the_way_is_named(tmp_path: Path, what: str) -> None:
     project = repository(tmp_path / "project")
     (project / what).parent.mkdir(parents=True, exist_ok=True)
     (project / what).write_text("mine")
-    with pytest.raises(StoreUnwritable, match="in the way"):
+    with pytest.raises(StoreUnwritable, match="blocks the path"):
         locate_project(project).prepare()
     assert (project / what).read_text() == "mine"

@@ -198,7 +198,7 @@ FINDING_TOOLS: tuple[WorkTool, ...] = (
         "get_next_batch",
         "core",
         False,
-        "Get tasks to start now.",
+        "Get ready tasks.",
         GetNextBatch,
         _get_next_batch,
     ),

@@ -95,7 +95,7 @@ MEMORY_TOOLS: tuple[WorkTool, ...] = (
         "get_session_context",
         "core",
         False,
-        "Start here: work context.",
+        "Start here.",
         GetSessionContext,
         _get_session_context,
     ),

@@ -78,6 +78,8 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
 
     if door is not None:
         asyncio.run(serve_http(place, settings, cast("Tier", tier), door, _tell))
+        # Only an interrupt ends a server. It may arrive too late in the server's own end to be raised there.
+        raise KeyboardInterrupt
     else:
         if sys.stdin is None:
             raise WrongUse(

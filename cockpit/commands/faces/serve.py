@@ -44,6 +44,8 @@ def serve(host: str, port: int) -> None:
     ensure_root_token(place)
     with open_store(place) as store:
         asyncio.run(server.serve(store, settings, host, port, _tell))
+    # Only an interrupt ends a server. It may arrive too late in the server's own end to be raised there.
+    raise KeyboardInterrupt
 
 
 def _tell(address: str) -> None:

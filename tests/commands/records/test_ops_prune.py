@@ -137,6 +137,6 @@ async def test_a_damaged_archive_is_refused_whole(project: Path, tmp_path: Path)
         assert done.archive is not None
         cut = tmp_path / "cut.jsonl.gz"
         cut.write_bytes(done.archive.read_bytes()[:-40])
-        with pytest.raises(StoreError, match="not whole"):
+        with pytest.raises(StoreError, match="not a complete archive"):
             await asyncio.to_thread(restore, runtime.store, cut)
         assert await runtime.store.read(lambda c: packets.select_for_session(c, sid)) == []

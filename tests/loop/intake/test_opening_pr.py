@@ -226,7 +226,7 @@ async def test_what_is_hostile_or_secret_is_made_harmless(gh: GhStandIn, repo: R
             "could not be reached",
         ),
         (VIEW, "dial tcp: lookup api.github.com: no such host", 1, "could not be reached"),
-        (VIEW, "none of the git remotes configured for this repository point", 1, "no checkout"),
+        (VIEW, "none of the git remotes configured for this repository point", 1, "not a checkout"),
         (VIEW, "HTTP 403: API rate limit exceeded for user ID 1.", 1, "rate limit is used up"),
         (VIEW, "strange \x1b[31mthing", 1, "could not fetch pull request 24: strange ⟦U"),
         (
