@@ -80,18 +80,17 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
         asyncio.run(serve_http(place, settings, cast("Tier", tier), door, _tell))
         # Only an interrupt ends a server. It may arrive too late in the server's own end to be raised there.
         raise KeyboardInterrupt
-    else:
-        if sys.stdin is None:
-            raise WrongUse(
-                "Standard input is closed. An MCP client starts this command and talks to it there."
-            )
-        if is_terminal(sys.stdin):
-            say(
-                "An MCP client starts this command and talks to it on standard input. docs/reference/mcp.md"
-                " says how."
-            )
-        secret = token or os.environ.get(TOKEN_VARIABLE, "")
-        asyncio.run(serve_stdio(place, settings, cast("Tier", tier), secret.strip()))
+    if sys.stdin is None:
+        raise WrongUse(
+            "Standard input is closed. An MCP client starts this command and talks to it there."
+        )
+    if is_terminal(sys.stdin):
+        say(
+            "An MCP client starts this command and talks to it on standard input. docs/reference/mcp.md"
+            " says how."
+        )
+    secret = token or os.environ.get(TOKEN_VARIABLE, "")
+    asyncio.run(serve_stdio(place, settings, cast("Tier", tier), secret.strip()))
 
 
 def _tell(address: str) -> None:

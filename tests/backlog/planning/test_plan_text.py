@@ -24,7 +24,7 @@ def waits(plan: Plan) -> list[tuple[int, int | str, str]]:
     return [
         (
             plan.tasks[wait.task].number,
-            wait.known if wait.on is None else plan.tasks[wait.on].number,
+            wait.task_id if wait.on is None else plan.tasks[wait.on].number,
             wait.kind,
         )
         for wait in plan.waits
@@ -252,4 +252,4 @@ def test_any_text_is_read_or_refused_in_words(lines: list[str]) -> None:
     for task in plan.tasks:
         assert f"- **#{task.number}** {task.title}" in shown
     for wait in plan.waits:
-        assert wait.known or wait.on in range(len(plan.tasks))
+        assert wait.task_id or wait.on in range(len(plan.tasks))
