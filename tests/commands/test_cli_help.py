@@ -140,3 +140,26 @@ def test_summaries_are_whole_in_a_terminal_of_80_columns(monkeypatch: pytest.Mon
                 assert re.search(
                     rf"^  {re.escape(child)} +{re.escape(summary)}$", text, re.MULTILINE
                 )
+
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```[a-z]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def documented_commands() -> list[tuple[str, str]]:
+    """Every ``cockpit …`` line in a code block of README and docs, with its page."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [
+        (str(page.relative_to(ROOT)), line)
+        for page in pages
+        for block in BLOCK.findall(page.read_text(encoding="utf-8").replace("\\\n", ""))
+        for line in block.splitlines()
+        if line.removeprefix("$ ").startswith(("cockpit ", ".venv/bin/cockpit "))
+    ]
+
+
+@pytest.mark.parametrize(("page", "line"), documented_commands())
+def test_a_documented_command_parses(page: str, line: str) -> None:
+    command = re.split(r" > |  #", line.removeprefix("$ "), maxsplit=1)[0]
+    words = shlex.split(command.rstrip(" &"), comments=True)
+    parse(words[1:])
