@@ -77,7 +77,7 @@ def test_json_in_a_command_is_no_placeholder(tmp_path: Path) -> None:
 
 
 def test_a_session_of_an_agent_is_not_gone_on_with_by_a_model() -> None:
-    with pytest.raises(ModelError, match="Begin a new one"):
+    with pytest.raises(ModelError, match="Start a new session"):
         choose_model("runner:claude", config=ModelSettings(), env={})
 
 

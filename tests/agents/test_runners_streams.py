@@ -249,7 +249,7 @@ async def test_the_screen_shows_what_an_agent_from_outside_does(runs: Runs) -> N
     turns = State().fold(runs.rows()).conversation(runs.last().session_id).changed()
     lines = [(one.sign, one.text) for turn in turns for one in turn.lines]
     assert lines == [
-        ("↳", "small takes this session"),
+        ("↳", "small runs this session"),
         ("✔", "Bash ls"),
         ("✗", "Bash false: Exit code 1"),
         ("✔", "done: All done."),

@@ -69,7 +69,7 @@ def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> No
     world = Chains(Project(root, tmp_path / "config"))
     world.project.run("tasks", "add", "Begin")
     model = world.model(world.scenario(1))
-    assert "make the first one" in world.project.run("work", "--all", *model, expect=1).stderr
+    assert "Make a first commit" in world.project.run("work", "--all", *model, expect=1).stderr
     assert world.project.json("chain", "list", "--json") == []
 
 

@@ -78,7 +78,7 @@ def test_options_before_the_short_form(project: Project) -> None:
 def test_a_proposal_waits_until_its_deadline(project: Project) -> None:
     words = ["run", REVIEW, "--model", project.script(), "--deadline", "1"]
     done = project.run(*words, expect=4)
-    assert "deadline" in done.stdout
+    assert "expired without a decision" in done.stdout
     assert "cockpit run --continue s-" in done.stderr
     assert not (project.root / "notes.md").exists()
     assert [p["status"] for p in project.json("proposals", "list", "--all", "--json")] == [

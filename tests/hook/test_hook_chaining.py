@@ -117,7 +117,7 @@ def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path, agent: str
     shown = world.project.run("chain", "show").stdout
     assert f"follows    {agent}'s session {over['agent_session']} ({over['reason']})" in shown
     words = (world.root / ".cockpit/state/chains" / LOG).read_text(encoding="utf-8")
-    assert f"It follows a session of {agent} that has ended." in words
+    assert f"Started because a session of {agent} ended." in words
     assert "no chain" not in log(world)
     # Nothing is left: the next end begins nothing, and says so.
     ends(world, agent)
@@ -206,13 +206,13 @@ def test_of_two_that_decide_at_once_one_begins_a_chain(tmp_path: Path) -> None:
     told = [(process.communicate(timeout=PATIENCE_S), process.returncode) for process in both]
     assert sorted(code != 0 for _, code in told) == [False, True]
     refused = next(errors for (_, errors), code in told if code)
-    assert "ch-1 runs already" in refused
-    assert "no chain after the session's end: ch-1 runs already" in log(world)
+    assert "ch-1 is running already" in refused
+    assert "no chain after the session's end: ch-1 is running already" in log(world)
     assert chain_ids(world) == ["ch-1"]
     assert world.chain().status == "completed"
     assert len(world.rows("chain.followed")) == 1
     # A row that tells of no end is none to follow.
-    assert "does not tell" in world.project.run(*words[:-1], "1", expect=2).stderr
+    assert "is not the end of" in world.project.run(*words[:-1], "1", expect=2).stderr
 
 
 def test_continue_takes_up_what_is_unfinished_and_begins_nothing(tmp_path: Path) -> None:
@@ -248,6 +248,6 @@ def test_a_chain_has_no_more_sessions_than_it_may(tmp_path: Path, wish: str) -> 
     world.project.run(*WORK, "--all", "-n", "1", "--max-chains", "1")
     assert world.chain().status == "limited"
     ends(world)
-    until(lambda: "ch-1 had all of its 1 session" in log(world))
+    until(lambda: "ch-1 had all of its 1 worker" in log(world))
     assert len(world.sessions()) == 1
     assert chain_ids(world) == ["ch-1"]
