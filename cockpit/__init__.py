@@ -1,3 +1,3 @@
-"""cockpit: one person in command of LLM coding agents, with two keys."""
+"""cockpit: mission control for coding agents in the terminal."""
 
 __version__ = "0.1.0"

@@ -23,7 +23,7 @@ SCOPES = (READ, PROPOSE, APPROVE, ADMIN, WORK_READ, WORK_WRITE, AUDIT_READ, CAP_
 """Every scope, in the order in which lists name them."""
 
 AGENT_SCOPES = frozenset({READ, PROPOSE, WORK_READ, WORK_WRITE})
-"""What an agent may: look, propose within its envelope, and keep the backlog."""
+"""What an agent may: look, propose within its limits, and keep the backlog."""
 
 
 class NotAllowed(CockpitError):

@@ -108,7 +108,7 @@ class Dispatcher:
             try:
                 outcome = await self._perform(claimed, again=action.phase == "failed_retryable")
             except asyncio.CancelledError:
-                # The attempt has ended (adapters see to that): say now what came of it.
+                # The attempt has ended (adapters see to that): report its result now.
                 await asyncio.shield(self._interrupted(claimed))
                 raise
             return await _to_the_end(self._record(claimed, outcome))

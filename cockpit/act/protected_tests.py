@@ -28,7 +28,7 @@ _DECIDING = frozenset(
         *("package.json", "makefile", "gnumakefile", "justfile", "cargo.toml", "go.mod"),
         *("karma.conf.js", ".mocharc.json", ".mocharc.js", ".mocharc.yml", ".coveragerc"),
         *(".pytest.ini", "pytest.toml", ".pytest.toml", "usercustomize.py"),
-        # What git ignores is in no commit: a conftest.py behind it would be seen by nobody.
+        # What git ignores is in no commit: a conftest.py behind it would go unnoticed.
         ".gitignore",
     ]
 )

@@ -129,7 +129,7 @@ def _options(root: Path, environment: Mapping[str, str], network: bool) -> list[
     for place in readable_places(root, environment, hidden):
         options += ["--ro-bind", str(place), str(place)]
     git = git_places(root)
-    # A task's working tree stands in the state directory: what hides that must not hide the tree.
+    # A task's worktree is inside the state directory: hiding that must not hide the worktree.
     around = [place for place in git.states if root.is_relative_to(place)]
     for place in around:
         options += ["--tmpfs", str(place)]

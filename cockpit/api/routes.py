@@ -66,11 +66,11 @@ async def propose(
     at: At, request: Request, response: Response, profile_id: Named = "", key: Key = ""
 ) -> Standing:
     """Judged at once: what the guard refuses is kept as rejected, and answered as a problem with the
-    verdict; the rest waits for whoever may decide."""
+    verdict; the rest waits for a decision."""
     payload = await request.body()
 
     def step(tx: Tx, caller: Caller) -> tuple[bool, DecisionOutcome]:
-        # Before the shipped profile is written for somebody who may not propose.
+        # Before the shipped profile is written for a caller who may not propose.
         caller.require(PROPOSE, "propose a profile change")
         base = profiles.ensure_default(tx, at.settings.token_budget)
         proposal_id = _keyed(caller, key) if key else tx.ids.new("p")
@@ -98,7 +98,7 @@ async def propose(
     openapi_extra=carried(DECISION, required=False),
 )
 async def approve(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the name in the path
-    """It is the current version when this is answered. One that holds for good needs
+    """It is the current version when this is answered. A permanent one needs
     orientation.admin as well."""
     return await _decided(at, request, id, "approved")
 
@@ -176,5 +176,5 @@ async def _decided(
 
 
 def _keyed(caller: Caller, key: str) -> str:
-    """The proposal that a key names: nobody reaches another namespace's."""
+    """The proposal that a key names: one principal cannot reach another's."""
     return f"p-{text_digest(f'{caller.namespace} {key}')[:24]}"

@@ -82,7 +82,7 @@ def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
 def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
     """Write the event to the store; to a file while another process has locked the store."""
     if event.name == "SessionEnd" and (TASK in os.environ or WIP in os.environ):
-        body["inside"] = True  # cockpit began it: what follows is for whoever did
+        body["inside"] = True  # cockpit started it and handles its end
     task_id = os.environ.get(TASK, "")
     if task_id.startswith("T-") and task_id[2:].isdecimal() and len(task_id) < 20:
         body["task"] = task_id

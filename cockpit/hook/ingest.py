@@ -75,7 +75,7 @@ def ingest_all(store: Store, state: Path) -> int:
     while True:
         paths = spool.list_files(str(state))[:AT_ONCE]
         count, trouble, over = store.write_now(partial(_absorb, paths=paths))
-        # Only now are the events in the store for good.
+        # Only now are the events in the store permanently.
         spool.delete_files(paths)
         for words in trouble:
             hook_log.append_line(str(state), words)

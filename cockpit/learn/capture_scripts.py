@@ -43,7 +43,7 @@ def list_python_writes(code: str, before: int | None = None) -> list[str]:
     import ast  # only here: a hook that meets no program does not wait for it
     import warnings
 
-    # An agent's backslashes are no news for whoever looks at the terminal.
+    # An agent's odd backslashes must not print a warning on the terminal.
     warnings.filterwarnings("ignore", module=_NAME)
     try:
         tree = ast.parse(code, _NAME)

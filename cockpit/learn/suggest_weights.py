@@ -57,7 +57,7 @@ class _Step:
 
 
 def suggest_changes(
-    connection: sqlite3.Connection, profile: Profile, envelope: Bounds, spared: Collection[str]
+    connection: sqlite3.Connection, profile: Profile, limits: Bounds, spared: Collection[str]
 ) -> list[dict[str, Any]]:
     """Return changes that would have kept missed facts, as payloads for a proposal; empty for none.
 
@@ -72,23 +72,23 @@ def suggest_changes(
         for each in feedback
         for source in {signal.source_type for signal in each.assessment.missed}
     )
-    up = _steps(profile, missed, envelope, up=True)
-    down = _steps(profile, count_crowding(connection, feedback, spared), envelope, up=False)
+    up = _steps(profile, missed, limits, up=True)
+    down = _steps(profile, count_crowding(connection, feedback, spared), limits, up=False)
     if not up and not down:
         return []
-    waves = min(WAVES, envelope.horizon_max)
+    waves = min(WAVES, limits.horizon_max)
     each = [_payload(profile, [each], [], len(feedback), waves) for each in up]
     each += [_payload(profile, [], [each], len(feedback), waves) for each in down]
     return each if len(each) == 1 else [_payload(profile, up, down, len(feedback), waves), *each]
 
 
-def _steps(profile: Profile, counted: Counter[str], envelope: Bounds, *, up: bool) -> list[_Step]:
+def _steps(profile: Profile, counted: Counter[str], limits: Bounds, *, up: bool) -> list[_Step]:
     often = sorted((-count, source) for source, count in counted.items() if count >= OFTEN)[:MOST]
-    steps = [(source, -count, _moved(profile, source, envelope, up=up)) for count, source in often]
+    steps = [(source, -count, _moved(profile, source, limits, up=up)) for count, source in often]
     return [_Step(source, count, rule) for source, count, rule in steps if rule is not None]
 
 
-def _moved(profile: Profile, source: str, envelope: Bounds, *, up: bool) -> dict[str, Any] | None:
+def _moved(profile: Profile, source: str, limits: Bounds, *, up: bool) -> dict[str, Any] | None:
     """Return the rule of a source, one step up or down; None at the limit."""
     rules = [rule for rule in profile.rules if rule.source_type == source]
     if not rules:
@@ -96,14 +96,14 @@ def _moved(profile: Profile, source: str, envelope: Bounds, *, up: bool) -> dict
     else:
         general = [rule for rule in rules if rule.enabled and rule.predicate == Predicate()]
         if not general:
-            return None  # somebody restricted it on purpose
+            return None  # restricted on purpose
         rule = min(general, key=lambda rule: (-rule.priority_weight, rule.rule_id))
     now = rule.priority_weight
     step = now * STEP_PERCENT // 100
     if up:
-        after = min(now + step, max(envelope.priority_max, now), PRIORITY_MAX)
+        after = min(now + step, max(limits.priority_max, now), PRIORITY_MAX)
     else:
-        after = max(now - step, min(envelope.priority_min, now))
+        after = max(now - step, min(limits.priority_min, now))
     if after == now:
         return None
     body: dict[str, Any] = {"rule_id": rule.rule_id, "priority_weight": after / WEIGHT_ONE}

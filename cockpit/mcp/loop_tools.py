@@ -202,7 +202,7 @@ LOOP_TOOLS = (
     LoopTool(
         "propose_action",
         "standard",
-        "Propose an edit, a command, a gh call or a commit. A person sees exactly what would happen; "
+        "Propose an edit, a command, a gh call or a commit. The user sees exactly what would happen; "
         "approved, cockpit does it once. Pending: call again with its proposal_id.",
         ProposeAction,
         _propose_action,
@@ -210,7 +210,7 @@ LOOP_TOOLS = (
     LoopTool(
         "propose_profile_change",
         "standard",
-        "Propose to shift what packets pay attention to, for some waves. A person decides.",
+        "Propose a temporary profile change. The user decides.",
         ProposeProfileChange,
         _propose_profile_change,
     ),

@@ -142,7 +142,7 @@ def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) 
 
 
 def _numbers(text: str) -> Ints:
-    # Between two parts another thread may run: whoever types does not wait for 50,000 numbers.
+    # Between two parts another thread may run: typing does not wait for 50,000 numbers.
     parts, begin = [_NONE], 0
     while begin < len(text):
         end = text.find(",", begin + _PART)
@@ -231,7 +231,7 @@ def _in_order(columns: FactColumns) -> FactColumns:
     order = np.lexsort((position, ordinal))
     seen, place = ordinal[order], position[order]
     if ((seen[1:] == seen[:-1]) & (place[1:] == place[:-1])).any():
-        # No stored session has two facts in one place. Whoever makes facts by hand may: then every
+        # No stored session has two facts in one place. Facts made by hand may: then every
         # column decides, so that equal sets still compile alike.
         order = np.array(sorted(range(len(columns)), key=lambda i: _whole(columns, i)))
     return _taken(columns, order)

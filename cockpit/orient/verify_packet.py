@@ -39,7 +39,7 @@ class Verification:
 
     @property
     def words(self) -> str:
-        """The outcome for a person."""
+        """The outcome in one sentence."""
         if self.ok:
             return f"Packet {self.digest[:12]} compiles again to the same digest."
         if self.digest != self.stored:

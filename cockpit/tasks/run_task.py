@@ -373,7 +373,7 @@ class _TaskRun:
         await self._store.write(lambda tx: task_runs.end(tx, step, outcome, **detail))
 
     async def _give_up_step(self, step: Step, error: CockpitError | ModelError) -> bool:
-        """Count an error from outside the task; return whether the step is given up for it."""
+        """Count an error that the task did not cause; return whether it ends the step."""
         current = self._reload(step)
         count = int(current.detail.get("trouble", 0)) + 1
         if isinstance(error, _PERMANENT_ERRORS) or count >= MAX_STEP_ERRORS:

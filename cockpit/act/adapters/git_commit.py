@@ -68,7 +68,7 @@ class CommitAdapter:
                     "--only",
                     "--no-gpg-sign",
                     "--cleanup=verbatim",
-                    # Not by a pipe: git reads it after its hooks, when whoever wrote it may be gone.
+                    # Not by a pipe: git reads it after its hooks, when the writing process may be gone.
                     f"--message={keyed(request.message, key)}",
                     "--",
                     *paths,

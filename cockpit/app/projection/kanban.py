@@ -91,7 +91,7 @@ class Looking:
     """What of the backlog the board shows: the tasks in ``scope`` (an epic's or a story's id; empty:
     all) that have every one of ``words``; ``grouped`` puts those of a story together, under its name.
 
-    ``task_id`` is where the cursor was. A column is drawn anew only when one of its tasks changed.
+    ``task_id`` is where the cursor was. A column is drawn again only when one of its tasks changed.
     """
 
     scope: str = ""

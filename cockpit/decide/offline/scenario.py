@@ -38,7 +38,7 @@ call's arguments; case is ignored), ``facts`` (regular expressions over ``SOURCE
 of the packet's facts; each must be found).
 
 **Errors**: ``code`` is one of :class:`~cockpit.decide.model.ModelError`'s. With ``times = n`` the
-first n attempts of the call fail, ``wait_s`` apart; without ``times`` the call fails for good.
+first n attempts of the call fail, ``wait_s`` apart; without ``times`` the call fails permanently.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A failure before the turn: ``times`` attempts long, or for good when ``times`` is absent."""
+    """A failure before the turn: ``times`` attempts long, or permanent when ``times`` is absent."""
 
     code: _Code
     times: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None

@@ -31,7 +31,7 @@ _ISSUE = ("number", "title", "body", "state", "author", "labels", "url", "commen
 _UNKNOWN_FIELD = re.compile(r'Unknown JSON field: "?(\w+)"?')
 _MAX_COMMENTS = 50
 
-# What gh says, and what a person should hear. The first that fits is taken.
+# Messages of gh and ours in their place. The first match applies.
 _FAILURES: tuple[tuple[str, str, str], ...] = (
     (
         r"gh auth login|not logged in|GH_TOKEN|HTTP 401|authentication",

@@ -1,4 +1,4 @@
-"""A change applied to a profile, and what becomes of it when its horizon ends. Pure.
+"""Apply a change to a profile, and decide what remains of it when it expires. Pure.
 
 See ``docs/reference/kernel.md``.
 """
@@ -136,7 +136,7 @@ def _identity(rule: Rule) -> tuple[str, str, Predicate, bool]:
 
 
 def should_promote(policy: AtExpiry, quality: float | None, base_quality: float | None) -> bool:
-    """Whether a horizon's end keeps the version: policy says so, both were measured, and it was
+    """Whether the version stays when its change expires: policy says so, both were measured, and it was
     better. A tie goes back."""
     if policy == "revert" or quality is None or base_quality is None:
         return False

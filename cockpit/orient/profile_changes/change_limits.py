@@ -1,6 +1,6 @@
-"""How far each namespace may shift a profile: the envelope that its proposals must stay in.
+"""How far each namespace may shift a profile: the limits that its proposals must stay in.
 
-The person in command has none but the administrator's own bounds. Everybody else moves weights and
+The user is bound by the administrator's settings alone. Everyone else moves weights and
 bands within limits, and never switches anything off. See ``docs/reference/kernel.md``.
 """
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from cockpit.store.context.profile_model import PRIORITY_MAX, WEIGHT_ONE, Profile, Rule
 
 MAIN = "main"
-"""The namespace of the person in command."""
+"""The principal of the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimits:
-    """Weights in thousandths, ``band_percent`` of a band's own numbers, horizon in waves.
+    """Weights in thousandths, ``band_percent`` of a band's own numbers, duration in waves.
 
     ``open`` lifts everything but the administrator's bounds.
     """
@@ -35,28 +35,28 @@ AGENT_LIMITS = ChangeLimits()
 
 
 def limits_for(namespace: str) -> ChangeLimits:
-    """The envelope of a namespace."""
+    """The limits of a namespace."""
     return UNLIMITED if namespace == MAIN else AGENT_LIMITS
 
 
-def limit_violations(base: Profile, after: Profile, envelope: ChangeLimits) -> Iterator[str]:
+def limit_violations(base: Profile, after: Profile, limits: ChangeLimits) -> Iterator[str]:
     """What of ``after`` lies outside, in words for whoever proposed it."""
-    if envelope.open:
+    if limits.open:
         return
-    if after.duration_waves > envelope.horizon_max or after.duration_waves == 0:
-        yield f"the horizon may be 1 to {envelope.horizon_max} waves"
+    if after.duration_waves > limits.horizon_max or after.duration_waves == 0:
+        yield f"the horizon may be 1 to {limits.horizon_max} waves"
     if after.total_token_budget != base.total_token_budget:
         yield "the total budget is not yours to change"
     if after.ranking != base.ranking:
         yield "the ranking is not yours to change"
-    yield from _bands(base, after, envelope.band_percent)
+    yield from _bands(base, after, limits.band_percent)
     base_rules = {rule.rule_id: rule for rule in base.rules}
     remaining_ids = {rule.rule_id for rule in after.rules}
     for name in sorted(base_rules.keys() - remaining_ids):
         yield f"rule {name} may not be removed"
     for rule in after.rules:
         if rule != base_rules.get(rule.rule_id):
-            yield from _rule(base_rules.get(rule.rule_id), rule, envelope)
+            yield from _rule(base_rules.get(rule.rule_id), rule, limits)
 
 
 def _bands(base: Profile, after: Profile, percent: int) -> Iterator[str]:
@@ -72,9 +72,9 @@ def _bands(base: Profile, after: Profile, percent: int) -> Iterator[str]:
                 )
 
 
-def _rule(old: Rule | None, new: Rule, envelope: ChangeLimits) -> Iterator[str]:
+def _rule(old: Rule | None, new: Rule, limits: ChangeLimits) -> Iterator[str]:
     before = old.priority_weight if old else WEIGHT_ONE
-    least, most = min(envelope.priority_min, before), max(envelope.priority_max, before)
+    least, most = min(limits.priority_min, before), max(limits.priority_max, before)
     if not least <= new.priority_weight <= most:
         yield (
             f"the priority of {new.rule_id} may be {least / WEIGHT_ONE:g} to {most / WEIGHT_ONE:g},"

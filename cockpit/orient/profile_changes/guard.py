@@ -46,7 +46,7 @@ CRITICAL = (
     *("exchange", "receipt"),
 )
 """Source types that can never be suppressed: who the agent is to be, what it was asked, what the
-person and the guards said, and what came of its actions (a failing test is an exchange)."""
+messages of the user and the guards, and results of its actions (a failing test is an exchange)."""
 
 CAPABILITY = ("tools", "capability")
 """Source types that tell an agent what it may and may not do."""
@@ -86,7 +86,7 @@ def create_admin_policy(budget: int, *, horizon_max: int, floor_percent: int) ->
 
 
 def check_change(
-    change: ProfileChange, base: Profile, admin: AdminPolicy, envelope: ChangeLimits, namespace: str
+    change: ProfileChange, base: Profile, admin: AdminPolicy, limits: ChangeLimits, namespace: str
 ) -> tuple[Refusal, ...]:
     """Every reason why ``namespace`` may not make ``change`` to ``base``; none means that it may."""
     refusals = [
@@ -121,9 +121,7 @@ def check_change(
     if after.digest == base.digest:
         refusals.append(Refusal("malformed", "It changes nothing."))
     refusals += safety_violations(after, base, admin)
-    refusals += [
-        Refusal("outside_envelope", why) for why in limit_violations(base, after, envelope)
-    ]
+    refusals += [Refusal("outside_envelope", why) for why in limit_violations(base, after, limits)]
     return tuple(refusals)
 
 
@@ -146,14 +144,14 @@ def safety_violations(after: Profile, base: Profile, admin: AdminPolicy) -> list
 
 
 def passed_checks() -> list[dict[str, object]]:
-    """The guard's verdict on a change that it lets through, for the person who decides."""
+    """The guard's verdict on a change that it lets through, for the user who decides."""
     return [
         {"code": "floor_below_minimum", "ok": True, "message": "every floor holds"},
         {"code": "over_budget", "ok": True, "message": "within the token budget"},
         {"code": "critical_source", "ok": True, "message": "no critical source is weakened"},
         {"code": "capability_relaxed", "ok": True, "message": "capabilities stay as they are"},
         {"code": "horizon_too_long", "ok": True, "message": "the horizon is allowed"},
-        {"code": "outside_envelope", "ok": True, "message": "inside the namespace's envelope"},
+        {"code": "outside_envelope", "ok": True, "message": "inside the namespace's limits"},
     ]
 
 

@@ -75,7 +75,7 @@ def review(change: Change, frame: Frame, wishes: Wishes) -> Review:
 def _verdict(change: Change, blocking: Sequence[Finding], questions: Sequence[Finding]) -> Verdict:
     if blocking:
         return "request changes"
-    # Nobody approves what was not read.
+    # Text that was not read is never approved.
     return "comment" if questions or any(_cut(change)) else "approve"
 
 

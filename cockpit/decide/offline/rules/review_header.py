@@ -44,7 +44,7 @@ def frame_of(facts: Sequence[PacketFact]) -> Frame:
 
 
 def quiet(text: str) -> str:
-    """Somebody's words, quoted: their mentions must not call people into a review."""
+    """Quote text of a pull request: its mentions must not notify people."""
     return _MENTION.sub(r"`\1`", text)
 
 
