@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 from commands.cli_world import Project
 from loopback.replies import Drop, Refuse, Reply, Say, Use
 from loopback.server import Loopback, LoopbackThread
@@ -83,6 +84,13 @@ class Provided:
         assert document["result"] == {"status": "done", "summary": "add adds"}, document
         assert "a + b" in (self.project.root / "calc.py").read_text("utf-8")
         return True
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """The SDKs are loaded once, and not by every process of these tests."""
+    for name in ("direct", "models.anthropic", "models.openai", "providers.openai_compatible"):
+        warm.load(f"pydantic_ai.{name}")
 
 
 @pytest.fixture(params=VENDORS)
