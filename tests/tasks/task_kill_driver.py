@@ -1,18 +1,24 @@
-"""Does a task in a process that may die: ``task_kill_driver.py PROJECT FOLDER TASK COMMITS``.
+"""Does a task in processes that may die: ``task_kill_driver.py PROJECT FOLDER TASK``.
 
-After so many commits to the store it kills itself (0: never). Prints the task's status at its end.
+Every line of stdin, ``[COMMITS, PATH]`` in JSON, asks for a process. After so many commits to the store it
+kills itself (0: never); ``PATH`` is where it finds programs. Answers ``[EXIT_CODE, TOLD]``: the process tells
+the task's status at its end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
+import json
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.db.database import Store
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext
@@ -43,5 +49,37 @@ async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
         print((await run_task(desk, task_id)).status)
 
 
+def child(commits: int, path: str) -> tuple[int, str]:
+    """Do the task in a forked process; returns its exit code and what it told."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(writing, 1)
+            os.close(reading)
+            os.close(writing)
+            os.environ["PATH"] = path
+            asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], commits))
+            sys.stdout.flush()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as told:
+        text = told.read()
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), text.strip()
+
+
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])))
+    # Loaded once for all children: they are to die in a task, not while they load.
+    count_tokens("loads the vocabulary")
+    for name in ("orient.compile_packet", "orient.fact_columns", "decide.offline.script_model"):
+        importlib.import_module(f"cockpit.{name}")
+    for line in sys.stdin:
+        print(json.dumps(child(*json.loads(line))), flush=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 
 from tasks.taskrun_world import PASSES, World, edit, finish, git
 
@@ -40,17 +44,42 @@ exec {git} "$@"
 """
 
 
-def drive(world: World, task_id: str, commits: int = 0, *, path: str = "") -> tuple[int, str]:
-    """A process that does the task; its exit code and what it printed."""
-    done = subprocess.run(
-        [sys.executable, str(DRIVER), str(world.root), str(world.folder), task_id, str(commits)],
-        env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout.strip()
+class Driver:
+    """Processes that do the task, each forked from one that has loaded what they need."""
+
+    def __init__(self, process: subprocess.Popen[str], errors: Path) -> None:
+        self.process, self.errors = process, errors
+
+    def drive(self, commits: int = 0, *, path: str = "") -> tuple[int, str]:
+        """A process that does the task; its exit code and what it printed."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        found = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
+        print(json.dumps([commits, found]), file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        said = self.errors.read_text(encoding="utf-8")
+        assert "Traceback" not in said, said
+        code, told = json.loads(answer)
+        return code, told
+
+
+@contextmanager
+def driving(world: World, task_id: str) -> Iterator[Driver]:
+    errors = world.folder / "errors"
+    words = [sys.executable, str(DRIVER), str(world.root), str(world.folder), task_id]
+    with (
+        errors.open("w") as said,
+        subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
+        ) as process,
+    ):
+        limit = Timer(300, process.kill)
+        limit.start()
+        try:
+            yield Driver(process, errors)
+        finally:
+            limit.cancel()
+            process.kill()
 
 
 def ended_once(world: World, task_id: str) -> None:
@@ -84,13 +113,14 @@ def test_killed_after_ever_more_commits_it_is_done_once(world: World) -> None:
     world.desk(SCENARIO)
     task_id = world.task()
     died = 0
-    for commits in range(1, 60):
-        code, told = drive(world, task_id, commits * 2)
-        if code == 0:
-            assert told == "done"
-            break
-        assert code == -signal.SIGKILL
-        died += 1
+    with driving(world, task_id) as driver:
+        for commits in range(1, 60):
+            code, told = driver.drive(commits * 2)
+            if code == 0:
+                assert told == "done"
+                break
+            assert code == -signal.SIGKILL
+            died += 1
     assert died > 5
     ended_once(world, task_id)
 
@@ -106,12 +136,13 @@ def test_killed_before_and_after_every_change_that_git_makes_it_is_done_once(wor
     shim.write_text(SHIM.format(marks=marks, git=real), encoding="utf-8")
     shim.chmod(shim.stat().st_mode | stat.S_IXUSR)
     codes = []
-    for _ in range(12):
-        code, told = drive(world, task_id, path=str(shims))
-        codes.append(code)
-        if code == 0:
-            assert told == "done"
-            break
+    with driving(world, task_id) as driver:
+        for _ in range(12):
+            code, told = driver.drive(path=str(shims))
+            codes.append(code)
+            if code == 0:
+                assert told == "done"
+                break
     assert codes == [-signal.SIGKILL] * 8 + [0]
     assert {mark.name for mark in marks.iterdir()} == {
         f"{word}-{moment}"

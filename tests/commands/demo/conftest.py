@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +11,18 @@ import pytest
 from cockpit.commands.demo.sample_project import Sample, make_sample
 
 
+@pytest.fixture(scope="session")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Sample]:
+    """Copies of a sample that is made once."""
+    made = asyncio.run(make_sample(tmp_path_factory.mktemp("made") / "sample"))
+
+    def copy(root: Path) -> Sample:
+        shutil.copytree(made.root, root, symlinks=True)
+        return replace(made, root=root)
+
+    return copy
+
+
 @pytest.fixture
-async def sample(tmp_path: Path) -> Sample:
-    return await make_sample(tmp_path / "sample")
+def sample(copied: Callable[[Path], Sample], tmp_path: Path) -> Sample:
+    return copied(tmp_path / "sample")

@@ -11,6 +11,7 @@ from importlib.resources import as_file
 from pathlib import Path
 
 import pytest
+import warm
 from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git
 
 from cockpit.act.tools import parse_call
@@ -43,14 +44,11 @@ class Ended:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
     folder = tmp_path_factory.mktemp("chain")
-    done = subprocess.run(
-        [sys.executable, "-m", "cockpit", "demo", "--chain", "--dir", "sample"],
+    done = warm.run(
+        ("demo", "--chain", "--dir", "sample"),
         cwd=folder,
         env=bare_environment(folder / "home", OPENAI_API_KEY="none"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
+        patience_s=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

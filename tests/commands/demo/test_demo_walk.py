@@ -12,7 +12,7 @@ from typing import Any
 from commands.demo.demo_world import MAIN, git, unittest
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS
-from cockpit.commands.demo.sample_project import Sample, make_sample, shipped
+from cockpit.commands.demo.sample_project import Sample, shipped
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
@@ -136,9 +136,11 @@ async def test_the_straight_way(sample: Sample) -> None:
     assert git(sample.root, "log", "-1", "--format=%an %s").startswith("cockpit demo Charge")
 
 
-async def test_an_escape_at_any_step_puts_that_step_again(tmp_path: Path) -> None:
+async def test_an_escape_at_any_step_puts_that_step_again(
+    tmp_path: Path, copied: Callable[[Path], Sample]
+) -> None:
     for kind in ("context", "edit_file", "run", "git_commit"):
-        sample = await make_sample(tmp_path / kind / "sample")
+        sample = copied(tmp_path / kind / "sample")
         ended = await walk(sample, once(kind, discuss))
         at = STEPS.index((kind, "approved"))
         assert ended.fates == [*STEPS[:at], (kind, "discussed"), *STEPS[at:]], kind
@@ -148,9 +150,11 @@ async def test_an_escape_at_any_step_puts_that_step_again(tmp_path: Path) -> Non
         assert committed(sample) == ["parcel/rates.py", "tests/test_rates.py"]
 
 
-async def test_what_is_turned_down_ends_it_and_leaves_main_alone(tmp_path: Path) -> None:
+async def test_what_is_turned_down_ends_it_and_leaves_main_alone(
+    tmp_path: Path, copied: Callable[[Path], Sample]
+) -> None:
     for kind in ("context", "edit_file", "git_commit"):
-        sample = await make_sample(tmp_path / kind / "sample")
+        sample = copied(tmp_path / kind / "sample")
         ended = await walk(sample, once(kind, reject))
         assert ended.fates[-1] == (kind, "rejected")
         assert ended.session.result["status"] == "blocked", kind
