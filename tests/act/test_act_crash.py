@@ -20,6 +20,8 @@ from cockpit.act.workspace import Workspace
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import outbox
 
+pytestmark = pytest.mark.slow
+
 VICTIM = Path(__file__).with_name("act_victim.py")
 Ids = tuple[str, str]
 

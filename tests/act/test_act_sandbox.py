@@ -14,6 +14,8 @@ from cockpit.act.adapters.run_command import test_counts as counts_of
 from cockpit.act.sandbox import Sandbox
 from cockpit.act.workspace import Workspace, clean_environment, open_workspace
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["plain", "confined"] if CONFINES else ["plain"])
 def ground(request: pytest.FixtureRequest) -> Workspace:

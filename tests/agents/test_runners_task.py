@@ -17,6 +17,8 @@ from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.store.sessions import sessions
 from cockpit.tasks.task_context import TaskOutcome
 
+pytestmark = pytest.mark.slow
+
 MEND: list[Step] = [
     init(),
     {"replace": "calc.py", "old": "a - b", "new": "a + b"},

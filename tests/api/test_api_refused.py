@@ -22,6 +22,8 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions import waves as wave_runs
 
+pytestmark = pytest.mark.slow
+
 JSON = {"Content-Type": "application/json"}
 GUARDED = (
     ("GET", f"{API}/profile/current", READ),

@@ -32,6 +32,8 @@ from cockpit.orient.profile_changes.profile_json import import_profile, profile_
 from cockpit.store.context import packets, profiles
 from cockpit.store.db.transaction import Tx
 
+pytestmark = pytest.mark.slow
+
 
 def proposed(at: Project, http: httpx2.Client, **fields: object) -> str:
     """A change that waits."""

@@ -13,6 +13,8 @@ from tasks.taskrun_world import git
 
 from cockpit.core.processes import is_process_alive
 
+pytestmark = pytest.mark.slow
+
 PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
 
 

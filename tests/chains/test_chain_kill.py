@@ -17,6 +17,8 @@ from cockpit.core.errors import StoreUnwritable
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", [1, 5, 36])
 def test_whoever_is_killed_every_task_comes_to_its_end_once(seed: int, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from cockpit.decide.load_sdk import warm
 
+pytestmark = pytest.mark.slow
+
 HEAVY = ("pydantic_ai", "anthropic", "openai", "pydantic", "httpx2", "textual", "numpy")
 
 

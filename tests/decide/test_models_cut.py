@@ -16,6 +16,8 @@ from cockpit.decide.model import Done, ModelError, ModelEvent, Retrying, TextDel
 if TYPE_CHECKING:
     from models_talk import Talk
 
+pytestmark = pytest.mark.slow
+
 WHOLE = Say(
     "One two three.",
     calls=(Use("note", {"text": "first"}), Use("finish", {"status": "done", "n": [1, 2]})),

@@ -6,7 +6,10 @@ import json
 import subprocess
 from typing import Any
 
+import pytest
 from commands.cli_world import PATIENCE_S, Project
+
+pytestmark = pytest.mark.slow
 
 WORDS = ("review", "main..feature", "--model", "offline", "--approve", "all")
 AS_JSON = ("--output-format", "json")

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from commands.cli_world import COMMAND, PATIENCE_S, Project
 
+pytestmark = pytest.mark.slow
+
 SPEECH = """
 [[turn]]
 pace = 0.05

@@ -19,6 +19,8 @@ from hook_world import PAYLOADS
 
 from cockpit.hook.start_chain import LOG
 
+pytestmark = pytest.mark.slow
+
 PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
 
 

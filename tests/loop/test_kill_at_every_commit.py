@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 DRIVER = Path(__file__).with_name("kill_driver.py")
 MOST = 120
 """More commits than a session of this story has: the driver stops at the first run that survives."""

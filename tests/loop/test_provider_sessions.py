@@ -13,6 +13,8 @@ from commands.cli_world import Project
 from loopback.replies import Drop, Refuse, Reply, Say, Use
 from loopback.server import Loopback, LoopbackThread
 
+pytestmark = pytest.mark.slow
+
 KEY = "canary-" + "4f9Kq2" * 4
 VENDORS = ("anthropic", "openai", "openai-compatible")
 

@@ -15,6 +15,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_world import COMMAND, PATIENCE_S, VERSION, Project, small
 
+pytestmark = pytest.mark.slow
+
 SCOPES = ("work.read", "work.write", "orientation.read", "orientation.propose")
 HELLO = {
     "jsonrpc": "2.0",

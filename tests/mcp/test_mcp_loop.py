@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from mcp_world import Project, Wire
 
 from cockpit.store.sessions import sessions
+
+pytestmark = pytest.mark.slow
 
 QUESTION = {"purpose": "see", "question": "what is area?", "scope": ["file:shapes.py"]}
 NOTES = {"action": "write_file", "arguments": {"path": "notes.md", "content": "# Notes\n"}}

@@ -8,9 +8,12 @@ import sqlite3
 import subprocess
 import sys
 
+import pytest
 from mcp_world import Project, Wire
 
 from cockpit.observe.count_tokens import count_tokens
+
+pytestmark = pytest.mark.slow
 
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -19,6 +19,8 @@ from cockpit.cli import root
 from cockpit.mcp.tool_registry import TOOLS
 from cockpit.store.db.transaction import Tx
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CALLS: dict[str, dict[str, Any]] = {

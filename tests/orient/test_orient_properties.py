@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import islice
 from typing import TypeVar
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from orient_made import fact as made
@@ -23,6 +24,8 @@ from cockpit.orient.select_facts import PinnedOverBudget
 from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.packets import Packet, packet_from_body
 from cockpit.store.context.profile_model import BANDS, Predicate, Profile, Rule
+
+pytestmark = pytest.mark.slow
 
 TYPES = ("file", "log", "note")
 T = TypeVar("T")

@@ -14,6 +14,8 @@ from cockpit.store.sessions import sessions
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.worktree import ensure_chain_worktree, ensure_task_worktree
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) -> None:
     task_id = world.task()

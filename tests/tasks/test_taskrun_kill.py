@@ -13,7 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 
+import pytest
 from tasks.taskrun_world import PASSES, World, edit, finish, git
+
+pytestmark = pytest.mark.slow
 
 DRIVER = Path(__file__).with_name("task_kill_driver.py")
 SCENARIO = (

@@ -18,6 +18,8 @@ from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 from widgets.text.clean import clean
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "\x1b]52;c;eA==\x07 \u202egnp.exe\u200b <script>`x`</script> [a](http://evil) \x00\r # H"
 
 

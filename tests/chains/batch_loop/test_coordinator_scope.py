@@ -15,6 +15,8 @@ from cockpit.backlog import service
 from cockpit.store.backlog import queue_scope
 from cockpit.store.backlog.queue_scope import Scope
 
+pytestmark = pytest.mark.slow
+
 ALL = Scope()
 
 

@@ -14,6 +14,8 @@ from cockpit.chains.handover import WorkerLimits
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.chains import task_runs, worker_metrics, workers
 
+pytestmark = pytest.mark.slow
+
 
 def began_and_ended(chained: ChainWorld, task_id: str) -> tuple[int, int]:
     """Where in the journal the task's first step begins and its last one ends."""

@@ -15,6 +15,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
 
+pytestmark = pytest.mark.slow
+
 ASKS = edit("implementer", "a + b", "b + a") + finish(
     "implementer", "Turned round.", when='called = ["edit_file"]'
 )

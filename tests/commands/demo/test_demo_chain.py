@@ -25,6 +25,8 @@ from cockpit.store.chains import chains, task_runs, worker_metrics, workers, wor
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
+pytestmark = pytest.mark.slow
+
 DONE = ("T-1", "T-2", "T-3", "T-4", "T-6")
 
 

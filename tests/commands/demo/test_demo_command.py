@@ -18,6 +18,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals, sessions
 
+pytestmark = pytest.mark.slow
+
 
 def demo(*words: str, env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

@@ -22,6 +22,8 @@ from commands.demo.demo_world import MAIN, bare_environment, git, unittest
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS, DISCUSS_WORDS
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 120.0
 AGAIN_S = 0.8
 """A key that came too early, before the proposal was armed, is pressed again."""

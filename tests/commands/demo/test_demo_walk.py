@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from commands.demo.demo_world import MAIN, git, unittest
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS
@@ -21,6 +22,8 @@ from cockpit.store.journal.follow import follow
 from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
+
+pytestmark = pytest.mark.slow
 
 Decide = Callable[[Runtime, Proposal, int], Coroutine[Any, Any, object]]
 """What a person does about the n-th proposal (from 1)."""

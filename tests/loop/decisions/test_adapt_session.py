@@ -19,6 +19,8 @@ from cockpit.store.context.profile_model import load_shipped
 from cockpit.store.journal import journal
 from cockpit.store.sessions import plans, proposals, waves
 
+pytestmark = pytest.mark.slow
+
 DRIVER = Path(__file__).with_name("adapt_kill_driver.py")
 MOST = 120
 """More commits than this story has: the driver stops at the first run that survives."""

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from commands.cli_world import Project, git
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:

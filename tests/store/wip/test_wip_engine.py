@@ -18,6 +18,8 @@ from cockpit.loop.wave_context import WaveContext
 from cockpit.store.backlog import tasks
 from cockpit.store.sessions import outbox, sessions, waves
 
+pytestmark = pytest.mark.slow
+
 WORKS = """
 [[turn]]
 text = "I look at it."

@@ -19,6 +19,8 @@ from cockpit.store.backlog.wip import (
     validate,
 )
 
+pytestmark = pytest.mark.slow
+
 WORDS = st.text(max_size=12)
 SCALARS = st.one_of(st.integers(-5, 5), st.booleans(), WORDS)
 PARTS: dict[str, st.SearchStrategy[Any]] = {

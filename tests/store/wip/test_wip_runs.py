@@ -14,6 +14,8 @@ from cockpit.learn.test_output import TestResults as Results
 from cockpit.learn.test_output import read_tests
 from cockpit.learn.test_runners import test_commands as list_test_commands
 
+pytestmark = pytest.mark.slow
+
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "test_output"
 FAILS = """
 import pytest, unittest

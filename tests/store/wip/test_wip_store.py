@@ -13,6 +13,8 @@ from cockpit.core.errors import NotFound
 from cockpit.store.backlog import tasks, wip
 from cockpit.store.backlog.wip import WipInvalid
 
+pytestmark = pytest.mark.slow
+
 WRITES = 1_000
 UPDATES = f"""
 import sys
