@@ -11,6 +11,8 @@ from app_world import settled, until
 
 from cockpit.app.application import CockpitApp
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = (
     "\x1b]52;c;aGVsbG8=\x07\x1b]0;owned\x07\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\"
     "\x1b[2J\x1b[31mred\x9b31m\x90q\x9c\x1bPq#0\x1b\\\x1b_apc\x1b\\\u202egnp.exe\u2066\x00\r"

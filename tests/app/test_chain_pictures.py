@@ -9,6 +9,8 @@ from app_world import look, settled, until
 import themes
 from cockpit.app.application import CockpitApp
 
+pytestmark = pytest.mark.slow
+
 WIDE = (150, 42)
 SMALL = (80, 24)
 THEMES = [theme.name for theme in themes.THEMES] + ["gruvbox"]

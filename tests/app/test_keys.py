@@ -14,6 +14,8 @@ from cockpit.decide.choose_model import ModelSettings
 from cockpit.store.journal import journal
 from cockpit.store.sessions import messages, proposals, sessions
 
+pytestmark = pytest.mark.slow
+
 SCENARIO = """
 [[turn]]
 when = { not_called = ["request_context"] }

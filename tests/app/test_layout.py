@@ -10,6 +10,8 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.screens.panes import PANES
 from cockpit.store.sessions import proposals
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def scene(still, project):

@@ -16,6 +16,8 @@ from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.context import pins, wave_feedback
 from cockpit.store.journal import journal
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def scene(still, project):

@@ -14,6 +14,8 @@ from cockpit.store.backlog import tasks
 from cockpit.store.sessions import proposals
 from widgets.views import ProposalView
 
+pytestmark = pytest.mark.slow
+
 WIDE = (150, 42)
 PLAN = """# Accounts [P1]
 

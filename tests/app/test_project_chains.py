@@ -20,6 +20,8 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 from widgets.work.chain_tree_views import ChainSessionView, ChainTaskView, ChainView
 
+pytestmark = pytest.mark.slow
+
 ACTIONS = st.sampled_from(
     [str(action) for action in Action
      if str(action).startswith(("chain.", "batch.", "task.", "session.", "agent.", "model.comp"))]

@@ -23,6 +23,8 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
+pytestmark = pytest.mark.slow
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.just(10**40) | st.text(max_size=9),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),

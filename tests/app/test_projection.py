@@ -16,6 +16,8 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
 
 JSON = st.recursive(

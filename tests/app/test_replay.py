@@ -12,6 +12,8 @@ from cockpit.core.clock import parse_time
 from cockpit.core.errors import NotFound
 from cockpit.store.journal import journal
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def scene(still, project):

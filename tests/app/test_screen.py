@@ -16,6 +16,8 @@ from cockpit.store.context import pins
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 
+pytestmark = pytest.mark.slow
+
 WIDE = (150, 42)
 
 
@@ -28,7 +30,9 @@ def scene(still, project):
 def picture(still, snap_compare):
     """Compare the app, following ``scene``, with its picture."""
 
-    def compare(scene=None, *, size=WIDE, keys=(), theme=themes.DEFAULT, armed=True, then=None):
+    def compare(
+        scene=None, *, size=WIDE, keys=(), typed="", theme=themes.DEFAULT, armed=True, then=None
+    ):
         app = CockpitApp(still, theme=theme)
 
         async def before(pilot):
@@ -39,6 +43,11 @@ def picture(still, snap_compare):
             for key in keys:
                 await pilot.press(key)
                 await ready(pilot)
+            for char in typed:
+                await pilot.press(char)
+                still.store.clock.advance(1)
+            if typed:
+                await settled(pilot)
             if then is not None:
                 await then(pilot, screen)
 
@@ -137,7 +146,7 @@ def test_discussing(picture, scene):
 
 def test_words_discuss_the_proposal(picture, scene):
     to_decide(scene).say("agent", THOUGHTS).advance("acting").edit()
-    assert picture(scene, keys=tuple("reset in on_open"))
+    assert picture(scene, typed="reset in on_open")
 
 
 def test_approved_with_receipt(picture, scene):

@@ -9,6 +9,8 @@ from chains.measures.chain_days import Days, three_days
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.stats_screen import StatsScreen
 
+pytestmark = pytest.mark.slow
+
 WIDE = (150, 42)
 SMALL = (80, 24)
 

@@ -12,6 +12,8 @@ from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
 
+pytestmark = pytest.mark.slow
+
 ASKS = """
 [[turn]]
 text = "I need the file."

@@ -10,6 +10,8 @@ from app_world import settled, until
 import themes
 from cockpit.app.application import CockpitApp
 
+pytestmark = pytest.mark.slow
+
 WIDE = (150, 42)
 SMALL = (80, 24)
 SIZES = pytest.mark.parametrize("size", [WIDE, SMALL], ids=["wide", "small"])
@@ -30,7 +32,6 @@ def picture(still, snap_compare):
             for key in keys:
                 covered = len(app.screen_stack)
                 await pilot.press(key)
-                await settled(pilot)
                 if key in ("ctrl+t", "f9", "n", "w"):
                     await until(pilot, lambda covered=covered: len(app.screen_stack) > covered)
                 await settled(pilot)

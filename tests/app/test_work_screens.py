@@ -23,6 +23,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 
+pytestmark = pytest.mark.slow
+
 WIDE = (150, 42)
 SIZES = [(20, 6), (40, 12), (300, 80), (80, 24), (100, 30), (200, 50), WIDE]
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 
+import pytest
 from app_terminal import Terminal
 
 from cockpit.core.project_paths import locate_project
 from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_task_is_written_in_the_editor(project, tmp_path):

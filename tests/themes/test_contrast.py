@@ -41,6 +41,8 @@ from widgets.views import (
 )
 from widgets.work.work_pane import WorkPane
 
+pytestmark = pytest.mark.slow
+
 LEAST = 4.5
 NAMES = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")
 TONES: tuple[Any, ...] = ("dim", "good", "bad", "warn", "accent")

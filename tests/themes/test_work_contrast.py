@@ -29,6 +29,8 @@ from widgets.work.task_views import (
 )
 from widgets.work.work_pane import WorkPane
 
+pytestmark = pytest.mark.slow
+
 TESTS = ResultsView(12, 1, "first")
 WIP = WipView(
     "T-1", "title", "now", "testing", "next", "context", TESTS, "a1b2", True, ("file",),

@@ -2,10 +2,14 @@
 
 from typing import Any
 
+import pytest
+
 from widgets.conversation.conversation import LIVE, Conversation
 from widgets.conversation.live_turn import LONG
 from widgets.conversation.markdown import SafeMarkdown
 from widgets.views import LineView, TurnView
+
+pytestmark = pytest.mark.slow
 
 
 def turns(count: int, role: str = "agent") -> list[TurnView]:

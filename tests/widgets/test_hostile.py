@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from widget_cases import WIDGETS
 
+pytestmark = pytest.mark.slow
+
 INJECTIONS = {
     "osc 52": "\x1b]52;c;cm0gLXJm\x07",
     "osc 8": "\x1b]8;;http://evil\x1b\\x\x1b]8;;\x1b\\",

@@ -9,6 +9,8 @@ from widgets.prompt.completions import Completions
 from widgets.prompt.prompt import Prompt
 from widgets.views import CompletionView
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = ("review-pr", "resume", "rewind", "help")
 FILES = ("src/app.py", "src/http.py", "README.md")
 

@@ -8,6 +8,8 @@ import pytest
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import FileDiffView, ItemView, KeyHintView, ProposalView, QueueView
 
+pytestmark = pytest.mark.slow
+
 HINTS = (KeyHintView("⏎", "approve", strong=True), KeyHintView("esc", "discuss", strong=True))
 ACTION = ProposalView(
     proposal_id="p2",

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from widget_cases import WIDGETS
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).with_name("widget_pty_app.py")
 MARK = "QUARRY"
 TEXT = (
