@@ -52,8 +52,8 @@ def dice(draw: st.DrawFn, throws: int) -> Dice:
 
 @st.composite
 def fact_lists(draw: st.DrawFn, *, pins: int = 20) -> list[SessionFact]:
-    """Up to 40 facts, one in ``pins`` pinned (0: none)."""
-    count = draw(st.integers(0, 40))
+    """Up to 24 facts, one in ``pins`` pinned (0: none)."""
+    count = draw(st.integers(0, 24))
     thrown = draw(dice(count * 14))
     return [
         SessionFact(
