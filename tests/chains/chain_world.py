@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,14 @@ def slowly(scenario: str, pace: float = 0.3) -> str:
     )
 
 
+@cache
+def _template(count: int) -> Path:
+    """A project with ``count`` tasks, made once and copied."""
+    folder = tempfile.TemporaryDirectory(prefix="chains-")
+    atexit.register(folder.cleanup)
+    return Chains._made_anew(Path(folder.name), count).root
+
+
 @dataclass
 class Chains:
     """The project, and what a chain left in its store."""
@@ -36,6 +48,12 @@ class Chains:
     @classmethod
     def made(cls, folder: Path, count: int) -> Chains:
         """A project whose tests pass, with ``count`` tasks that write a file each."""
+        root = folder / "calc"
+        shutil.copytree(_template(count), root, symlinks=True)
+        return cls(Project(root, folder / "config"))
+
+    @classmethod
+    def _made_anew(cls, folder: Path, count: int) -> Chains:
         root = repository(folder)
         (root / "calc.py").write_text(SOURCE.replace("a - b", "a + b"), encoding="utf-8")
         git(root, "commit", "--quiet", "-am", "Add adds")
