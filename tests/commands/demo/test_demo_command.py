@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import warm
 from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git, unittest
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS, DISCUSS_WORDS, LINES, Guide, guide_line
@@ -22,15 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 def demo(*words: str, env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cockpit", "demo", *words],
-        cwd=cwd,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-    )
+    return warm.run(("demo", *words), cwd=cwd, env=env, patience_s=PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
