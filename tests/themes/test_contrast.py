@@ -5,6 +5,7 @@ rule or variable its colours came from.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -81,6 +82,7 @@ CODE = "import os\n\n\ndef f(x):\n    # comment\n    return 'text', 1, None\n"
 HINTS = (KeyHintView("⏎", "approve", strong=True), KeyHintView("n", "narrow"))
 
 
+@cache
 def luminance(color: Color) -> float:
     def linear(value: int) -> float:
         part = value / 255
@@ -89,6 +91,7 @@ def luminance(color: Color) -> float:
     return 0.2126 * linear(color.r) + 0.7152 * linear(color.g) + 0.0722 * linear(color.b)
 
 
+@cache
 def contrast(one: Color, other: Color) -> float:
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
@@ -197,6 +200,9 @@ def segments(app: App[None]) -> Iterator[Segment]:
         yield from strip
 
 
+seen = cache(Color.from_rich_color)
+
+
 def weak(app: App[None]) -> set[tuple[str, str, float]]:
     found = set()
     measured = 0
@@ -204,7 +210,7 @@ def weak(app: App[None]) -> set[tuple[str, str, float]]:
         style = segment.style
         if style is None or decoration(segment.text) or not style.color or not style.bgcolor:
             continue
-        front, back = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
+        front, back = seen(style.color), seen(style.bgcolor)
         if style.reverse:
             front, back = back, front
         assert not style.dim
@@ -225,9 +231,11 @@ async def pictures(theme: str) -> set[tuple[str, str, float]]:
     app = Gallery(theme)
     found: set[tuple[str, str, float]] = set()
     async with app.run_test(size=(220, 100)) as pilot:
-        for _ in range(3):
-            await pilot.pause()
+        await pilot.pause()
+        await pilot.pause()
+        while not all(worker.is_finished for worker in app.workers):
             await app.workers.wait_for_complete()
+            await pilot.pause()
         await pilot.pause()
         assert "strong" in "".join(segment.text for segment in segments(app))
         found |= weak(app)

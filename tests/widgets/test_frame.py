@@ -74,18 +74,20 @@ async def test_an_end_has_a_sign(stage: Any, phase: Any, sign: str) -> None:
 
 
 async def test_the_key_bar_leaves_out_whole_hints(stage: Any) -> None:
-    for width in range(4, 60):
-        async with stage(KeyBar(), size=(width, 2)) as pilot:
-            pilot.app.query_one(KeyBar).show(HINTS)
+    whole = "   ".join(f"{hint.key} {hint.label}" for hint in HINTS)
+    async with stage(KeyBar(), size=(4, 2)) as pilot:
+        pilot.app.query_one(KeyBar).show(HINTS)
+        for width in range(4, 60):
+            await pilot.resize_terminal(width, 2)
             await pilot.pause()
+            assert pilot.app.screen.size.width == width
             drawn = pilot.app.rows[0].strip()
-        whole = "   ".join(f"{hint.key} {hint.label}" for hint in HINTS)
-        assert drawn == whole or (drawn.endswith("…") and whole.startswith(drawn[:-1].rstrip()))
-        if drawn != whole:
-            kept = [hint for hint in HINTS if f"{hint.key} {hint.label}" in drawn]
-            expected = [f"{hint.key} {hint.label}" for hint in kept]
-            assert drawn == "   ".join([*expected, "…"])
-            assert list(HINTS[: len(kept)]) == kept
+            assert drawn == whole or (drawn.endswith("…") and whole.startswith(drawn[:-1].rstrip()))
+            if drawn != whole:
+                kept = [hint for hint in HINTS if f"{hint.key} {hint.label}" in drawn]
+                expected = [f"{hint.key} {hint.label}" for hint in kept]
+                assert drawn == "   ".join([*expected, "…"])
+                assert list(HINTS[: len(kept)]) == kept
 
 
 async def test_the_scrubber_moves_by_keys(stage: Any) -> None:
