@@ -13,7 +13,7 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 
 LOOKS = 1_000
-STILL = 2
+STILL = 4
 
 
 async def until(pilot: Pilot[int], true: Callable[[], object]) -> None:
