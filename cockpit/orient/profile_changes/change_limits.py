@@ -44,7 +44,7 @@ def limit_violations(base: Profile, after: Profile, limits: ChangeLimits) -> Ite
     if limits.open:
         return
     if after.duration_waves > limits.horizon_max or after.duration_waves == 0:
-        yield f"the horizon may be 1 to {limits.horizon_max} waves"
+        yield f"the change may last 1 to {limits.horizon_max} waves"
     if after.total_token_budget != base.total_token_budget:
         yield "the total budget is not yours to change"
     if after.ranking != base.ranking:
