@@ -68,9 +68,9 @@ MODEL = click.option(
 )
 APPROVE = click.option(
     "--approve",
-    type=click.Choice(["ask", "trusted", "reads", "all"]),
-    help="Approve without asking you: nothing (ask), what trust rules cover (trusted), context"
-    " requests (reads), or everything that the guards allow (all). Default: ask.",
+    type=click.Choice(["ask", "reads", "all"]),
+    help="Approve without asking you: nothing (ask), context requests (reads), or everything that the"
+    " guards allow except writes to GitHub and high risk (all). Default: ask.",
 )
 LOG_JSON = click.option(
     "--log-json", metavar="FILE", help="Append every journal row to FILE as a line of JSON."

@@ -21,7 +21,7 @@ __all__ = [
     "find_key",
 ]
 
-POLICIES = ("ask", "trusted", "reads", "all")
+POLICIES = ("ask", "reads", "all")
 
 KEYS: tuple[Key, ...] = (
     Key(
@@ -119,11 +119,11 @@ KEYS: tuple[Key, ...] = (
         "approval",
         "policy",
         field="policy",
-        type=Literal["ask", "trusted", "reads", "all"],
-        allowed="one of ask, trusted, reads, all",
+        type=Literal["ask", "reads", "all"],
+        allowed="one of ask, reads, all",
         default="ask",
         env="COCKPIT_APPROVE",
-        purpose="What is approved without asking you: nothing, what trust rules cover, reads, or everything",
+        purpose="What is approved without asking you: nothing, reads, or all but GitHub writes and high risk",
         project="none",
     ),
     Key(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tomllib
 
-POLICIES = ("ask", "trusted", "reads", "all")
+POLICIES = ("ask", "reads", "all")
 _LARGEST = 1_000_000
 
 

@@ -19,6 +19,7 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.learn.judge_waves import record_verdict
 from cockpit.learn.resume_text import briefing
 from cockpit.loop.change_waiter import ChangeWaiter
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
@@ -244,8 +245,8 @@ class Runtime:
         """Change a session's settings, from its next phase on. Raises ``IllegalTransition``."""
         fields: dict[str, Any] = {}
         if policy is not None:
-            if policy not in sessions.POLICIES:
-                names = ", ".join(sessions.POLICIES)
+            if policy not in POLICY_WIDTH:
+                names = ", ".join(POLICY_WIDTH)
                 raise IllegalTransition(f"There is no policy {policy!r}; there are {names}.")
             fields["policy"] = policy
         if model is not None:

@@ -17,7 +17,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.decide.model import ModelError
-from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
+from cockpit.loop.decisions.approval_policy import is_narrower
 from cockpit.loop.intake.assign_role import Assignment, assign
 from cockpit.loop.intake.review_template import visible
 from cockpit.loop.runtime import Runtime, runtime_over
@@ -127,7 +127,7 @@ async def _apply_policy(context: TaskContext, session: Session, chain_id: str) -
 
     Within one chain the user may have narrowed the session's policy, which then stays.
     """
-    narrower = POLICY_WIDTH[context.approve] < POLICY_WIDTH[session.policy]
+    narrower = is_narrower(context.approve, session.policy)
     if narrower or (chain_id != context.chain_id and session.policy != context.approve):
         await context.store.write(
             lambda tx: sessions.change(

@@ -73,7 +73,8 @@ def test_the_names_of_the_rfc_hold_in_files_and_environment(folders: tuple[Path,
         ("[limits\n", "is not TOML"),
         ("[limits]\nmax_waves = 1\nmax_waves = 2\n", "is not TOML"),
         ("[keys]\napprove = 3\n", "[keys] approve must be a key"),
-        ("[approval]\npolicy = 'everything'\n", "one of ask, trusted, reads, all"),
+        ("[approval]\npolicy = 'everything'\n", "one of ask, reads, all"),
+        ("[approval]\npolicy = 'trusted'\n", "one of ask, reads, all"),
         ("[observe]\nMAX_FACTS_PER_WAVE = 50001\n", "from 1 to 50000"),
     ],
 )
@@ -97,7 +98,6 @@ def test_a_wrong_variable_is_named(folders: tuple[Path, Path], written: str) -> 
     [
         "[approval]\npolicy = 'reads'\n",
         "[approval]\npolicy = 'all'\n",
-        "[approval]\npolicy = 'trusted'\n",
         "[approval]\ndeadline_s = 3601\n",
         "[limits]\nmax_waves = 51\n",
         "[model]\nbase_url = 'https://elsewhere.example/v1'\n",

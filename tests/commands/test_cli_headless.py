@@ -86,6 +86,35 @@ def test_a_proposal_waits_until_its_deadline(project: Project) -> None:
     ]
 
 
+NOTES_FIRST = """
+[[turn]]
+[[turn.call]]
+name = "write_file"
+arguments = { path = "notes.md", content = "# Notes\\n" }
+[[turn.call]]
+%s
+"""
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        'name = "github"\narguments = { command = "gh issue comment 7 --body Done" }',
+        'name = "run"\narguments = { argv = ["rm", "-r", "src"], reason = "start again" }',
+    ],
+    ids=["github", "high risk"],
+)
+def test_all_leaves_github_and_high_risk_to_the_user(project: Project, action: str) -> None:
+    model = project.script(NOTES_FIRST % action)
+    project.run("run", "tidy up", "--model", model, "--approve", "all", "--deadline", "1", expect=4)
+    assert (project.root / "notes.md").exists()
+    decided = [
+        (proposal["status"], proposal["decided_by"])
+        for proposal in project.json("sessions", "show", "--json")["proposals"]
+    ]
+    assert decided == [("approved", "policy:all"), ("expired", "deadline")]
+
+
 def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
     model = project.script('[[turn]]\nerror = { code = "network", message = "no route" }\n')
     done = project.run("run", REVIEW, "--model", model, expect=1)
@@ -101,6 +130,7 @@ def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
         (["run", REVIEW, "--deadline", "soon"], "not a duration"),
         (["run", REVIEW, "--max-waves", "0"], "from 1 to"),
         (["run", REVIEW, "--approve", "everything"], "is not one of"),
+        (["run", REVIEW, "--approve", "trusted"], "is not one of"),
         (["run", REVIEW, "--model", "made-up:1"], "not a model's name"),
         (["run", REVIEW, "--model", "script:gone.toml"], "gone.toml"),
         (["review", "main..gone"], "gone"),

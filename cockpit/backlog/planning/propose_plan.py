@@ -83,7 +83,7 @@ def propose(
         )
     by = None
     if settings is not None and caller.kind == "person":
-        by = approving_policy(settings.policy, "action")
+        by = approving_policy(settings.policy, "action", risk=proposal.risk)
     if settings is None or by is None:
         return proposal
     decide_proposal(tx, settings, proposal.proposal_id, "approved", by)

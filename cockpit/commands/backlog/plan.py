@@ -48,7 +48,7 @@ _MOST_BYTES = 1_000_000
 @click.option("--check", is_flag=True, help="Show the result without proposing it.")
 @click.option(
     "--approve",
-    type=click.Choice(["ask", "trusted", "reads", "all"]),
+    type=click.Choice(["ask", "reads", "all"]),
     help="With all, add the plan to the backlog at once. Default: ask you.",
 )
 @click.option(

@@ -37,7 +37,7 @@ _INTERNAL = (
     epilog=examples(
         "cockpit work --all",
         "cockpit work --epic E-1 -n 3 --max-cost 20 --max-wall 2h",
-        "cockpit work --all --headless --approve trusted --max-sessions 5",
+        "cockpit work --all --headless --approve all --max-sessions 5",
         "cockpit work --task T-42 --runner claude",
         "cockpit work --continue",
     ),

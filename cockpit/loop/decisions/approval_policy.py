@@ -1,18 +1,41 @@
 """The approval policies: which proposals pass without the user, and in whose name.
 
-The guards refuse first, then the policy decides, then the user. ``ask`` and ``trusted`` leave every
-decision to the user, ``reads`` approves context requests, and ``all`` approves everything that the guards
-let pass. See ``docs/reference/loop.md``, approvals.
+The guards refuse first, then the policy decides, then the user. ``ask`` leaves every decision to the user,
+``reads`` approves context requests, and ``all`` approves everything that the guards let pass except writes to
+GitHub and actions of high risk. See ``docs/reference/loop.md``, approvals.
 """
 
 from __future__ import annotations
 
-POLICY_WIDTH = {"ask": 0, "trusted": 1, "reads": 2, "all": 3}
+POLICY_WIDTH = {"ask": 0, "reads": 1, "all": 2}
 """How much each policy decides by itself; the screen asks for a second key before a wider one."""
 
+_FORMER = {"trusted": "ask"}
+"""Policies of older stores, each with the one that decides the same."""
 
-def approving_policy(policy: str, kind: str) -> str | None:
-    """Return the name in which ``policy`` approves a proposal of ``kind``; None leaves it to the user."""
-    if policy == "all" or (policy == "reads" and kind == "context"):
+_ALWAYS_ASKED = frozenset({"github"})
+"""Actions that no policy approves: what they post to other people cannot be taken back."""
+
+
+def current_policy(policy: str) -> str:
+    """Return the policy that a stored one is called today."""
+    return _FORMER.get(policy, policy)
+
+
+def is_narrower(policy: str, other: str) -> bool:
+    """Whether ``policy`` leaves more to the user than ``other``; both may be stored ones."""
+    return POLICY_WIDTH[current_policy(policy)] < POLICY_WIDTH[current_policy(other)]
+
+
+def approving_policy(
+    policy: str, kind: str, *, risk: str = "low", action_type: str = ""
+) -> str | None:
+    """Return the name in which ``policy`` approves a proposal of ``kind``; None leaves it to the user.
+
+    ``risk`` (low, medium or high) and ``action_type`` are those of an action.
+    """
+    if kind == "context":
+        return f"policy:{policy}" if policy in ("reads", "all") else None
+    if policy == "all" and risk != "high" and action_type not in _ALWAYS_ASKED:
         return f"policy:{policy}"
     return None

@@ -33,7 +33,8 @@ from cockpit.store.journal.details.sessions import (
 
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")
 POLICIES = ("ask", "trusted", "reads", "all")
-"""Which proposals are approved without the user, from none to all."""
+"""Which proposals are approved without the user. Stores of older versions may contain ``trusted``, which
+decides as ``ask`` does."""
 LEASE_S = 60.0
 """Seconds after which a process's lease on a session expires."""
 EXTERNAL_AGENT = "outside"

@@ -24,7 +24,8 @@ class SessionCreated(Detail, frozen=True, kw_only=True):
     model: str
     """The model's full name; ``runner:NAME`` for an external agent."""
     policy: str
-    """What is approved automatically: ``ask`` (nothing), ``trusted``, ``reads`` or ``all``."""
+    """What is approved automatically: ``ask`` (nothing), ``reads`` (context requests) or
+    ``all`` (everything but writes to GitHub and high risk)."""
     project: str
     """The name of the project's folder."""
     branch: str
