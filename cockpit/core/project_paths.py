@@ -13,6 +13,16 @@ from pathlib import Path
 
 from cockpit.core.errors import StoreUnwritable
 
+GENERATED_FILES = """\
+# Written by cockpit: the files that it generates, this one included. Your own files in this folder
+# (config.toml, context.md, roles/, task-types/) belong into version control.
+/.gitignore
+/reports/
+/reviews/
+/state/
+"""
+"""The ``.gitignore`` of ``.cockpit``."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectPaths:
@@ -40,7 +50,7 @@ class ProjectPaths:
         return self.state / "cockpit.db"
 
     def prepare(self) -> None:
-        """Create the state folder (mode 0700) and its ``.gitignore``.
+        """Create the state folder (mode 0700), and what keeps cockpit's own files out of git's sight.
 
         Raises :class:`StoreUnwritable` when the folder cannot be created or leads out of the
         project.
@@ -57,6 +67,12 @@ class ProjectPaths:
                 _refuse_link(ignore)
                 with ignore.open("x", encoding="utf-8") as file:
                     file.write("*\n")
+            self._ignore_generated_files(self.folder)
+            if self.root != self.home:  # a linked worktree gets its own reviews
+                linked = self.root / ".cockpit"
+                linked.mkdir(mode=0o755, exist_ok=True)
+                _refuse_link(linked)
+                self._ignore_generated_files(linked)
         except FileExistsError as error:
             if not (self.state.is_dir() and (self.state / ".gitignore").is_file()):
                 raise StoreUnwritable(
@@ -67,6 +83,15 @@ class ProjectPaths:
                 f"cockpit cannot write its state to {self.state}: {error.strerror or error}. "
                 "Make the folder writable, or start cockpit in another project."
             ) from error
+
+    def _ignore_generated_files(self, folder: Path) -> None:
+        """Create ``.gitignore`` in a ``.cockpit`` without one; a folder that is read-only stays as it is."""
+        ignore = folder / ".gitignore"
+        if ignore.exists() or ignore.is_symlink() or not os.access(folder, os.W_OK):
+            return
+        partial = self.state / f".gitignore.{os.getpid()}"
+        partial.write_text(GENERATED_FILES, encoding="utf-8")
+        partial.replace(ignore)  # in one step: another process may start in this project as well
 
 
 def locate_project(start: Path) -> ProjectPaths:

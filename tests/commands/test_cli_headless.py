@@ -69,6 +69,32 @@ def test_every_way_to_say_it(project: Project, words: list[str]) -> None:
     assert json.loads(done.stdout)["task_type"] == "review_pr"
 
 
+def test_a_review_is_printed_and_written_besides(project: Project) -> None:
+    words = ["review", "main..feature", "--model", "offline"]
+    done = project.run(*words, "--approve", "all")
+    review = (project.root / ".cockpit" / "reviews" / "main..feature.md").read_text("utf-8")
+    assert done.stdout == review
+    assert "Verdict" in review
+    assert "── wave 1" in done.stderr
+    assert "also in .cockpit/reviews/main..feature.md" in done.stderr
+    assert project.git("status", "--porcelain") == ""
+    result = project.json("sessions", "show", "--json")["result"]
+    assert (result["status"], result["review"]) == ("done", review)
+    assert (result["review_state"], result["review_path"]) == (
+        "written",
+        ".cockpit/reviews/main..feature.md",
+    )
+
+
+def test_a_review_that_was_not_approved_is_printed_as_a_draft(project: Project) -> None:
+    words = ["review", "main..feature", "--model", "offline", "--approve", "reads"]
+    done = project.run(*words, "--deadline", "1", expect=4)
+    assert "Verdict" in done.stdout
+    assert "is a draft" in done.stderr
+    assert not (project.root / ".cockpit" / "reviews").exists()
+    assert project.json("sessions", "show", "--json")["result"]["review_state"] == "proposed"
+
+
 def test_options_before_the_short_form(project: Project) -> None:
     before = ["--model", project.script(), "--approve", "all"]
     done = project.run(*before, "-p", REVIEW, "--output-format", "json")

@@ -116,6 +116,27 @@ def test_the_state_is_private_and_ignored(tmp_path: Path) -> None:
     assert told.stdout == ""
 
 
+def test_git_sees_only_the_files_that_belong_into_version_control(tmp_path: Path) -> None:
+    project = repository(tmp_path / "project")
+    place = locate_project(project)
+    place.prepare()
+    for name in ("config.toml", "reviews/main..HEAD.md", "reports/chain-1-report.md"):
+        (place.folder / name).parent.mkdir(exist_ok=True)
+        (place.folder / name).write_text("text\n")
+    status = subprocess.run(
+        ["git", "status", "--porcelain", "-uall"], cwd=project, capture_output=True, text=True
+    )
+    assert status.stdout == "?? .cockpit/config.toml\n"
+
+
+def test_a_gitignore_of_the_project_stays(tmp_path: Path) -> None:
+    project = repository(tmp_path / "project")
+    (project / ".cockpit").mkdir()
+    (project / ".cockpit" / ".gitignore").write_text("/state/\n")
+    locate_project(project).prepare()
+    assert (project / ".cockpit" / ".gitignore").read_text() == "/state/\n"
+
+
 @pytest.mark.parametrize("what", [".cockpit", ".cockpit/state", ".cockpit/state/.gitignore"])
 @pytest.mark.parametrize("dangling", [True, False])
 def test_state_behind_a_link_is_refused_and_nothing_is_made_there(

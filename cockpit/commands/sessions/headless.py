@@ -33,6 +33,7 @@ from cockpit.config.load_settings import Settings
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.session_loop import SessionPruned
+from cockpit.loop.views.review_text import ReviewText, find_review
 from cockpit.loop.views.session_report import session_document
 from cockpit.loop.views.story import Storyteller
 from cockpit.store.journal import journal
@@ -55,12 +56,13 @@ class RowPrinter:
     ``after`` is the sequence number of the last row that is not printed.
     """
 
-    def __init__(self, output: str, after: int) -> None:
+    def __init__(self, output: str, after: int, *, prints_review: bool = False) -> None:
         self.seq = after
         self._lines = output == "stream-json"
         self._story = Storyteller()
-        # For `text` the story is the answer; for `json` it is progress, which only a terminal gets.
-        stream = sys.stdout if output == "text" else sys.stderr
+        # For `text` the story is the answer, unless a review is; for `json` it is progress, which only a
+        # terminal gets.
+        stream = sys.stdout if output == "text" and not prints_review else sys.stderr
         quiet = self._lines or (output == "json" and not is_terminal(sys.stderr))
         self._output = None if quiet else SafeStream(stream)
 
@@ -83,17 +85,21 @@ def drive(
     task_id: str | None = None,
     output: str,
     flags: Mapping[str, object],
+    prints_review: bool = False,
 ) -> Exit:
     """Start a session, or resume ``session``, and run it to its end; return the exit code.
 
     ``text`` is the task or the next message. With ``task_id`` the new session starts that task of the
-    backlog. The output in the format ``output`` is complete when this returns. Raises
-    :class:`~cockpit.core.errors.CockpitError` where no session could start.
+    backlog. With ``prints_review`` the text output is the session's review. The output in the format
+    ``output`` is complete when this returns. Raises :class:`~cockpit.core.errors.CockpitError` where no
+    session could start.
     """
     place = find_project()
     settings = load_project_settings(place, flags)
     ensure_root_token(place, quiet=not is_terminal(sys.stderr))
-    return asyncio.run(_drive(place, settings, text, session, task_id, output, flags))
+    return asyncio.run(
+        _drive(place, settings, text, session, task_id, output, flags, prints_review)
+    )
 
 
 async def _drive(
@@ -104,14 +110,19 @@ async def _drive(
     task_id: str | None,
     output: str,
     flags: Mapping[str, object],
+    prints_review: bool,
 ) -> Exit:
     async with open_runtime(place, settings.runtime) as runtime:
         before = await runtime.store.read(journal.last_seq)
         session_id = await _begin(runtime, settings, text, session, task_id, flags)
-        ending = await _run(runtime, session_id, RowPrinter(output, before))
+        ending = await _run(
+            runtime, session_id, RowPrinter(output, before, prints_review=prints_review)
+        )
         if output == "json":
             document = await runtime.store.read(lambda c: session_document(c, session_id))
             show_json(document)
+        elif output == "text" and prints_review:
+            _print_review(await runtime.store.read(lambda c: find_review(c, session_id)))
         stored = await runtime.store.read(lambda c: sessions.load(c, session_id))
         code = await runtime.store.read(lambda c: exit_code_of_session(c, session_id))
     if ending.interrupted and stored.status == "stopped":
@@ -126,6 +137,20 @@ async def _drive(
             f" `cockpit -r {session_id}`."
         )
     return code
+
+
+def _print_review(review: ReviewText | None) -> None:
+    if review is None:
+        say("There is no review: the session drafted none.")
+        return
+    say(
+        {
+            "written": f"The review is also in {review.path}.",
+            "posted": "The review is posted to the pull request.",
+            "proposed": "The review is a draft: it was not approved, so it is not written or posted.",
+        }[review.state]
+    )
+    SafeStream(sys.stdout).write(review.text.rstrip("\n") + "\n")
 
 
 async def _begin(

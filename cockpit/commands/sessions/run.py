@@ -118,12 +118,16 @@ def run(
 @session_options
 @click.pass_context
 def review(ctx: click.Context, /, target: str, session: str | None, **options: Any) -> None:
-    """Review TARGET: a pull request's number or address, a branch, or a range such as main..HEAD."""
+    """Review TARGET: a pull request's number or address, a branch, or a range such as main..HEAD.
+
+    The review goes to standard output, its story to standard error. Approved, the review is also written to
+    .cockpit/reviews, or posted to the pull request.
+    """
     if session is not None:
         raise WrongUse(
             "A review starts a new session. Resume one with `cockpit run --continue ID`."
         )
-    ctx.exit(_drive(f"/review-pr {target}", None, None, **options))
+    ctx.exit(_drive(f"/review-pr {target}", None, None, prints_review=True, **options))
 
 
 def _drive(
@@ -138,6 +142,7 @@ def _drive(
     approve: str | None,
     deadline: float | None,
     log_json: str | None,
+    prints_review: bool = False,
 ) -> int:
     from cockpit.commands.sessions.headless import drive
 
@@ -146,6 +151,7 @@ def _drive(
         session,
         task_id=task_id,
         output=output,
+        prints_review=prints_review,
         flags={
             "[model] name": model,
             "[limits] max_waves": max_waves,

@@ -146,9 +146,7 @@ async def _propose_and_await(
     # The id follows from the preview: after a crash the same preview is the same proposal, and a file
     # that has changed since makes a new one.
     proposal_id = f"p-{digest([action.key, body])[:10]}"
-    policy = approving_policy(
-        session.policy, "action", risk=preview.risk, action_type=preview.type
-    )
+    policy = approving_policy(session.policy, "action", risk=preview.risk, action_type=preview.type)
 
     def propose(tx: Tx) -> None:
         before = find_discussed_predecessor(

@@ -21,9 +21,7 @@ async def settle_uncertain_action(context: WaveContext, action: OutboxAction) ->
 
     Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when no decision comes in time.
     """
-    policy = approving_policy(
-        context.session.policy, "action", action_type=action.action_type
-    )
+    policy = approving_policy(context.session.policy, "action", action_type=action.action_type)
     if policy:
         await settle(context.store, action.action_id, "drop", by=policy)
         return

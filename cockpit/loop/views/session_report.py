@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
+from cockpit.loop.views.review_text import find_review
 from cockpit.loop.views.story import Storyteller
 from cockpit.store.context import packets
 from cockpit.store.journal import journal
@@ -17,10 +18,12 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
 
     ``bands`` maps each band to its tokens ``used, min, target, max``. ``decided_by`` is None while a
     proposal waits. ``usage`` counts tokens; ``cost_usd`` is None where no price is known. ``result``
-    is what the session ended with (``status``, ``summary``), empty while it runs. Raises
+    is what the session ended with (``status``, ``summary``), empty while it runs; that of a review has its
+    text in ``review``. Raises
     :class:`~cockpit.core.errors.NotFound`.
     """
     session = sessions.load(connection, session_id)
+    review = find_review(connection, session_id)
     return {
         "session_id": session_id,
         "task_type": session.task_type,
@@ -52,7 +55,7 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
             "cached_tokens": session.cached_tokens,
             "cost_usd": session.cost_usd,
         },
-        "result": dict(session.result),
+        "result": {**session.result, **(review.record() if review else {})},
     }
 
 
