@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match, Route
 
 from cockpit import __version__
 from cockpit.api import health_metrics, routes
@@ -72,6 +73,7 @@ async def _answer_invalid(request: Request, error: RequestValidationError) -> Re
 async def _answer_http_error(request: Request, error: HTTPException) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods_at(request))
         detail = (
             f"{request.method} is not what this address takes; it takes {headers.get('Allow')}."
         )
@@ -79,6 +81,14 @@ async def _answer_http_error(request: Request, error: HTTPException) -> Response
     if error.status_code == 404:
         return problem("not_found", f"There is no {request.url.path} here.", headers=headers)
     return problem("usage", str(error.detail), headers=headers)
+
+
+def _methods_at(request: Request) -> list[str]:
+    """The methods of every route at the address; the router names those of the first one only."""
+    every = [*routes.router.routes, *health_metrics.router.routes, *request.app.routes]
+    own = [route for route in every if isinstance(route, Route)]
+    matching = [route for route in own if route.matches(request.scope)[0] is Match.PARTIAL]
+    return sorted({method for route in matching for method in route.methods or ()})
 
 
 async def _answer_crash(request: Request, error: Exception) -> Response:

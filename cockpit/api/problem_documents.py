@@ -32,8 +32,9 @@ _STATUS = {
     421: ("host_refused",),
     422: (
         *("band_invalid", "critical_source", "floor_below_minimum", "horizon_too_long"),
-        "over_budget",
+        *("over_budget", "key_reused"),
     ),
+    428: ("digest_required",),
     503: ("store_busy",),
 }
 STATUS = {code: status for status, codes in _STATUS.items() for code in codes}

@@ -1,4 +1,4 @@
-"""The six routes of the API. Each calls one service in one transaction. See ``docs/reference/http.md``."""
+"""The routes of the API. Each calls one service in one transaction. See ``docs/reference/http.md``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,29 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSE, READ
 from cockpit.api.callers import At, Counter
-from cockpit.api.schemas import CHANGE, DECISION, Standing, carried, read_decision, standing
+from cockpit.api.schemas import (
+    APPROVAL,
+    CHANGE,
+    DECISION,
+    DigestMissing,
+    Standing,
+    carried,
+    change_body,
+    read_decision,
+    request_digest,
+    standing,
+)
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import NotFound
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.decisions.profile_change_decision import reconcile_profile_changes
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.orient.profile_changes.profile_json import profile_document
 from cockpit.store.context import facts, packets, profile_changes, profiles, wave_feedback
+from cockpit.store.context.profile_changes import ChangeProposal, ChangeStatus
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import waves
+from cockpit.store.sessions import proposals, waves
 
 router = APIRouter(prefix="/api/orientation", tags=["orientation"])
 
@@ -31,9 +44,12 @@ Key = Annotated[
     Header(
         alias="Idempotency-Key",
         max_length=200,
-        description="A repeat with the same key is answered as the first one stands.",
+        description="A repeat with the same key and body is answered as the first one stands;"
+        " with another body it is refused.",
     ),
 ]
+Status = Annotated[ChangeStatus, Query(description="Only changes of this status.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
 
 
 @router.get("/profile/current", summary="The current profile (orientation.read)")
@@ -54,6 +70,33 @@ async def current_profile(at: At, profile_id: Named = "") -> dict[str, Any]:
         }
 
     return await at.read(look)
+
+
+@router.get("/proposals", summary="Changes that were proposed (orientation.read)")
+async def list_changes(
+    at: At, status: Status | None = None, limit: Limit = 50
+) -> dict[str, list[dict[str, Any]]]:
+    """Newest first, each with its body and the digest that its approval has to carry."""
+
+    def step(tx: Tx, caller: Caller) -> list[dict[str, Any]]:
+        caller.require(READ, "read proposals")
+        reconcile_profile_changes(tx, at.settings)
+        rows = profile_changes.select_changes(tx.connection, limit, status=status)
+        return [_change_body(tx.connection, row) for row in rows]
+
+    return {"proposals": await at.write(step)}
+
+
+@router.get("/proposals/{id}", summary="One proposed change (orientation.read)")
+async def show_change(at: At, id: str) -> dict[str, Any]:  # noqa: A002 - the name in the path
+    """The change as whoever decides has to see it, and the digest that its approval has to carry."""
+
+    def step(tx: Tx, caller: Caller) -> dict[str, Any]:
+        caller.require(READ, "read proposals")
+        reconcile_profile_changes(tx, at.settings)
+        return _change_body(tx.connection, profile_changes.load(tx.connection, id))
+
+    return await at.write(step)
 
 
 @router.post(
@@ -83,6 +126,7 @@ async def propose(
             profile_id=profile_id or base.profile_id,
             proposal_id=proposal_id,
             deadline_s=at.settings.limits.deadline_s,
+            request_digest=request_digest(profile_id, payload) if key else "",
         )
         return repeated, outcome
 
@@ -95,11 +139,11 @@ async def propose(
 @router.post(
     "/proposals/{id}/approve",
     summary="Approve a change (orientation.approve)",
-    openapi_extra=carried(DECISION, required=False),
+    openapi_extra=carried(APPROVAL, required=True),
 )
 async def approve(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the name in the path
-    """It is the current version when this is answered. A permanent one needs
-    orientation.admin as well."""
+    """It is the current version when this is answered. The body carries the digest of what was shown.
+    A permanent change needs orientation.admin as well."""
     return await _decided(at, request, id, "approved")
 
 
@@ -161,6 +205,12 @@ async def _decided(
         # Who may not decide does not learn whether their body could be read.
         caller.require(APPROVE, "decide on profile changes")
         decision = read_decision(body)
+        if verdict == "approved" and decision.shown_digest is None:
+            change = profile_changes.load(tx.connection, proposal_id)
+            raise DigestMissing(
+                f"Approving {change.proposal_id} needs the digest of what you saw, as shown_digest."
+                f" GET {router.prefix}/proposals/{change.proposal_id} shows the change with it."
+            )
         return decide_proposal(
             tx,
             at.settings,
@@ -173,6 +223,12 @@ async def _decided(
         )
 
     return standing(await at.write(step))
+
+
+def _change_body(connection: sqlite3.Connection, row: ChangeProposal) -> dict[str, Any]:
+    """Return a change with its proposal; one that the guard refused at once never had a proposal."""
+    proposal = proposals.find(connection, row.proposal_id)
+    return change_body(row, proposal)
 
 
 def _keyed(caller: Caller, key: str) -> str:

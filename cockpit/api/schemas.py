@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from msgspec import Meta
 
+from cockpit.core.canonical_json import digest, text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import (
     InvalidRecord,
@@ -17,12 +19,20 @@ from cockpit.core.read_record import (
 )
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS, MAX_TEXT, ChangePayload
+from cockpit.store.context.profile_changes import ChangeProposal
+from cockpit.store.sessions.proposals import Proposal
 
 
 class BodyMalformed(CockpitError):
     """A body that cannot be read; nothing was done."""
 
     code = "malformed"
+
+
+class DigestMissing(CockpitError):
+    """An approval that does not say what was seen; nothing was decided."""
+
+    code = "digest_required"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,39 @@ def read_decision(body: bytes) -> Decision:
         raise BodyMalformed(str(error)) from error
 
 
+def request_digest(profile_id: str, body: bytes) -> str:
+    """Return the digest of a proposal as it was sent: two texts of the same JSON are the same."""
+    try:
+        fields = parse_object(body, name="the change", max_characters=MAX_CHARACTERS)
+    except InvalidRecord:
+        return text_digest(f"{profile_id}\n{body.hex()}")
+    return digest([profile_id, fields])
+
+
+def change_body(row: ChangeProposal, proposal: Proposal | None) -> dict[str, Any]:
+    """Return a change as it is answered; ``proposal`` is None for one that the guard refused at once."""
+    return {
+        "proposal_id": row.proposal_id,
+        "status": row.status,
+        "requested_by": row.requested_by,
+        "profile_id": row.profile_id,
+        "base_profile_version": row.base_version,
+        "effective_waves": row.effective_waves,
+        "version": row.applied_version,
+        "approved_by": row.approved_by,
+        "rejection_code": row.rejection_code,
+        "rejection_reason": row.rejection_reason,
+        "created_at": row.created_at,
+        "decided_at": row.decided_at,
+        "expires_at": proposal.expires_at if proposal else None,
+        "title": proposal.title if proposal else "",
+        "risk": proposal.risk if proposal else None,
+        "shown_digest": proposal.shown_digest if proposal else None,
+        "change": json.loads(row.payload),
+        "body": dict(proposal.body) if proposal else None,
+    }
+
+
 def standing(outcome: DecisionOutcome) -> Standing:
     """The outcome as it is answered. Raises ``ProfileChangeRefused`` and ``Stale``."""
     outcome.raise_if_refused()
@@ -84,6 +127,9 @@ CHANGE = record_schema(ChangePayload, closed=True)
 
 DECISION = record_schema(Decision, closed=True)
 """The schema of a decision."""
+
+APPROVAL = {**DECISION, "required": ["shown_digest"]}
+"""The schema of an approval: nothing is approved unseen."""
 
 PROBLEM: dict[str, Any] = {
     "type": "object",

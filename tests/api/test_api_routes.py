@@ -31,6 +31,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.profile_changes.profile_json import import_profile, profile_document
 from cockpit.store.context import packets, profiles
 from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +42,13 @@ def proposed(at: Project, http: httpx2.Client, **fields: object) -> str:
     made = http.post(f"{API}/proposals", json=at.change(**fields), headers=bearer)
     assert made.status_code == 201, made.text
     return str(made.json()["proposal_id"])
+
+
+def shown(at: Project, http: httpx2.Client, proposal_id: str) -> dict[str, str]:
+    """The body of an approval: the digest of the change as it is shown."""
+    look = http.get(f"{API}/proposals/{proposal_id}", headers=at.bearer("lead", READ))
+    assert look.status_code == 200, look.text
+    return {"shown_digest": look.json()["shown_digest"]}
 
 
 def test_before_any_session_the_current_profile_is_the_shipped_one(tmp_path: Path) -> None:
@@ -72,7 +80,8 @@ def test_a_change_is_proposed_approved_and_holds(at: Project, http: httpx2.Clien
     kept = at.changes()[0]
     assert (kept.proposal_id, kept.requested_by, kept.status) == (proposal_id, "ci", "pending")
     lead = at.bearer("lead", APPROVE, READ)
-    done = http.post(f"{API}/proposals/{proposal_id}/approve", headers=lead)
+    carried = shown(at, http, proposal_id)
+    done = http.post(f"{API}/proposals/{proposal_id}/approve", json=carried, headers=lead)
     assert done.status_code == 200, done.text
     version = done.json()["version"]
     assert done.json() == {"proposal_id": proposal_id, "status": "approved", "version": version}
@@ -82,7 +91,7 @@ def test_a_change_is_proposed_approved_and_holds(at: Project, http: httpx2.Clien
     assert current["adaptation"]["waves_left"] == 3
     assert at.changes()[0].approved_by == "lead"
     assert at.recorded("orientation.profile.approved")[-1] == ("lead", "")
-    again = http.post(f"{API}/proposals/{proposal_id}/approve", headers=lead)
+    again = http.post(f"{API}/proposals/{proposal_id}/approve", json=carried, headers=lead)
     told(again, 409, "already_decided")
     other = http.post(
         f"{API}/proposals",
@@ -101,7 +110,9 @@ def test_a_change_is_rejected_with_a_reason(at: Project, http: httpx2.Client) ->
     done = http.post(f"{API}/proposals/{proposal_id}/reject", json=said, headers=lead)
     assert done.json() == {"proposal_id": proposal_id, "status": "rejected", "version": None}
     assert at.changes()[0].rejection_reason == "not now"
-    late = http.post(f"{API}/proposals/{proposal_id}/approve", headers=lead)
+    late = http.post(
+        f"{API}/proposals/{proposal_id}/approve", json=shown(at, http, proposal_id), headers=lead
+    )
     told(late, 409, "already_decided")
 
 
@@ -119,10 +130,11 @@ async def test_two_decide_at_once_and_one_does(
 ) -> None:
     proposal_id = proposed(at, http)
     lead = at.bearer("lead", APPROVE)
+    carried = shown(at, http, proposal_id)
     async with httpx2.AsyncClient(base_url=address, headers=lead, timeout=PATIENCE_S) as client:
         answers = await asyncio.gather(
             *(
-                client.post(f"{API}/proposals/{proposal_id}/{verdict}")
+                client.post(f"{API}/proposals/{proposal_id}/{verdict}", json=carried)
                 for verdict in ("approve", "reject", "approve", "reject")
             )
         )
@@ -153,6 +165,60 @@ def test_a_repeat_with_the_same_key_is_the_same_proposal(at: Project, http: http
     assert len(at.changes()) == before + 3
 
 
+def test_a_key_with_another_body_or_profile_is_refused(at: Project, http: httpx2.Client) -> None:
+    bearer = at.bearer("ci", PROPOSE) | {"Idempotency-Key": "k-9"}
+    where = f"{API}/proposals"
+    change = at.change()
+    first = http.post(where, json=change, headers=bearer)
+    assert first.status_code == 201
+    before = len(at.changes())
+    other = http.post(where, json=change | {"reason": "a flood"}, headers=bearer)
+    told(other, 422, "key_reused")
+    elsewhere = http.post(where, params={"profile_id": "default"}, json=change, headers=bearer)
+    told(elsewhere, 422, "key_reused")
+    unread = http.post(where, content=b"{", headers=bearer | {"Content-Type": "application/json"})
+    told(unread, 422, "key_reused")
+    same = http.post(
+        where,
+        content=json.dumps(change, indent=2).encode(),
+        headers=bearer | {"Content-Type": "application/json"},
+    )
+    assert (same.status_code, same.json()) == (200, first.json())
+    assert len(at.changes()) == before
+
+
+def test_changes_are_listed_and_shown_with_the_digest_that_approves_them(
+    at: Project, http: httpx2.Client
+) -> None:
+    waiting = proposed(at, http, reason="listed")
+    refused = http.post(
+        f"{API}/proposals", json=at.change(effective_waves=5_000), headers=at.bearer("ci", PROPOSE)
+    ).json()["proposal_id"]
+    reader = at.bearer("watch", READ)
+    listed = http.get(f"{API}/proposals", headers=reader).json()["proposals"]
+    assert [row["proposal_id"] for row in listed[:2]] == [refused, waiting]
+    assert (listed[0]["status"], listed[0]["shown_digest"]) == ("rejected", None)
+    assert listed[0]["change"]["effective_waves"] == 5_000
+    look = http.get(f"{API}/proposals/{waiting}", headers=reader).json()
+    assert look == listed[1]
+    stored = at.store.read_now(lambda c: proposals.load(c, waiting))
+    assert (look["shown_digest"], look["body"]) == (stored.shown_digest, stored.body)
+    pending = http.get(f"{API}/proposals", params={"status": "pending"}, headers=reader).json()
+    assert {row["status"] for row in pending["proposals"]} == {"pending"}
+    one = http.get(f"{API}/proposals", params={"limit": 1}, headers=reader).json()
+    assert len(one["proposals"]) == 1
+    told(http.get(f"{API}/proposals", params={"status": "x"}, headers=reader), 400, "usage")
+    told(http.get(f"{API}/proposals/p-none", headers=reader), 404, "not_found")
+    lead = at.bearer("lead", APPROVE)
+    for body in ({}, {"reason": "unseen"}):
+        unseen = http.post(f"{API}/proposals/{waiting}/approve", json=body, headers=lead)
+        assert waiting in told(unseen, 428, "digest_required")["detail"]
+    carried = {"shown_digest": look["shown_digest"]}
+    done = http.post(f"{API}/proposals/{waiting}/approve", json=carried, headers=lead)
+    assert done.status_code == 200, done.text
+    back(at)
+
+
 def test_only_an_admin_approves_what_holds_for_good(at: Project, http: httpx2.Client) -> None:
     name = profiles.initial_profile(150_000).profile_id
 
@@ -167,9 +233,10 @@ def test_only_an_admin_approves_what_holds_for_good(at: Project, http: httpx2.Cl
 
     assert at.store.write_now(step).status == "pending"
     lead = at.bearer("lead", APPROVE)
-    told(http.post(f"{API}/proposals/p-good/approve", headers=lead), 403, "not_allowed")
+    carried, where = shown(at, http, "p-good"), f"{API}/proposals/p-good/approve"
+    told(http.post(where, json=carried, headers=lead), 403, "not_allowed")
     chief = at.bearer("chief", APPROVE, ADMIN)
-    assert http.post(f"{API}/proposals/p-good/approve", headers=chief).status_code == 200
+    assert http.post(where, json=carried, headers=chief).status_code == 200
 
 
 def test_the_packet_of_a_wave(at: Project, http: httpx2.Client, waves: tuple[str, str]) -> None:
@@ -219,7 +286,8 @@ def test_the_document_describes_every_route(at: Project, http: httpx2.Client) ->
         (f"{API}/feedback/{{wave_id}}", "get"),
         (f"{API}/packets/{{wave_id}}", "get"),
         (f"{API}/profile/current", "get"),
-        (f"{API}/proposals", "post"),
+        (f"{API}/proposals", "get", "post"),
+        (f"{API}/proposals/{{id}}", "get"),
         (f"{API}/proposals/{{id}}/approve", "post"),
         (f"{API}/proposals/{{id}}/reject", "post"),
         ("/health", "get"),

@@ -7,9 +7,12 @@ change either pending or decided and applied. See ``docs/reference/kernel.md``, 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import PROPOSE
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask, mask_value
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
@@ -25,7 +28,7 @@ from cockpit.orient.profile_changes.apply_change import apply_change, changes_we
 from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
 from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
 from cockpit.orient.profile_changes.guard import Refusal
-from cockpit.orient.profile_changes.parse_change import parse_change
+from cockpit.orient.profile_changes.parse_change import MAX_TEXT, parse_change, read_object
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
@@ -34,6 +37,12 @@ from cockpit.store.sessions import proposals
 
 NO_SESSION = Origin()
 """The origin of a change that was proposed outside any session."""
+
+
+class KeyReused(CockpitError):
+    """An idempotency key names another request already; nothing was proposed."""
+
+    code = "key_reused"
 
 
 def propose_profile_change(
@@ -46,6 +55,7 @@ def propose_profile_change(
     proposal_id: str,
     origin: Origin = NO_SESSION,
     deadline_s: float | None = None,
+    request_digest: str = "",
 ) -> DecisionOutcome:
     """Propose a change of the current version of ``profile_id``.
 
@@ -53,11 +63,18 @@ def propose_profile_change(
     nothing; any other waits for the user, or a policy approves it. For a ``proposal_id`` that exists,
     returns its status. ``deadline_s`` is in seconds; None means that the proposal never expires.
 
-    Raises ``NotAllowed`` for a caller who may not propose.
+    ``request_digest`` is that of a keyed request; a ``proposal_id`` that another request made is refused.
+
+    Raises ``NotAllowed`` for a caller who may not propose, and :class:`KeyReused`.
     """
     caller.require(PROPOSE, "propose a profile change")
     existing = profile_changes.find(tx.connection, proposal_id)
     if existing is not None:
+        if request_digest and existing.request_digest not in ("", request_digest):
+            raise KeyReused(
+                f"This idempotency key proposed {proposal_id} with another body. Nothing was proposed;"
+                " repeat the same body, or send a new key."
+            )
         return DecisionOutcome(
             proposal_id, existing.status, existing.applied_version, stored_refusals(existing)
         )
@@ -70,7 +87,18 @@ def propose_profile_change(
         profile_id=profile_id,
         base_version=base.version if change is None else change.base_version,
         effective_waves=0 if change is None else change.effective_waves,
-        payload="{}" if change is None else change.text,
+        payload=canonical_json(_unread_body(payload)) if change is None else change.text,
+        request_digest=request_digest,
+    )
+    # What the guard refuses was proposed too: the log has the payload, and the counts add up.
+    journal_profile_change(
+        tx,
+        ProfileProposed,
+        row,
+        origin,
+        actor=journal_actor(caller),
+        reason="" if change is None else change.reason,
+        payload=_unread_body(payload) if change is None else change.body(),
     )
     if change is None or refusals:
         return refuse_profile_change(tx, row, refusals, origin)
@@ -87,15 +115,6 @@ def propose_profile_change(
         task_id=origin.task_id,
         deadline_s=deadline_s,
         actor=journal_actor(caller),
-    )
-    journal_profile_change(
-        tx,
-        ProfileProposed,
-        row,
-        origin,
-        actor=journal_actor(caller),
-        reason=change.reason,
-        payload=change.body(),
     )
     policy = _approving_policy(settings, caller, origin, changes_weights_only(base, after))
     if policy:
@@ -118,6 +137,19 @@ def _parse_and_judge(
     if mask_value(change.body()) != change.body():
         return None, (Refusal("malformed", "It contains text that looks like a secret."),)
     return change, judge_profile_change(tx, settings, change, base, caller.namespace)
+
+
+def _unread_body(payload: str | bytes | ProfileChange) -> dict[str, Any]:
+    """Return what was sent in the place of a change, masked and bounded, for the records."""
+    if isinstance(payload, ProfileChange):
+        return dict(mask_value(payload.body()))
+    text = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else payload
+    if len(text) <= MAX_TEXT:
+        try:
+            return dict(mask_value(read_object(text)))
+        except ChangeRefused:
+            pass
+    return {"text": mask(text)[:MAX_TEXT], "characters": len(text)}
 
 
 def _approving_policy(

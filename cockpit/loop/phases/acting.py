@@ -200,7 +200,9 @@ def _refuse(context: WaveContext, action: OutboxAction, guard: str, message: str
         outbox.drop(tx, action.action_id, message)
         context.journal(
             tx,
-            ActionRefused(tool=action.action_type, guard=guard, message=message),
+            ActionRefused(
+                tool=action.action_type, guard=guard, message=message, payload=action.payload
+            ),
             result="refused",
             error_code=guard,
         )

@@ -50,6 +50,8 @@ from cockpit.store.sessions.waves import Wave
 
 MAX_CALLS = 24
 """Calls of one answer; with more, every call is answered as malformed."""
+MAX_REFUSED = 4_000
+"""Characters of a malformed call's arguments that the journal keeps."""
 
 
 @dataclass(slots=True)
@@ -132,11 +134,15 @@ async def _commit_plan(
                 interrupted=answer.stop in ("cut", "interrupted"),
             )
         _journal_completion(tx, context, answer, latency_ms)
-        for call in calls:
+        for call, written in zip(calls, answer.calls, strict=True):
             if call["error"]:
                 context.journal(
                     tx,
-                    ModelMalformedCall(tool=call["name"], message=call["error"]),
+                    ModelMalformedCall(
+                        tool=call["name"],
+                        message=call["error"],
+                        arguments=mask(written.arguments or "")[:MAX_REFUSED],
+                    ),
                     actor="agent",
                     result="refused",
                     error_code="malformed_call",

@@ -48,17 +48,17 @@ async def propose_context_request(
     )
     refusal = first_refusal(standard_guards(context.engine.ground.confined), parsed, state)
     if refusal is not None:
-        return [lambda tx: _refuse(tx, context, refusal.message)]
+        return [lambda tx: _refuse(tx, context, call, refusal.message)]
     try:
         request = parse_request(call["arguments"], rev=context.session.rev)
         previews = await open_gateway(context).preview(request)
     except RequestRefused as error:
         message = str(error)
-        return [lambda tx: _refuse(tx, context, message)]
+        return [lambda tx: _refuse(tx, context, call, message)]
     items = [preview_record(preview) for preview in previews]
     if all(item["refused"] for item in items):
         message = "; ".join(f"{item['item']}: {item['refused']}" for item in items)
-        return [lambda tx: _refuse(tx, context, message)]
+        return [lambda tx: _refuse(tx, context, call, message)]
     body: dict[str, Any] = {
         "purpose": request.purpose,
         "question": request.question,
@@ -142,8 +142,9 @@ def _is_stored(connection: sqlite3.Connection, call: Mapping[str, Any]) -> bool:
     return row is not None
 
 
-def _refuse(tx: Tx, context: WaveContext, message: str) -> None:
-    context.journal(tx, ContextRefused(message=message), result="refused")
+def _refuse(tx: Tx, context: WaveContext, call: Mapping[str, Any], message: str) -> None:
+    refused = ContextRefused(message=message, request=call["arguments"])
+    context.journal(tx, refused, result="refused")
 
 
 def _count_grantable(items: Sequence[Mapping[str, Any]]) -> str:

@@ -44,13 +44,16 @@ _OUT_OF_REACH = frozenset(
     )
 )
 """Fields that no profile has: a change that names one asks for more than a profile decides."""
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}", re.ASCII)
+_NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}"
+_NAME = re.compile(_NAME_PATTERN, re.ASCII)
 
 _Tokens = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 _Positive = Annotated[int, Meta(ge=1, le=MAX_NUMBER)]
 _Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 _Priority = Annotated[float, Meta(ge=0, le=PRIORITY_MAX // WEIGHT_ONE)]
 _Weight = Annotated[float, Meta(ge=0, le=1)]
+_IN_SCHEMA = {"pattern": f"^{_NAME_PATTERN}$"}
+"""What :func:`_check_name` refuses, for readers of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,15 @@ class BandPayload:
 class RulePayload:
     """A changed or new attention rule, as JSON names its fields."""
 
-    rule_id: str | UnsetType = UNSET
-    source_type: str | UnsetType = UNSET
+    rule_id: Annotated[
+        str | UnsetType,
+        describe(
+            "The rule; needed unless source_type names it. A new one adds a rule.", **_IN_SCHEMA
+        ),
+    ] = UNSET
+    source_type: Annotated[
+        str | UnsetType, describe("The kind of source of a new rule.", **_IN_SCHEMA)
+    ] = UNSET
     predicate: Predicate | UnsetType = UNSET
     priority_weight: _Priority | UnsetType = UNSET
     novelty_weight: _Weight | UnsetType = UNSET
@@ -82,8 +92,13 @@ class ChangePayload:
 
     base_profile_version: _Positive
     effective_waves: _Positive
-    bands: Mapping[str, BandPayload] = field(default_factory=dict)
-    rules: tuple[RulePayload, ...] = ()
+    bands: Annotated[
+        Mapping[str, BandPayload],
+        describe("New limits by band.", propertyNames={"enum": list(BANDS)}),
+    ] = field(default_factory=dict)
+    rules: Annotated[
+        tuple[RulePayload, ...], describe("Changed and new rules.", maxItems=MAX_RULES)
+    ] = ()
     total_token_budget: _Positive | UnsetType = UNSET
     reason: _Text = ""
     namespace: Annotated[

@@ -39,6 +39,8 @@ class ChangeProposal:
     """The profile's version that it became, once approved."""
     created_at: str
     decided_at: str | None
+    request_digest: str = ""
+    """Digest of the keyed request that proposed it; empty without a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class TemporaryChange:
 _SELECT_CHANGE = (
     "SELECT proposal_id, requested_by, base_profile_id, base_profile_version, effective_waves,"
     " proposal_json, status, rejection_code, rejection_reason, approved_by, applied_version,"
-    " created_at, decided_at FROM profile_change_proposals"
+    " created_at, decided_at, request_digest FROM profile_change_proposals"
 )
 _SELECT_TEMPORARY = (
     "SELECT profile_id, version, base_version, proposal_id, horizon_waves, waves_begun, ended,"
@@ -84,12 +86,13 @@ def propose(
     base_version: int,
     effective_waves: int,
     payload: str,
+    request_digest: str = "",
 ) -> ChangeProposal:
     """Store a pending change. Idempotent by ``proposal_id``: an existing row is returned."""
     tx.execute(
         "INSERT INTO profile_change_proposals(proposal_id, requested_by, base_profile_id,"
-        " base_profile_version, effective_waves, proposal_json, status, created_at)"
-        " VALUES (?,?,?,?,?,?,'pending',?) ON CONFLICT(proposal_id) DO NOTHING",
+        " base_profile_version, effective_waves, proposal_json, status, created_at, request_digest)"
+        " VALUES (?,?,?,?,?,?,'pending',?,?) ON CONFLICT(proposal_id) DO NOTHING",
         (
             proposal_id,
             requested_by,
@@ -98,6 +101,7 @@ def propose(
             effective_waves,
             payload,
             tx.now(),
+            request_digest,
         ),
     )
     return load(tx.connection, proposal_id)
@@ -153,10 +157,13 @@ def load(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal:
     return proposal
 
 
-def select_changes(connection: sqlite3.Connection, limit: int = 200) -> list[ChangeProposal]:
-    """Read changes of every status, newest first."""
+def select_changes(
+    connection: sqlite3.Connection, limit: int = 200, *, status: ChangeStatus | None = None
+) -> list[ChangeProposal]:
+    """Read changes of one status (None: of every status), newest first."""
+    where, values = ("", ()) if status is None else (" WHERE status=?", (status,))
     rows = connection.execute(
-        f"{_SELECT_CHANGE} ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,)
+        f"{_SELECT_CHANGE}{where} ORDER BY created_at DESC, rowid DESC LIMIT ?", (*values, limit)
     )
     return [ChangeProposal(*row) for row in rows]
 

@@ -17,6 +17,7 @@ import msgspec
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
+from cockpit.core.read_record import describe
 
 BANDS = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")
 """The six bands, in the order in which screens and packets list them."""
@@ -49,11 +50,11 @@ class Band:
 class Predicate:
     """Which facts of its source type a rule applies to; defaults do not restrict."""
 
-    band: str = ""
-    ref_prefix: str = ""
-    min_utility: int = 0
+    band: Annotated[str, describe("", enum=["", *BANDS])] = ""
+    ref_prefix: Annotated[str, describe("", maxLength=4_000)] = ""
+    min_utility: Annotated[int, describe("", minimum=0, maximum=10**9)] = 0
     """0 to 1,000,000."""
-    max_age_waves: int | None = None
+    max_age_waves: Annotated[int | None, describe("", minimum=0, maximum=10**9)] = None
     """Counts from the wave that first saw the fact."""
 
 

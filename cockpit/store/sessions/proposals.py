@@ -219,12 +219,18 @@ def expire_due(tx: Tx, session_id: str) -> list[Proposal]:
 
 def load(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
     """Read the proposal of that id. Raises :class:`NotFound`."""
-    row = connection.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
-    if row is None:
+    proposal = find(connection, proposal_id)
+    if proposal is None:
         raise NotFound(
             f"There is no proposal {proposal_id}; `cockpit proposals list --all` lists them."
         )
-    return _read(row)
+    return proposal
+
+
+def find(connection: sqlite3.Connection, proposal_id: str) -> Proposal | None:
+    """Read the proposal of that id, or None."""
+    row = connection.execute(f"{_SELECT} WHERE proposal_id=?", (proposal_id,)).fetchone()
+    return None if row is None else _read(row)
 
 
 def select_pending(connection: sqlite3.Connection, limit: int = 200) -> list[Proposal]:

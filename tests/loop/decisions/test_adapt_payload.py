@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cockpit.api.schemas import CHANGE
 from cockpit.core.canonical_json import canonical_json
 from cockpit.orient.profile_changes.apply_change import apply_change
 from cockpit.orient.profile_changes.change_record import ChangeRefused
@@ -19,6 +21,7 @@ from cockpit.orient.profile_changes.profile_json import (
 )
 from cockpit.store.context.profile_model import load_shipped
 
+RULE = CHANGE["properties"]["rules"]["items"]
 GOOD = {"base_profile_version": 1, "effective_waves": 3}
 
 
@@ -96,6 +99,19 @@ REFUSED = {
     "a policy": (body(policy="all"), "capability_relaxed"),
     "tools in a band": (body(bands={"capabilities": {"tools": 1}}), "capability_relaxed"),
 }
+
+
+NAME = RULE["properties"]["rule_id"]["pattern"]
+
+
+@given(st.from_regex(NAME, fullmatch=True) | st.text(max_size=120))
+def test_a_rule_is_named_as_its_schema_says(name):
+    payload = body(rules=[{"rule_id": name, "source_type": "file"}])
+    if re.search(NAME, name, re.ASCII) and not name.endswith("\n"):
+        assert parse_change(payload).rules[0].rule_id == name
+    else:
+        with pytest.raises(ChangeRefused):
+            parse_change(payload)
 
 
 @pytest.mark.parametrize("name", REFUSED)

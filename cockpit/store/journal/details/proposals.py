@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from cockpit.store.journal.details.detail import Detail, Part, read_part
 from cockpit.store.journal.details.waves import ContextItem
 
@@ -260,3 +262,5 @@ class ActionRefused(Detail, frozen=True, kw_only=True):
     """The guard that refused."""
     message: str
     """Why, as the model reads it."""
+    payload: Mapping[str, Any] | UnsetType = UNSET
+    """The refused call's arguments; missing in older rows."""

@@ -159,6 +159,9 @@ class ContextRefused(Detail, frozen=True, kw_only=True):
 
     message: str
     """The reason, as the model reads it."""
+    request: Mapping[str, Any] | UnsetType = UNSET
+    """The request as the model made it: ``purpose``, ``question``, ``scope``, ``escalation``; missing in
+    older rows."""
 
 
 class ObservationJobs(Detail, frozen=True, kw_only=True):
@@ -286,6 +289,8 @@ class ModelMalformedCall(Detail, frozen=True, kw_only=True):
     """The tool's name."""
     message: str
     """What is wrong, as the model reads it."""
+    arguments: str | UnsetType = UNSET
+    """The call's arguments as the model wrote them, cut at 4,000 characters; missing in older rows."""
 
 
 class PlannedCall(Part, frozen=True, kw_only=True):
