@@ -305,6 +305,8 @@ def test_the_summary_counts_by_source_status_and_reason() -> None:
                 "search": {"timed_out": 1},
             },
             "latency_ms": {"p50": 5, "p95": 2_000, "max": 2_000},
+            "latency_buckets": {"5": 1, "2500": 1},
+            "latency_sum_ms": 2_005,
         }
 
 

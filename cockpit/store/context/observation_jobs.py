@@ -6,6 +6,7 @@ After a crash only the jobs that had not ended run again. Specified in ``docs/re
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,26 @@ from cockpit.store.journal.details.waves import ObservationJobs
 PLANNED, REFUSED = "planned", "refused"
 FACT_CAP = "fact_cap"
 """The reason given for facts beyond the wave's limit."""
-
+LATENCY_BUCKETS_MS = (
+    1,
+    2,
+    5,
+    10,
+    25,
+    50,
+    100,
+    250,
+    500,
+    1_000,
+    2_500,
+    5_000,
+    10_000,
+    30_000,
+    60_000,
+)
+"""Upper bounds of the buckets in which latencies are counted, in milliseconds."""
+MORE = "+Inf"
+"""The bucket of longer latencies."""
 
 _MANY = 2_000
 """A batch with more facts than this is cut to the wave's limit at once."""
@@ -258,7 +278,23 @@ def summarize_wave(connection: sqlite3.Connection, wave_id: str) -> ObservationJ
             "p95": _rank(took, 95),
             "max": took[-1] if took else 0,
         },
+        latency_buckets=count_latencies(took),
+        latency_sum_ms=sum(took),
     )
+
+
+def count_latencies(ordered: Sequence[int]) -> dict[str, int]:
+    """Count latencies by the upper bound of their bucket; empty buckets are left out."""
+    counts: dict[str, int] = {}
+    below = 0
+    for bound in LATENCY_BUCKETS_MS:
+        within = bisect_right(ordered, bound)
+        if within > below:
+            counts[str(bound)] = within - below
+        below = within
+    if len(ordered) > below:
+        counts[MORE] = len(ordered) - below
+    return counts
 
 
 def _rank(ordered: Sequence[int], percent: int) -> int:

@@ -182,6 +182,11 @@ class ObservationJobs(Detail, frozen=True, kw_only=True):
     """How many jobs each source had, by status."""
     latency_ms: Mapping[str, int]
     """The latency of the jobs in milliseconds: ``p50``, ``p95`` and ``max``."""
+    latency_buckets: Mapping[str, int] | UnsetType = UNSET
+    """How many jobs took how long: by upper bound in milliseconds, ``+Inf`` for longer; missing in older
+    rows."""
+    latency_sum_ms: int | UnsetType = UNSET
+    """The latencies of all jobs together, in milliseconds; missing in older rows."""
 
 
 class BandUse(Part, frozen=True, kw_only=True):
