@@ -131,6 +131,17 @@ def parse_gh(
     )
 
 
+def is_reading(words: Sequence[str]) -> bool:
+    """Return whether ``words`` (those after ``gh``) name a command that only reads.
+
+    Its flags are not checked; :func:`parse_gh` does that.
+    """
+    if words[:1] == ["api"]:
+        return True  # any other method than GET is refused when it is parsed
+    spec = COMMANDS.get((words[0], words[1])) if len(words) > 1 else None
+    return spec is not None and spec.access == "read"
+
+
 def _flag_words(name: str, value: str | None, spec: Spec) -> list[str]:
     return [f"--{name}"] if spec.kind(name) == "bool" or value is None else [f"--{name}", value]
 

@@ -71,7 +71,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class GitHub:
-    """Run one ``gh`` command line that writes."""
+    """Run one ``gh`` command line."""
 
     command: Annotated[
         str, describe("For example: gh pr review 24 --request-changes --body 'Two findings …'")
@@ -100,8 +100,8 @@ class RequestContext:
         describe(
             "Items: file:PATH[:A-B], file:GLOB (all its files: file:src/**/*.py), "
             "search:REGEX [in GLOB], tree:DIR, symbol:NAME, "
-            "diff:RANGE, log:RANGE, pr:N, issue:N; each may end in ' @outline' or "
-            "' @reference'.",
+            "diff:RANGE, log:RANGE, pr:N, issue:N, gh:COMMAND (a gh command that reads); each may "
+            "end in ' @outline' or ' @reference'.",
             minItems=1,
         ),
     ]

@@ -99,8 +99,9 @@ TOOLS: tuple[ToolDef, ...] = (
     _tool(
         "github",
         GitHub,
-        "Run one gh command that writes to this project's repository: a review, a comment, a pull "
-        "request. To read a pull request or an issue use request_context with pr:N or issue:N.",
+        "Run one gh command in this project's repository: a review, a comment, a pull request, an "
+        "issue. A command that only reads becomes a request for context (gh:COMMAND). "
+        "`gh pr create` pushes the current branch first.",
     ),
     _tool(
         "git_commit",

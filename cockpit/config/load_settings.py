@@ -96,6 +96,7 @@ class _Layers:
         self._origins: dict[str, str] = {}
         self._keys: dict[str, tuple[str, ...]] = {}
         self._runners: dict[str, RunnerSettings] = {}
+        self._policy_is_final = False
 
     def read_file(self, path: Path, *, trusted: bool) -> None:
         document = _document(path)
@@ -126,6 +127,8 @@ class _Layers:
                 if not trusted:
                     self._check_project(path, key, checked)
                 self._set(key, checked, str(path))
+                if key.full == "[approval] policy":
+                    self._policy_is_final = not trusted
 
     def read_environment(self, env: Mapping[str, str]) -> None:
         for key in KEYS:
@@ -142,6 +145,7 @@ class _Layers:
             if value is not None:
                 key = by_name[name]
                 self._set(key, _read(key, value, f"The option for {key.full}"), "command line")
+                self._policy_is_final = self._policy_is_final or name == "[approval] policy"
 
     def build(self, env: Mapping[str, str]) -> Settings:
         names = ("", "model", "limits", "observe", "adaptation", "work", "headless")
@@ -162,6 +166,7 @@ class _Layers:
             environment=dict(env),
             runners=MappingProxyType(self._runners),
             approval_effects=APPROVAL_EFFECTS,
+            policy_is_final=self._policy_is_final,
             **parts[""],
         )
         return Settings(

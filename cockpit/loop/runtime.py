@@ -24,9 +24,9 @@ from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, fi
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
 from cockpit.loop.intake.first_message import Opening, opening
-from cockpit.loop.intake.intent import Task, resolve
+from cockpit.loop.intake.intent import Task, UnknownCommand, resolve
 from cockpit.loop.intake.review_target import Repository
-from cockpit.loop.intake.task_types import load_task_types
+from cockpit.loop.intake.task_types import TaskType, load_task_types
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_session
 from cockpit.loop.views import packet_inspection
@@ -54,7 +54,7 @@ async def open_runtime(
 ) -> AsyncIterator[Runtime]:
     """Open the project's store and a runtime on it; both are closed when the context ends.
 
-    Raises the store's errors and ``TaskTypeInvalid``.
+    Raises the store's errors.
     """
     place.prepare()
     with Store.open(place.database, clock, ids) as store:
@@ -66,12 +66,22 @@ async def open_runtime(
 async def runtime_over(
     store: Store, place: ProjectPaths, settings: RuntimeSettings
 ) -> AsyncIterator[Runtime]:
-    """Open a runtime on an open store, which stays open. Raises ``TaskTypeInvalid``."""
-    task_types = load_task_types(place.root, settings.user_dir)
+    """Open a runtime on an open store, which stays open."""
+    loaded = load_task_types(place.root, settings.user_dir)
     repo = await _find_repo(place)
     ground = await open_workspace(place.root, repo=repo)
     async with logged(store, settings.log_json):
-        yield Runtime(Engine(store, place, settings, task_types, ground, ChangeWaiter(store), repo))
+        engine = Engine(
+            store,
+            place,
+            settings,
+            loaded.types,
+            ground,
+            ChangeWaiter(store),
+            repo,
+            type_problems=loaded.problems,
+        )
+        yield Runtime(engine)
 
 
 class Runtime:
@@ -108,12 +118,12 @@ class Runtime:
         if task_id is not None:
             backlog_task = self.store.read_now(lambda connection: tasks.load(connection, task_id))
             words = words.strip() or backlog_task.title
-        task = await resolve(words, engine.task_types, Repository(self.place.root))
+        task = await self._resolve(words)
         if task_type is not None:
             task = Task(task_type, task.title, task.words, task.target)
         kind = engine.task_types[task.task_type]
         model_name = engine.model(model).name
-        opened = await opening(task, kind, self.place)
+        opened = await opening(task, kind, self.place, engine.repo)
         if backlog_task is not None:
             opened = replace(opened, text=f"{opened.text}\n\n{briefing(backlog_task)}")
         branch = await _current_branch(self.place)
@@ -127,7 +137,7 @@ class Runtime:
                 words=task.words,
                 target=opened.target,
                 model=model_name,
-                policy=policy or engine.settings.policy,
+                policy=policy or _policy_of(kind, engine.settings),
                 interactive=interactive,
                 root=self.place.root,
                 rev=opened.rev,
@@ -137,10 +147,20 @@ class Runtime:
                 branch=branch,
                 task_id=None if backlog_task is None else backlog_task.task_id,
             )
-            _submit_task(tx, session, task, opened)
+            _submit_task(tx, session, task, opened, engine.type_problems)
             return session.session_id
 
         return await self.store.write(create_session)
+
+    async def _resolve(self, words: str) -> Task:
+        engine = self.engine
+        try:
+            return await resolve(words, engine.task_types, Repository(self.place.root))
+        except UnknownCommand as error:
+            if not engine.type_problems:
+                raise
+            problems = "; ".join(engine.type_problems)
+            raise UnknownCommand(f"{error} Files that are not used: {problems}") from error
 
     async def run(self, session_id: str, *, interactive: bool | None = None) -> Session:
         """Run waves until the session ends or waits for the user. Cancel to interrupt.
@@ -285,12 +305,22 @@ class Runtime:
         return [(f"@{path}", "") for path in matches[:MAX_COMPLETIONS]]
 
 
+def _policy_of(kind: TaskType, settings: RuntimeSettings) -> str:
+    """Return the approval policy with which a session of this type starts."""
+    return settings.policy if settings.policy_is_final or not kind.policy else kind.policy
+
+
 def _limits_record(limits: Limits) -> dict[str, Any]:
     return {name: value for name, value in asdict(limits).items() if value is not None}
 
 
-def _submit_task(tx: Tx, session: Session, task: Task, opened: Opening) -> None:
+def _submit_task(
+    tx: Tx, session: Session, task: Task, opened: Opening, type_problems: Sequence[str]
+) -> None:
     messages.complete(tx, session_id=session.session_id, role="person", text=task.words)
+    for problem in type_problems:
+        text = f"Not used: {problem}"
+        messages.complete(tx, session_id=session.session_id, role="notice", text=text)
     if opened.notice:
         messages.complete(tx, session_id=session.session_id, role="notice", text=opened.notice)
     events.ingest(
@@ -302,7 +332,7 @@ def _submit_task(tx: Tx, session: Session, task: Task, opened: Opening) -> None:
         payload={
             "text": opened.text,
             "scope_items": list(opened.scope_items),
-            "included": bool(opened.target),
+            "included": dict(opened.in_message),
         },
     )
 

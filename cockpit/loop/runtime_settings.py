@@ -80,6 +80,8 @@ class RuntimeSettings:
     model: ModelSettings = field(default_factory=ModelSettings)
     policy: str = "ask"
     """The approval policy of new sessions."""
+    policy_is_final: bool = False
+    """Whether an option or the project set it: then no task type changes it."""
     token_budget: int = DEFAULT_BUDGET
     answer_tokens: int = 8_000
     limits: Limits = field(default_factory=Limits)

@@ -37,6 +37,8 @@ class Engine:
     """``owner/name`` of the project on GitHub, where one remote names it."""
     models: dict[str | None, Model] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
+    type_problems: tuple[str, ...] = ()
+    """One sentence for each task-type file that is not used because it is invalid."""
 
     def model(self, name: str | None) -> Model:
         """Return the model of that name, or the default one; the same object for every call.

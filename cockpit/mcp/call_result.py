@@ -10,6 +10,7 @@ from typing import Any
 from cockpit.core.errors import NotFound
 from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.phases.propose_context_request import request_id_of_call
+from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
 from cockpit.loop.phases.tool_results import clip_text, read_exchanges
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 from cockpit.store.context import facts
@@ -85,7 +86,7 @@ def _newest_proposal(
 ) -> Proposal | None:
     """The newest proposal of a call: the user's edit of it, if there is one."""
     key = str(call["key"])
-    if call["name"] == "request_context":
+    if asks_to_read(call):
         row = connection.execute(
             "SELECT proposal_id FROM context_requests WHERE request_id=?",
             (request_id_of_call(key),),
@@ -109,14 +110,16 @@ def _granted_facts(
     A request that a guard refused because the session has these facts already returns them too: an
     agent that lost them needs no second approval.
     """
-    if call["name"] != "request_context":
+    if not asks_to_read(call):
         return ()
     identity = request_id_of_call(str(call["key"]))
     row = connection.execute(
         "SELECT status FROM context_requests WHERE request_id=?", (identity,)
     ).fetchone()
     if row is None:
-        fact_ids = _current_facts(connection, wave.session_id, call["arguments"].get("scope", ()))
+        fact_ids = _current_facts(
+            connection, wave.session_id, request_arguments(call).get("scope", ())
+        )
     elif row[0] == "fetched":
         fact_ids = _select_facts(
             connection,

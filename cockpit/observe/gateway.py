@@ -31,6 +31,7 @@ from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.diff import DiffSource
 from cockpit.observe.sources.file import FileSource
+from cockpit.observe.sources.gh_read import GhReadSource
 from cockpit.observe.sources.github import IssueSource, PullRequestSource
 from cockpit.observe.sources.log import LogSource
 from cockpit.observe.sources.search import SearchSource
@@ -49,10 +50,20 @@ SOURCES: dict[str, Source] = {
     "log": LogSource(),
     "pr": PullRequestSource(),
     "issue": IssueSource(),
+    "gh": GhReadSource(),
 }
 """The source of each kind of scope item."""
 
-PER_SOURCE = {"search": 2, "symbol": 2, "diff": 4, "log": 4, "tree": 4, "pr": 4, "issue": 4}
+PER_SOURCE = {
+    "search": 2,
+    "symbol": 2,
+    "diff": 4,
+    "log": 4,
+    "tree": 4,
+    "pr": 4,
+    "issue": 4,
+    "gh": 4,
+}
 """How many jobs of a source run at once; files have no quota."""
 
 __all__ = ["PER_SOURCE", "SOURCES", "ContextGateway", "Fetched", "Limits", "Outcome", "Preview"]

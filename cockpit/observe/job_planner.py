@@ -31,7 +31,16 @@ REASON_TEXTS: Mapping[str, str] = MappingProxyType(
 """Why an item was not read, for models and people."""
 
 QUOTAS: Mapping[str, int] = MappingProxyType(
-    {"search": 200, "symbol": 400, "diff": 400, "log": 200, "tree": 400, "pr": 50, "issue": 200}
+    {
+        "search": 200,
+        "symbol": 400,
+        "diff": 400,
+        "log": 200,
+        "tree": 400,
+        "pr": 50,
+        "issue": 200,
+        "gh": 50,
+    }
 )
 """The most jobs of a source in one wave; files have no quota but the cap."""
 

@@ -1,7 +1,7 @@
 """Scope items: the parts of a context request, as text that models write and users read.
 
 ``file:PATH[:A-B]``, ``search:REGEX [in GLOB]``, ``tree:DIR``, ``symbol:NAME``, ``diff:RANGE [in
-GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``; each may end in `` @outline``,
+GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``, ``gh:COMMAND``; each may end in `` @outline``,
 `` @reference`` or `` @full``. A path or glob that needs it is written as a JSON string
 (``file:"odd\\nname"``). See ``docs/reference/loop.md``.
 """
@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from cockpit.access.gh_command import is_reading
+from cockpit.access.gh_flags import GhRefused, split_words
 from cockpit.core.errors import CockpitError
 from cockpit.store.context.facts import LEVELS
 
-KINDS = ("file", "search", "tree", "symbol", "diff", "log", "pr", "issue")
+KINDS = ("file", "search", "tree", "symbol", "diff", "log", "pr", "issue", "gh")
 """The sources that a scope item may name."""
 
 RESERVED = ("docs", "skill", "note", "handoff", "url")
@@ -31,6 +34,7 @@ EXAMPLES = {
     "log": "log:main..HEAD",
     "pr": "pr:24",
     "issue": "issue:7",
+    "gh": "gh:issue list --state open",
 }
 _MAX_ITEM = 2_000
 _GLOBBED = frozenset({"search", "diff", "pr"})
@@ -252,6 +256,19 @@ def _number(text: str) -> str:
     return match[1]
 
 
+def _gh_read(text: str) -> str:
+    """A ``gh`` command that only reads, each word quoted where a shell would need it."""
+    try:
+        words = split_words(text)
+    except GhRefused as error:
+        raise ScopeRefused(f"gh: {error}") from error
+    if not is_reading(words):
+        raise ScopeRefused(
+            f"{_short('gh:' + text)} is not a gh command that reads; write for example {EXAMPLES['gh']}"
+        )
+    return shlex.join(words)
+
+
 _READERS = {
     "search": _regex,
     "tree": lambda text: _path(text, "tree"),
@@ -260,4 +277,5 @@ _READERS = {
     "log": _range,
     "pr": _number,
     "issue": _number,
+    "gh": _gh_read,
 }

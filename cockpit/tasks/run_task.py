@@ -172,8 +172,8 @@ class _TaskRun:
 
     def _may_fix(self, task: Task) -> bool:
         """Whether a fixer may work on failing tests of such a task."""
-        types = load_task_types(self._context.place.home, self._context.settings.user_dir)
-        task_type = types.get(task.task_type)
+        loaded = load_task_types(self._context.place.home, self._context.settings.user_dir)
+        task_type = loaded.types.get(task.task_type)
         return self._context.work.auto_fix and task_type is not None and task_type.auto_fix
 
     def _load_task(self) -> Task:

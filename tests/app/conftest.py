@@ -77,7 +77,7 @@ def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]
     store = Store.open(place.database, clock, CountingIds())
     settings = RuntimeSettings(user_dir=tmp_path / "user")
     ground = asyncio.run(open_workspace(place.root, repo="acme/api"))
-    types = load_task_types(place.root, settings.user_dir)
+    types = load_task_types(place.root, settings.user_dir).types
     yield Still(Engine(store, place, settings, types, ground, ChangeWaiter(store), "acme/api"))
     store.close()
 

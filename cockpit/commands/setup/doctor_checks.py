@@ -6,11 +6,12 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
 from cockpit.act.sandbox import detect
 from cockpit.config.all_settings import ENVIRONMENT
@@ -20,6 +21,7 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
+from cockpit.loop.intake.baseline_facts import PROJECT_FILES
 from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types
 from cockpit.store.db.database import Store
@@ -95,17 +97,27 @@ def _settings(place: ProjectPaths) -> tuple[Settings | None, Check]:
 
 
 def _files(place: ProjectPaths) -> list[Check]:
-    checks = []
     user = user_folder(os.environ)
-    loads: tuple[tuple[str, Callable[[], object]], ...] = (
-        ("task types", lambda: load_task_types(place.root, user)),
-        ("roles", lambda: load_roles(place.home, user)),
-    )
-    for name, load in loads:
-        try:
-            load()
-        except CockpitError as error:
-            checks.append(Check(name, "broken", str(error), "correct that file"))
+    fix = "correct that file; until then it is not used"
+    problems = load_task_types(place.root, user).problems
+    checks = [Check("task types", "broken", problem, fix) for problem in problems]
+    try:
+        load_roles(place.home, user)
+    except CockpitError as error:
+        checks.append(Check("roles", "broken", str(error), "correct that file"))
+    return [*checks, *_linked_context(place)]
+
+
+def _linked_context(place: ProjectPaths) -> list[Check]:
+    """Report context files of the project that are links out of it, which are not read."""
+    checks = []
+    for _, path in PROJECT_FILES:
+        if (place.root / path).is_symlink():
+            try:
+                Confined(place.root).inside(path)
+            except PathRefused as error:
+                fix = "copy the file into the project, or link to a file in it"
+                checks.append(Check(path, "broken", f"it is not read: {error}", fix))
     return checks
 
 

@@ -16,7 +16,7 @@ from cockpit.core.errors import StoreUnwritable
 CONTEXT = """\
 <!-- What every agent must know about this project in each wave: its purpose, where things are, which
 commands to use, which rules apply. It is part of the identity band of each packet, so keep it to one
-page. Delete this comment. -->
+page. Comments like this one stay out of packets. -->
 """
 
 

@@ -6,10 +6,13 @@ none of it. See ``docs/reference/kernel.md``, bands.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import BinaryIO
 
+from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.act.tools import ToolDef
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.secrets import mask
@@ -17,7 +20,10 @@ from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.context.facts import Fact, Level
 
 NON_NEGOTIABLES = "non-negotiables.md"
-PROJECT_FILES = (("AGENTS.md", "AGENTS.md"), ("context", ".cockpit/context.md"))
+CONTEXT_FILE = ".cockpit/context.md"
+PROJECT_FILES = (("AGENTS.md", "AGENTS.md"), ("context", CONTEXT_FILE))
+_COMMENT = re.compile(r"^[ \t]*<!--.*?-->[ \t]*\n?", re.DOTALL | re.MULTILINE)
+"""A comment of its own lines: notes to whoever edits the context file, such as those of a template."""
 FILE_LIMIT = 64 * 1024
 """Bytes of an identity file; a longer one is cut with a notice."""
 
@@ -26,13 +32,13 @@ def baseline(root: Path, user_dir: Path, tools: Sequence[ToolDef]) -> list[Fact]
     """Return the identity and capabilities facts of a session in ``root``, pinned."""
     preamble = resources.files("cockpit.data").joinpath("preamble.md").read_text("utf-8")
     facts = [_pinned("preamble", "preamble:cockpit", "identity", preamble.strip())]
-    rules = _text(user_dir / NON_NEGOTIABLES)
+    rules = _user_text(user_dir / NON_NEGOTIABLES)
     if rules:
         facts.append(
             _pinned("rule", "rule:user", "identity", f"The user's non-negotiables:\n\n{rules}")
         )
     for name, path in PROJECT_FILES:
-        text = _text(root / path)
+        text = _project_text(root, path)
         if text:
             facts.append(
                 _pinned(
@@ -72,11 +78,29 @@ def _described(tools: Sequence[ToolDef]) -> str:
     return "Your tools:\n" + "\n".join(lines)
 
 
-def _text(path: Path) -> str:
-    """The file's text, or nothing where there is none. A link is not followed: it could lead out."""
-    if path.is_symlink() or not path.is_file():
+def _project_text(root: Path, path: str) -> str:
+    """The text of one of the project's files, or nothing where there is none.
+
+    A link is followed within the project, as ``AGENTS.md`` to ``CLAUDE.md``; one that leads out is not
+    read: whoever clones a project must not lend its agents other files.
+    """
+    try:
+        with Confined(root).open_read(path) as file:
+            text = _read_limited(file)
+    except (PathRefused, OSError):
+        return ""
+    return _COMMENT.sub("", text).strip() if path == CONTEXT_FILE else text
+
+
+def _user_text(path: Path) -> str:
+    """The text of one of the user's own files, wherever a link leads; nothing where there is none."""
+    if not path.is_file():
         return ""
     with path.open("rb") as file:
-        data = file.read(FILE_LIMIT + 1)
+        return _read_limited(file)
+
+
+def _read_limited(file: BinaryIO) -> str:
+    data = file.read(FILE_LIMIT + 1)
     text = data[:FILE_LIMIT].decode("utf-8", "replace").strip()
     return text + "\n[cut at 64 KiB]" if len(data) > FILE_LIMIT else text

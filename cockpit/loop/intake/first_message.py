@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cockpit.core.secrets import mask
+from cockpit.loop.intake.declared_context import branch_values, check_declared, find_named
 from cockpit.loop.intake.intent import Task
 from cockpit.loop.intake.review_pull_request import pull_request
 from cockpit.loop.intake.review_range import commit_range
 from cockpit.loop.intake.review_target import IntentUnclear, Repository, resolve_range
 from cockpit.loop.intake.review_template import OpeningFailed, ReviewContext, visible
-from cockpit.loop.intake.task_types import TaskType
+from cockpit.loop.intake.task_types import OPTIONAL, TaskType
+from cockpit.observe.count_tokens import count_tokens
+from cockpit.observe.gateway import ContextGateway
 
 __all__ = ["Opening", "OpeningFailed", "opening"]
 
@@ -34,20 +37,26 @@ class Opening:
     """The start of a task.
 
     ``text`` is the first user message, masked. ``scope_items`` name what the task type declares
-    deterministic; for a review ``text`` already holds it, and they say so in the journal. ``target``
-    has commit ids filled in; ``rev`` is the commit that files are read at, None for the working
-    tree. ``notice`` is one line for the user, often empty.
+    deterministic and this task has; of these ``in_message`` are in ``text`` already, with their tokens
+    there, and the first wave reads the others. ``target`` has commit ids filled in; ``rev`` is the commit
+    that files are read at, None for the working tree. ``notice`` is one line for the user, often empty.
     """
 
     text: str
     scope_items: tuple[str, ...] = ()
+    in_message: Mapping[str, int] = field(default_factory=dict)
     target: Mapping[str, Any] = field(default_factory=dict)
     rev: str | None = None
     notice: str = ""
 
 
-async def opening(task: Task, task_type: TaskType, ground: ProjectPaths) -> Opening:
-    """Gather what every task of this type needs. Raises :class:`OpeningFailed`."""
+async def opening(
+    task: Task, task_type: TaskType, ground: ProjectPaths, repo: str | None = None
+) -> Opening:
+    """Gather what every task of this type needs. Raises :class:`OpeningFailed`.
+
+    ``repo`` is ``owner/name`` of the project on GitHub, where it is known.
+    """
     target = dict(task.target)
     text = mask(visible(task.words))
     values = {"words": text, "title": mask(visible(task.title))}
@@ -57,7 +66,7 @@ async def opening(task: Task, task_type: TaskType, ground: ProjectPaths) -> Open
         values |= {"subject": f"PR #{number}", "number": number, "target": f"PR #{number}"}
         if review.rev:
             target["head"] = review.rev
-        return _reviewed(task_type, values, target, review)
+        return await _started(task, task_type, values, target, ground.root, repo, review)
     if "range" in target:
         spelled = str(target["range"])
         if not (target.get("base") and target.get("tip")):
@@ -75,23 +84,59 @@ async def opening(task: Task, task_type: TaskType, ground: ProjectPaths) -> Open
             "base": base,
             "tip": tip,
         }
-        return _reviewed(task_type, values, target, review)
+        return await _started(task, task_type, values, target, ground.root, repo, review)
     if task_type.needs_target:
         raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
-    return Opening(
-        text=mask(task_type.message({**values, "subject": values["title"]})),
-        scope_items=task_type.scope_items(values),
-    )
+    values["subject"] = values["title"]
+    if "issue" in target:
+        values["issue"] = str(target["issue"])
+    elif task_type.needs_issue:
+        raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
+    if task_type.needs_branch:
+        values |= await branch_values(ground.root, task_type.command)
+    return await _started(task, task_type, values, target, ground.root, repo, None)
 
 
-def _reviewed(
-    task_type: TaskType, values: dict[str, str], target: dict[str, Any], review: ReviewContext
+async def _started(
+    task: Task,
+    task_type: TaskType,
+    values: dict[str, str],
+    target: dict[str, Any],
+    root: Path,
+    repo: str | None,
+    review: ReviewContext | None,
 ) -> Opening:
-    filled = {**values, **review.values()}
+    listed = dict(find_named(task.words, root))
+    if "issue" in values:
+        listed["issue"] = [values["issue"]]
+    filled = {**values, **(review.values() if review else {})}
+    in_message = _in_message(filled) if review else {}
+    declared = await check_declared(
+        task_type,
+        values,
+        listed,
+        ContextGateway.of(root=root, rev=review.rev if review else None, repo=repo),
+        in_message=tuple(in_message),
+    )
+    applying = {item.removeprefix(OPTIONAL) for item in task_type.scope_items(values, listed)}
+    in_message = {item: tokens for item, tokens in in_message.items() if item in applying}
+    notices = [review.notice if review else "", declared.notice]
     return Opening(
         text=mask(task_type.message(filled, local="range" in target)),
-        scope_items=task_type.scope_items(values),
+        scope_items=(*in_message, *declared.items),
+        in_message=in_message,
         target=target,
-        rev=review.rev,
-        notice=review.notice,
+        rev=review.rev if review else None,
+        notice=" ".join(notice for notice in notices if notice),
     )
+
+
+def _in_message(filled: Mapping[str, str]) -> dict[str, int]:
+    """Return the scope items that a review's first message contains, with their tokens there."""
+    about = f"{filled['title']}\n{filled['body']}\n{filled['file_list']}"
+    if "number" in filled:
+        return {f"pr:{filled['number']}": count_tokens(f"{about}\n{filled['diff']}")}
+    return {
+        f"log:{filled['range']}": count_tokens(about),
+        f"diff:{filled['range']}": count_tokens(filled["diff"]),
+    }

@@ -14,7 +14,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cockpit.loop.intake.review_target import GitFacts, IntentUnclear, find_target
+from cockpit.loop.intake.review_target import (
+    GitFacts,
+    IntentUnclear,
+    find_issue,
+    find_target,
+)
 from cockpit.loop.intake.task_types import TaskType
 
 TITLE_MAX = 72
@@ -31,7 +36,7 @@ class UnknownCommand(IntentUnclear):
 class Task:
     """What a session is about. ``target`` is ``{"pr": 24}`` (with ``"repo": "owner/name"`` when a
     URL gave it), ``{"range": "main..topic", "base": ID, "tip": ID}`` with the range as it was
-    spelled and full commit ids as they stood then, or empty."""
+    spelled and full commit ids as they stood then, ``{"issue": 7}``, or empty."""
 
     task_type: str
     title: str
@@ -77,6 +82,8 @@ async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> T
     if match := _SLASH.match(text):
         kind = _commanded(match[1].lower(), types)
         rest = text[match.end() :].strip()
+        if kind.needs_issue:
+            return await _about_issue(kind, match[1], text, rest, git)
         if not kind.needs_target:
             return _plain(kind, rest or kind.name.replace("_", " "))
         if not rest:
@@ -87,6 +94,10 @@ async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> T
         if (target := await find_target(rest, git, named=True)) is not None:
             return Task(kind.name, _target_title(kind, target), text, target)
     for kind, rest in _opened(text, types):
+        if kind.needs_issue:
+            if (issue := await find_issue(rest, git)) is None:
+                continue
+            return Task(kind.name, _issue_title(kind, issue), text, {"issue": issue})
         if not kind.needs_target:
             return _plain(kind, text)
         if (target := await find_target(rest, git, named=False)) is not None:
@@ -143,6 +154,19 @@ def _opened(text: str, types: Mapping[str, TaskType]) -> Iterator[tuple[TaskType
 def _target_title(kind: TaskType, target: Mapping[str, Any]) -> str:
     verb = kind.name.split("_")[0].capitalize()
     return f"{verb} PR #{target['pr']}" if "pr" in target else f"{verb} {target['range']}"
+
+
+async def _about_issue(kind: TaskType, command: str, text: str, rest: str, git: GitFacts) -> Task:
+    issue = await find_issue(rest, git)
+    if issue is None:
+        raise IntentUnclear(
+            f"{command} needs an issue: {command} {kind.arguments}, for example {command} 7."
+        )
+    return Task(kind.name, _issue_title(kind, issue), text, {"issue": issue})
+
+
+def _issue_title(kind: TaskType, issue: int) -> str:
+    return f"{kind.name.split('_')[0].capitalize()} issue #{issue}"
 
 
 def _plain(kind: TaskType, words: str) -> Task:

@@ -103,6 +103,12 @@ _URL = re.compile(
 _RANGE = re.compile(r"(?P<base>[^\s.](?:(?!\.\.)\S)*)?(?P<dots>\.\.\.?)(?P<tip>[^\s.]\S*)?\Z")
 _SPACED = re.compile(r"(\S+)\s+(\.\.\.?)\s+(\S+)")
 _REMOTE = re.compile(r"(?:[/:])([\w.-]+/[\w.-]+?)(?:\.git)?/?\Z")
+_ISSUE_NUMBER = re.compile(
+    r"(?:issue\s*)?#?\s*([1-9]\d{0,8})(?=[\s.,;:!?)]*(?:\s|\Z))", re.IGNORECASE
+)
+_ISSUE_URL = re.compile(
+    r"https?://[\w.-]+(?::\d+)?/(?P<repo>[\w.-]+/[\w.-]+)/issues/(?P<issue>[1-9]\d{0,8})"
+)
 _OF_TARGET = re.compile(
     r"(?:the\s+|this\s+|my\s+|our\s+)?(?:branch|range|commits?|changes?(?:\s+(?:in|on|of))?|diff)\s+"
     r"(?:of\s+|in\s+)?",
@@ -145,6 +151,24 @@ async def find_target(text: str, git: GitFacts, *, named: bool) -> dict[str, Any
         f"{word!r} is not a pull request number or URL, branch, commit or range in this repository. "
         f"Write 24, https://github.com/owner/name/pull/24, topic, or main..topic."
     )
+
+
+async def find_issue(text: str, git: GitFacts) -> int | None:
+    """Return the number of the issue that ``text`` starts with: ``7``, ``#7`` or its address.
+
+    Raises :class:`IntentUnclear` for an issue of another repository.
+    """
+    head = text.strip()
+    if match := _ISSUE_URL.match(head):
+        repo, ours = match["repo"], await git.repositories()
+        if ours and repo.lower() not in ours:
+            raise IntentUnclear(
+                f"Issue {match['issue']} belongs to {repo}, and this project is "
+                f"{' or '.join(sorted(ours))}. Open cockpit in a checkout of {repo}."
+            )
+        return int(match["issue"])
+    number = _ISSUE_NUMBER.match(head)
+    return int(number[1]) if number else None
 
 
 async def _branch_or_commit(word: str, git: GitFacts, *, alone: bool) -> dict[str, Any] | None:

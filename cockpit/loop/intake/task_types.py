@@ -25,30 +25,55 @@ import msgspec
 
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
+from cockpit.observe.scope_items import ScopeRefused, parse_item
 
 LAYERS = ("built-in", "user", "project")
+
+NARROWEST = "ask"
+"""The only approval policy that a project's file may set."""
 
 LARGEST_FILE = 256 * 1024
 """Bytes of a task-type file that are read; a larger one is refused."""
 
 TARGET_PLACEHOLDERS = frozenset({"number", "range", "base", "tip", "target"})
-PLACEHOLDERS = TARGET_PLACEHOLDERS | {
-    "subject",
-    "title",
-    "words",
-    "tools",
-    "dod",
-    "orient",
-    "decide",
-    "author",
-    "state",
-    "body",
-    "linked_issues",
-    "files_changed",
-    "file_list",
-    "diff",
-}
+"""What a review is about: a pull request or a range."""
+BRANCH_PLACEHOLDERS = frozenset({"branch", "base_branch"})
+"""The current branch, and the branch that its changes go into."""
+LISTED_PLACEHOLDERS = frozenset({"issue", "file"})
+"""Issues (``#7``) and files (``@src/app.py``) that the user names; an entry is read once for each."""
+PLACEHOLDERS = (
+    TARGET_PLACEHOLDERS
+    | BRANCH_PLACEHOLDERS
+    | LISTED_PLACEHOLDERS
+    | {
+        "subject",
+        "title",
+        "words",
+        "tools",
+        "dod",
+        "orient",
+        "decide",
+        "author",
+        "state",
+        "body",
+        "linked_issues",
+        "files_changed",
+        "file_list",
+        "diff",
+    }
+)
 
+OPTIONAL = "?"
+"""The sign before a scope item that is read where it can be, and left out otherwise."""
+
+_SAMPLES = {
+    **dict.fromkeys(PLACEHOLDERS, "main"),
+    "number": "1",
+    "issue": "1",
+    "range": "main..topic",
+}
+"""Values with which an entry of ``deterministic`` is checked before any task starts."""
+_NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 _FENCE = "+++"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _COMMAND = re.compile(r"/[a-z][a-z0-9-]*\Z")
@@ -92,13 +117,13 @@ class TaskType:
 
     ``command`` is its slash command; ``aliases`` are further slash commands (``/review``) and
     plain opening words (``review``). ``arguments`` says what follows the command, for help and
-    completion. ``deterministic`` are scope items fetched without asking, ``tools`` lines of
-    Markdown; an entry of either that names a placeholder this target lacks is left out, so one
-    file serves a pull request and a local range. ``dod`` is the Definition of Done, one point
-    each. ``orient`` and ``decide`` introduce the two inner loops; ``tools_local`` and
-    ``decide_local`` stand in for ``tools`` and ``decide`` when the target is a range. ``policy`` is
-    the default approval policy; ``reads_only`` types act on nothing; ``source_layer`` is the last
-    layer that touched it.
+    completion. ``deterministic`` are scope items fetched without asking (:data:`OPTIONAL` before one
+    that may be missing), ``tools`` lines of Markdown; an entry of either that names a placeholder this
+    target lacks is left out, so one file serves a pull request and a local range. ``dod`` is the
+    Definition of Done, one point each. ``orient`` and ``decide`` introduce the two inner loops;
+    ``tools_local`` and ``decide_local`` stand in for ``tools`` and ``decide`` when the target is a range.
+    ``policy`` is the approval policy of its sessions ('' leaves it to the configuration); ``reads_only``
+    types act on nothing; ``source_layer`` is the last layer that touched it.
     """
 
     name: str
@@ -108,9 +133,8 @@ class TaskType:
     deterministic: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     dod: tuple[str, ...] = ()
-    skills: tuple[str, ...] = ()
     auto_fix: bool = False
-    policy: str = "ask"
+    policy: str = ""
     reads_only: bool = False
     orient: str = (
         "If you need more context beyond what's provided, propose what you think you need. I'll "
@@ -129,11 +153,43 @@ class TaskType:
     @property
     def needs_target(self) -> bool:
         """True when its deterministic context is that of a pull request or a range."""
-        return any(_names(item) & TARGET_PLACEHOLDERS for item in self.deterministic)
+        return bool(self._required & TARGET_PLACEHOLDERS)
 
-    def scope_items(self, values: Mapping[str, str]) -> tuple[str, ...]:
-        """The deterministic scope items that apply to these target values."""
-        return tuple(_fitting(self.deterministic, values))
+    @property
+    def needs_issue(self) -> bool:
+        """True when its deterministic context is that of one issue on GitHub."""
+        return "issue" in self._required
+
+    @property
+    def needs_branch(self) -> bool:
+        """True when its deterministic context is the current branch's."""
+        return bool(self._required & BRANCH_PLACEHOLDERS)
+
+    @property
+    def _required(self) -> set[str]:
+        """The placeholders of the context that must be there."""
+        required = [item for item in self.deterministic if not item.startswith(OPTIONAL)]
+        return {name for item in required for name in _names(item)}
+
+    def scope_items(
+        self,
+        values: Mapping[str, str],
+        listed: Mapping[str, Sequence[str]] = _NOTHING,
+        *,
+        only: str | None = None,
+    ) -> tuple[str, ...]:
+        """The deterministic scope items that apply to these target values, each once.
+
+        ``listed`` has the values of :data:`LISTED_PLACEHOLDERS`. An optional item keeps its sign. With
+        ``only`` those of one entry.
+        """
+        items: dict[str, None] = {}
+        for entry in self.deterministic if only is None else (only,):
+            names = _names(entry) & LISTED_PLACEHOLDERS
+            rounds = [{name: value} for name in names for value in listed.get(name, ())]
+            for more in rounds if names else [{}]:
+                items.update(dict.fromkeys(_fitting([entry], {**values, **more})))
+        return tuple(items)
 
     def message(self, values: Mapping[str, str], *, local: bool = False) -> str:
         """The first user message. ``values`` may lack placeholders; they become empty."""
@@ -170,12 +226,20 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(value_of, template)
 
 
-def load_task_types(project_root: Path | None, user_dir: Path | None) -> Mapping[str, TaskType]:
-    """All task types by name, sorted: built-in, then ``user_dir/task-types``, then
-    ``project_root/.cockpit/task-types``. Either may be None or missing.
+@dataclass(frozen=True, slots=True)
+class LoadedTaskTypes:
+    """The task types by name, sorted, and one sentence for each file that is not used."""
 
-    Raises :class:`TaskTypeInvalid` for a file that cannot be read, an unknown field, a wrong type,
-    an unknown placeholder, or a command that two types claim.
+    types: Mapping[str, TaskType]
+    problems: tuple[str, ...] = ()
+
+
+def load_task_types(project_root: Path | None, user_dir: Path | None) -> LoadedTaskTypes:
+    """All task types: built-in, then ``user_dir/task-types``, then ``project_root/.cockpit/task-types``.
+
+    Either may be None or missing. A file that cannot be read, with an unknown field, a wrong type, an
+    unknown placeholder or a command of another type is left out, and is a problem: what it would have
+    changed stays as the layers below have it.
     """
     places: tuple[Traversable | None, ...] = (
         files("cockpit") / "data" / "task-types",
@@ -183,19 +247,37 @@ def load_task_types(project_root: Path | None, user_dir: Path | None) -> Mapping
         project_root / ".cockpit" / "task-types" if project_root else None,
     )
     types: dict[str, TaskType] = {}
+    problems: list[str] = []
     for layer, place in zip(LAYERS, places, strict=True):
-        if place is None or not place.is_dir():
+        try:
+            entries = _entries(place, layer)
+        except TaskTypeInvalid as error:
+            problems.append(str(error))
             continue
+        for entry in entries:
+            try:
+                kind = _read(entry, layer, types)
+                _refuse_shared_commands(kind, types, f"task type {entry.name} ({layer} layer)")
+            except TaskTypeInvalid as error:
+                problems.append(str(error))
+            else:
+                types[kind.name] = kind
+    return LoadedTaskTypes(MappingProxyType(dict(sorted(types.items()))), tuple(problems))
+
+
+def _entries(place: Traversable | None, layer: str) -> list[Traversable]:
+    """The Markdown files of one layer's folder, by name. Raises :class:`TaskTypeInvalid`."""
+    try:
+        if place is None or not place.is_dir():
+            return []
         if layer == "project" and isinstance(place, Path) and place.is_symlink():
             raise TaskTypeInvalid(
                 f"{place} is a link; a project's task types must be files of the project."
             )
-        for entry in sorted(place.iterdir(), key=lambda item: item.name):
-            if entry.name.endswith(".md"):
-                kind = _read(entry, layer, types)
-                types[kind.name] = kind
-    _refuse_shared_commands(types)
-    return MappingProxyType(dict(sorted(types.items())))
+        named = [entry for entry in place.iterdir() if entry.name.endswith(".md")]
+    except OSError as error:
+        raise TaskTypeInvalid(f"{place} cannot be read: {error.strerror or error}.") from error
+    return sorted(named, key=lambda entry: entry.name)
 
 
 def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> TaskType:
@@ -208,7 +290,9 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
             f"`review_pr`; it is {name!r}."
         )
     values = {field: _value(field, value, where) for field, value in front.items()}
-    if layer == "project" and (values.get("auto_fix") or values.get("policy", "ask") != "ask"):
+    if layer == "project" and (
+        values.get("auto_fix") or values.get("policy", NARROWEST) != NARROWEST
+    ):
         # Whoever clones a repository must not inherit approvals from it.
         raise TaskTypeInvalid(
             f"{where}: a project's file may not loosen `policy` or `auto_fix`; set them in your "
@@ -260,6 +344,10 @@ def _split(text: str, where: str) -> tuple[dict[str, Any], str]:
 
 
 def _value(field: str, value: Any, where: str) -> Any:
+    if field == "skills":
+        raise TaskTypeInvalid(
+            f"{where}: field `skills` is not supported: cockpit loads no skills. Remove it."
+        )
     if field not in _FIELDS:
         names = ", ".join(sorted({"name", *_FIELDS}))
         raise TaskTypeInvalid(f"{where}: unknown field `{field}`. Known: {names}.")
@@ -276,7 +364,7 @@ def _check(kind: TaskType, where: str) -> None:
                 f"{where}: field `command` or `aliases`: {command!r} is not a slash command such "
                 f"as `/review-pr`."
             )
-    if kind.policy not in POLICY_WIDTH:
+    if kind.policy and kind.policy not in POLICY_WIDTH:
         raise TaskTypeInvalid(
             f"{where}: field `policy` is {kind.policy!r}; it is one of {', '.join(POLICY_WIDTH)}."
         )
@@ -294,18 +382,35 @@ def _check(kind: TaskType, where: str) -> None:
                     f"{where}: field `{field}`: unknown placeholder {{{unknown[0]}}}. Known: "
                     f"{', '.join(sorted(PLACEHOLDERS))}. Write {{{{ and }}}} for literal braces."
                 )
+    _check_scope(kind, where)
 
 
-def _refuse_shared_commands(types: Mapping[str, TaskType]) -> None:
-    owner: dict[str, str] = {}
-    for kind in types.values():
-        for word in (kind.command, *kind.aliases):
-            other = owner.setdefault(word.lower(), kind.name)
-            if other != kind.name:
-                raise TaskTypeInvalid(
-                    f"task types {other} and {kind.name} both claim {word!r}; change `command` or "
-                    f"`aliases` of one."
-                )
+def _check_scope(kind: TaskType, where: str) -> None:
+    """Refuse an entry of ``deterministic`` that is no scope item, whatever its placeholders become."""
+    for entry in kind.deterministic:
+        item = entry.removeprefix(OPTIONAL)
+        listed = _names(item) & LISTED_PLACEHOLDERS
+        if len(listed) > 1:
+            raise TaskTypeInvalid(
+                f"{where}: field `deterministic`: {entry!r} names {' and '.join(sorted(listed))}; an "
+                f"entry takes one of them."
+            )
+        try:
+            parse_item(fill(item, _SAMPLES))
+        except ScopeRefused as error:
+            raise TaskTypeInvalid(f"{where}: field `deterministic`: {error}") from error
+
+
+def _refuse_shared_commands(kind: TaskType, types: Mapping[str, TaskType], where: str) -> None:
+    """Refuse a type with a command or an alias that another type has already."""
+    claimed = {word.lower() for word in (kind.command, *kind.aliases)}
+    for other in types.values():
+        shared = claimed & {word.lower() for word in (other.command, *other.aliases)}
+        if shared and other.name != kind.name:
+            raise TaskTypeInvalid(
+                f"{where}: task types {other.name} and {kind.name} both claim {min(shared)!r}; change "
+                f"`command` or `aliases` of one."
+            )
 
 
 def _fitting(lines: Sequence[str], values: Mapping[str, str]) -> Iterator[str]:

@@ -28,6 +28,7 @@ from cockpit.loop.decisions.await_decision import (
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.phases.propose_context_request import propose_context_request
 from cockpit.loop.phases.read_guard_state import read_guard_state
+from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.phases.uncertain_actions import settle_uncertain_action
 from cockpit.loop.phases.wip_capture import capture_work_in_progress
 from cockpit.loop.wave_context import WaveContext
@@ -54,7 +55,7 @@ async def act(context: WaveContext) -> Write:
     for call in calls:
         if call["error"] or call["name"] == "finish":
             continue
-        if call["name"] == "request_context":
+        if asks_to_read(call):
             pending_writes += await propose_context_request(context, call)
             continue
         await _flush(context, pending_writes)  # earlier requests are shown before this call

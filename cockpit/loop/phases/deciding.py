@@ -32,6 +32,7 @@ from cockpit.decide.model import (
 from cockpit.decide.render_prompt import render
 from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.phases.orienting import CompiledPacket
+from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import facts, packets, profiles
@@ -156,7 +157,7 @@ async def _commit_plan(
             stop=answer.stop,
         )
         for place, call in enumerate(plan.calls):
-            if call["name"] in ACTIONS and not call["error"]:
+            if call["name"] in ACTIONS and not call["error"] and not asks_to_read(call):
                 outbox.plan(
                     tx,
                     wave_id=context.wave.wave_id,
@@ -246,6 +247,7 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
     """Return a call as the plan stores it: parsed, masked, and named by its place in the answer."""
     arguments: dict[str, Any] = {}
     error, title = "", call.name
+    reads: dict[str, Any] | None = None
     try:
         if count > MAX_CALLS:
             raise MalformedCall(
@@ -258,7 +260,9 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
             )
         parse_call(call.name, call.arguments)  # before masking: only here duplicates and NaN show
         arguments = mask_value(json.loads(call.arguments or "{}"))
-        title = _title(call.name, parse_call(call.name, canonical_json(arguments)).arguments)
+        parsed = parse_call(call.name, canonical_json(arguments))
+        title = _title(call.name, parsed.arguments)
+        reads = find_request(parsed.payload, context.engine.repo)
     except MalformedCall as problem:
         error = str(problem)
     key = digest([context.wave.wave_id, place, call.name, arguments])[:24]
@@ -269,6 +273,7 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
         "key": f"k-{key}",
         "title": title,
         "error": mask(error),
+        **({READS: reads} if reads else {}),
     }
 
 

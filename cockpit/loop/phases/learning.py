@@ -7,6 +7,7 @@ the session when every other call of the same answer succeeded. See ``docs/refer
 from __future__ import annotations
 
 from cockpit.learn.judge_waves import judge_after_wave
+from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted
@@ -64,7 +65,7 @@ def _find_finish(plan: Plan) -> tuple[str, str] | None:
 
 
 def _has_only_successes(tx: Tx, context: WaveContext, plan: Plan) -> bool:
-    if any(call["error"] or call["name"] == "request_context" for call in plan.calls):
+    if any(call["error"] or asks_to_read(call) for call in plan.calls):
         return False
     actions = outbox.select_for_wave(tx.connection, context.wave.wave_id)
     return all(action.phase == "confirmed" for action in actions)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cockpit.act.tools import ACTIONS, TOOLS
@@ -53,61 +53,80 @@ async def _take_in_task(context: WaveContext) -> None:
     opening = context.store.read_now(lambda connection: _load_opening(connection, context.wave))
     root, user_dir = context.engine.place.root, context.engine.settings.user_dir
     # A review's opening contains the object of the task; that of other tasks is the user's text.
-    band = "situational" if context.session.target else "objectives"
+    is_review = bool({"pr", "range"} & set(context.session.target))
+    band = "situational" if is_review else "objectives"
     opening_facts = [
         *baseline(root, user_dir, _tools_of_session(context)),
         task_fact(opening["text"], band=band),
     ]
-    scope = [str(item) for item in opening["scope_items"]]
+    included = _included(opening)
+    unread = [str(item) for item in opening["scope_items"] if item not in included]
 
     def write(tx: Tx) -> None:
         _record_facts(tx, context, opening_facts, job="baseline")
-        if scope:
-            _request_deterministic_context(tx, context, scope, bool(opening["included"]))
+        if included:
+            _record_included_context(tx, context, included)
+        if unread:
+            _request_deterministic_context(tx, context, "declared", dict.fromkeys(unread, 0), "")
 
     await context.store.write(write)
 
 
-def _request_deterministic_context(
-    tx: Tx, context: WaveContext, scope: Sequence[str], is_included: bool
-) -> None:
-    """Record the task type's own context as a request that the task type approves.
+def _included(opening: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return the declared items that the first message contains, with their tokens there.
 
-    ``is_included`` says that the opening contains it already.
+    Events of earlier versions say only whether it contains all of them.
     """
-    items = [
-        {
-            "item": item,
-            "level": "full",
-            "tokens": 0,
-            "band": "situational",
-            "refused": "",
-            "note": "",
-        }
-        for item in scope
-    ]
-    request = context_requests.create(
+    included = opening["included"]
+    if isinstance(included, bool):
+        return {str(item): 0 for item in opening["scope_items"]} if included else {}
+    return {str(item): int(tokens) for item, tokens in included.items()}
+
+
+def _record_included_context(tx: Tx, context: WaveContext, items: Mapping[str, int]) -> None:
+    """Record the declared context that was fetched before the session began, for its first message."""
+    request = _request_deterministic_context(tx, context, "", items, "in the first message")
+    if request.status == "approved":
+        outcomes = [
+            {"item": item, "facts": 0, "new": 0, "tokens": tokens, "error": ""}
+            for item, tokens in items.items()
+        ]
+        context_requests.record_fetched(
+            tx, request.request_id, wave_id=context.wave.wave_id, outcomes=outcomes
+        )
+
+
+def _request_deterministic_context(
+    tx: Tx, context: WaveContext, name: str, items: Mapping[str, int], note: str
+) -> ContextRequest:
+    """Record the task type's own context, with its tokens, as a request that the task type approves.
+
+    ``name`` tells a wave's requests apart.
+    """
+    return context_requests.create(
         tx,
-        request_id=f"q-{context.wave.wave_id}",
+        request_id="-".join(filter(None, ("q", context.wave.wave_id, name))),
         session_id=context.session.session_id,
         wave_id=context.wave.wave_id,
         call_id="",
         purpose=f"{context.session.task_type}: the object of the request",
         question="What is this task about?",
         escalation="",
-        items=items,
+        items=[
+            {
+                "item": item,
+                "level": "full",
+                "tokens": tokens,
+                "band": "situational",
+                "refused": "",
+                "note": note,
+            }
+            for item, tokens in items.items()
+        ],
         proposal_id=None,
         auto=True,
         decided_by=f"task_type:{context.session.task_type}",
     )
-    if is_included and request.status == "approved":
-        # It was fetched whole before the session began.
-        outcomes = [
-            {"item": item, "facts": 0, "new": 0, "tokens": 0, "error": ""} for item in scope
-        ]
-        context_requests.record_fetched(
-            tx, request.request_id, wave_id=context.wave.wave_id, outcomes=outcomes
-        )
 
 
 async def _await_requests(context: WaveContext) -> None:
@@ -210,6 +229,8 @@ def _list_changed_files(connection: sqlite3.Connection, context: WaveContext) ->
 def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
     """Store the results of the wave before and the user's messages, and step to ``orienting``."""
     new_facts: list[Fact] = []
+    if context.wave.ordinal == 1:
+        new_facts += _unread_context(tx, context)
     if context.wave.ordinal > 1:
         previous = waves.load(tx.connection, _previous_wave_id(context))
         new_facts += [exchange.fact() for exchange in read_exchanges(tx.connection, previous)]
@@ -229,6 +250,24 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
         facts=total, new=new or 0, jobs=jobs.planned, refused=sum(jobs.refused.values())
     )
     return waves.advance(tx, context.wave.wave_id, "orienting", detail=detail)
+
+
+def _unread_context(tx: Tx, context: WaveContext) -> list[Fact]:
+    """Return cockpit's notice to the agent about declared context that could not be read after all."""
+    requests = context_requests.select_by_status(
+        tx.connection, context.session.session_id, "fetched"
+    )
+    errors = [
+        f"- {outcome['item']}: {outcome['error']}"
+        for request in requests
+        if request.wave_id == context.wave.wave_id and request.proposal_id is None
+        for outcome in request.outcomes
+        if outcome.get("error")
+    ]
+    if not errors:
+        return []
+    text = "Part of what this task starts from could not be read:\n" + "\n".join(errors)
+    return [pinned_text_fact("notice", "notice:context", text)]
 
 
 def _notices(tx: Tx, context: WaveContext, previous: Wave) -> list[Fact]:

@@ -17,6 +17,7 @@ from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import find_discussed_predecessor, list_changes
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.phases.read_guard_state import read_guard_state
+from cockpit.loop.phases.reading_calls import request_arguments
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview
@@ -36,13 +37,14 @@ def request_id_of_call(key: str) -> str:
 async def propose_context_request(
     context: WaveContext, call: Mapping[str, Any]
 ) -> list[Callable[[Tx], object]]:
-    """Preview a ``request_context`` call; returns the writes that propose it or refuse it.
+    """Preview a call that asks to read; returns the writes that propose it or refuse it.
 
     A request of which nothing can be granted is refused, with a message that the model can act on.
     """
     if context.store.read_now(lambda connection: _is_stored(connection, call)):
         return []
-    parsed = parse_call(call["name"], canonical_json(call["arguments"]))
+    arguments = request_arguments(call)
+    parsed = parse_call("request_context", canonical_json(arguments))
     state: GuardState = await context.store.read(
         lambda connection: read_guard_state(connection, context)
     )
@@ -50,7 +52,7 @@ async def propose_context_request(
     if refusal is not None:
         return [lambda tx: _refuse(tx, context, call, refusal.message)]
     try:
-        request = parse_request(call["arguments"], rev=context.session.rev)
+        request = parse_request(arguments, rev=context.session.rev)
         previews = await open_gateway(context).preview(request)
     except RequestRefused as error:
         message = str(error)

@@ -198,10 +198,22 @@ async def _gh(
     ground: ProjectSnapshot, command_words: Sequence[str], most: int = 8_000_000
 ) -> Finished:
     subject = f"{command_words[0]}:{command_words[2]}"
+    arguments = [*command_words, "--repo", ground.repo] if ground.repo else list(command_words)
+    return await run_gh_read(ground, subject, arguments, most)
+
+
+async def run_gh_read(
+    ground: ProjectSnapshot, subject: str, arguments: Sequence[str], most: int
+) -> Finished:
+    """Run a ``gh`` command that reads, and return its output of at most ``most`` bytes.
+
+    ``subject`` is the scope item, for errors. Raises :class:`GhFailed` and ``GhRefused``.
+    """
     if not ground.gh:
         raise GhFailed(f"{subject} cannot be read: GitHub is switched off here", code="gh_off")
-    arguments = [*command_words, "--repo", ground.repo] if ground.repo else list(command_words)
     command = parse_gh(arguments, project_repo=ground.repo)
+    if command.access != "read":
+        raise GhFailed(f"{subject} cannot be read: this gh command writes")
     try:
         done = await run_gh(command.argv, cwd=ground.root, max_bytes=most)
     except ProgramMissing as missing:
@@ -209,7 +221,8 @@ async def _gh(
             f"{subject} cannot be read: the gh program is not installed (https://cli.github.com)",
             code="gh_missing",
         ) from missing
-    if done.ok:
+    # `gh pr checks` ends with an error when a check has failed: its output is the answer.
+    if done.ok or (command.verb == "checks" and done.stdout.strip() and not done.truncated):
         return done
     raise explain_gh_failure(subject, done)
 

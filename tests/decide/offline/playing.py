@@ -21,7 +21,7 @@ from cockpit.observe.context_request import parse_request
 from cockpit.observe.gateway import ContextGateway
 from cockpit.store.context.facts import Fact, Level
 
-TYPES = load_task_types(None, None)
+TYPES = load_task_types(None, None).types
 DISCUSS = (
     "The person wants to discuss before anything happens. Ask what is on their mind; do not reach the"
     " same end another way."

@@ -9,7 +9,7 @@ from cockpit.loop.intake.intent import Task, UnknownCommand, asks_for_change, re
 from cockpit.loop.intake.review_target import IntentUnclear, Repository
 from cockpit.loop.intake.task_types import load_task_types
 
-TYPES = load_task_types(None, None)
+TYPES = load_task_types(None, None).types
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from cockpit.loop.intake.intent import Task
 from cockpit.loop.intake.review_template import DIFF_MAX, DIFF_NOTICE
 from cockpit.loop.intake.task_types import load_task_types
 
-REVIEW = load_task_types(None, None)["review_pr"]
+REVIEW = load_task_types(None, None).types["review_pr"]
 VIEW = "pr view 24 --json title,body,state,author,closingIssuesReferences,files"
 DIFF = """\
 diff --git a/src/app.py b/src/app.py

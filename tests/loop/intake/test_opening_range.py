@@ -12,7 +12,7 @@ from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.review_template import DIFF_NOTICE, FILES_MAX
 from cockpit.loop.intake.task_types import load_task_types
 
-TYPES = load_task_types(None, None)
+TYPES = load_task_types(None, None).types
 REVIEW = TYPES["review_pr"]
 
 

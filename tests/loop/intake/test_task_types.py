@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.loop.intake.task_types import TaskTypeInvalid, fill, load_task_types
+from cockpit.access.gh_command import parse_gh
+from cockpit.act.tools import TOOLS
+from cockpit.loop.intake.task_types import PLACEHOLDERS, fill, load_task_types
+from cockpit.observe.scope_items import parse_item
 
-BUILT_IN = ["api", "bug", "chore", "create_issue", "create_pr", "docs", "feature", "implement"]
-BUILT_IN += ["investigate", "refactor", "review_pr", "spike", "test"]
+BUILT_IN = ["api", "bug", "chore", "create_issue", "create_pr", "docs", "feature"]
+BUILT_IN_TYPES = load_task_types(None, None).types
+BUILT_IN += ["fix_issue", "implement", "investigate", "refactor", "review_pr", "spike", "test"]
 
 
 def write(directory: Path, name: str, text: str) -> None:
@@ -18,16 +23,35 @@ def write(directory: Path, name: str, text: str) -> None:
 
 
 def test_every_built_in_type_loads_and_says_what_done_means() -> None:
-    types = load_task_types(None, None)
+    types = load_task_types(None, None).types
     assert list(types) == BUILT_IN
     for kind in types.values():
         message = kind.message({"title": "T", "words": "W", "subject": "S"})
         assert kind.dod[0] in message
         assert kind.decide in message
         assert kind.tools
+        assert kind.deterministic
         assert kind.source_layer == "built-in"
     assert types["investigate"].reads_only
     assert [kind.name for kind in types.values() if kind.needs_target] == ["review_pr"]
+    assert [kind.name for kind in types.values() if kind.needs_issue] == ["fix_issue"]
+    assert [kind.name for kind in types.values() if kind.needs_branch] == ["create_pr"]
+
+
+def test_tools_that_help_are_tools_that_exist() -> None:
+    """Each quoted name is a tool, a scope item, or a gh command that the github tool takes."""
+    names = {tool.name for tool in TOOLS}
+    samples = dict.fromkeys(PLACEHOLDERS, "main") | {"number": "24", "issue": "7"}
+    samples["range"] = "main..topic"
+    for kind in load_task_types(None, None).types.values():
+        for line in (*kind.tools, *kind.tools_local):
+            for quoted in re.findall(r"`([^`]+)`", fill(line.split(" — ")[0], samples)):
+                sample = quoted.replace("<number>", "7").replace("<range>", "main..topic")
+                sample = re.sub(r"<[a-z]+>", "x", sample)
+                if sample.startswith("gh "):
+                    parse_gh(sample)
+                elif sample not in names:
+                    parse_item(sample)
 
 
 def test_later_layers_override_field_by_field(tmp_path: Path) -> None:
@@ -38,17 +62,17 @@ def test_later_layers_override_field_by_field(tmp_path: Path) -> None:
         "review.md",
         '+++\nname = "review_pr"\ndod = ["Be kind"]\n+++\nLook at {subject}.\n{dod}\n',
     )
-    kind = load_task_types(project, user)["review_pr"]
+    kind = load_task_types(project, user).types["review_pr"]
     assert (kind.policy, kind.dod, kind.command) == ("reads", ("Be kind",), "/review-pr")
     assert kind.source_layer == "project"
     assert kind.message({"subject": "it"}) == "Look at it.\n1. Be kind\n"
-    assert load_task_types(None, user)["review_pr"].template != kind.template
+    assert load_task_types(None, user).types["review_pr"].template != kind.template
 
 
 def test_a_project_may_add_a_type_of_its_own(tmp_path: Path) -> None:
     text = '+++\nname = "audit"\ndod = ["Found"]\ndeterministic = ["diff:{range}"]\n+++\n'
     write(tmp_path / ".cockpit" / "task-types", "audit.md", text.replace("\n", "\r\n"))
-    kind = load_task_types(tmp_path, None)["audit"]
+    kind = load_task_types(tmp_path, None).types["audit"]
     assert (kind.command, kind.needs_target) == ("/audit", True)
     assert kind.scope_items({"range": "a..b"}) == ("diff:a..b",)
     assert kind.scope_items({"number": "3"}) == ()
@@ -78,6 +102,11 @@ def test_a_project_may_add_a_type_of_its_own(tmp_path: Path) -> None:
         ("+++\nname = 'x'\ndod = ['a']\ntools = ['{bad}']\n+++\n", "`tools`: unknown placeholder"),
         ("+++\nname = 'x'\ndod = ['a']\ncommand = '/review-pr'\n+++\n", "both claim '/review-pr'"),
         ("+++\nname = 'implement'\npolicy = 'all'\n+++\n", "may not loosen `policy`"),
+        ("+++\nname = 'implement'\nskills = ['x']\n+++\n", "`skills` is not supported"),
+        (
+            "+++\nname = 'x'\ndod = ['a']\ndeterministic = ['issues:1']\n+++\n",
+            "`deterministic`: 'issues:1' names no source",
+        ),
         ("+++\nname = 'investigate'\nreads_only = false\n+++\n", "investigate only reads"),
         ("#" * 300_000, "larger than 262144 bytes"),
         (
@@ -86,18 +115,24 @@ def test_a_project_may_add_a_type_of_its_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_errors_name_the_file_and_the_field(text: str, reason: str, tmp_path: Path) -> None:
-    write(tmp_path / ".cockpit" / "task-types", "mine.md", text)
-    with pytest.raises(TaskTypeInvalid, match=reason) as refused:
-        load_task_types(tmp_path, None)
-    assert "mine.md (project layer)" in str(refused.value) or "both claim" in reason
+def test_an_invalid_file_disables_itself_and_names_the_field(
+    text: str, reason: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / ".cockpit" / "task-types"
+    write(folder, "mine.md", text)
+    write(folder, "other.md", "+++\nname = 'other'\ndod = ['a']\n+++\n")
+    loaded = load_task_types(tmp_path, None)
+    (problem,) = loaded.problems
+    assert re.search(reason, problem)
+    assert "mine.md (project layer)" in problem
+    assert {**loaded.types} == {**BUILT_IN_TYPES, "other": loaded.types["other"]}
 
 
 def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "task-types").mkdir()
     (tmp_path / "task-types" / "bin.md").write_bytes(b"\xff\xfe")
-    with pytest.raises(TaskTypeInvalid, match=r"bin\.md \(user layer\): cannot be read"):
-        load_task_types(None, tmp_path)
+    (problem,) = load_task_types(None, tmp_path).problems
+    assert "bin.md (user layer): cannot be read" in problem
 
 
 def test_a_project_s_links_are_not_followed(tmp_path: Path) -> None:
@@ -107,13 +142,14 @@ def test_a_project_s_links_are_not_followed(tmp_path: Path) -> None:
     folder = project / ".cockpit" / "task-types"
     folder.mkdir(parents=True)
     (folder / "endless.md").symlink_to("/dev/zero")
-    with pytest.raises(TaskTypeInvalid, match=r"endless\.md \(project layer\): is a link"):
-        load_task_types(project, None)
+    (problem,) = load_task_types(project, None).problems
+    assert "endless.md (project layer): is a link" in problem
     (folder / "endless.md").unlink()
     folder.rmdir()
     folder.symlink_to(outside)
-    with pytest.raises(TaskTypeInvalid, match="is a link"):
-        load_task_types(project, None)
+    loaded = load_task_types(project, None)
+    assert "is a link" in loaded.problems[0]
+    assert "audit" not in loaded.types
 
 
 @given(st.text(), st.text())

@@ -1,0 +1,128 @@
+"""The context that a task type declares: its placeholders' values, and whether all of it can be read.
+
+Nothing is read here that the session keeps: its first wave reads every item through the gateway. See
+``docs/reference/task-types.md``, context.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.access.run_program import ProgramMissing, run_git
+from cockpit.loop.intake.review_target import Repository
+from cockpit.loop.intake.review_template import OpeningFailed
+from cockpit.loop.intake.task_types import LISTED_PLACEHOLDERS, OPTIONAL, TaskType
+from cockpit.observe.context_request import ContextRequest
+from cockpit.observe.gateway import ContextGateway
+from cockpit.observe.scope_items import ScopeRefused, parse_item
+
+MOST_NAMED = 8
+"""Issues, and files, of one task's text that are read without asking."""
+
+_ISSUE = re.compile(r"(?<![\w/#&])#([1-9][0-9]{0,8})(?!\w)")
+_FILE = re.compile(r"(?<![\w@.])@([^\s,;:!?'\"`()<>\[\]{}]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredContext:
+    """The items that the first wave reads, and one line for the user about items left out."""
+
+    items: tuple[str, ...] = ()
+    notice: str = ""
+
+
+def find_named(words: str, root: Path) -> Mapping[str, Sequence[str]]:
+    """Return what the user's ``words`` name: issues as ``#7``, and files of the project as ``@path``."""
+    confined = Confined(root)
+    issues = dict.fromkeys(_ISSUE.findall(words))
+    paths: dict[str, None] = {}
+    for name in _FILE.findall(words):
+        try:
+            path = confined.relative(name.rstrip("."))
+            if confined.inside(path).is_file():
+                paths[path] = None
+        except (PathRefused, OSError):
+            continue
+    return {"issue": list(issues)[:MOST_NAMED], "file": list(paths)[:MOST_NAMED]}
+
+
+async def branch_values(root: Path, command: str) -> dict[str, str]:
+    """Return the current branch, and the branch on which it is based.
+
+    The base is the default branch as the remote has it, where this clone knows that. Raises
+    :class:`OpeningFailed` where there is no branch of its own.
+    """
+    git = Repository(root)
+    try:
+        done = await run_git("symbolic-ref", "--quiet", "--short", "HEAD", cwd=root)
+    except ProgramMissing as error:
+        raise OpeningFailed(
+            f"git is not installed, and {command} needs it. Install git."
+        ) from error
+    branch = done.text.strip() if done.ok else ""
+    if not branch:
+        raise OpeningFailed(
+            f"{command} needs a branch, and none is checked out here. Run `git switch -c NAME` first."
+        )
+    default = await git.default_branch()
+    if default is None:
+        raise OpeningFailed(
+            f"{command} needs a branch to compare {branch} with, and there is no main or master."
+        )
+    name = default.removeprefix("origin/")
+    if branch == name:
+        raise OpeningFailed(
+            f"You are on {branch}, the branch that changes go into. Run `git switch -c NAME`, commit "
+            f"there, and start {command} again."
+        )
+    remote = f"origin/{name}"
+    return {"branch": branch, "base_branch": remote if await git.is_branch(remote) else name}
+
+
+async def check_declared(
+    task_type: TaskType,
+    values: Mapping[str, str],
+    listed: Mapping[str, Sequence[str]],
+    gateway: ContextGateway,
+    *,
+    in_message: Sequence[str] = (),
+) -> DeclaredContext:
+    """Return the items that apply, without those that ``in_message`` names, which the first message has.
+
+    Raises :class:`OpeningFailed` for an item that cannot be read, unless it is optional. An optional item
+    that cannot be read is left out; the notice says so where the user named it.
+    """
+    items: list[str] = []
+    left_out: list[str] = []
+    for entry in task_type.deterministic:
+        named = any(f"{{{name}}}" in entry for name in LISTED_PLACEHOLDERS)
+        single = task_type.scope_items(values, listed, only=entry)
+        for marked in single:
+            item = marked.removeprefix(OPTIONAL)
+            if item in in_message or item in items:
+                continue
+            refused = await _why_unreadable(item, gateway)
+            if not refused:
+                items.append(item)
+            elif marked == item:
+                raise OpeningFailed(
+                    f"{task_type.command} starts from {item}, which cannot be read: {refused}."
+                )
+            elif named:
+                left_out.append(f"{item} was not read: {refused}")
+    return DeclaredContext(tuple(items), "; ".join(left_out))
+
+
+async def _why_unreadable(item: str, gateway: ContextGateway) -> str:
+    """Return why ``item`` cannot be read now; empty when it can."""
+    try:
+        scope = parse_item(item)
+    except ScopeRefused as error:
+        return str(error)
+    request = ContextRequest("start a task", "Can this be read?", (scope,), rev=gateway.ground.rev)
+    (preview,) = await gateway.preview(request)
+    return preview.refused.rstrip(".")

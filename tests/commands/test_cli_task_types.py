@@ -1,0 +1,202 @@
+"""Task types from the command line: their context is read before the first model call, all of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_world import Project
+from loop.intake.gh_standin import GhStandIn
+
+ENDS = """
+[[turn]]
+text = "I have what I need."
+[[turn.call]]
+name = "finish"
+arguments = { status = "blocked", summary = "Only looking." }
+"""
+ISSUE = {
+    "number": 7,
+    "title": "Areas are wrong",
+    "body": "area(2, 3) gives 7.",
+    "state": "OPEN",
+    "author": {"login": "bob"},
+    "labels": [],
+    "url": "https://github.com/acme/api/issues/7",
+    "comments": [],
+}
+ISSUE_FIELDS = "number,title,body,state,author,labels,url,comments"
+OPEN_ISSUES = "issue list --state open --limit 100 --json number,title,labels,url"
+
+
+@pytest.fixture
+def gh(project: Project, tmp_path: Path) -> GhStandIn:
+    """A ``gh`` on PATH that knows issue 7 of this project on GitHub."""
+    project.git("remote", "add", "origin", "https://github.com/acme/api.git")
+    standin = GhStandIn(tmp_path / "bin", {})
+    standin.answer("issue view 7 --json body,comments --repo acme/api", json.dumps(ISSUE))
+    standin.answer(f"issue view 7 --json {ISSUE_FIELDS} --repo acme/api", json.dumps(ISSUE))
+    standin.answer(f"{OPEN_ISSUES} --repo acme/api", '[{"number":7,"title":"Areas are wrong"}]\n')
+    project.extra["PATH"] = f"{standin.directory}{os.pathsep}{os.environ['PATH']}"
+    return standin
+
+
+def run(project: Project, task: str, *more: str, script: str = ENDS, expect: int = 1) -> Any:
+    words = ["run", task, "--model", project.script(script), *more]
+    return project.json(*words, "--output-format", "json", expect=expect)
+
+
+def fetched(project: Project) -> dict[str, int]:
+    """What the journal says was fetched: tokens by item, refused and failed ones left out."""
+    rows = [json.loads(line) for line in project.run("journal", "export").stdout.splitlines()]
+    return {
+        item["item"]: item["tokens"]
+        for row in rows
+        if row["action"] == "context.fetched"
+        for item in row["detail"]["items"]
+        if not item["error"]
+    }
+
+
+def texts(project: Project) -> str:
+    """Every fact of the project's sessions, as the store has it."""
+    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+        rows = connection.execute("SELECT normalized_json FROM observed_facts").fetchall()
+    return "\n".join(row[0] for row in rows)
+
+
+def test_fix_issue_starts_from_the_issue(project: Project, gh: GhStandIn) -> None:
+    document = run(project, "/fix-issue 7")
+    assert document["task_type"] == "fix_issue"
+    assert fetched(project)["issue:7"] > 0
+    assert "area(2, 3) gives 7." in texts(project)
+
+
+def test_an_issue_that_cannot_be_read_starts_nothing(project: Project, gh: GhStandIn) -> None:
+    done = project.run("run", "/fix-issue 8", "--model", project.script(ENDS), expect=2)
+    assert "/fix-issue starts from issue:8, which cannot be read" in done.stderr
+    assert project.json("sessions", "list", "--json") == []
+    wrong = project.run("run", "/fix-issue soon", "--model", project.script(ENDS), expect=2)
+    assert "/fix-issue needs an issue" in wrong.stderr
+
+
+def test_what_the_task_names_is_read_and_the_rest_is_left_out(
+    project: Project, gh: GhStandIn
+) -> None:
+    run(project, "/bug #7 and #9 break @shapes.py, says @nobody")
+    read = fetched(project)
+    assert set(read) == {"issue:7", "file:shapes.py"}
+    assert all(read.values())
+    assert "issue:9 was not read" in project.run("sessions", "show").stdout
+
+
+def test_create_issue_looks_at_open_issues_first(project: Project, gh: GhStandIn) -> None:
+    (project.root / ".github").mkdir()
+    (project.root / ".github" / "ISSUE_TEMPLATE.md").write_text("Steps:\n", encoding="utf-8")
+    run(project, "/create-issue areas are wrong")
+    assert set(fetched(project)) == {
+        "gh:issue list --state open --limit 100 --json number,title,labels,url",
+        "file:.github/ISSUE_TEMPLATE.md",
+    }
+
+
+def test_create_pr_starts_from_what_the_branch_changes(project: Project) -> None:
+    document = run(project, "/create-pr")
+    assert set(fetched(project)) == {"log:main..HEAD", "diff:main...HEAD"}
+    assert "**Branch:** feature, into main" in texts(project)
+    assert document["task_type"] == "create_pr"
+    project.git("switch", "--quiet", "main")
+    done = project.run("run", "/create-pr", "--model", project.script(ENDS), expect=2)
+    assert "You are on main" in done.stderr
+
+
+def test_every_item_that_a_type_declares_is_read(project: Project) -> None:
+    """A review's first message has the diff; whatever else its type declares is fetched besides."""
+    folder = project.root / ".cockpit" / "task-types"
+    folder.mkdir(parents=True)
+    (folder / "audit.md").write_text(
+        '+++\nname = "audit"\ndod = ["Said"]\n'
+        'deterministic = ["diff:{range}", "tree:.", "?file:gone.md"]\n+++\n'
+    )
+    run(project, "/audit main..feature")
+    read = fetched(project)
+    assert set(read) == {"diff:main..feature", "tree:."}
+    assert all(tokens > 0 for tokens in read.values())
+
+
+READS_ON_GITHUB = """
+[[turn]]
+text = "What is open?"
+[[turn.call]]
+name = "github"
+arguments = { command = "gh issue list --label 'good first'" }
+[[turn]]
+when = { called = ["github"] }
+text = "Enough."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Seen." }
+"""
+
+
+def test_a_gh_command_that_reads_is_a_context_request(project: Project, gh: GhStandIn) -> None:
+    gh.answer("issue list --label good first --repo acme/api", "7\tOPEN\tAreas are wrong\n")
+    document = run(project, "implement it", "--approve", "reads", script=READS_ON_GITHUB, expect=0)
+    assert [(each["kind"], each["status"]) for each in document["proposals"]] == [
+        ("context", "approved")
+    ]
+    assert document["actions"] == []
+    assert fetched(project)["gh:issue list --label 'good first'"] > 0
+
+
+def test_an_invalid_type_disables_itself_and_not_every_run(project: Project) -> None:
+    folder = project.root / ".cockpit" / "task-types"
+    folder.mkdir(parents=True)
+    (folder / "audit.md").write_text('+++\nname = "audit"\nskills = ["x"]\n+++\n')
+    run(project, "implement it")
+    story = project.run("sessions", "show").stdout
+    assert "Not used: task type audit.md (project layer): field `skills` is not supported" in story
+    done = project.run("run", "/audit", "--model", project.script(ENDS), expect=2)
+    assert "There is no command /audit" in done.stderr
+    assert "field `skills`" in done.stderr
+    checks = {check["name"]: check for check in project.json("doctor", "--json", expect=1)}
+    assert "field `skills`" in checks["task types"]["found"]
+
+
+def test_a_type_s_policy_is_that_of_its_sessions(project: Project) -> None:
+    folder = project.config / "task-types"
+    folder.mkdir(parents=True)
+    (folder / "implement.md").write_text('+++\nname = "implement"\npolicy = "reads"\n+++\n')
+    asks = ENDS.replace('"finish"', '"request_context"').replace(
+        '{ status = "blocked", summary = "Only looking." }',
+        '{ purpose = "look", question = "what?", scope = ["file:room.py"] }',
+    )
+    script = asks + "[[turn]]\nwhen = { called = ['request_context'] }\ntext = 'Seen.'\n"
+    document = run(project, "implement it", script=script, expect=0)
+    assert [each["decided_by"] for each in document["proposals"]] == ["policy:reads"]
+    words = ["--approve", "ask", "--deadline", "1"]
+    document = run(project, "implement it", *words, script=script, expect=4)
+    assert [each["status"] for each in document["proposals"]] == ["expired"]
+
+
+def test_rules_are_read_through_a_link_and_a_fresh_template_says_nothing(
+    project: Project, tmp_path: Path
+) -> None:
+    (project.root / "CLAUDE.md").write_text("Use tabs.\n")
+    (project.root / "AGENTS.md").symlink_to("CLAUDE.md")
+    project.run("init")
+    run(project, "implement it")
+    assert "From the project's AGENTS.md:" in texts(project)
+    assert "Use tabs." in texts(project)
+    assert ".cockpit/context.md" not in texts(project)
+    (tmp_path / "outside.md").write_text("Be sly.\n")
+    (project.root / "AGENTS.md").unlink()
+    (project.root / "AGENTS.md").symlink_to(tmp_path / "outside.md")
+    run(project, "implement it again")
+    assert "Be sly." not in texts(project)
+    checks = {check["name"]: check for check in project.json("doctor", "--json", expect=1)}
+    assert "leads out of the project" in checks["AGENTS.md"]["found"]
