@@ -32,7 +32,7 @@ async def preview_action(call: Call, ground: Workspace) -> ActionPreview:
         case Run():
             preview = preview_run(call.payload, ground)
         case GitHub():
-            preview = preview_github(call.payload, ground)
+            preview = await preview_github(call.payload, ground)
         case GitCommit():
             preview = await preview_commit(call.payload, ground)
         case _:

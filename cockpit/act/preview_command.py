@@ -6,6 +6,7 @@ import shlex
 
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.act.command_risk import Risk, judge
+from cockpit.act.plan_push import plan_pull_request
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.text_edits import ActionRefused
 from cockpit.act.tool_payloads import GitHub, Run
@@ -45,11 +46,14 @@ def preview_run(payload: Run, ground: Workspace) -> ActionPreview:
     )
 
 
-def preview_github(payload: GitHub, ground: Workspace) -> ActionPreview:
-    """Preview a ``gh`` command as it was parsed: its fields, and the whole body."""
+async def preview_github(payload: GitHub, ground: Workspace) -> ActionPreview:
+    """Preview a ``gh`` command as it was parsed: its fields, the whole body, and what it pushes first."""
     command = parse_gh(payload.command, project_repo=ground.repo)
     if command.access == "read":
         raise ActionRefused(explain_read(command))
+    push = None
+    if (command.area, command.verb) == ("pr", "create"):
+        command, push = await plan_pull_request(command, ground)
     name = f"gh {command.area} {command.verb}"
     about = [str(command.number)] if command.number is not None else []
     flags = [f"--{name}" for name, value in command.fields if value == "yes"]
@@ -59,6 +63,9 @@ def preview_github(payload: GitHub, ground: Workspace) -> ActionPreview:
     if command.repo is not None:
         fields.append(("repository", command.repo))
     notes = []
+    if push is not None:
+        fields += push.fields()
+        notes += push.notes()
     if command.body is not None:
         notes.append(
             "A hidden comment with this action's key is added at the end of the body, so that it is "
@@ -68,11 +75,11 @@ def preview_github(payload: GitHub, ground: Workspace) -> ActionPreview:
         type="github",
         title=" ".join([name, *about, *flags]),
         risk=_github_risk(command),
-        summary=f"Post to GitHub: {' '.join([name, *about, *flags])}",
+        summary=f"{push.summary() if push else 'Post to GitHub: '}{' '.join([name, *about, *flags])}",
         fields=(*fields, *command.fields),
         body=command.body or "",
         notes=tuple(notes),
-        payload={"argv": list(command.argv)},
+        payload={"argv": list(command.argv), **({"push": push.payload()} if push else {})},
     )
 
 

@@ -175,8 +175,8 @@ def test_a_type_s_policy_is_that_of_its_sessions(project: Project) -> None:
         '{ status = "blocked", summary = "Only looking." }',
         '{ purpose = "look", question = "what?", scope = ["file:room.py"] }',
     )
-    script = asks + "[[turn]]\nwhen = { called = ['request_context'] }\ntext = 'Seen.'\n"
-    document = run(project, "implement it", script=script, expect=0)
+    script = asks + ENDS.replace("[[turn]]", "[[turn]]\nwhen = { called = ['request_context'] }")
+    document = run(project, "implement it", script=script)
     assert [each["decided_by"] for each in document["proposals"]] == ["policy:reads"]
     words = ["--approve", "ask", "--deadline", "1"]
     document = run(project, "implement it", *words, script=script, expect=4)
@@ -200,3 +200,47 @@ def test_rules_are_read_through_a_link_and_a_fresh_template_says_nothing(
     assert "Be sly." not in texts(project)
     checks = {check["name"]: check for check in project.json("doctor", "--json", expect=1)}
     assert "leads out of the project" in checks["AGENTS.md"]["found"]
+
+
+OPENS = """
+[[turn]]
+text = "The branch is ready."
+[[turn.call]]
+name = "github"
+arguments = { command = "gh pr create --title 'Areas have a factor' --body 'For boxes.'" }
+[[turn]]
+when = { called = ["github"] }
+text = "It is open."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Opened." }
+"""
+
+
+def test_create_pr_pushes_the_branch_and_opens_the_pull_request(
+    project: Project, gh: GhStandIn, tmp_path: Path, watched: Any
+) -> None:
+    project.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
+    project.git("config", "remote.origin.pushurl", str(tmp_path / "remote.git"))
+    creation = "pr create --title Areas have a factor --head feature --base main --body-file -"
+    gh.answer(creation, "https://github.com/acme/api/pull/9\n")
+    words = ["/create-pr", "--model", project.script(OPENS)]
+    session = watched("run", *words)
+    shown = session.until("proposal.created")["detail"]
+    assert shown["title"] == "gh pr create"
+    assert ["push", f"feature to origin (a new branch, at {tip(project)[:10]})"] in shown["body"][
+        "fields"
+    ]
+    session.until("session.waiting")
+    project.run("proposals", "approve", shown["proposal_id"])
+    assert session.end() == 0
+    assert project.git("ls-remote", str(tmp_path / "remote.git"), "feature").split()[0] == tip(
+        project
+    )
+    assert creation.split()[:2] in [call[:2] for call in gh.calls()]
+    done = [row for row in session.rows if row["action"] == "action.receipt"]
+    assert "pull/9" in json.dumps([row["detail"] for row in done or session.rows])
+
+
+def tip(project: Project) -> str:
+    return project.git("rev-parse", "feature").strip()

@@ -11,6 +11,7 @@ import msgspec
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
+from cockpit.act.adapters.push_branch import push_branch
 from cockpit.act.workspace import Workspace
 from cockpit.core.errors import CockpitError
 
@@ -62,6 +63,8 @@ class GitHubAdapter:
         if (command.area, command.verb) in _MARKED:
             marked = command.with_body(f"{command.body or ''}\n\n{marker(key)}".lstrip())
         argv, body = marked.execution_argv()
+        if payload.get("push") and (failure := await push_branch(payload["push"], ground)):
+            return failure
         try:
             finished = await run_gh(argv, cwd=ground.root, timeout_s=_TIMEOUT_S, stdin=body)
         except ProgramMissing:
