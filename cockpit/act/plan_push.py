@@ -98,8 +98,8 @@ async def _plan_push(branch: str, base: str, ground: Workspace) -> Push:
             )
         if ahead.ok:
             break
-    known = f"refs/remotes/{remote}/{branch}"
-    count = await run_git("rev-list", "--count", f"{known}..{commit}", "--", cwd=root)
+    tracking = f"refs/remotes/{remote}/{branch}"
+    count = await run_git("rev-list", "--count", f"{tracking}..{commit}", "--", cwd=root)
     url = await run_git("remote", "get-url", "--push", remote, cwd=root)
     hook = await run_git("rev-parse", "--git-path", "hooks/pre-push", cwd=root)
     return Push(

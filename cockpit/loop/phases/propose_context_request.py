@@ -145,7 +145,7 @@ def _is_stored(connection: sqlite3.Connection, call: Mapping[str, Any]) -> bool:
 
 
 def _refuse(tx: Tx, context: WaveContext, call: Mapping[str, Any], message: str) -> None:
-    refused = ContextRefused(message=message, request=call["arguments"])
+    refused = ContextRefused(message=message, request=dict(request_arguments(call)))
     context.journal(tx, refused, result="refused")
 
 
