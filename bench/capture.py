@@ -29,7 +29,7 @@ from typing import Any
 
 from measure import Row, row
 
-from cockpit.learn.capture_commands import list_commands
+from cockpit.access.shell_commands import list_commands
 from cockpit.learn.capture_wip import ToolUse, capture_tool_use
 
 BAR = 0.95

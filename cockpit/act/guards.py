@@ -16,6 +16,7 @@ from cockpit.access.gh_command import parse_gh
 from cockpit.access.gh_flags import GhRefused
 from cockpit.act.command_risk import judge
 from cockpit.act.preview_command import explain_read
+from cockpit.act.reading.reading_commands import find_reading
 from cockpit.act.text_edits import WITHHELD, bytes_digest, digest_now
 from cockpit.act.tool_payloads import EditFile, GitCommit, GitHub, RequestContext, Run, WriteFile
 from cockpit.act.tools import Call
@@ -92,6 +93,7 @@ def standard_guards(confined: Confined) -> tuple[ActionGuard, ...]:
         SecretGuard(),
         GitHubGuard(),
         CommandGuard(),
+        ReadingGuard(confined),
         UnchangedFailureGuard(),
         BlindWriteGuard(confined),
         RedundantReadGuard(confined),
@@ -166,6 +168,26 @@ class CommandGuard:
             return None
         denied = judge(call.payload.argv).denied
         return Refusal(self.name, f"This command is not run. {denied}") if denied else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingGuard:
+    """Refuse a command that only reads and that no scope item replaces.
+
+    One that scope items do replace became a context request before it came here.
+    """
+
+    confined: Confined
+    name: str = "reading"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, Run):
+            return None
+        reading = find_reading(call.payload.argv, self.confined, pinned_rev=state.pinned_rev)
+        if reading is None:
+            return None
+        why = reading.refusal or f"Ask with request_context for {', '.join(reading.items)}."
+        return Refusal(self.name, f"Reading is not an action, so this command is not run. {why}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,8 @@ TOOLS: tuple[ToolDef, ...] = (
         "run",
         RunArguments,
         "Run one program in the project's root, without a shell: no pipes, redirections, variables "
-        "or globs. Give argv, or command as one line. The network is off.",
+        "or globs. Give argv, or command as one line. The network is off. To read files, searches or "
+        "diffs use request_context: a command that only reads becomes such a request.",
     ),
     _tool(
         "github",

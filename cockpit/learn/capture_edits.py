@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
-from cockpit.learn.capture_commands import RanCommand
+from cockpit.access.shell_commands import RanCommand
 from cockpit.learn.capture_scripts import list_node_writes, list_python_writes
 
 Read = Callable[[str], str | None]

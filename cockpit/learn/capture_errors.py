@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cockpit.learn.capture_commands import RanCommand
+from cockpit.access.shell_commands import RanCommand
 from cockpit.learn.capture_edits import relative_to_root
 from cockpit.learn.test_output import TestResults, masked, plain
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cockpit.learn.capture_commands import RanCommand, list_commands
+from cockpit.access.shell_commands import RanCommand, list_commands
 from cockpit.learn.capture_edits import (
     Read,
     list_edited_files,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cockpit.learn.capture_commands import RanCommand, list_commands
+from cockpit.access.shell_commands import RanCommand, list_commands
 from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
 
 _MOST = 200_000

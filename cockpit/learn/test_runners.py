@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 
-from cockpit.learn.capture_commands import RanCommand
+from cockpit.access.shell_commands import RanCommand
 
 KNOWN = ("pytest", "unittest", "jest", "vitest", "go", "cargo", "node")
 """The runners whose counts are read."""

@@ -141,6 +141,31 @@ def test_all_leaves_github_and_high_risk_to_the_user(project: Project, action: s
     assert decided == [("approved", "policy:all"), ("expired", "deadline")]
 
 
+def test_a_command_that_reads_is_approved_as_a_context_request(project: Project) -> None:
+    model = project.script("""
+[[turn]]
+[[turn.call]]
+name = "run"
+arguments = { argv = ["sed", "-n", "1,2p", "shapes.py"], reason = "see area" }
+[[turn]]
+when = { called = ["run"] }
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Seen." }
+""")
+    words = ["run", "fix the areas", "--model", model, "--approve", "reads"]
+    document = project.json(*words, "--output-format", "json")
+    (proposal,) = document["proposals"]
+    assert (proposal["kind"], proposal["decided_by"]) == ("context", "policy:reads")
+    assert document["actions"] == []
+    (request,) = (
+        json.loads(line)["detail"]
+        for line in project.run("journal", "export").stdout.splitlines()
+        if '"context.requested"' in line
+    )
+    assert [item["item"] for item in request["items"]] == ["file:shapes.py:1-2"]
+
+
 def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
     model = project.script('[[turn]]\nerror = { code = "network", message = "no route" }\n')
     done = project.run("run", REVIEW, "--model", model, expect=1)

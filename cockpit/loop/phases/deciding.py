@@ -262,7 +262,8 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
         arguments = mask_value(json.loads(call.arguments or "{}"))
         parsed = parse_call(call.name, canonical_json(arguments))
         title = _title(call.name, parsed.arguments)
-        reads = find_request(parsed.payload, context.engine.repo)
+        if "request_context" in names:
+            reads = find_request(context, parsed.payload)
     except MalformedCall as problem:
         error = str(problem)
     key = digest([context.wave.wave_id, place, call.name, arguments])[:24]

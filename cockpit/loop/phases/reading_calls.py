@@ -1,7 +1,7 @@
 """Calls of an action tool that only read: they become context requests, with the same review.
 
-Reading is not an action. A ``github`` call with a command that reads (``gh pr view 24``) is planned with the
-arguments of the context request that it stands for, under ``reads``. See ``docs/reference/actions.md``.
+Reading is not an action. A ``github`` call with a command that reads (``gh pr view 24``) and a ``run`` of one
+(``cat a.py``) are planned with the arguments of the context request that they stand for, under ``reads``. See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
@@ -12,21 +12,45 @@ from typing import Any
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.gh_flags import GhRefused, split_words
-from cockpit.act.tool_payloads import GitHub, Payload
+from cockpit.act.reading.reading_commands import find_reading
+from cockpit.act.tool_payloads import GitHub, Payload, Run
+from cockpit.loop.wave_context import WaveContext
 
 READS = "reads"
 """The field of a planned call with the arguments of the context request that it stands for."""
 
 
-def find_request(payload: Payload, project_repo: str | None) -> dict[str, Any] | None:
-    """Return the arguments of the context request that a call stands for; None for an action.
+def find_request(context: WaveContext, payload: Payload) -> dict[str, Any] | None:
+    """Return the arguments of the context request that a call stands for; None for an action."""
+    match payload:
+        case GitHub():
+            return _find_github_request(context, payload)
+        case Run():
+            return _find_command_request(context, payload)
+        case _:
+            return None
 
-    ``project_repo`` is the project's ``owner/name`` on GitHub, where it is known.
-    """
-    if not isinstance(payload, GitHub):
+
+def _find_command_request(context: WaveContext, payload: Run) -> dict[str, Any] | None:
+    """A command without scope items for all that it reads stays an action, and the guard refuses it."""
+    reading = find_reading(
+        payload.argv,
+        context.engine.ground.confined,
+        pinned_rev=context.session.rev is not None,
+    )
+    if reading is None or not reading.items:
         return None
+    return {
+        "purpose": payload.reason,
+        "question": f"What does `{shlex.join(payload.argv)[:400]}` print?",
+        "scope": list(reading.items),
+        "escalation": "",
+    }
+
+
+def _find_github_request(context: WaveContext, payload: GitHub) -> dict[str, Any] | None:
     try:
-        command = parse_gh(payload.command, project_repo=project_repo)
+        command = parse_gh(payload.command, project_repo=context.engine.repo)
         words = split_words(payload.command)
     except GhRefused:
         return None  # the guard refuses it and says why

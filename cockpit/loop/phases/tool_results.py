@@ -18,7 +18,7 @@ from cockpit.core.text import pluralize
 from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.phases.propose_context_request import request_id_of_call
-from cockpit.loop.phases.reading_calls import asks_to_read
+from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.context.facts import Fact, Level
 from cockpit.store.journal.event_types import Action
@@ -138,7 +138,11 @@ def _result_of_call(
     if call["name"] == "finish":
         return "Not finished: another call of the same answer did not succeed.", "refused"
     if asks_to_read(call):
-        return _result_of_request(connection, wave, call)
+        result, status = _result_of_request(connection, wave, call)
+        if call["name"] != "request_context":
+            items = ", ".join(map(str, request_arguments(call)["scope"]))
+            result = f"Reading is not an action, so instead you asked for {items}. {result}"
+        return result, status
     if call["name"] == profile_change_tool.TOOL:
         return profile_change_tool.read_call_result(connection, str(call["key"]))
     return _result_of_action(connection, wave, str(call["key"]))

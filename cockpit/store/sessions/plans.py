@@ -27,7 +27,7 @@ class Plan:
     calls: tuple[Mapping[str, Any], ...]
     """The tool calls in order: ``{call_id, name, arguments, key, title, error}``.
 
-    ``error`` is not empty for a malformed call.
+    A call that only reads has the arguments of the context request that replaces it in ``reads``.
     """
     stop: str
     """The model's stop reason."""

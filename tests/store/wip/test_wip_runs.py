@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.learn.capture_commands import list_commands
+from cockpit.access.shell_commands import list_commands
 from cockpit.learn.test_output import TestResults as Results
 from cockpit.learn.test_output import read_tests
 from cockpit.learn.test_runners import test_commands as list_test_commands

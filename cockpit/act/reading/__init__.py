@@ -1,0 +1,1 @@
+"""Commands that only read, and the scope items that read the same."""
