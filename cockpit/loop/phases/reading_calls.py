@@ -1,7 +1,8 @@
 """Calls of an action tool that only read: they become context requests, with the same review.
 
 Reading is not an action. A ``github`` call with a command that reads (``gh pr view 24``) and a ``run`` of one
-(``cat a.py``) are planned with the arguments of the context request that they stand for, under ``reads``. See ``docs/reference/actions.md``.
+(``cat a.py``) are planned with the arguments of the context request that they stand for, under ``reads``.
+See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
