@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
@@ -32,6 +32,10 @@ from cockpit.loop.runtime_settings import (
     RunnerSettings,
     RuntimeSettings,
 )
+
+if TYPE_CHECKING:
+    from cockpit.store.db.transaction import Tx
+    from cockpit.store.sessions.sessions import Session
 
 LARGEST_FILE = 1_000_000
 _FREE_TABLES = ("keys", "runner")
@@ -166,6 +170,7 @@ class _Layers:
             environment=dict(env),
             runners=MappingProxyType(self._runners),
             approval_effects=APPROVAL_EFFECTS,
+            on_session_end=_end_task_of_session,
             policy_is_final=self._policy_is_final,
             **parts[""],
         )
@@ -297,3 +302,9 @@ def _unknown(path: Path, name: str, names: list[str]) -> ConfigInvalid:
     return ConfigInvalid(
         f"{path}: there is no setting {name}.{suggestion} The settings are: {', '.join(names)}."
     )
+
+
+def _end_task_of_session(tx: Tx, session: Session) -> None:
+    from cockpit.backlog.session_end import record_session_end
+
+    record_session_end(tx, session)

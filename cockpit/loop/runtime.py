@@ -24,15 +24,17 @@ from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, fi
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
 from cockpit.loop.intake.first_message import Opening, opening
-from cockpit.loop.intake.intent import Task, UnknownCommand, resolve
+from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.task_types import TaskType, load_task_types
+from cockpit.loop.phases.project_change import STATE, read_project_state
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_session
 from cockpit.loop.views import packet_inspection
 from cockpit.loop.views.log_lines import logged
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog import tasks
+from cockpit.store.backlog.tasks import Task as BacklogTask
 from cockpit.store.context import pins, profiles
 from cockpit.store.context.wave_feedback import Feedback
 from cockpit.store.db.database import Store
@@ -114,18 +116,21 @@ class Runtime:
         ``IntentUnclear``, ``OpeningFailed``, ``ModelError``, and ``NotFound`` for an unknown task.
         """
         engine = self.engine
-        backlog_task = None
+        backlog_task, details = None, ""
         if task_id is not None:
             backlog_task = self.store.read_now(lambda connection: tasks.load(connection, task_id))
             words = words.strip() or backlog_task.title
-        task = await self._resolve(words)
-        if task_type is not None:
-            task = Task(task_type, task.title, task.words, task.target)
+            details = _details_of(backlog_task)
+            if task_type is None and not words.startswith("/"):
+                task_type = backlog_task.task_type
+                task_type = task_type if task_type in engine.task_types else "implement"
+        task = await self._resolve(words, task_type, details)
         kind = engine.task_types[task.task_type]
         model_name = engine.model(model).name
-        opened = await opening(task, kind, self.place, engine.repo)
+        opened = await opening(task, kind, self.place, engine.repo, details=details)
         if backlog_task is not None:
             opened = replace(opened, text=f"{opened.text}\n\n{briefing(backlog_task)}")
+        state = await read_project_state(self.place.root) if kind.must_change else ""
         branch = await _current_branch(self.place)
 
         def create_session(tx: Tx) -> str:
@@ -147,19 +152,22 @@ class Runtime:
                 branch=branch,
                 task_id=None if backlog_task is None else backlog_task.task_id,
             )
-            _submit_task(tx, session, task, opened, engine.type_problems)
+            _submit_task(tx, session, task, opened, engine.type_problems, state)
             return session.session_id
 
         return await self.store.write(create_session)
 
-    async def _resolve(self, words: str) -> Task:
-        engine = self.engine
+    async def _resolve(self, words: str, task_type: str | None, details: str) -> Task:
+        """Return the task that ``words`` name, of ``task_type`` where that is known already."""
+        types, git = self.engine.task_types, Repository(self.place.root)
         try:
-            return await resolve(words, engine.task_types, Repository(self.place.root))
+            if task_type is not None:
+                return await resolve_as(types[task_type], words, details, git)
+            return await resolve(words, types, git)
         except UnknownCommand as error:
-            if not engine.type_problems:
+            if not self.engine.type_problems:
                 raise
-            problems = "; ".join(engine.type_problems)
+            problems = "; ".join(self.engine.type_problems)
             raise UnknownCommand(f"{error} Files that are not used: {problems}") from error
 
     async def run(self, session_id: str, *, interactive: bool | None = None) -> Session:
@@ -305,6 +313,12 @@ class Runtime:
         return [(f"@{path}", "") for path in matches[:MAX_COMPLETIONS]]
 
 
+def _details_of(task: BacklogTask) -> str:
+    """Return what a task says beside its title, with its files named as a user names them."""
+    files = " ".join(f"@{path}" for path in task.files)
+    return "\n".join(filter(None, (task.description, task.acceptance_criteria, files)))
+
+
 def _policy_of(kind: TaskType, settings: RuntimeSettings) -> str:
     """Return the approval policy with which a session of this type starts."""
     return settings.policy if settings.policy_is_final or not kind.policy else kind.policy
@@ -315,7 +329,7 @@ def _limits_record(limits: Limits) -> dict[str, Any]:
 
 
 def _submit_task(
-    tx: Tx, session: Session, task: Task, opened: Opening, type_problems: Sequence[str]
+    tx: Tx, session: Session, task: Task, opened: Opening, type_problems: Sequence[str], state: str
 ) -> None:
     messages.complete(tx, session_id=session.session_id, role="person", text=task.words)
     for problem in type_problems:
@@ -333,6 +347,7 @@ def _submit_task(
             "text": opened.text,
             "scope_items": list(opened.scope_items),
             "included": dict(opened.in_message),
+            STATE: state,
         },
     )
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.decisions.approval_effects import ApprovalEffects
+
+if TYPE_CHECKING:
+    from cockpit.store.db.transaction import Tx
+    from cockpit.store.sessions.sessions import Session
 
 DEFAULT_BUDGET = 150_000
 """Tokens of a packet."""
@@ -94,5 +98,7 @@ class RuntimeSettings:
     runners: Mapping[str, RunnerSettings] = field(default_factory=dict)
     log_json: str | None = None
     """Where journal rows are also written as JSON lines."""
+    on_session_end: Callable[[Tx, Session], None] | None = None
+    """Called in the transaction that completes a session."""
     approval_effects: ApprovalEffects = field(default_factory=dict)
     """What cockpit does itself when an action without a session is approved, by the action's type."""

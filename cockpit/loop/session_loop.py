@@ -23,6 +23,7 @@ from cockpit.loop.phases.deciding import decide
 from cockpit.loop.phases.learning import learn
 from cockpit.loop.phases.observing import observe
 from cockpit.loop.phases.orienting import orient
+from cockpit.loop.phases.project_change import has_changed_nothing
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.context import prune
@@ -154,20 +155,25 @@ async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Sess
             next_wave = await decide(context)
         case "acting":
             finish_acting = await act(context)
-            return await store.write(lambda tx: _end_wave(tx, context, finish_acting))
+            nothing = await has_changed_nothing(context)
+            return await store.write(lambda tx: _end_wave(tx, context, finish_acting, nothing))
         case _:
-            return await store.write(lambda tx: _end_wave(tx, context, None))
+            nothing = await has_changed_nothing(context)
+            return await store.write(lambda tx: _end_wave(tx, context, None, nothing))
     session = store.read_now(lambda connection: sessions.load(connection, session.session_id))
     return session, next_wave
 
 
 def _end_wave(
-    tx: Tx, context: WaveContext, finish_acting: Callable[[Tx], object] | None
+    tx: Tx,
+    context: WaveContext,
+    finish_acting: Callable[[Tx], object] | None,
+    changed_nothing: bool,
 ) -> tuple[Session, Wave | None]:
     """End the wave; returns the session and the next wave, or None to stop."""
     if finish_acting is not None:
         finish_acting(tx)
-    learn(tx, context)
+    learn(tx, context, changed_nothing=changed_nothing)
     session = sessions.load(tx.connection, context.session.session_id)
     if session.status == "completed":
         return session, None

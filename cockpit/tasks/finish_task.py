@@ -6,26 +6,23 @@ does not count. See ``docs/reference/backlog.md``.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
 from cockpit.backlog import service
+from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
 from cockpit.core.errors import CockpitError
-from cockpit.store.backlog import handoffs, tasks
+from cockpit.store.backlog import handoffs
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import task_runs, worktrees
 from cockpit.store.chains.task_runs import Step
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
 from cockpit.tasks.git import changed_files, commit_of
 from cockpit.tasks.steps import NextStep, details_of, summary_of
 from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.worktree import remove_worktree
 
 _BY = "engine"
-_USER = "person"
-_USER_DECISIONS = {"blocked": "blocked", "archived": "archived", "done": "marked as done"}
 
 
 async def finish_task(
@@ -88,24 +85,11 @@ class SetAside(CockpitError):
     code = "set_aside"
 
 
-def user_decision(connection: sqlite3.Connection, task_id: str) -> str:
-    """Return ``blocked``, ``archived`` or ``done`` when the user set that status last; else empty."""
-    status = tasks.load(connection, task_id).status
-    if status not in _USER_DECISIONS:
-        return ""
-    row = connection.execute(
-        "SELECT actor FROM journal WHERE action=? AND json_extract(detail_json, '$.task_id')=?"
-        " ORDER BY seq DESC LIMIT 1",
-        (Action.TASK_STATUS_CHANGED, task_id),
-    ).fetchone()
-    return status if row is not None and row[0] == _USER else ""
-
-
 def raise_if_set_aside(tx: Tx, task_id: str) -> None:
     """Raise :class:`SetAside` when the user ended the task's run."""
     if decision := user_decision(tx.connection, task_id):
         raise SetAside(
-            f"{task_id} was {_USER_DECISIONS[decision]} while it was running; its work is kept"
+            f"{task_id} was {USER_DECISIONS[decision]} while it was running; its work is kept"
         )
 
 

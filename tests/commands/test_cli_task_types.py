@@ -244,3 +244,67 @@ def test_create_pr_pushes_the_branch_and_opens_the_pull_request(
 
 def tip(project: Project) -> str:
     return project.git("rev-parse", "feature").strip()
+
+
+READS_THEN_SAYS_FIXED = """
+[[turn]]
+text = "I look."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "look", question = "what?", scope = ["file:shapes.py"] }
+[[turn]]
+when = { called = ["request_context"] }
+text = "All is well."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Fixed." }
+"""
+FIXES = READS_THEN_SAYS_FIXED.replace(
+    'text = "All is well."',
+    """text = "I mend it."
+[[turn.call]]
+name = "edit_file"
+arguments = { path = "shapes.py", old = "a * b * c", new = "a * c * b" }
+[[turn]]
+when = { called = ["edit_file"] }
+text = "Done." """,
+)
+
+
+@pytest.fixture
+def bug(project: Project) -> str:
+    """A task of the backlog whose title reads like a question."""
+    words = ["tasks", "add", "Why are areas wrong?", "--type", "bug"]
+    return str(project.json(*words, "--description", "See @room.py.", "--json")["id"])
+
+
+def test_a_session_for_a_task_has_its_type_and_ends_it(project: Project, bug: str) -> None:
+    document = run(project, "", "--task", bug, "--approve", "all", script=FIXES, expect=0)
+    assert document["task_type"] == "bug"
+    assert "**Siblings**" in texts(project)
+    assert "file:room.py" in fetched(project)
+    task = project.json("tasks", "show", bug, "--fields", "full", "--json")
+    assert task["status"] == "done"
+    handoff = project.json("handoff", "show", bug, "--json")
+    assert (handoff["status"], handoff["summary"]) == ("PASS", "Fixed.")
+    assert handoff["files_changed"] == ["shapes.py"]
+
+
+def test_fixed_without_a_change_is_said_and_does_not_end_the_task(
+    project: Project, bug: str
+) -> None:
+    script = READS_THEN_SAYS_FIXED
+    document = run(project, "", "--task", bug, "--approve", "all", script=script)
+    assert document["result"]["status"] == "blocked"
+    assert "Nothing was changed" in document["result"]["summary"]
+    task = project.json("tasks", "show", bug, "--fields", "full", "--json")
+    assert task["status"] == "blocked"
+    assert "Nothing was changed" in task["blocker"]
+    assert project.json("handoff", "show", bug, "--json")["status"] == "BLOCKED"
+    alone = run(project, "fix the areas", "--approve", "all", script=script, expect=0)
+    assert alone["result"]["summary"].startswith("Fixed.\n\nNothing was changed")
+
+
+def test_a_session_that_says_it_is_blocked_blocks_its_task(project: Project, bug: str) -> None:
+    run(project, "", "--task", bug)
+    assert project.json("tasks", "show", bug, "--json")["blocker"] == "Only looking."

@@ -6,7 +6,7 @@ Either the context is complete, or the task does not start and says why in one s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,12 +51,19 @@ class Opening:
 
 
 async def opening(
-    task: Task, task_type: TaskType, ground: ProjectPaths, repo: str | None = None
+    task: Task,
+    task_type: TaskType,
+    ground: ProjectPaths,
+    repo: str | None = None,
+    *,
+    details: str = "",
 ) -> Opening:
     """Gather what every task of this type needs. Raises :class:`OpeningFailed`.
 
-    ``repo`` is ``owner/name`` of the project on GitHub, where it is known.
+    ``repo`` is ``owner/name`` of the project on GitHub, where it is known. ``details`` is more text about
+    the task, which may name issues and files too.
     """
+    named = find_named(f"{task.words}\n{details}", ground.root)
     target = dict(task.target)
     text = mask(visible(task.words))
     values = {"words": text, "title": mask(visible(task.title))}
@@ -66,7 +73,7 @@ async def opening(
         values |= {"subject": f"PR #{number}", "number": number, "target": f"PR #{number}"}
         if review.rev:
             target["head"] = review.rev
-        return await _started(task, task_type, values, target, ground.root, repo, review)
+        return await _started(task_type, values, named, target, ground.root, repo, review)
     if "range" in target:
         spelled = str(target["range"])
         if not (target.get("base") and target.get("tip")):
@@ -84,7 +91,7 @@ async def opening(
             "base": base,
             "tip": tip,
         }
-        return await _started(task, task_type, values, target, ground.root, repo, review)
+        return await _started(task_type, values, named, target, ground.root, repo, review)
     if task_type.needs_target:
         raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
     values["subject"] = values["title"]
@@ -94,19 +101,19 @@ async def opening(
         raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
     if task_type.needs_branch:
         values |= await branch_values(ground.root, task_type.command)
-    return await _started(task, task_type, values, target, ground.root, repo, None)
+    return await _started(task_type, values, named, target, ground.root, repo, None)
 
 
 async def _started(
-    task: Task,
     task_type: TaskType,
     values: dict[str, str],
+    named: Mapping[str, Sequence[str]],
     target: dict[str, Any],
     root: Path,
     repo: str | None,
     review: ReviewContext | None,
 ) -> Opening:
-    listed = dict(find_named(task.words, root))
+    listed = dict(named)
     if "issue" in values:
         listed["issue"] = [values["issue"]]
     filled = {**values, **(review.values() if review else {})}

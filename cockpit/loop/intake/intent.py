@@ -52,6 +52,7 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[.,;:!?\n()]+|\s(?:and|then|but|so)\s", re.IGNORECASE)
+_NAMED_ISSUE = re.compile(r"(?<![\w/#&])#[1-9]\d{0,8}(?!\w)|https?://\S+/issues/\d+")
 _QUESTION = re.compile(
     r"(?:why|how|what|where|when|which|who|whose|is|are|does|do|did|was|were|has|have|should)\b",
     re.IGNORECASE,
@@ -103,6 +104,28 @@ async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> T
         if (target := await find_target(rest, git, named=False)) is not None:
             return Task(kind.name, _target_title(kind, target), text, target)
     return _plain(types["implement" if asks_for_change(text) else "investigate"], text)
+
+
+async def resolve_as(kind: TaskType, words: str, details: str, git: GitFacts) -> Task:
+    """Return the task of a type that is known already, as a task of the backlog has.
+
+    Its target is what ``words`` begin with; the issue may stand anywhere in them or in ``details``. Raises
+    :class:`IntentUnclear` for a type whose target is not there.
+    """
+    text = words.strip()
+    if kind.needs_issue:
+        named = _NAMED_ISSUE.search(f"{text}\n{details}")
+        issue = await find_issue(named[0] if named else text, git)
+        if issue is None:
+            raise IntentUnclear(
+                f"A task of type {kind.name} needs an issue: name it as #7 in its title or description."
+            )
+        return Task(kind.name, _plain(kind, text).title, text, {"issue": issue})
+    if not kind.needs_target:
+        return _plain(kind, text)
+    bare = next((rest for _, rest in _opened(text, {kind.name: kind})), text)
+    target = await find_target(bare, git, named=True)
+    return Task(kind.name, _plain(kind, text).title, text, target or {})
 
 
 def asks_for_change(words: str) -> bool:

@@ -123,7 +123,8 @@ class TaskType:
     Definition of Done, one point each. ``orient`` and ``decide`` introduce the two inner loops;
     ``tools_local`` and ``decide_local`` stand in for ``tools`` and ``decide`` when the target is a range.
     ``policy`` is the approval policy of its sessions ('' leaves it to the configuration); ``reads_only``
-    types act on nothing; ``source_layer`` is the last layer that touched it.
+    types act on nothing; ``expects_change`` types are done only with a change of files;
+    ``source_layer`` is the last layer that touched it.
     """
 
     name: str
@@ -136,6 +137,7 @@ class TaskType:
     auto_fix: bool = False
     policy: str = ""
     reads_only: bool = False
+    expects_change: bool = True
     orient: str = (
         "If you need more context beyond what's provided, propose what you think you need. I'll "
         "confirm, challenge, or narrow. Iterate until aligned, then fetch."
@@ -154,6 +156,11 @@ class TaskType:
     def needs_target(self) -> bool:
         """True when its deterministic context is that of a pull request or a range."""
         return bool(self._required & TARGET_PLACEHOLDERS)
+
+    @property
+    def must_change(self) -> bool:
+        """Whether a task of this type is not done while its branch has no change."""
+        return self.expects_change and not self.reads_only
 
     @property
     def needs_issue(self) -> bool:

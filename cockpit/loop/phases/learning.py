@@ -17,18 +17,27 @@ from cockpit.store.sessions.plans import Plan
 CONTINUED = "wave.continued"
 """The event that begins the next wave of a session that continues without the user."""
 
+_NOTHING_CHANGED = "Nothing was changed: this session wrote no file and made no commit."
 
-def learn(tx: Tx, context: WaveContext) -> None:
-    """Take a wave from ``learning`` to ``completed``, and end the session or enqueue its next wave."""
+
+def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> None:
+    """Take a wave from ``learning`` to ``completed``, and end the session or enqueue its next wave.
+
+    ``changed_nothing``: the wave calls a task done that needs a change, and there is none. The end says so;
+    a task of the backlog is blocked by it.
+    """
     session_id, wave_id = context.session.session_id, context.wave.wave_id
     plan = plans.find(tx.connection, wave_id)
     judge_after_wave(tx, waves.advance(tx, wave_id, "completed"))
     if plan is None:
         return
-    finish = _find_finish(plan)
+    finish = find_finish(plan)
     if finish is not None and _has_only_successes(tx, context, plan):
         status, summary = finish
-        sessions.set_status(
+        if changed_nothing:
+            summary = f"{summary.rstrip()}\n\n{_NOTHING_CHANGED}"
+            status = "blocked" if context.session.task_id else status
+        session = sessions.set_status(
             tx,
             session_id,
             "completed",
@@ -36,6 +45,8 @@ def learn(tx: Tx, context: WaveContext) -> None:
             detail=SessionCompleted(status=status, summary=summary),
             result={"status": status, "summary": summary},
         )
+        if context.engine.settings.on_session_end is not None:
+            context.engine.settings.on_session_end(tx, session)
     elif plan.calls or plan.stop in _continuing_stops(context):
         events.ingest(
             tx,
@@ -56,7 +67,7 @@ def _continuing_stops(context: WaveContext) -> tuple[str, ...]:
     return ("length", "cut") if context.session.interactive else ("length", "cut", "interrupted")
 
 
-def _find_finish(plan: Plan) -> tuple[str, str] | None:
+def find_finish(plan: Plan) -> tuple[str, str] | None:
     """Return the status and summary of the plan's valid ``finish`` call, if it has one."""
     for call in plan.calls:
         if call["name"] == "finish" and not call["error"]:
