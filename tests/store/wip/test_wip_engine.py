@@ -124,14 +124,14 @@ def test_what_the_engine_does_is_kept_on_its_task(project):
     # Each right after its receipt, and before whatever comes next.
     confirmed = rows(project, "action.confirmed")[0]["seq"]
     assert confirmed < told[0]["seq"] < rows(project, "action.confirmed")[1]["seq"]
-    assert project.json("tasks", "show", "T-1", "--json")["status"] == "in_progress"
+    assert project.json("tasks", "show", "T-1", "--json")["status"] == "done"
 
 
 def test_a_session_on_a_task_is_told_what_it_is_and_where_it_was_left(project):
     project.run(
         "wip", "set", "T-1", "phase=testing", "next_step=mend add", "decision=keep the name"
     )
-    project.run("run", "--task", "T-1", "--model", project.script(SAYS_NOTHING))
+    project.run("run", "--task", "T-1", "--model", project.script(SAYS_NOTHING), expect=1)
     with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
         told = connection.execute(
             "SELECT normalized_json FROM observed_facts JOIN session_facts USING(fact_id)"
