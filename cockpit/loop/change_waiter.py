@@ -35,7 +35,7 @@ class ChangeWaiter:
                     return value
                 try:
                     # Not wait_for: on 3.11 it can swallow a cancellation that meets the event.
-                    async with asyncio.timeout(recheck_s):
+                    async with asyncio.timeout(min(recheck_s, changed.pause_s)):
                         await changed.wait()
                 except TimeoutError:
                     continue  # a deadline may have passed without a write

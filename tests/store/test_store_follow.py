@@ -86,16 +86,23 @@ async def test_more_rows_than_one_batch(tmp_path: Path) -> None:
         assert [one.seq for one in await read(store, last)] == list(range(1, last + 1))
 
 
-def test_closing_leaves_neither_task_nor_thread(tmp_path: Path) -> None:
+def open_files() -> list[str]:
+    """What this process's descriptors point to."""
+    links = Path("/proc/self/fd").glob("*")
+    return [str(link.readlink()) for link in links if link.is_symlink()]
+
+
+def test_closing_leaves_no_task_thread_or_watch(tmp_path: Path) -> None:
     async def watch(store: Store) -> None:
         tasks = asyncio.all_tasks()
         for _ in range(4):
             batches = follow(store)
             await anext(batches)
-            assert asyncio.all_tasks() > tasks
+            assert len(store._writer._listeners) == 1
             await batches.aclose()
             assert asyncio.all_tasks() == tasks
             assert store._writer._listeners == []
+            assert not any("inotify" in target for target in open_files())
 
     with open_store(tmp_path) as store:
         threads = set(threading.enumerate())

@@ -1,23 +1,29 @@
 """Following the journal live: commits of this process at once, those of others through the file.
 
-A commit of another process shows as a change of the ``-wal`` file. Where the file system does not report
-changes, a look once a second finds it.
+A commit of another process shows as a write to the ``-wal`` file. SQLite writes there before the commit
+can be read, so a few looks follow within a fifth of a second. Where the system does not report writes, a
+look ten times a second finds commits.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import Any
 
 import aiosqlite
 
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
+from cockpit.store.journal.file_changes import FileWatch
 
 SLOW_LOOK_S = 1.0
-"""Seconds between two looks where no change was reported."""
+"""Seconds between two looks while no write is reported."""
+BLIND_LOOK_S = 0.1
+"""Seconds between two looks where writes cannot be reported."""
+_LOOKS_S = (0.003, 0.03, 0.2)
+"""Seconds after a write of another process at which its commit may be readable."""
 BATCH = 1000
 SLICE = 200_000
 """Characters of JSON that are read at a time: a few milliseconds."""
@@ -47,12 +53,7 @@ async def follow(
                 after = batch[-1].seq
                 yield batch
                 continue
-            try:
-                # Not wait_for: on 3.11 it can swallow a cancellation that meets the event.
-                async with asyncio.timeout(SLOW_LOOK_S):
-                    await changed.wait()
-            except TimeoutError:
-                continue  # No change was reported; read all the same.
+            await changed.wait_or_pause()
 
 
 async def read_rows(records: Iterable[Sequence[Any]]) -> list[journal.Row]:
@@ -68,14 +69,30 @@ async def read_rows(records: Iterable[Sequence[Any]]) -> list[journal.Row]:
     return batch
 
 
+class Changes(asyncio.Event):
+    """Set after every commit, of this process or another. ``pause_s``: after so many seconds without
+    one, a reader looks all the same."""
+
+    pause_s = SLOW_LOOK_S
+
+    async def wait_or_pause(self) -> None:
+        """Wait for a commit, at most ``pause_s`` seconds."""
+        try:
+            # Not wait_for: on 3.11 it can swallow a cancellation that meets the event.
+            async with asyncio.timeout(self.pause_s):
+                await self.wait()
+        except TimeoutError:
+            return
+
+
 @asynccontextmanager
-async def changes(store: Store) -> AsyncIterator[asyncio.Event]:
+async def changes(store: Store) -> AsyncIterator[Changes]:
     """Yield an event that is set after every commit, of this process or another.
 
     The file is watched when the context is entered, so no later commit is missed.
     """
     loop = asyncio.get_running_loop()
-    changed = asyncio.Event()
+    changed = Changes()
 
     def notify() -> None:
         try:
@@ -84,28 +101,44 @@ async def changes(store: Store) -> AsyncIterator[asyncio.Event]:
             # The loop was closed while the writer's thread finished its last commit.
             return
 
-    async with AsyncExitStack() as stack:
+    with ExitStack() as stack:
         stack.callback(store.on_commit(notify))
-        watcher = asyncio.create_task(_watch(store, changed))
-        stack.push_async_callback(_end, watcher)
-        await asyncio.sleep(0)  # the watcher's first step sets the watch up
+        looks = stack.enter_context(_Looks(changed))
+        try:
+            wal = store.path.with_name(store.path.name + "-wal")
+            stack.callback(FileWatch(wal, looks.start).close)
+        except OSError:
+            # No inotify on this system, or no instance of it left: look often instead.
+            changed.pause_s = BLIND_LOOK_S
         yield changed
 
 
-async def _watch(store: Store, changed: asyncio.Event) -> None:
-    from watchfiles import awatch
+class _Looks:
+    """The looks after a write of another process, until its commit can be read."""
 
-    wal = str(store.path) + "-wal"
-    async for _ in awatch(
-        store.path.parent,
-        watch_filter=lambda _change, path: path == wal,
-        step=10,
-        debounce=20,
-        recursive=False,
-    ):
-        changed.set()
+    def __init__(self, changed: asyncio.Event) -> None:
+        self._changed = changed
+        self._first: asyncio.TimerHandle | None = None
+        self._later: list[asyncio.TimerHandle] = []
 
+    def __enter__(self) -> _Looks:
+        return self
 
-async def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    def __exit__(self, *_: object) -> None:
+        for timer in (self._first, *self._later):
+            if timer is not None:
+                timer.cancel()
+
+    def start(self) -> None:
+        """Look soon and some more times; further writes put off only the later looks."""
+        loop = asyncio.get_running_loop()
+        first, *later = _LOOKS_S
+        if self._first is None:
+            self._first = loop.call_later(first, self._look)
+        for timer in self._later:
+            timer.cancel()
+        self._later = [loop.call_later(pause, self._changed.set) for pause in later]
+
+    def _look(self) -> None:
+        self._first = None
+        self._changed.set()

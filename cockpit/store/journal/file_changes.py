@@ -1,0 +1,76 @@
+"""Notice that another process wrote to a file: through inotify, without waking up while nothing happens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_EVENTS = 0x2 | 0x80 | 0x100
+"""``IN_MODIFY``, ``IN_MOVED_TO`` and ``IN_CREATE`` of ``<sys/inotify.h>``."""
+_HEAD = struct.Struct("iIII")
+_READ = 65_536
+
+
+class FileWatch:
+    """Calls ``notify`` on the event loop after every write to one file, until :meth:`close`.
+
+    Raises ``OSError`` where the system has no inotify or no watch left.
+    """
+
+    def __init__(self, path: Path, notify: Callable[[], None]) -> None:
+        self._name = os.fsencode(path.name)
+        self._notify = notify
+        self._loop = asyncio.get_running_loop()
+        self._descriptor = _watch_folder(path.parent)
+        try:
+            self._loop.add_reader(self._descriptor, self._read)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def close(self) -> None:
+        """Stop watching; calling it twice is allowed."""
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _read(self) -> None:
+        try:
+            events = os.read(self._descriptor, _READ)
+        except BlockingIOError:
+            return
+        # An event without a name says that events were lost: the file's may be among them.
+        if any(name in (self._name, b"") for name in _names(events)):
+            self._notify()
+
+
+def _watch_folder(folder: Path) -> int:
+    """Return a descriptor that becomes readable when a file of ``folder`` is written to."""
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "inotify_init1"):
+        raise OSError("This system has no inotify.")
+    descriptor = int(library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), "inotify gives no more instances")
+    # The folder and not the file: SQLite may create the file after the watch.
+    if library.inotify_add_watch(descriptor, os.fsencode(folder), _EVENTS) < 0:
+        number = ctypes.get_errno()
+        os.close(descriptor)
+        raise OSError(number, f"inotify cannot watch {folder}")
+    return descriptor
+
+
+def _names(events: bytes) -> Iterator[bytes]:
+    """Yield the file name of each event; empty for an event that is not about a file of the folder."""
+    place = 0
+    while place + _HEAD.size <= len(events):
+        length = _HEAD.unpack_from(events, place)[3]
+        place += _HEAD.size
+        yield events[place : place + length].rstrip(b"\0")
+        place += length
