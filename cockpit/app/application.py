@@ -37,6 +37,7 @@ from widgets.text.clean import clean
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.driver import Driver
 
 T = TypeVar("T")
 
@@ -105,6 +106,15 @@ class CockpitApp(App[int], inherit_bindings=False):
         self.runs = SessionRuns(engine, self.show_error, self._schedule_paint)
         self.completions = CompletionCache(engine, self._show_completions)
         self._main: CockpitScreen | None = None
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return the driver of the terminal: on Linux one that sleeps while no key comes."""
+        driver = super().get_driver_class()
+        if driver.__name__ != "LinuxDriver":
+            return driver  # another system, or a driver that the environment names
+        from cockpit.app.terminal_driver import SleepingDriver
+
+        return SleepingDriver
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the variables of the stylesheet that Textual's own themes do not have."""

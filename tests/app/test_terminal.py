@@ -81,3 +81,19 @@ def test_asked_to_end_it_gives_the_terminal_back_and_says_how_to_go_on(project, 
     with Store.open(locate_project(project).database) as store:
         (session,) = store.read_now(sessions.select_recent)
     assert session.status == "stopped"
+
+
+def test_an_idle_screen_sleeps_and_still_hears_escape_and_the_end(project, env):
+    with Terminal(cwd=project, env=env) as terminal:
+        terminal.until("ype a task:")
+        counted = [terminal.wakeups(1.0)]
+        while counted[-1] > 10:  # the start-up is not over, or it never sleeps
+            assert len(counted) < 40, f"wakeups in each second: {counted}"
+            counted.append(terminal.wakeups(1.0))
+        at = len(terminal.wrote)
+        terminal.press(b"?")
+        at = terminal.until("Escape", after=at)
+        terminal.press(b"\x1b")  # alone: a key only once nothing follows it
+        terminal.until("ype a task:", after=at)
+        terminal.press(b"\x04")
+        assert terminal.ends() == 0
