@@ -109,6 +109,14 @@ class RequestContext:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeTaskType:
+    """Ask the user to make this session one of another task type."""
+
+    task_type: Annotated[str, describe("The new type, for example implement, bug or docs.")]
+    reason: Annotated[str, _REASON]
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """End the task, in the agent's own judgement."""
 
@@ -143,4 +151,4 @@ class ProposeProfileChange:
 
 
 Action = WriteFile | EditFile | Run | GitHub | GitCommit
-Payload = Action | RequestContext | ProposeProfileChange | Finish
+Payload = Action | RequestContext | ProposeProfileChange | ChangeTaskType | Finish

@@ -14,6 +14,7 @@ from typing import Any
 from cockpit.act.command_line import CommandRefused, check_argv, split_command
 from cockpit.act.tool_payloads import (
     MAX_TIMEOUT_S,
+    ChangeTaskType,
     EditFile,
     Finish,
     GitCommit,
@@ -68,6 +69,7 @@ TOOL_RECORDS: Mapping[str, type[Any]] = {
     "github": GitHub,
     "git_commit": GitCommit,
     "propose_profile_change": ProposeProfileChange,
+    "change_task_type": ChangeTaskType,
     "finish": Finish,
 }
 """The record that each tool's arguments are read into."""
@@ -114,6 +116,12 @@ TOOLS: tuple[ToolDef, ...] = (
         ProposeProfileChange,
         "Request a temporary profile change: other weights and token limits for your context in the "
         "next waves. Use it when facts that you need are dropped or shortened. Omitted values stay.",
+    ),
+    _tool(
+        "change_task_type",
+        ChangeTaskType,
+        "Ask the user to let this session change things: it only reads until its task type changes. Use "
+        "it when the user asks for the change itself, such as 'fix it now'.",
     ),
     _tool(
         "finish",
@@ -165,7 +173,7 @@ def _check_values(name: str, payload: Payload) -> None:
     for field in dataclasses.fields(payload):
         value = getattr(payload, field.name)
         texts = value if isinstance(value, tuple) else (value,)
-        if field.name in {"path", "message", "command", "reason", "paths"} and (
+        if field.name in {"path", "message", "command", "reason", "paths", "task_type"} and (
             not value or not all(str(text).strip() for text in texts)
         ):
             raise MalformedCall(f"{name}: {field.name!r} is empty.")

@@ -308,3 +308,72 @@ def test_fixed_without_a_change_is_said_and_does_not_end_the_task(
 def test_a_session_that_says_it_is_blocked_blocks_its_task(project: Project, bug: str) -> None:
     run(project, "", "--task", bug)
     assert project.json("tasks", "show", bug, "--json")["blocker"] == "Only looking."
+
+
+FIX_IT_NOW = """
+[[turn]]
+text = "area multiplies by c. I can fix it now."
+[[turn.call]]
+name = "change_task_type"
+arguments = { task_type = "implement", reason = "You asked for the fix itself." }
+[[turn]]
+when = { called = ["change_task_type"] }
+text = "I look."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "fix", question = "what is there?", scope = ["file:shapes.py"] }
+[[turn]]
+when = { called = ["request_context"] }
+text = "I fix it."
+[[turn.call]]
+name = "edit_file"
+arguments = { path = "shapes.py", old = "a * b * c", new = "a * b" }
+[[turn]]
+when = { called = ["edit_file"] }
+text = "Done."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Fixed." }
+"""
+
+
+def test_an_investigation_becomes_a_change_when_the_user_agrees(
+    project: Project, watched: Any
+) -> None:
+    words = ["why are areas wrong?", "--model", project.script(FIX_IT_NOW), "--approve", "all"]
+    session = watched("run", *words)
+    shown = session.until("proposal.created")["detail"]
+    assert shown["title"] == "become implement (from investigate)"
+    session.until("session.waiting")
+    project.run("proposals", "approve", shown["proposal_id"])
+    changed = session.until("session.changed")
+    assert (changed["actor"], changed["detail"]["task_type"]) == ("person", "implement")
+    assert session.end() == 0
+    assert "return a * b\n" in (project.root / "shapes.py").read_text()
+    assert "this session's task type is implement from now on" in texts(project)
+    assert "**All green**" in texts(project)
+    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+        tools = connection.execute(
+            "SELECT normalized_json, superseded_at FROM observed_facts JOIN session_facts USING(fact_id)"
+            " WHERE session_facts.source_type='tools' ORDER BY ordinal"
+        ).fetchall()
+    assert [("`edit_file`" in text, replaced is None) for text, replaced in tools] == [
+        (False, False),
+        (True, True),
+    ]
+
+
+def test_a_type_change_that_the_user_rejects_changes_nothing(
+    project: Project, watched: Any
+) -> None:
+    script = FIX_IT_NOW.partition('[[turn]]\nwhen = { called = ["request_context"]')[
+        0
+    ] + ENDS.replace("[[turn]]", "[[turn]]\nwhen = { called = ['request_context'] }")
+    words = ["why are areas wrong?", "--model", project.script(script), "--approve", "reads"]
+    session = watched("run", *words)
+    proposal = session.until("proposal.created")["detail"]["proposal_id"]
+    session.until("session.waiting")
+    project.run("proposals", "reject", proposal, "--reason", "Not now.")
+    assert session.end() != 0
+    assert not [row for row in session.rows if row["action"] == "session.changed"]
+    assert project.json("sessions", "show", "--json")["task_type"] == "investigate"

@@ -48,8 +48,13 @@ def baseline(root: Path, user_dir: Path, tools: Sequence[ToolDef]) -> list[Fact]
                     f"From the project's {path}:\n\n{text}",
                 )
             )
-    facts.append(_pinned("tools", "tools:all", "capabilities", _described(tools)))
+    facts.append(tools_fact(tools))
     return facts
+
+
+def tools_fact(tools: Sequence[ToolDef]) -> Fact:
+    """Return the session's tools as a pinned fact; a newer one replaces it."""
+    return _pinned("tools", "tools:all", "capabilities", _described(tools))
 
 
 def task_fact(opening: str, *, band: str) -> Fact:

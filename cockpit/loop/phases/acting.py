@@ -17,7 +17,7 @@ from cockpit.act.protected_tests import TestsGuard
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
-from cockpit.loop.decisions import profile_change_tool
+from cockpit.loop.decisions import profile_change_tool, task_type_tool
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import (
     DecidedProposal,
@@ -61,6 +61,8 @@ async def act(context: WaveContext) -> Write:
         await _flush(context, pending_writes)  # earlier requests are shown before this call
         if call["name"] == profile_change_tool.TOOL:
             await profile_change_tool.run_profile_change_call(context, call)
+        elif call["name"] == task_type_tool.TOOL:
+            await task_type_tool.run_type_change_call(context, call)
         else:
             stop_reason = await _run_action(context, call, stop_reason)
             action_count += 1

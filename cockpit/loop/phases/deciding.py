@@ -30,9 +30,10 @@ from cockpit.decide.model import (
     Usage,
 )
 from cockpit.decide.render_prompt import render
-from cockpit.loop.decisions import profile_change_tool
+from cockpit.loop.decisions import profile_change_tool, task_type_tool
 from cockpit.loop.phases.orienting import CompiledPacket
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
+from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import facts, packets, profiles
@@ -213,20 +214,16 @@ def _build_prompt(
 
 
 def offered_tools(context: WaveContext) -> Sequence[ToolSpec]:
-    """Return the tools of this session: its role's, and no actions for a task type that only reads."""
-    task_type = context.engine.task_types.get(context.session.task_type)
-    role = context.engine.role(context.session.role)
-    return _tools_for(
-        task_type is not None and task_type.reads_only, None if role is None else role.tools
-    )
+    """Return the tools of this session as a model is told of them."""
+    return _specs(tuple(tool.name for tool in tools_of_session(context)))
 
 
 @cache
-def _tools_for(reads_only: bool, allowed: tuple[str, ...] | None) -> Sequence[ToolSpec]:
+def _specs(tools: tuple[str, ...]) -> Sequence[ToolSpec]:
     return tuple(
         ToolSpec(tool.name, tool.description, tool.parameters)
         for tool in TOOLS
-        if not (reads_only and tool.name in ACTIONS) and (allowed is None or tool.name in allowed)
+        if tool.name in tools
     )
 
 
@@ -262,6 +259,7 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
         arguments = mask_value(json.loads(call.arguments or "{}"))
         parsed = parse_call(call.name, canonical_json(arguments))
         title = _title(call.name, parsed.arguments)
+        _check_type_change(context, call.name, parsed.arguments)
         if "request_context" in names:
             reads = find_request(context, parsed.payload)
     except MalformedCall as problem:
@@ -276,6 +274,17 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
         "error": mask(error),
         **({READS: reads} if reads else {}),
     }
+
+
+def _check_type_change(context: WaveContext, name: str, arguments: Mapping[str, Any]) -> None:
+    """Raise :class:`MalformedCall` for a task type that this session cannot become."""
+    if name != task_type_tool.TOOL:
+        return
+    refusal = task_type_tool.find_refusal(
+        str(arguments["task_type"]), context.session.task_type, context.engine.task_types
+    )
+    if refusal:
+        raise MalformedCall(refusal)
 
 
 def _title(name: str, arguments: Mapping[str, Any]) -> str:
@@ -294,6 +303,8 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
             return str(arguments["question"])[:100]
         case "propose_profile_change":
             return f"change the profile: {str(arguments['reason'])[:80]}"
+        case "change_task_type":
+            return f"become {str(arguments['task_type'])[:40]}"
         case _:
             return name
 

@@ -12,11 +12,13 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cockpit.act.tools import ACTIONS, TOOLS
+from cockpit.act.tools import ACTIONS
+from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.decisions.await_decision import DISCUSS_NOTICE, DecidedProposal, await_decision
-from cockpit.loop.intake.baseline_facts import baseline, task_fact
+from cockpit.loop.intake.baseline_facts import baseline, task_fact, tools_fact
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_jobs
+from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.phases.tool_results import pinned_text_fact, read_exchanges
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
@@ -56,7 +58,7 @@ async def _take_in_task(context: WaveContext) -> None:
     is_review = bool({"pr", "range"} & set(context.session.target))
     band = "situational" if is_review else "objectives"
     opening_facts = [
-        *baseline(root, user_dir, _tools_of_session(context)),
+        *baseline(root, user_dir, tools_of_session(context)),
         task_fact(opening["text"], band=band),
     ]
     included = _included(opening)
@@ -235,6 +237,7 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
         previous = waves.load(tx.connection, _previous_wave_id(context))
         new_facts += [exchange.fact() for exchange in read_exchanges(tx.connection, previous)]
         new_facts += _notices(tx, context, previous)
+        new_facts += _changed_type(tx, context)
     new_facts += _user_messages(tx, context)
     _record_facts(tx, context, new_facts, job="words")
     if context.wave.ordinal > 1:
@@ -287,6 +290,19 @@ def _notices(tx: Tx, context: WaveContext, previous: Wave) -> list[Fact]:
     return [pinned_text_fact("notice", f"notice:{previous.ordinal}", text)]
 
 
+def _changed_type(tx: Tx, context: WaveContext) -> list[Fact]:
+    """Return the tools and the Definition of Done of a session whose task type was changed."""
+    count = task_type_tool.count_changes(tx.connection, context.session.session_id)
+    kind = context.engine.task_types.get(context.session.task_type)
+    if not count or kind is None:
+        return []
+    text = task_type_tool.describe_change(kind, context.session.words)
+    return [
+        tools_fact(tools_of_session(context)),
+        pinned_text_fact("notice", f"notice:task-type-{count}", text),
+    ]
+
+
 def _user_messages(tx: Tx, context: WaveContext) -> list[Fact]:
     """Return every message of the user after the task itself, numbered, as pinned facts."""
     sent = messages.select_for_session(tx.connection, context.session.session_id, role="person")
@@ -316,17 +332,6 @@ def _record_facts(tx: Tx, context: WaveContext, new_facts: Sequence[Fact], *, jo
         facts=new_facts,
         job=job,
     )
-
-
-def _tools_of_session(context: WaveContext) -> list[Any]:
-    task_type = context.engine.task_types.get(context.session.task_type)
-    reads_only = task_type is not None and task_type.reads_only
-    role = context.engine.role(context.session.role)
-    return [
-        tool
-        for tool in TOOLS
-        if not (reads_only and tool.name in ACTIONS) and (role is None or tool.name in role.tools)
-    ]
 
 
 def _load_opening(connection: sqlite3.Connection, wave: Wave) -> dict[str, Any]:

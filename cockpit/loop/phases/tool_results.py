@@ -15,7 +15,7 @@ from typing import Any
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
-from cockpit.loop.decisions import profile_change_tool
+from cockpit.loop.decisions import profile_change_tool, task_type_tool
 from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.phases.propose_context_request import request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
@@ -145,6 +145,8 @@ def _result_of_call(
         return result, status
     if call["name"] == profile_change_tool.TOOL:
         return profile_change_tool.read_call_result(connection, str(call["key"]))
+    if call["name"] == task_type_tool.TOOL:
+        return task_type_tool.read_call_result(connection, wave.session_id, call)
     return _result_of_action(connection, wave, str(call["key"]))
 
 

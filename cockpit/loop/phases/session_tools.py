@@ -1,0 +1,27 @@
+"""The tools of a session: its role's, and no actions for a task type that only reads.
+
+A session of such a type may propose to become another one, which the user decides. See
+``docs/reference/actions.md``, tools.
+"""
+
+from __future__ import annotations
+
+from cockpit.act.tools import ACTIONS, TOOLS, ToolDef
+from cockpit.loop.decisions import task_type_tool
+from cockpit.loop.wave_context import WaveContext
+
+
+def tools_of_session(context: WaveContext) -> tuple[ToolDef, ...]:
+    """Return the tools that the session's agent may call, in their fixed order."""
+    task_type = context.engine.task_types.get(context.session.task_type)
+    reads_only = task_type is not None and task_type.reads_only
+    role = context.engine.role(context.session.role)
+    if role is not None:
+        allowed = frozenset(role.tools) - {task_type_tool.TOOL}
+    else:
+        allowed = frozenset(tool.name for tool in TOOLS)
+        if not reads_only:
+            allowed -= {task_type_tool.TOOL}
+    if reads_only:
+        allowed -= set(ACTIONS)
+    return tuple(tool for tool in TOOLS if tool.name in allowed)
