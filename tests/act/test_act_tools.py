@@ -19,6 +19,7 @@ GOOD = {
     "github": {"command": "gh pr comment 24 --body hi"},
     "git_commit": {"message": "m", "paths": ["a.py"]},
     "propose_profile_change": {"base_profile_version": 1, "effective_waves": 3, "reason": "r"},
+    "change_task_type": {"task_type": "implement", "reason": "r"},
     "finish": {"status": "done", "summary": "s"},
 }
 
