@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cockpit.access.git_overrides import RepositoryOverrides
 from cockpit.access.process_group import Caught, Overflow, end_group, ended, feed, start
 from cockpit.core.errors import CockpitError
 
@@ -149,6 +150,7 @@ _GIT_SET = {
     "LANGUAGE": "",
     "PAGER": "cat",
 }
+_NO_HOOKS = "core.hooksPath=/dev/null"
 _GIT_CONFIG = (
     "core.quotePath=false",
     "core.fsmonitor=false",
@@ -165,7 +167,7 @@ _GIT_CONFIG = (
     "diff.interHunkContext=0",
     "diff.suppressBlankEmpty=false",
     "diff.submodule=short",
-    "diff.ignoreSubmodules=none",
+    "diff.ignoreSubmodules=dirty",
     "diff.wsErrorHighlight=none",
     "grep.patternType=default",
     "grep.fullName=false",
@@ -175,8 +177,29 @@ _GIT_CONFIG = (
     "log.decorate=false",
     "log.follow=false",
     "protocol.ext.allow=never",
+    _NO_HOOKS,
+    "core.editor=:",
+    "core.pager=cat",
+    "safe.bareRepository=explicit",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "push.recurseSubmodules=no",
+    "status.submoduleSummary=false",
+    "maintenance.auto=false",
+    "gc.auto=0",
     "advice.detachedHead=false",
 )
+_DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+_SAFE_OPTIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("diff", "diff-files", "diff-index", "diff-tree", "log", "show"), _DIFF_OPTIONS
+    ),
+    "status": ("--ignore-submodules=dirty",),
+    "blame": ("--no-textconv",),
+    "grep": ("--no-textconv",),
+}
+"""Options by subcommand. ``.gitmodules`` overrides the setting of submodules, but not the option."""
+_OVERRIDES = RepositoryOverrides()
 _GH_SET = {
     "GH_PROMPT_DISABLED": "1",
     "GH_NO_UPDATE_NOTIFIER": "1",
@@ -205,10 +228,48 @@ def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**inherited, **_GIT_SET, **(extra or {})}
 
 
-def git_argv(*args: str) -> tuple[str, ...]:
-    """Return ``git ARGS`` with the settings pinned that make output differ between machines."""
-    pinned = [word for setting in _GIT_CONFIG for word in ("-c", setting)]
-    return ("git", "--no-pager", *pinned, *args)
+def git_argv(*args: str, overrides: Sequence[tuple[str, str]] = ()) -> tuple[str, ...]:
+    """Return ``git ARGS`` with the settings pinned that make output differ or run programs.
+
+    ``overrides`` are more settings, as (name, value). :func:`prepare_git` finds those of a repository.
+    """
+    settings = (*_GIT_CONFIG, *(f"{name}={value}" for name, value in overrides))
+    pinned = [word for setting in settings for word in ("-c", setting)]
+    return ("git", "--no-pager", *pinned, *_safe_options(args))
+
+
+def _safe_options(args: Sequence[str]) -> tuple[str, ...]:
+    """Add the options that keep a subcommand from running drivers and looking into submodules."""
+    at = 0
+    while at < len(args) and args[at].startswith("-"):
+        at += 2 if args[at] in ("-c", "-C") else 1
+    options = _SAFE_OPTIONS.get(args[at], ()) if at < len(args) else ()
+    return (*args[: at + 1], *options, *args[at + 1 :])
+
+
+async def prepare_git(*args: str, cwd: Path, hooks: bool = False) -> tuple[str, ...]:
+    """Return the argv of ``git ARGS`` in ``cwd`` with the repository's own programs switched off.
+
+    ``hooks`` leaves the repository's hooks on, for what shows or runs them with the user's approval.
+    Raises :class:`ProgramMissing`.
+    """
+    place = args[:1] if args[:1] and args[0].startswith("--git-dir=") else ()
+    argv = git_argv(*args, overrides=await _repository_overrides(cwd, *place))
+    if not hooks:
+        return argv
+    off = argv.index(_NO_HOOKS)
+    return (*argv[: off - 1], *argv[off + 1 :])
+
+
+async def _repository_overrides(cwd: Path, *place: str) -> list[tuple[str, str]]:
+    async def list_settings() -> bytes:
+        listed = await run_program(
+            git_argv(*place, "config", "--null", "--list", "--show-scope", "--show-origin"),
+            cwd=cwd, timeout_s=30.0, env=git_environment(),
+        )  # fmt: skip
+        return listed.stdout if listed.ok else b""
+
+    return await _OVERRIDES.load(cwd, list_settings)
 
 
 async def run_git(
@@ -218,10 +279,14 @@ async def run_git(
     max_bytes: int = MAX_BYTES,
     stdin: bytes | None = None,
     env: Mapping[str, str] | None = None,
+    hooks: bool = False,
 ) -> Finished:
-    """Run ``git ARGS``; ``env`` adds to :func:`git_environment`. Raises :class:`ProgramMissing`."""
+    """Run ``git ARGS``; ``env`` adds to :func:`git_environment`, ``hooks`` is as for :func:`prepare_git`.
+
+    Raises :class:`ProgramMissing`.
+    """
     return await run_program(
-        git_argv(*args),
+        await prepare_git(*args, cwd=cwd, hooks=hooks),
         cwd=cwd,
         timeout_s=timeout_s,
         max_bytes=max_bytes,
@@ -240,10 +305,16 @@ async def run_gh(
 ) -> Finished:
     """Run a ``gh`` command (a leading ``gh`` is optional) that never prompts, pages or colours.
 
-    Raises :class:`ProgramMissing` when gh is not installed.
+    The git that gh starts runs none of the repository's own programs either. Raises
+    :class:`ProgramMissing` when gh is not installed.
     """
     args = argv[1:] if list(argv[:1]) == ["gh"] else argv
     env = {name: value for name, value in git_environment().items() if name not in _GH_DROPPED}
+    pinned = [tuple(setting.split("=", 1)) for setting in _GIT_CONFIG]
+    settings = [*pinned, *await _repository_overrides(cwd)]
+    env["GIT_CONFIG_COUNT"] = str(len(settings))
+    for number, (name, value) in enumerate(settings):
+        env |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     return await run_program(
         ("gh", *args),
         cwd=cwd,

@@ -107,7 +107,7 @@ def _stat(before: bytes | None, after: bytes | None, added: int, removed: int) -
 async def _manners(root: Path) -> list[str]:
     """Return notes on what git itself will do: run hooks, not sign."""
     notes = ["A trailer Cockpit-Key with this action's key is added to the message."]
-    where = await run_git("rev-parse", "--git-path", "hooks", cwd=root)
+    where = await run_git("rev-parse", "--git-path", "hooks", cwd=root, hooks=True)
     directory = root / where.text.rstrip("\n")
     hooks = [name for name in _HOOKS if (directory / name).is_file()]
     if hooks:

@@ -1,4 +1,4 @@
-"""Git for worktrees: without the user's hooks and signatures, and one process at a time.
+"""Git for worktrees: without signatures, and one process at a time.
 
 It changes only worktrees and branches of cockpit. See ``docs/reference/backlog.md``.
 """
@@ -17,9 +17,8 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
 
 _QUIET = (
-    *("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "gc.auto=0"),
-    *("-c", "merge.verifySignatures=false", "-c", "maintenance.auto=false"),
-    *("-c", "submodule.recurse=false", "-c", "checkout.defaultRemote="),
+    *("-c", "commit.gpgSign=false", "-c", "merge.verifySignatures=false"),
+    *("-c", "checkout.defaultRemote="),
 )
 _FALLBACK_IDENTITY = {
     f"GIT_{who}_{what}": value

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from cockpit.access.run_program import Finished, git_argv, git_environment, run_git, run_program
+from cockpit.access.run_program import Finished, git_environment, prepare_git, run_git, run_program
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.text_edits import digest_now
 from cockpit.act.workspace import Workspace
@@ -63,7 +63,7 @@ class CommitAdapter:
         added = await _announce(root, paths)
         finished = await run_program(
             ground.sandbox.limited(
-                git_argv(
+                await prepare_git(
                     "commit",
                     "--only",
                     "--no-gpg-sign",
@@ -72,6 +72,8 @@ class CommitAdapter:
                     f"--message={keyed(request.message, key)}",
                     "--",
                     *paths,
+                    cwd=root,
+                    hooks=True,
                 )
             ),
             cwd=root,

@@ -17,6 +17,8 @@ from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, Revi
 COMMITS_MAX = 100
 """Commits whose titles are listed."""
 
+_HERE = ("--git-dir=.",)
+"""From within a repository git has to be told that this is one."""
 _DIFF = (
     "diff",
     "--full-index",
@@ -76,7 +78,7 @@ async def _git_dir(root: Path) -> Path:
 
 
 async def _ask(where: Path, spelled: str, *args: str, whole: bool = True) -> str:
-    done = await _git(where, "--no-replace-objects", *args)
+    done = await _git(where, *_HERE, "--no-replace-objects", *args)
     if done.timed_out:
         raise OpeningFailed(f"git took too long over {spelled}; name a smaller range.")
     if done.truncated:
@@ -100,7 +102,7 @@ async def _git(where: Path, *args: str) -> Finished:
 
 
 async def _count(where: Path, base: str, tip: str) -> int:
-    done = await _git(where, "--no-replace-objects", "rev-list", "--count", f"{base}..{tip}", "--")
+    done = await _git(where, *_HERE, "--no-replace-objects", "rev-list", "--count", f"{base}..{tip}", "--")
     return int(done.text) if done.ok else 0
 
 

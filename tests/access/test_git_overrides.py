@@ -1,0 +1,283 @@
+"""A repository whose every setting, attribute, hook and submodule tries to run a program."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cockpit.access import run_program
+from cockpit.access.git_overrides import Setting, safe_settings
+from cockpit.access.run_program import run_gh, run_git
+
+ARMED = """
+[core]
+  fsmonitor = {core-fsmonitor}
+  sshCommand = {core-sshCommand}
+  pager = {core-pager}
+  editor = {core-editor}
+  askPass = {core-askPass}
+  hooksPath = {hooks}
+  alternateRefsCommand = {core-alternateRefs}
+[diff]
+  external = {diff-external}
+  ignoreSubmodules = none
+[diff "evil"]
+  command = {diff-command}
+  textconv = {diff-textconv}
+[filter "evil"]
+  clean = {filter-clean}
+  smudge = {filter-smudge}
+  required = true
+[filter "evil.too"]
+  process = {filter-process}
+[merge "evil"]
+  driver = {merge-driver} %A
+[gpg]
+  program = {gpg-program}
+[log]
+  showSignature = true
+[alias]
+  status = !{alias-status}
+[credential]
+  helper = {credential-helper}
+[remote "origin"]
+  url = ext::{remote-ext}
+  fetch = +refs/heads/*:refs/remotes/origin/*
+[remote "near"]
+  url = {root}
+  uploadpack = {remote-uploadpack}
+[protocol "ext"]
+  allow = always
+[submodule]
+  recurse = true
+[submodule "sub"]
+  ignore = none
+"""
+HOOKS = (
+    "post-index-change", "reference-transaction", "post-checkout", "post-merge", "pre-merge-commit",
+    "commit-msg", "post-commit", "pre-auto-gc", "prepare-commit-msg", "pre-commit",
+)  # fmt: skip
+
+
+def git(root: Path, *args: str) -> str:
+    """Run git as the attacker does, before the settings are armed."""
+    done = subprocess.run(["git", *args], cwd=root, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Path:
+    """The folder where every program that ran leaves its name."""
+    folder = tmp_path / "ran"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, ran: Path) -> Path:
+    """A repository with two commits, a branch to merge, a submodule, and everything armed."""
+    root = tmp_path / "hostile"
+    for place, name in ((root / "sub", "inner"), (root, "outer")):
+        place.mkdir(parents=True, exist_ok=True)
+        git(place, "init", "-q", "-b", "main")
+        git(place, "config", "user.name", "M")
+        git(place, "config", "user.email", "m@example.invalid")
+        (place / "a.txt").write_text(f"{name}\n")
+        git(place, "add", "a.txt")
+        git(place, "commit", "-q", "-m", "one")
+    (root / ".gitmodules").write_text(
+        '[submodule "sub"]\n  path = sub\n  url = ./sub\n  ignore = none\n'
+    )
+    git(root, "add", ".gitmodules", "sub")
+    git(root, "commit", "-q", "-m", "two")
+    git(root, "checkout", "-q", "-b", "other")
+    (root / "a.txt").write_text("theirs\n")
+    git(root, "commit", "-q", "-am", "theirs")
+    git(root, "checkout", "-q", "main")
+    (root / "a.txt").write_text("ours\n")
+    (root / "b.bin").write_text("b\n")
+    git(root, "add", "a.txt", "b.bin")
+    git(root, "commit", "-q", "-m", "three")
+    (root / "sub" / "a.txt").write_text("changed within\n")
+    (root / "a.txt").write_text("changed\n")
+    (root / "b.bin").write_text("changed too\n")
+    (root / ".gitattributes").write_text(
+        "*.txt filter=evil diff=evil merge=evil\n*.bin filter=evil.too diff=evil\n"
+    )
+
+    def program(name: str) -> str:
+        path = tmp_path / "programs" / name
+        path.parent.mkdir(exist_ok=True)
+        reads = name.startswith(("filter", "diff-textconv"))
+        ending = "cat" if reads else f"exit {int(name not in HOOKS)}"
+        path.write_text(f"#!/bin/sh\ntouch {ran}/{name}\n{ending}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    class Programs(dict[str, str]):
+        def __missing__(self, name: str) -> str:
+            return program(name)
+
+    hooks = tmp_path / "programs"
+    for place in (root, root / "sub"):
+        for hook in HOOKS:
+            program(hook)
+            inner = place / ".git" / "hooks" / hook
+            inner.parent.mkdir(exist_ok=True)
+            inner.write_text(f"#!/bin/sh\ntouch {ran}/{hook}\n")
+            inner.chmod(0o755)
+        with (place / ".git" / "config").open("a") as file:
+            file.write(ARMED.format_map(Programs(hooks=str(hooks), root=str(root))))
+    return root
+
+
+COMMANDS = [
+    ("status", "--porcelain"),
+    ("diff",),
+    ("diff", "HEAD~1"),
+    ("diff", "HEAD~1..HEAD"),
+    ("diff", "--stat"),
+    ("diff", "--submodule=diff", "HEAD"),
+    ("diff-files",),
+    ("log", "-p", "--max-count=3"),
+    ("show", "HEAD"),
+    ("blame", "a.txt"),
+    ("grep", "changed"),
+    ("ls-files", "--others", "--modified", "--exclude-standard"),
+    ("add", "a.txt", "b.bin"),
+    ("stash", "create"),
+    ("checkout", "--", "a.txt"),
+    ("worktree", "add", "-q", "--detach", "../tree"),
+    ("merge", "--no-edit", "other"),
+    ("-c", "user.name=T", "commit", "--allow-empty", "-m", "x", "--no-gpg-sign"),
+    ("fetch", "origin"),
+    ("fetch", "near"),
+    ("hash-object", "-w", "a.txt"),
+    ("archive", "HEAD"),
+    ("rev-list", "--all"),
+    ("update-ref", "refs/heads/new", "HEAD"),
+    ("gc", "--auto"),
+]
+
+
+@pytest.mark.parametrize("args", COMMANDS, ids=" ".join)
+async def test_no_program_of_a_repository_runs(hostile: Path, ran: Path, args) -> None:
+    await run_git(*args, cwd=hostile)
+    assert sorted(path.name for path in ran.iterdir()) == []
+
+
+async def test_the_attack_works_without_the_defence(hostile: Path, ran: Path) -> None:
+    """The same commands by plain git run nearly all of the programs."""
+    for args in COMMANDS:
+        subprocess.run(
+            ["git", *args], cwd=hostile, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+        )
+    names = {path.name for path in ran.iterdir()}
+    assert {"core-fsmonitor", "diff-command", "filter-clean", "filter-process"} <= names
+    assert {"post-index-change", "post-checkout", "remote-uploadpack"} <= names
+
+
+async def test_files_are_merged_as_text_without_the_repositorys_driver(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "config", "user.name", "M")
+    git(tmp_path, "config", "user.email", "m@example.invalid")
+    git(tmp_path, "config", "merge.evil.driver", f"touch {tmp_path}/ran")
+    (tmp_path / ".gitattributes").write_text("*.txt merge=evil\n")
+    numbers = [f"{number}\n" for number in range(9)]
+    for branch, at in (("main", None), ("other", 0), ("main", 8)):
+        if branch == "other":
+            git(tmp_path, "checkout", "-q", "-b", branch)
+        elif at is not None:
+            git(tmp_path, "checkout", "-q", branch)
+        lines = [f"{branch}\n" if number == at else text for number, text in enumerate(numbers)]
+        (tmp_path / "a.txt").write_text("".join(lines))
+        git(tmp_path, "add", "-A")
+        git(tmp_path, "commit", "-q", "-m", branch)
+    git(tmp_path, "merge", "--no-edit", "other")
+    assert (tmp_path / "ran").exists()
+    (tmp_path / "ran").unlink()
+    git(tmp_path, "reset", "-q", "--hard", "HEAD~1")
+    assert (await run_git("merge", "--no-edit", "other", cwd=tmp_path)).ok
+    assert (tmp_path / "a.txt").read_text() == "other\n" + "".join(numbers[1:8]) + "main\n"
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_results_are_those_of_the_files_themselves(hostile: Path) -> None:
+    done = await run_git("diff", "--", "a.txt", cwd=hostile)
+    assert done.ok and "-ours\n+changed\n" in done.text
+    status = await run_git("status", "--porcelain", cwd=hostile)
+    assert " M a.txt" in status.text and "?? .gitattributes" in status.text
+
+
+async def test_a_changed_setting_is_noticed(hostile: Path, ran: Path) -> None:
+    await run_git("status", cwd=hostile)
+    with (hostile / ".git" / "config").open("a") as file:
+        file.write(f'[filter "late"]\n  clean = touch {ran}/late; cat\n')
+    (hostile / ".gitattributes").write_text("*.txt filter=late\n")
+    (hostile / "a.txt").write_text("again\n")
+    done = await run_git("diff", "--", "a.txt", cwd=hostile)
+    assert "+again" in done.text
+    assert list(ran.iterdir()) == []
+
+
+async def test_hooks_run_only_where_they_are_asked_for(hostile: Path, ran: Path) -> None:
+    (hostile / ".gitattributes").unlink()
+    done = await run_git(
+        "commit", "-m", "x", "--no-gpg-sign", "--", "a.txt", cwd=hostile, hooks=True
+    )
+    assert done.ok
+    assert {path.name for path in ran.iterdir()} <= set(HOOKS)
+    assert "pre-commit" in {path.name for path in ran.iterdir()}
+
+
+async def test_the_git_that_gh_starts_is_as_careful(
+    hostile: Path, ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/bin/sh\ngit status --porcelain --ignore-submodules=dirty\ngit diff -- a.txt\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    done = await run_gh(["gh", "pr", "view", "1"], cwd=hostile)
+    assert "a.txt" in done.text
+    assert list(ran.iterdir()) == []
+
+
+def test_the_users_own_settings_come_back() -> None:
+    settings = [
+        Setting("system", "file:/etc/gitconfig", "credential.helper", "store"),
+        Setting("global", "file:~/.gitconfig", "filter.lfs.clean", "git-lfs clean -- %f"),
+        Setting("global", "file:~/.gitconfig", "filter.lfs.required", "true"),
+        Setting("local", "file:.git/config", "filter.lfs.clean", "./evil"),
+        Setting("local", "file:.git/config", "filter.other.clean", "./evil"),
+        Setting("local", "file:.git/config", "credential.helper", "./evil"),
+        Setting("worktree", "file:.git/config.worktree", "merge.x.driver", "./evil"),
+        Setting("local", "file:.git/config", "user.name", "M"),
+    ]
+    assert safe_settings(settings) == [
+        ("filter.lfs.clean", "git-lfs clean -- %f"),
+        ("filter.other.clean", ""),
+        ("credential.helper", ""),
+        ("credential.helper", "store"),
+        ("merge.x.driver", "git merge-file --quiet %A %O %B"),
+    ]
+
+
+async def test_settings_are_listed_once_for_a_folder(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[str, ...]] = []
+    start = run_program.start
+
+    async def counted(words, *rest, **options):
+        started.append(words)
+        return await start(words, *rest, **options)
+
+    monkeypatch.setattr(run_program, "start", counted)
+    for _ in range(3):
+        await run_git("rev-parse", "HEAD", cwd=hostile)
+    assert sum("--show-scope" in words for words in started) == 1
