@@ -108,6 +108,11 @@ def locate_project(start: Path) -> ProjectPaths:
             # A path contains a newline: ask for one path at a time.
             lines = [_git(start, option) or "" for option in options]
         top, common = start / lines[0], (start / lines[1]).resolve()
+        if not (top / ".git").exists():
+            raise StoreUnwritable(
+                f"The repository's own setting core.worktree makes {top} the project, which holds no "
+                "repository. Remove that setting (git config --unset core.worktree) and start again."
+            )
         home = common.parent if common.name == ".git" else top.resolve()
         return ProjectPaths(root=top.resolve(), home=home, git=True)
     for folder in (start, *start.parents):
@@ -129,7 +134,11 @@ def _git(cwd: Path, *options: str) -> str | None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         result = subprocess.run(
-            ["git", "rev-parse", *options], cwd=cwd, env=env, capture_output=True, timeout=20
+            ["git", "-c", "safe.bareRepository=explicit", "rev-parse", *options],
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            timeout=20,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

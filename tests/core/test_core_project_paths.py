@@ -166,3 +166,16 @@ def test_a_file_in_the_way_is_named(tmp_path: Path, what: str) -> None:
     with pytest.raises(StoreUnwritable, match="blocks the path"):
         locate_project(project).prepare()
     assert (project / what).read_text() == "mine"
+
+
+@pytest.mark.parametrize("elsewhere", ["/etc", ".."])
+def test_a_repository_that_names_another_folder_as_its_own_is_refused(
+    tmp_path: Path, elsewhere: str
+) -> None:
+    root = tmp_path / "outer" / "clone"
+    root.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    named = elsewhere if elsewhere.startswith("/") else str(root.parent)
+    subprocess.run(["git", "config", "core.worktree", named], cwd=root, check=True)
+    with pytest.raises(StoreUnwritable, match=r"core\.worktree"):
+        locate_project(root)

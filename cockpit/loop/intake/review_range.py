@@ -102,7 +102,9 @@ async def _git(where: Path, *args: str) -> Finished:
 
 
 async def _count(where: Path, base: str, tip: str) -> int:
-    done = await _git(where, *_HERE, "--no-replace-objects", "rev-list", "--count", f"{base}..{tip}", "--")
+    done = await _git(
+        where, *_HERE, "--no-replace-objects", "rev-list", "--count", f"{base}..{tip}", "--"
+    )
     return int(done.text) if done.ok else 0
 
 
