@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+from pathlib import Path
 
+import hypothesis
+import pytest
 import warm
+from _pytest.assertion import rewrite
+
+# Hundreds of processes load the same modules: compile each once, whatever the environment says.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# How fast examples are made says how busy the machine is, nothing about the program.
+hypothesis.settings.register_profile(
+    "at any load", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("at any load")
 
 # Before the conftest of any folder, whose helpers name the server's command when they are imported.
 warm.start_server()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Reset signals to what a terminal gives.
 
     A shell that runs the tests in the background ignores some, and processes of tests would inherit that.
@@ -19,3 +35,33 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, default)
+    if config.getoption("numprocesses", None):
+        _compile_tests(config)
+
+
+def _compile_tests(config: pytest.Config) -> None:
+    """Compile the tests before the workers start, each of which would compile all of them."""
+    tests = sorted(Path(__file__).parent.rglob("*.py"))
+    helpers = os.cpu_count() or 1
+    pids = []
+    for first in range(helpers):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                for test in tests[first::helpers]:
+                    _compile_test(test, config)
+            finally:
+                os._exit(0)
+        pids.append(pid)
+    for pid in pids:
+        os.waitpid(pid, 0)
+
+
+def _compile_test(test: Path, config: pytest.Config) -> None:
+    if not (test.name.startswith("test_") or test.name == "conftest.py"):
+        return
+    folder = rewrite.get_cache_dir(test)
+    compiled = folder / (test.stem + rewrite.PYC_TAIL)
+    if rewrite._read_pyc(test, compiled) is None and rewrite.try_makedirs(folder):
+        source_hash, code = rewrite._rewrite_test(test, config)
+        rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, source_hash, compiled)

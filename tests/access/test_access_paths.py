@@ -245,7 +245,10 @@ part = st.sampled_from(
 ) | st.text(max_size=5)
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=400,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(part, max_size=6), st.sampled_from(["/", "//", "/./"]))
 def test_no_spelling_leads_out(confined: Confined, parts: list[str], between: str) -> None:
     path = between.join(parts)

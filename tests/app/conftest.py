@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import pytest_textual_snapshot
+import screen_rest
 from app_git import git
 
 from cockpit.act.workspace import open_workspace
@@ -42,6 +43,7 @@ class Pictures(pytest_textual_snapshot.SVGImageExtension):
 
 
 pytest_textual_snapshot.SVGImageExtension = Pictures
+screen_rest.install()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+import screen_rest
 from rich.segment import Segment
 from textual.app import App, ComposeResult
 from textual.color import Color
@@ -42,6 +43,7 @@ from widgets.views import (
 )
 from widgets.work.work_pane import WorkPane
 
+screen_rest.install()
 pytestmark = pytest.mark.slow
 
 LEAST = 4.5

@@ -7,12 +7,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import screen_rest
 from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
 
 import themes
+
+screen_rest.install()
 
 
 class Stage(App[None]):
