@@ -19,7 +19,9 @@ from cockpit.decide.choose_model import OFFLINE
 from cockpit.decide.model import ModelError
 from cockpit.loop.decisions.approval_policy import is_narrower
 from cockpit.loop.intake.assign_role import Assignment, assign
+from cockpit.loop.intake.declared_context import find_named
 from cockpit.loop.intake.review_template import visible
+from cockpit.loop.intake.task_types import OPTIONAL, TaskType
 from cockpit.loop.runtime import Runtime, runtime_over
 from cockpit.store.backlog import wip
 from cockpit.store.backlog.tasks import Task
@@ -197,7 +199,19 @@ async def _assignment(
             source_paths = named_files(failure, root, changed)
         paths |= dict.fromkeys(source_paths)
     scope = [f"file:{path}" for path in paths if _is_file(runtime, path)]
+    if "task_files" in role.context:
+        scope = [*dict.fromkeys([*_declared_items(task_type, task, root), *scope])]
     return Assignment(role, task, role.words(values), tuple(scope[:MAX_FILES]), worktree.branch)
+
+
+def _declared_items(task_type: TaskType, task: Task, root: Path) -> list[str]:
+    """Return what the task's type declares and its text names: issues as ``#7``, files as ``@path``.
+
+    What cannot be read is left out of the packet with a notice to the agent.
+    """
+    text = "\n".join((task.title, task.description, task.acceptance_criteria))
+    items = task_type.scope_items({}, find_named(text, root))
+    return [item.removeprefix(OPTIONAL) for item in items]
 
 
 def _is_file(runtime: Runtime, path: str) -> bool:

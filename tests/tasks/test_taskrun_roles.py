@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tasks.taskrun_world import World, turn
+from tasks.taskrun_world import AT_ONCE, World, turn
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.guards import GuardState
@@ -106,6 +106,18 @@ async def test_a_reviewer_is_not_offered_what_it_may_not_call(world: World) -> N
     assert refused
     assert "is not a tool of this task" in refused[0].raw_detail()["message"]
     assert not (Path(world.tree(task_id).path) / "x.py").exists()
+
+
+async def test_the_implementer_starts_from_what_the_task_names(world: World) -> None:
+    text = "Subtracts, see #7 and @calc.py."
+    task_id = world.task(task_type="bug", description=text, files=[])
+    await world.do(AT_ONCE, task_id, work=type(world.work)(test_command="true"))
+    assert world.read(task_id).status == "done"  # the edit needs calc.py in the packet
+    fetched = world.rows("context.fetched")[0].raw_detail()["items"]
+    assert {item["item"]: bool(item["error"]) for item in fetched} == {
+        "issue:7": True,
+        "file:calc.py": False,
+    }
 
 
 @pytest.mark.parametrize(
