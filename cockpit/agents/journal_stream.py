@@ -26,7 +26,7 @@ from cockpit.agents.stream_events import (
 )
 from cockpit.agents.stream_formats import LONGEST_TEXT, shorten_message
 from cockpit.core.errors import NotFound
-from cockpit.learn.capture_wip import ToolUse, capture_tool_use
+from cockpit.learn.capture_wip import ToolUse, capture_tool_use, list_solved
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.store.backlog import wip
 from cockpit.store.db.database import Store
@@ -184,6 +184,8 @@ class StreamJournal:
             failed=result.failed,
         )
         patch = await asyncio.to_thread(capture_tool_use, use)
+        if solved := list_solved(use):
+            patch[wip.SOLVED] = solved
         if not patch:
             return
 

@@ -243,7 +243,7 @@ class _Run:
         # An agent that reported its end and then hangs has finished.
         if (
             finish is not None
-            and finish.ok
+            and text.strip()
             and (process.exit_code == 0 or process.end == "timeout")
         ):
             status, reason = "finished", ""
@@ -266,6 +266,8 @@ class _Run:
             message = f"{name} wrote more than {limits.max_output_mb} MiB and was ended."
         elif process.exit_code < 0:
             message = f"{name} was ended by signal {-process.exit_code}."
+        elif finish is not None and finish.ok and not finish.text.strip():
+            message = f"{name} ended with an empty message."
         elif finish is not None and finish.ok:
             message = f"{name} ended with exit code {process.exit_code} after its finish."
         else:

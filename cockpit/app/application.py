@@ -19,7 +19,7 @@ from textual.widgets import TextArea
 
 import themes
 from cockpit.app import external_editor, prompt_draft
-from cockpit.app.actions import plan_command
+from cockpit.app.actions import plan_command, work_command
 from cockpit.app.actions.registry import remap
 from cockpit.app.engine_client import Engine, Keys
 from cockpit.app.exit_on_signal import exit_on_signals
@@ -228,10 +228,14 @@ class CockpitApp(App[int], inherit_bindings=False):
     def send_message(self, text: str, session_id: str = "") -> None:
         """Send a message to a session, by default to the followed one.
 
-        Without a session the message starts one; ``/plan FILE`` proposes a plan for the backlog.
+        Without a session the message starts one; ``/plan FILE`` proposes a plan for the backlog, and
+        ``/work`` starts or resumes a chain.
         """
         if (source := plan_command.plan_source(text)) is not None:
             self.run_in_background(plan_command.propose_plan(self, text, source))
+            return
+        if (words := work_command.work_words(text)) is not None:
+            self.run_in_background(work_command.start_work(self, text, words))
             return
         receiver = session_id or self.session_id
         self.run_in_background(self._send(receiver, text) if receiver else self._start(text))

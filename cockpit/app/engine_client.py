@@ -23,7 +23,6 @@ class Engine(Protocol):
 
     @property
     def place(self) -> ProjectPaths: ...
-
     async def start(
         self,
         words: str,
@@ -33,6 +32,10 @@ class Engine(Protocol):
         interactive: bool = True,
     ) -> str:
         """Start a session with a message; return its id."""
+        ...
+
+    async def chain_options(self) -> Mapping[str, str]:
+        """Return the options of `cockpit work` that stand for the screen's own settings."""
         ...
 
     async def default_model(self) -> str:

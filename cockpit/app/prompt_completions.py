@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from cockpit.app.actions import plan_command
+from cockpit.app.actions import plan_command, work_command
 from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError
 from widgets.views import CompletionView
 
 _MOST = 500
+_COMMANDS = (
+    (plan_command.COMMAND, plan_command.ARGUMENTS),
+    (work_command.COMMAND, work_command.ARGUMENTS),
+)
+"""Commands of the screen itself, beside those of the task types."""
 
 
 class CompletionCache:
@@ -34,8 +39,12 @@ class CompletionCache:
         sign, prefix = key
         try:
             completions = [*await self._engine.complete(sign, sign + prefix)]
-            if sign == "/" and plan_command.COMMAND.startswith(sign + prefix):
-                completions = sorted([*completions, (plan_command.COMMAND, plan_command.ARGUMENTS)])
+            completions += [
+                (command, arguments)
+                for command, arguments in _COMMANDS
+                if sign == "/" and command.startswith(sign + prefix)
+            ]
+            completions.sort()
         except CockpitError:
             completions = []  # an error in a list of completions must not disturb typing
         finally:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cockpit.chains.claim_batch import scope_of, unfinished_tasks
+from cockpit.chains.claim_batch import has_work, scope_of, unfinished_tasks
 from cockpit.chains.handover import CHAIN_LIMIT, HANDOVER_REASONS, WorkerLimits
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError
@@ -70,6 +70,8 @@ class ChainUsage:
     cost_usd: float
     wall_s: float
     """Seconds that all workers ran, those that died included."""
+    unpriced_tokens: int = 0
+    """Tokens of ``tokens`` whose price is not known, so that ``cost_usd`` is without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +125,32 @@ async def create_chain(
             base_commit=base_commit,
             taken=taken,
         )
-        if not chains.count_progress(tx.connection, chain).total:
-            raise ChainRefused(
-                f"There is no task in {chain.scope}. Add some with `cockpit tasks add` or"
-                " `cockpit plan`."
-            )
         if within is not None:
             within(tx, chain)
+        if not has_work(tx.connection, chain, tx.now()):
+            raise ChainRefused(_nothing_to_do(tx.connection, chain))
         return chain
 
     chain = await store.write(insert)
     await ensure_chain_worktree(store, place, chain.branch, chain_id=chain.chain_id)
     return chain
+
+
+def _nothing_to_do(connection: sqlite3.Connection, chain: Chain) -> str:
+    """Say why no task of a new chain's scope can start, and what to do."""
+    progress = chains.count_progress(connection, chain)
+    if not progress.total:
+        return (
+            f"There is no task in {chain.scope} to do. Add some with `cockpit tasks add` or"
+            " `cockpit plan`."
+        )
+    waiting = progress.total - progress.blocked - progress.under_way
+    parts = [
+        f"{progress.blocked} blocked (`cockpit tasks unblock ID`)" if progress.blocked else "",
+        f"{progress.under_way} in progress elsewhere" if progress.under_way else "",
+        f"{waiting} waiting for others (`cockpit tasks queue --why`)" if waiting else "",
+    ]
+    return f"No task in {chain.scope} can start: {', '.join(filter(None, parts))}."
 
 
 def resume_chain(tx: Tx, chain_id: str, changes: Mapping[str, Any], *, more_workers: int) -> Chain:
@@ -153,14 +169,18 @@ def resume_chain(tx: Tx, chain_id: str, changes: Mapping[str, Any], *, more_work
         limits["max_chains"] = used.workers + more_workers
     resumed = chains.resume(tx, chain_id, **limits)
     if reached := limit_reached(resumed, used):
-        raise ChainRefused(f"{chain_id} has reached {reached}. Raise it with the same option.")
+        raise ChainRefused(
+            f"{chain_id} has reached {reached}. Raise it with the same option, or start a new chain,"
+            " which resumes its tasks."
+        )
     return resumed
 
 
 def chain_usage(connection: sqlite3.Connection, chain: Chain) -> ChainUsage:
     """Return what the chain has used so far, workers that died included."""
-    tokens, cost = connection.execute(
-        "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
+    tokens, cost, unpriced = connection.execute(
+        "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0),"
+        " coalesce(sum(CASE WHEN cost_usd IS NULL THEN input_tokens+output_tokens END),0)"
         " FROM sessions WHERE session_id IN (SELECT session_id FROM task_runs"
         " WHERE chain_id=? AND session_id IS NOT NULL)",
         (chain.chain_id,),
@@ -177,6 +197,7 @@ def chain_usage(connection: sqlite3.Connection, chain: Chain) -> ChainUsage:
         tokens=int(tokens),
         cost_usd=float(cost),
         wall_s=wall,
+        unpriced_tokens=int(unpriced),
     )
 
 
@@ -196,7 +217,13 @@ def decide_chain(connection: sqlite3.Connection, chain: Chain, now: str) -> Chai
     tasks_left = len(unfinished_tasks(connection, chain, now))
     tasks_left += count_ready(connection, scope_of(chain))
     crashes = _count_crashes(connection, chain, chain_workers)
-    return decide_from(chain, chain_workers, tasks_left, chain_usage(connection, chain), crashes)
+    usage = chain_usage(connection, chain)
+    decision = decide_from(chain, chain_workers, tasks_left, usage, crashes)
+    progress = chains.count_progress(connection, chain)
+    if decision.status == "completed" and progress.done < progress.total:
+        left = pluralize(progress.total - progress.done, "task")
+        return ChainDecision("completed", f"{left} not done, of which {progress.blocked} blocked")
+    return decision
 
 
 def decide_from(
@@ -268,6 +295,11 @@ def limit_reached(chain: Chain, used: ChainUsage) -> str:
     """Return the limit of cost or time that the chain has reached, as text; empty for none."""
     if chain.max_cost is not None and used.cost_usd >= chain.max_cost:
         return f"its limit of ${chain.max_cost:g} (--max-cost)"
+    if chain.max_cost is not None and used.unpriced_tokens:
+        return (
+            f"{used.unpriced_tokens:,} tokens without a known price, so that its limit of"
+            f" ${chain.max_cost:g} (--max-cost) cannot be kept"
+        )
     if chain.max_wall_s is not None and used.wall_s >= chain.max_wall_s:
         return f"its limit of {chain.max_wall_s:g} seconds (--max-wall)"
     return ""

@@ -72,6 +72,8 @@ class WorkerUsage:
     dropped_share: float = 0.0
     """Largest share of utility (0 to 1) that one of its packets left out."""
     cost_usd: float = 0.0
+    unpriced_tokens: int = 0
+    """Tokens without a known price: with them no limit of cost can be kept."""
     wall_s: float = 0.0
     """Seconds since the worker started."""
 
@@ -92,6 +94,8 @@ class WorkerUsage:
             (self.limits.wall_s, self.wall_s),
         )
         if any(limit is not None and used >= limit for limit, used in chain_limits):
+            return CHAIN_LIMIT
+        if self.limits.cost_usd is not None and self.unpriced_tokens:
             return CHAIN_LIMIT
         return TOKEN_LIMIT if self.exceeded else ""
 
@@ -121,8 +125,10 @@ class _TaskUsage:
     tokens_before: int
     cost_before: float
     rejected_before: int
+    unpriced_before: int
     tokens: int = 0
     cost_usd: float = 0.0
+    unpriced: int = 0
     measured_session: str = ""
 
 
@@ -140,6 +146,7 @@ class UsageMeter:
         self._running: dict[str, _TaskUsage] = {}
         self._tokens = 0
         self._cost = 0.0
+        self._unpriced = 0
         self._dropped = 0.0
 
     def start_task(self, task_id: str) -> None:
@@ -147,7 +154,8 @@ class UsageMeter:
 
         def read(connection: sqlite3.Connection) -> _TaskUsage:
             tokens, cost = role_usage.task_usage(connection, task_id)
-            return _TaskUsage(tokens, cost, _count_rejections(connection, task_id))
+            unpriced = role_usage.unpriced_tokens(connection, task_id)
+            return _TaskUsage(tokens, cost, _count_rejections(connection, task_id), unpriced)
 
         self._running[task_id] = self._store.read_now(read)
 
@@ -158,6 +166,7 @@ class UsageMeter:
         def read_dropped(connection: sqlite3.Connection) -> float:
             tokens, cost = role_usage.task_usage(connection, task_id)
             usage.tokens, usage.cost_usd = tokens - usage.tokens_before, cost - usage.cost_before
+            usage.unpriced = role_usage.unpriced_tokens(connection, task_id) - usage.unpriced_before
             ended_sessions = [
                 step.session_id
                 for step in task_runs.select_steps(connection, task_id)
@@ -189,6 +198,7 @@ class UsageMeter:
         usage = self._running.pop(task_id)
         self._tokens += usage.tokens
         self._cost += usage.cost_usd
+        self._unpriced += usage.unpriced
         rejected = self._store.read_now(lambda connection: _count_rejections(connection, task_id))
         return usage.tokens, rejected - usage.rejected_before
 
@@ -200,6 +210,7 @@ class UsageMeter:
             tokens=self._tokens + sum(usage.tokens for usage in running),
             dropped_share=self._dropped,
             cost_usd=self._cost + sum(usage.cost_usd for usage in running),
+            unpriced_tokens=max(0, self._unpriced + sum(usage.unpriced for usage in running)),
             wall_s=self._store.clock.monotonic() - self._started,
         )
 

@@ -119,7 +119,8 @@ def _line(detail: Detail) -> str:
             return "Draining: running tasks finish their current step, and no other step starts."
         case chains.ChainCompleted() | chains.ChainStopped():
             reason = f": {detail.reason}" if detail.reason else ""
-            return f"{detail.chain_id} is {detail.status}{reason}. {_progress(detail.progress)}"
+            status = describe_status(detail.status, detail.reason)
+            return f"{detail.chain_id} {status}{reason}. {_progress(detail.progress)}"
         case chains.ChainReported():
             return f"Report: {detail.path}"
         case chains.BatchStarted():
@@ -137,6 +138,11 @@ def _line(detail: Detail) -> str:
             return ""
 
 
+def describe_status(status: str, reason: str) -> str:
+    """Return the words for a chain's end; a chain that left tasks undone is never called completed."""
+    return "has ended" if status == "completed" and reason else f"is {status}"
+
+
 def _worker_ended(detail: chains.WorkerEnded) -> str:
     used = f"{detail.tokens:,} of {detail.token_limit:,} tokens"
     left_out = f"{round(100 * detail.dropped_share)} % of known facts left out"
@@ -148,7 +154,8 @@ def _worker_ended(detail: chains.WorkerEnded) -> str:
 def _batch_ended(detail: chains.BatchCompleted) -> str:
     results = {"done": detail.done, "blocked": detail.blocked, "interrupted": detail.interrupted}
     parts = [f"{', '.join(tasks)} {name}" for name, tasks in results.items() if tasks]
-    return f"  batch {detail.batch} {detail.outcome}: {'; '.join(parts)}"
+    outcome = "ended" if detail.outcome == "completed" and detail.blocked else detail.outcome
+    return f"  batch {detail.batch} {outcome}: {'; '.join(parts)}"
 
 
 def _step(detail: TaskRunStep) -> str:
@@ -161,7 +168,8 @@ def _step(detail: TaskRunStep) -> str:
     mark = "✔" if detail.outcome in _GOOD_OUTCOMES else "✗"
     summary = one_line(detail.summary)
     ending = f" · {summary}" if summary else ""
-    return f"    {detail.task_id} {mark} {step}: {detail.outcome}{ending}"
+    outcome = "no change" if detail.outcome in ("nothing", "empty") else detail.outcome
+    return f"    {detail.task_id} {mark} {step}: {outcome}{ending}"
 
 
 def _progress(counts: chains.ChainProgress | None) -> str:

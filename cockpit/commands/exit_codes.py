@@ -80,11 +80,12 @@ def exit_code_of_session(connection: sqlite3.Connection, session_id: str) -> Exi
     by the user, a policy or a guard.
     """
     session = sessions.load(connection, session_id)
-    if session.status == "waiting":
+    status = session.result.get("status") if session.status == "completed" else ""
+    if session.status == "waiting" or status == sessions.NEEDS_ANSWER:
         return Exit.WAITING
     if session.status == "stopped":
         return Exit.INTERRUPTED
-    if session.status == "completed" and session.result.get("status") == "done":
+    if status == "done":
         return Exit.DONE
     verdicts = {
         proposal.status for proposal in proposals.select_for_session(connection, session_id)

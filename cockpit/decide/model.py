@@ -117,11 +117,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The end of a call. ``stop`` is 'end', 'tool', 'length' or 'cut' (the stream broke, and what
-    came before is kept; ``reason`` then says why)."""
+    """The end of a call. ``stop`` is 'end', 'tool', 'length', 'cut' (the stream broke, and what came
+    before is kept) or 'filtered' (the provider's content filter ended it, and calls are dropped);
+    ``reason`` says why for these two."""
 
     usage: Usage
-    stop: Literal["end", "tool", "length", "cut"]
+    stop: Literal["end", "tool", "length", "cut", "filtered"]
     reason: str = ""
 
 
@@ -130,7 +131,8 @@ ModelEvent = TextDelta | ToolCall | Retrying | Done
 
 class ModelError(Exception):
     """A call that cannot succeed. ``code`` is stable ('auth', 'not_found', 'rate_limit', 'network',
-    'bad_request', 'script', 'config'); the message says what happened and what to do."""
+    'bad_request', 'content_filter', 'empty_answer', 'script', 'config'); the message says what happened
+    and what to do."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from cockpit.decide.model import Done, ModelError, ModelEvent, TextDelta, ToolCall, Usage
+from cockpit.decide.model import Done, ModelEvent, ToolCall, Usage
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse, ToolCallPart
@@ -33,26 +33,32 @@ async def text_of(stream: StreamedResponse) -> AsyncGenerator[str]:
 
 def ending(response: ModelResponse, *, has_text: bool, broken: str = "") -> list[ModelEvent]:
     """The tool calls and the :class:`Done` of a stream that ended by itself or, with ``broken``
-    saying how, did not. ``said`` is whether any text was passed on.
+    saying how, did not. ``has_text`` is whether any text was passed on.
 
     Without the provider's word that the answer is complete, it is cut: only calls whose arguments
     are whole are kept. (A JSON object ends at its last brace, so one that parses was written to its
-    end.) A break after that word took nothing away. Raises :class:`ModelError` when the provider's
-    filter left nothing.
+    end.) A break after that word took nothing away. An answer that the provider's content filter
+    ended has no calls, and its stop is ``filtered``; with a refusal, in the provider's own words.
     """
     details = response.provider_details or {}
-    filtered = response.finish_reason == "content_filter"
-    if details.get("finish_reason") and not filtered:
+    if refusal := _refusal(response):
+        return [Done(usage_of(response), "filtered", f"it refused: {refusal}")]
+    if response.finish_reason == "content_filter":
+        return [Done(usage_of(response), "filtered", "its content filter stopped the answer")]
+    if details.get("finish_reason"):
         return _complete(response)
-    if filtered and not has_text and not broken:
-        return _refused(response, details.get("refusal"))
-    early = "the provider's content filter stopped the answer" if filtered else "it ended early"
     calls: list[ModelEvent] = [
         ToolCall(call.tool_call_id, call.tool_name, raw)
         for call in response.tool_calls
         if _whole(raw := _raw(call, empty=""))
     ]
-    return [*calls, Done(usage_of(response), "cut", broken or early)]
+    return [*calls, Done(usage_of(response), "cut", broken or "it ended early")]
+
+
+def _refusal(response: ModelResponse) -> str:
+    """The provider's words in place of an answer; empty for none."""
+    words = (response.provider_details or {}).get("refusal")
+    return " ".join(words.split()) if isinstance(words, str) else ""
 
 
 def _complete(response: ModelResponse) -> list[ModelEvent]:
@@ -63,16 +69,6 @@ def _complete(response: ModelResponse) -> list[ModelEvent]:
         for call in response.tool_calls
     ]
     return [*calls, Done(usage_of(response), "length" if length else "tool" if calls else "end")]
-
-
-def _refused(response: ModelResponse, words: object) -> list[ModelEvent]:
-    if isinstance(words, str) and words:
-        return [TextDelta(words), Done(usage_of(response), "end")]
-    raise ModelError(
-        "bad_request",
-        f"{response.model_name} declined to answer (the provider's content filter). "
-        "Say it in other words, or choose another model.",
-    )
 
 
 def usage_of(response: ModelResponse) -> Usage:

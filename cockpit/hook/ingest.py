@@ -23,7 +23,7 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.hook import hook_log, spool, start_chain
 from cockpit.hook.task_attribution import read_task_change
-from cockpit.learn.capture_wip import ToolUse, capture_tool_use
+from cockpit.learn.capture_wip import ToolUse, capture_tool_use, list_solved
 from cockpit.store.backlog import wip
 from cockpit.store.db.connection import is_fatal
 from cockpit.store.db.database import Store
@@ -199,7 +199,10 @@ def _journal_event(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dic
         over.append((seq, body["root"]))
     if event.task_id is None or "arguments" not in body:
         return {}
-    patch = capture_tool_use(_tool_use(body), _reading(body["root"]))
+    tool_use = _tool_use(body)
+    patch = capture_tool_use(tool_use, _reading(body["root"]))
+    if solved := list_solved(tool_use):
+        patch[wip.SOLVED] = solved
     if patch.get("uncommitted_changes") is False and "last_commit" not in patch:
         patch |= _head(body["root"], tx.clock.now() - parse_time(event.at))
     return wip.validate(patch) if patch else {}

@@ -170,9 +170,13 @@ def _entry(kind: str, message: str, file: str, command: str) -> dict[str, str]:
     entry = {"type": kind, "message": " ".join(message.split())[:_MESSAGE]}
     if file:
         entry["file"] = file
-    # Of a script only the beginning: it is to be recognised, not run again.
-    entry["command"] = " ".join(command.split())[:_COMMAND]
+    entry["command"] = error_command(command)
     return entry
+
+
+def error_command(command: str) -> str:
+    """Return a command as an error names it: of a script only the beginning, to be recognised by."""
+    return " ".join(command.split())[:_COMMAND]
 
 
 def _lines(text: str) -> list[str]:

@@ -19,8 +19,9 @@ from cockpit.learn.capture_edits import (
     list_patched_files,
     relative_to_root,
 )
-from cockpit.learn.capture_errors import describe_failure
+from cockpit.learn.capture_errors import describe_failure, error_command
 from cockpit.learn.test_output import masked, results_of
+from cockpit.learn.test_runners import test_commands
 
 _EDITS = frozenset(
     ["write_file", "edit_file", "create_file", "Edit", "Write", "MultiEdit", "NotebookEdit"]
@@ -67,6 +68,47 @@ def capture_tool_use(tool: ToolUse, read: Read | None = None) -> dict[str, Any]:
     if tool.tool in _COMMANDS:
         return _command(tool, read)
     return {}
+
+
+def list_solved(tool: ToolUse) -> list[dict[str, str]]:
+    """Return patterns of the errors that this call solved: what failed before and succeeded now.
+
+    A command solves the errors of the same command; passing tests also those of every narrower run of the
+    same runner, and of the tests that they name; an edit or a commit an earlier one that failed. The
+    patterns are those of :mod:`cockpit.store.backlog.solved_errors`.
+    """
+    if _went_wrong(tool):
+        return []
+    if tool.tool in _COMMITS:
+        return [{"type": "commit_failed"}]
+    if tool.tool in _EDITS or tool.tool in _PATCHES:
+        files = capture_tool_use(tool).get("files_modified", ())
+        named = (str(tool.arguments.get(name, "")) for name in ("file_path", "path", "file"))
+        return [
+            {"type": "edit_failed", "file": path}
+            for path in dict.fromkeys([*files, *(path for path in named if path)])
+        ]
+    return _solved_by_command(tool) if tool.tool in _COMMANDS else []
+
+
+def _solved_by_command(tool: ToolUse) -> list[dict[str, str]]:
+    simple = _simple(tool)
+    tests = results_of(simple, tool.output, tool.exit_code)
+    passed = tests is not None and tests.ran and tests.outcome == "pass"
+    if not passed and (
+        tool.exit_code != 0
+        or describe_failure(simple, _words(tool), tool.output, 0, tests, root=_root(tool))
+    ):
+        return []
+    solved = [{"command": error_command(_words(tool))}]
+    for command, runner in test_commands(simple) if passed else ():
+        named = [word for word in command.argv[1:] if not word.startswith("-")]
+        # Of `python -m pytest PATH` the path; the runner's own name is looked for in any case.
+        paths = [word for word in named if "/" in word or "." in word or "::" in word]
+        program = runner if runner in command.argv else command.program
+        solved.append({"type": "test_failure", "words": " ".join([program, *paths])})
+        solved += [{"type": "test_failure", "message": path} for path in paths if "::" in path]
+    return solved
 
 
 def _edit(tool: ToolUse) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Results of test runs: how many tests passed and failed, and which failed first.
 
-Counts of pytest, unittest, jest, vitest, go test, cargo test and node's runner are read, in any order
-and colour; of any other runner only pass or fail. See ``docs/reference/backlog.md``.
+Counts of pytest, unittest, jest, vitest, mocha, go test, cargo test and node's runner are read, in any order
+and colour; of many others the summary line (:mod:`cockpit.learn.test_counts`), else only pass or fail.
+See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cockpit.access.shell_commands import RanCommand, list_commands
+from cockpit.learn.test_counts import Counts, read_mocha, read_summary
 from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
 
 _MOST = 200_000
@@ -66,23 +68,6 @@ _NOT_STARTED = re.compile(
     r"|error: could not compile|\[build failed\]|\[setup failed\]|ERROR: (?:usage|file or directory)"
     r"|npm (?:ERR!|error) Missing script",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """The counts of one test run.
-
-    ``failed`` includes errors. ``first`` names the first failed test, where the output names it. ``broken``
-    is a failure that no count shows, such as a test file that could not be loaded.
-    """
-
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    first: str = ""
-    ran: bool = True
-    broken: bool = False
-    counted: str = "tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +194,7 @@ def _read(runner: str, text: str) -> tuple[Counts | None, str]:
             counts = _READERS[name](text)
             if counts is not None:
                 return counts, name if runner != "script" else runner
-    return None, runner
+    return read_summary(text), runner
 
 
 def _pytest(text: str) -> Counts | None:
@@ -408,4 +393,5 @@ _READERS: dict[str, Callable[[str], Counts | None]] = {
     "go": _go,
     "cargo": _cargo,
     "node": _node,
+    "mocha": read_mocha,
 }

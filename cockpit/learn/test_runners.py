@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from cockpit.access.shell_commands import RanCommand
 
-KNOWN = ("pytest", "unittest", "jest", "vitest", "go", "cargo", "node")
+KNOWN = ("pytest", "unittest", "jest", "vitest", "go", "cargo", "node", "mocha")
 """The runners whose counts are read."""
 SCRIPT = "script"
 """A program of the project's own that is named as tests are."""

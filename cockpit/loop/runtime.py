@@ -6,7 +6,8 @@ they show what the journal says. See ``docs/reference/loop.md``, sessions.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from typing import Any
@@ -16,6 +17,7 @@ from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, Ids
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.decide.model_price import require_price
 from cockpit.learn.judge_waves import record_verdict
 from cockpit.learn.resume_text import briefing
 from cockpit.loop.change_waiter import ChangeWaiter
@@ -127,6 +129,8 @@ class Runtime:
         task = await self._resolve(words, task_type, details)
         kind = engine.task_types[task.task_type]
         model_name = engine.model(model).name
+        if (limits or engine.settings.limits).max_cost is not None:
+            await asyncio.to_thread(require_price, model_name)
         opened = await opening(task, kind, self.place, engine.repo, details=details)
         if backlog_task is not None:
             opened = replace(opened, text=f"{opened.text}\n\n{briefing(backlog_task)}")
@@ -270,7 +274,10 @@ class Runtime:
         task_type: str | None = None,
         limits: Limits | None = None,
     ) -> Session:
-        """Change a session's settings, from its next phase on. Raises ``IllegalTransition``."""
+        """Change a session's settings, from its next phase on.
+
+        Raises ``IllegalTransition``, and ``ModelError`` for a limit of cost with a model of unknown price.
+        """
         fields: dict[str, Any] = {}
         if policy is not None:
             if policy not in POLICY_WIDTH:
@@ -286,7 +293,19 @@ class Runtime:
             fields["task_type"] = task_type
         if limits is not None:
             fields["limits"] = _limits_record(limits)
+        if limits is not None or model is not None:
+            session = await self.store.read(
+                lambda connection: sessions.load(connection, session_id)
+            )
+            if fields.get("limits", session.limits).get("max_cost") is not None:
+                await asyncio.to_thread(require_price, fields.get("model", session.model))
         return await self.store.write(lambda tx: sessions.change(tx, session_id, **fields))
+
+    async def chain_options(self) -> Mapping[str, str]:
+        """Return the options of `cockpit work` that stand for these settings."""
+        settings = self.engine.settings
+        model = {"--model": settings.model.model} if settings.model.model else {}
+        return {"--approve": settings.policy, **model}
 
     async def default_model(self) -> str:
         """Return the full name of the default model. Raises ``ModelError``."""

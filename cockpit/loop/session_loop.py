@@ -20,7 +20,7 @@ from cockpit.loop.decisions.await_decision import DeadlinePassed
 from cockpit.loop.decisions.profile_change_expiry import pin_profile
 from cockpit.loop.phases.acting import act
 from cockpit.loop.phases.deciding import decide
-from cockpit.loop.phases.learning import learn
+from cockpit.loop.phases.learning import find_finish, learn
 from cockpit.loop.phases.observing import observe
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing
@@ -242,13 +242,20 @@ def _end_at_limit(tx: Tx, session: Session, last: Wave | None) -> bool:
         reason = f"The limit of {max_waves} waves is reached."
     elif max_cost is not None and session.cost_usd is not None and session.cost_usd >= max_cost:
         reason = f"The limit of ${max_cost:.2f} is reached (${session.cost_usd:.2f} spent)."
+    elif max_cost is not None and (
+        unpriced := sessions.count_unpriced_tokens(tx, session.session_id)
+    ):
+        reason = (
+            f"The limit of ${max_cost:.2f} cannot be kept: no price is known for {session.model}, which"
+            f" spent {unpriced:,} tokens."
+        )
     elif max_tokens is not None and max_tokens <= tokens:
         reason = f"The limit of {max_tokens:,} tokens is reached ({tokens:,} spent)."
     if not reason:
         return False
     result = {
         "status": "limit",
-        "summary": f"{reason} The work is kept; resume the session with a higher limit.",
+        "summary": f"{reason} The work is kept; resume the session with a higher limit, or without it.",
     }
     if session.result.get("status") != "limit" or session.status != "completed":
         detail = SessionCompleted(**result)
@@ -257,7 +264,11 @@ def _end_at_limit(tx: Tx, session: Session, last: Wave | None) -> bool:
 
 
 def _stop_without_wave(tx: Tx, session_id: str) -> Session:
-    """Wait for the user's next message, or, headless, complete with the last answer as the result."""
+    """Wait for the user's next message; headless, end the session as it stands.
+
+    Only ``finish`` says that the work is done. Without it the last words are a question or an offer, and the
+    session needs an answer. One that had ended and got no new message ends as it had ended.
+    """
     session = sessions.load(tx.connection, session_id)
     if session.status == "completed":
         return session
@@ -266,14 +277,18 @@ def _stop_without_wave(tx: Tx, session_id: str) -> Session:
         return sessions.set_status(tx, session_id, "waiting", detail=detail)
     last = waves.find_latest(tx.connection, session_id)
     plan = plans.find(tx.connection, last.wave_id) if last else None
-    result = {"status": "done", "summary": plan.text.strip() if plan else ""}
+    outside = session.task_type == sessions.EXTERNAL_AGENT  # it ends where its calls end
+    status = "done" if outside else sessions.NEEDS_ANSWER
+    result = {"status": status, "summary": plan.text.strip() if plan else ""}
+    if plan is not None and session.result and find_finish(plan) is not None:
+        result = {name: str(session.result.get(name, "")) for name in result}
     return sessions.set_status(
         tx, session_id, "completed", detail=SessionCompleted(**result), result=result
     )
 
 
 def _mark_waiting(session_id: str, message: str) -> Callable[[Tx], Session]:
-    detail = SessionWaiting(for_="proposal", why=message)
+    detail = SessionWaiting(for_="expired", why=message)
     result = {"status": "expired", "summary": message}
     return lambda tx: sessions.set_status(tx, session_id, "waiting", detail=detail, result=result)
 

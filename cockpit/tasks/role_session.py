@@ -32,13 +32,12 @@ from cockpit.store.journal.details.sessions import SessionStopped
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 from cockpit.tasks.external_agent_role import began_session, find_runner, run_role_with_agent
-from cockpit.tasks.git import WorktreeError, changed_files, try_git
+from cockpit.tasks.git import WorktreeError, changed_files
 from cockpit.tasks.model_outage import NOT_OFFLINE
+from cockpit.tasks.reviewed_change import fenced, read_change
 from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.test_protection import named_files
 
-MAX_DIFF_BYTES = 50 * 1024
-"""Bytes of the change in a role's prompt; the role can ask for the rest."""
 MAX_FILES = 20
 
 ROLE_OF_STEP = {
@@ -54,9 +53,16 @@ class RoleResult:
     """How a role's session ended."""
 
     status: str
-    """``done``, ``blocked`` or ``limit`` (its waves were used up)."""
+    """``done``, ``blocked``, ``limit`` (its waves were used up), or ``needs_answer`` (it ended in words,
+    without ``finish``)."""
     summary: str
     """Its last message."""
+
+
+def ended_without_finish(result: RoleResult) -> str:
+    """Return the reason that a role's work does not count, in its own last words."""
+    words = f" Its last words: {result.summary}" if result.summary else ""
+    return f"It ended in words without saying that it is done, and needs an answer.{words}"
 
 
 class TaskRuntime:
@@ -184,12 +190,19 @@ async def _assignment(
         "base": worktree.base_commit[:10],
         "branch": worktree.branch,
         "changed_files": "\n".join(changed),
-        "diff": await _diff(root, worktree.base_commit) if "{diff}" in role.template else "",
-        "failure": _fenced(failure),
+        "diff": "",
+        "failure": fenced(failure),
         "tests": _last_detail(steps, "test", "summary") or "No tests were run.",
         "findings": _findings(steps),
         "attempt": str(step.attempt),
     }
+    shows_diff = "{diff}" in role.template
+    if shows_diff or role.gives_verdict:
+        values["diff"] = (await read_change(root, worktree.base_commit)).text
+    text = role.words(values)
+    if role.gives_verdict and not shows_diff:
+        # A role file of the user's own may leave it out; a verdict on an unseen change is worth nothing.
+        text += f"\n\n### The Change, Since {worktree.base_commit[:10]}\n\n{values['diff']}\n"
     paths: dict[str, None] = {}
     for source in role.context:
         source_paths: Sequence[str] = changed
@@ -201,7 +214,7 @@ async def _assignment(
     scope = [f"file:{path}" for path in paths if _is_file(runtime, path)]
     if "task_files" in role.context:
         scope = [*dict.fromkeys([*_declared_items(task_type, task, root), *scope])]
-    return Assignment(role, task, role.words(values), tuple(scope[:MAX_FILES]), worktree.branch)
+    return Assignment(role, task, text, tuple(scope[:MAX_FILES]), worktree.branch)
 
 
 def _declared_items(task_type: TaskType, task: Task, root: Path) -> list[str]:
@@ -248,25 +261,3 @@ def _last_detail(steps: Sequence[Step], name: str, key: str) -> str:
         str(step.detail.get(key, "")) for step in steps if step.step == name and not step.open
     ]
     return values[-1] if values else ""
-
-
-def _fenced(text: str) -> str:
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text.strip()}\n{fence}"
-
-
-async def _diff(root: Path, base: str) -> str:
-    ended = await try_git(root, "diff", base, "HEAD")
-    data = ended.stdout
-    if not data.strip():
-        return "(No change.)"
-    if len(data) > MAX_DIFF_BYTES:
-        whole_lines = data[:MAX_DIFF_BYTES].rpartition(b"\n")[0]
-        text = whole_lines.decode("utf-8", "replace")
-        return (
-            f"{_fenced(text)}\n\nThe change is longer than {MAX_DIFF_BYTES // 1024} KiB and was cut"
-            f" here. Ask for the rest as diff:{base[:10]}..HEAD, or ask for single files."
-        )
-    return _fenced(data.decode("utf-8", "replace"))

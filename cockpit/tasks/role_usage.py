@@ -23,6 +23,16 @@ def task_usage(connection: sqlite3.Connection, task_id: str) -> tuple[int, float
     return int(tokens), float(cost)
 
 
+def unpriced_tokens(connection: sqlite3.Connection, task_id: str) -> int:
+    """Return the tokens of the task's sessions whose price is not known."""
+    (tokens,) = connection.execute(
+        "SELECT coalesce(sum(input_tokens+output_tokens),0) FROM sessions WHERE cost_usd IS NULL"
+        " AND session_id IN (SELECT session_id FROM task_runs WHERE task_id=? AND session_id IS NOT NULL)",
+        (task_id,),
+    ).fetchone()
+    return int(tokens)
+
+
 def dropped_share(connection: sqlite3.Connection, session_ids: Sequence[str]) -> float:
     """Return the largest share of utility (0 to 1) that the newest packet of a session left out.
 

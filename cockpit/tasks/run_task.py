@@ -20,7 +20,7 @@ from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.model import ModelError
 from cockpit.learn.resume_line import one_line
-from cockpit.loop.intake.task_types import load_task_types
+from cockpit.loop.intake.task_types import TaskType, load_task_types
 from cockpit.store.backlog import tasks, wip
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import task_runs, worktrees
@@ -28,6 +28,7 @@ from cockpit.store.chains.task_runs import ENDS, Step
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.tasks import RoleRestored
+from cockpit.store.sessions.sessions import NEEDS_ANSWER
 from cockpit.tasks import role_usage
 from cockpit.tasks.finish_task import (
     SetAside,
@@ -46,7 +47,8 @@ from cockpit.tasks.git import (
 from cockpit.tasks.merging import merge_task
 from cockpit.tasks.model_outage import outage_reason
 from cockpit.tasks.prepare_worktree import prepare_worktree
-from cockpit.tasks.role_session import RoleResult, TaskRuntime, run_role
+from cockpit.tasks.reviewed_change import describe_evidence, read_change
+from cockpit.tasks.role_session import RoleResult, TaskRuntime, ended_without_finish, run_role
 from cockpit.tasks.run_tests import run_tests
 from cockpit.tasks.steps import next_step
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
@@ -172,9 +174,17 @@ class _TaskRun:
 
     def _may_fix(self, task: Task) -> bool:
         """Whether a fixer may work on failing tests of such a task."""
-        loaded = load_task_types(self._context.place.home, self._context.settings.user_dir)
-        task_type = loaded.types.get(task.task_type)
+        task_type = self._task_type(task)
         return self._context.work.auto_fix and task_type is not None and task_type.auto_fix
+
+    def _must_change(self, task: Task) -> bool:
+        """Whether such a task is not done without a change; so for a type that is not there any more."""
+        task_type = self._task_type(task)
+        return task_type is None or task_type.must_change
+
+    def _task_type(self, task: Task) -> TaskType | None:
+        loaded = load_task_types(self._context.place.home, self._context.settings.user_dir)
+        return loaded.types.get(task.task_type)
 
     def _load_task(self) -> Task:
         return self._store.read_now(lambda connection: tasks.load(connection, self._task_id))
@@ -239,13 +249,24 @@ class _TaskRun:
     async def _implement(self, step: Step, steps: list[Step]) -> None:
         worktree = await self._prepared_worktree()
         result = await self._run_role(step, steps, worktree)
+        task = self._load_task()
         finished = result.status == "done"
-        subject = self._load_task().title if finished else "uncommitted work of the implementer"
+        subject = task.title if finished else "uncommitted work of the implementer"
         committed = await self._commit(worktree, subject, result.summary if finished else "")
         outcome = "done" if finished else "blocked"
-        tip = await commit_of(Path(worktree.path), "HEAD")
+        root = Path(worktree.path)
+        files = await changed_files(root, worktree.base_commit)
+        if finished and not files and self._must_change(task):
+            outcome = "empty"
+        summary = ended_without_finish(result) if result.status == NEEDS_ANSWER else result.summary
+        tip = await commit_of(root, "HEAD")
         await self._end_step(
-            step, outcome, summary=result.summary, committed_for_it=list(committed), tip=tip
+            step,
+            outcome,
+            summary=summary,
+            committed_for_it=list(committed),
+            tip=tip,
+            changed=len(files),
         )
 
     async def _test(self, step: Step) -> None:
@@ -260,7 +281,10 @@ class _TaskRun:
 
         def record(tx: Tx) -> None:
             if test_run.results:
-                wip.update(tx, self._task_id, {"test_results": dict(test_run.results)}, by=_BY)
+                patch: dict[str, Any] = {"test_results": dict(test_run.results)}
+                if test_run.status == "passed":
+                    patch[wip.SOLVED] = [{"type": "test_failure"}]
+                wip.update(tx, self._task_id, patch, by=_BY)
             task_runs.end(
                 tx,
                 step,
@@ -301,8 +325,14 @@ class _TaskRun:
         )
 
     async def _review(self, step: Step, steps: list[Step]) -> None:
-        result = await self._run_role(step, steps, await self._prepared_worktree())
+        worktree = await self._prepared_worktree()
+        result = await self._run_role(step, steps, worktree)
+        step = self._reload(step)
         verdict = parse_verdict(result.summary)
+        change = await read_change(Path(worktree.path), worktree.base_commit)
+        looked_at = self._store.read_now(
+            lambda connection: describe_evidence(connection, step.session_id or "", change)
+        )
         status = (
             "BLOCKED" if result.status == "blocked" and verdict.status == "PASS" else verdict.status
         )
@@ -310,7 +340,15 @@ class _TaskRun:
         failure_type = _FAILURE_TYPES[step.step]
 
         def record(tx: Tx) -> None:
-            task_runs.end(tx, step, status, summary=findings, read=verdict.readable)
+            task_runs.end(
+                tx,
+                step,
+                status,
+                summary=findings,
+                read=verdict.readable,
+                looked_at=looked_at,
+                said_looked_at=verdict.looked_at,
+            )
             if status == "FAIL":
                 service.record_failure(tx, self._task_id, failure_type, findings[:4_000], by=_BY)
                 service.set_needs_rework(tx, self._task_id, True, by=_BY)
@@ -328,6 +366,9 @@ class _TaskRun:
         files = await changed_files(
             context.place.home, worktree.base_commit, f"refs/heads/{worktree.branch}"
         )
+        if not files and self._must_change(task):
+            await self._end_step(step, "empty")
+            return
         subject = f"Merge {task.task_id}: {' '.join(task.title.split())[:80]}"
         trailers = f"Cockpit-Task: {task.task_id}" + (
             f"\nCockpit-Chain: {context.chain_id}" if context.chain_id else ""
@@ -347,7 +388,7 @@ class _TaskRun:
                 )
                 return
             worktrees.set_status(tx, worktree.name, "merged", merged_commit=result.commit)
-            outcome = "merged" if result.commit else "nothing"
+            outcome = "merged" if result.commit and files else "nothing"
             task_runs.end(tx, step, outcome, commit=result.commit, files=list(files))
 
         await self._store.write(record)

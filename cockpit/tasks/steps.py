@@ -46,6 +46,10 @@ def next_step(steps: Sequence[Step], *, auto_fix: bool, max_fixes: int) -> NextS
     match last.step, last.outcome:
         case "implement", "done":
             return NextStep("test")
+        case "implement", "empty":
+            return NextStep(
+                "blocked", _no_change("The implementer changed nothing", summary), "FAIL"
+            )
         case "test", "passed" | "none":
             return NextStep("spec_review")
         case "test", "failed":
@@ -63,10 +67,20 @@ def next_step(steps: Sequence[Step], *, auto_fix: bool, max_fixes: int) -> NextS
             return NextStep("blocked", f"The {review} failed again after rework: {summary}", "FAIL")
         case "merge", "merged" | "nothing":
             return NextStep("done", handoff="PASS")
+        case "merge", "empty":
+            return NextStep("blocked", _no_change("No change is left on its branch", ""), "FAIL")
         case "fix", "blocked":
             return NextStep("blocked", f"The fixer could not continue: {summary}", "FAIL")
         case _:
             return NextStep("blocked", summary or f"{last.step} ended as {last.outcome}.")
+
+
+def _no_change(what: str, summary: str) -> str:
+    words = f" Its summary: {summary}" if summary else ""
+    return (
+        f"{what}, and a task of this type is done only with a change.{words} If there is nothing to do,"
+        " mark the task as done yourself."
+    )
 
 
 def _after_failed_tests(
@@ -91,6 +105,8 @@ def summary_of(steps: Sequence[Step], title: str) -> str:
     tests = [str(step.detail.get("summary", "")) for step in steps if step.step == "test"]
     fixes = sum(step.step == "fix" for step in steps)
     text = next((summary for summary in reversed(summaries) if summary), title)[:3_000]
+    if steps and (steps[-1].step, steps[-1].outcome) == ("merge", "nothing"):
+        text = f"{text}\nNo change: there was nothing to merge."
     tries = f" The fixer needed {fixes} {'try' if fixes == 1 else 'tries'}." if fixes else ""
     return f"{text}\n{tests[-1]}{tries}" if tests else text
 
@@ -99,8 +115,11 @@ def details_of(steps: Sequence[Step]) -> str:
     """Return every step with its summary and output, for the handoff's details."""
     parts = []
     for step in steps:
-        text = "\n".join(
-            str(step.detail[name]) for name in ("summary", "output") if step.detail.get(name)
-        )
+        lines = [str(step.detail[name]) for name in ("summary", "output") if step.detail.get(name)]
+        if looked_at := step.detail.get("looked_at"):
+            lines.append(f"It was shown {looked_at}.")
+            if not step.detail.get("said_looked_at"):
+                lines.append("The reviewer did not say what it looked at.")
+        text = "\n".join(lines)
         parts.append(f"## {step.step} {step.attempt}: {step.outcome}\n\n{text}".rstrip())
     return "\n\n".join(parts)[:MOST_DETAILS]

@@ -16,6 +16,7 @@ _LINE = re.compile(
 )
 # After the first line, even a quoted or longer line is enough to doubt the verdict.
 _ALSO = re.compile(r"[ \t*_#>`]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)\b", re.I | re.A)
+_LOOKED_AT = re.compile(r"[ \t*_#`-]*looked at[ \t*_`]*[:=][ \t*_`]*(\S.*)", re.I | re.A)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Verdict:
     status: Status
     findings: str
     """The rest of the message."""
+    looked_at: str = ""
+    """What it says that it looked at: its line ``LOOKED AT: …``; empty without one."""
     readable: bool = True
     """False where no verdict could be read; ``status`` is then FAIL."""
 
@@ -37,8 +40,13 @@ def parse_verdict(text: str) -> Verdict:
     lines = text.strip().splitlines()
     statuses = [match[1].upper() for line in lines if (match := _ALSO.match(line))]
     if not lines or _LINE.fullmatch(lines[0]) is None:
-        return Verdict("FAIL", f"The reviewer gave no readable verdict. {text.strip()}", False)
+        return Verdict(
+            "FAIL", f"The reviewer gave no readable verdict. {text.strip()}", readable=False
+        )
     if len(set(statuses)) > 1:
-        return Verdict("FAIL", f"The reviewer gave more than one verdict. {text.strip()}", False)
+        return Verdict(
+            "FAIL", f"The reviewer gave more than one verdict. {text.strip()}", readable=False
+        )
     findings = "\n".join(line for line in lines if _LINE.fullmatch(line) is None).strip()
-    return Verdict(cast("Status", statuses[0]), findings)
+    looked_at = next((match[1].strip() for line in lines if (match := _LOOKED_AT.match(line))), "")
+    return Verdict(cast("Status", statuses[0]), findings, looked_at)

@@ -194,14 +194,11 @@ async def test_a_blocked_task_is_tried_again(still, running, key):
 
 
 async def test_a_chain_that_stopped_goes_on_in_a_process_of_its_own(still, project):
-    def all_done(tx) -> None:
-        made = service.create_task(tx, "Seed the jitter", by="person")
-        service.set_status(tx, made.task_id, "done", by="person")
-
-    still.store.write_now(all_done)
+    only = still.store.write_now(lambda tx: service.create_task(tx, "Seed the jitter", by="person"))
     made = await chain_lifecycle.create_chain(
         still.store, still.place, chain_lifecycle.ChainOptions("all")
     )
+    still.store.write_now(lambda tx: service.set_status(tx, only.task_id, "done", by="person"))
     still.store.write_now(lambda tx: chains.end(tx, made.chain_id, "stopped", "by a person"))
     app = CockpitApp(still)
     async with app.run_test(size=WIDE) as pilot:
@@ -210,6 +207,63 @@ async def test_a_chain_that_stopped_goes_on_in_a_process_of_its_own(still, proje
         await pilot.press("R")
         await until(pilot, lambda: chain(still, made.chain_id).status == "completed")
         await until(pilot, lambda: f"✔ {made.chain_id}" in text(app))
+
+
+async def test_work_in_the_prompt_says_what_it_cannot_start(still, project):
+    """In the real command's words; the prompt has its text again, and no chain is made."""
+
+    def add(tx) -> None:
+        made = service.create_task(tx, "Wait", by="person")
+        service.block(tx, made.task_id, "unclear", by="person")
+
+    still.store.write_now(add)
+    script = project.parent / "nothing.toml"
+    script.write_text('[[turn]]\ntext = "x"\n', encoding="utf-8")
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await settled(pilot)
+        for words, message in (
+            ("/work E-9 --frob", "/work has no option --frob"),
+            (f"/work --model script:{script}", "No task in the backlog can start: 1 blocked"),
+        ):
+            screen.prompt.put(words)
+            await pilot.press("enter")
+            await until(pilot, lambda said=message: any(said in told for told in toasts(app)))
+            assert screen.prompt.text == words
+        assert still.store.read_now(chains.select) == []
+
+
+async def test_a_chain_begins_from_the_board_and_the_prompt(still, project, monkeypatch):
+    commands = []
+
+    async def run(place, arguments, clock) -> None:
+        commands.append(arguments)
+
+    monkeypatch.setattr("cockpit.app.actions.work_command.run_chain_command", run)
+    work_scenes.story(still.store)
+    ChainScene(still.store, project).begin().session().rests().ends("stopped")
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("ctrl+t")
+        await settled(pilot)
+        await pilot.press("W", "enter")
+        await settled(pilot)
+        await pilot.press(*"-n 3", "enter")
+        await until(pilot, lambda: len(commands) == 1)
+        await pilot.press("W", *"Resume", "enter")
+        await settled(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: len(commands) == 2)
+        await pilot.press("escape")
+        screen = await settled(pilot)
+        screen.prompt.put("/work S-2 --approve reads")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(commands) == 3)
+    assert commands[2] == ("work", "--story", "S-2", "--approve", "reads")
+    assert commands[0][:4] == ("work", "--all", "-n", "3")
+    assert "--approve" in commands[0]
+    assert commands[1] == ("chain", "resume", "ch-1")
 
 
 async def test_a_chain_that_cannot_go_on_says_why(still, project):

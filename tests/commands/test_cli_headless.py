@@ -166,6 +166,42 @@ arguments = { status = "done", summary = "Seen." }
     assert [item["item"] for item in request["items"]] == ["file:shapes.py:1-2"]
 
 
+@pytest.mark.parametrize("words", ["Shall I use tabs or spaces?", "It is fixed."])
+def test_words_without_finish_need_an_answer(project: Project, words: str) -> None:
+    again = (
+        '[[turn]]\nwhen = { contains = ["go on"] }\n[[turn.call]]\nname = "finish"\n'
+        'arguments = { status = "blocked", summary = "No." }\n'
+    )
+    model = project.script(f'[[turn]]\ntext = "{words}"\n{again}')
+    options = ["--output-format", "json"]
+    done = project.run("run", "fix shapes", "--model", model, *options, expect=4)
+    document = json.loads(done.stdout)
+    assert (document["status"], document["result"]) == (
+        "completed",
+        {"status": "needs_answer", "summary": words},
+    )
+    assert "cockpit run --continue s-" in done.stderr
+    assert f"■ needs an answer: {words}" in project.run("sessions", "show").stdout
+    assert "needs an answer" in project.run("sessions", "list").stdout
+    # Nothing said to it changes nothing, and a blocked one does not become done.
+    for message, code, status in (
+        ("", 4, "needs_answer"),
+        ("go on", 1, "blocked"),
+        ("", 1, "blocked"),
+    ):
+        again = project.json(
+            "run", *filter(None, [message]), "--continue", "last", *options, expect=code
+        )
+        assert again["result"]["status"] == status
+
+
+def test_an_answer_of_nothing_fails(project: Project) -> None:
+    model = project.script('[[turn]]\ntext = "  "\n')
+    done = project.run("run", "fix shapes", "--model", model, expect=1)
+    assert "answered without text and without a call" in done.stderr
+    assert project.json("sessions", "show", "--json")["result"]["status"] == "failed"
+
+
 def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
     model = project.script('[[turn]]\nerror = { code = "network", message = "no route" }\n')
     done = project.run("run", REVIEW, "--model", model, expect=1)

@@ -6,7 +6,7 @@ import pytest
 from loopback.replies import Say, Use
 from prompts import PLAIN, text_in
 
-from cockpit.decide.model import Done, ModelError, TextDelta, ToolCall
+from cockpit.decide.model import Done, TextDelta, ToolCall
 
 if TYPE_CHECKING:
     from models_talk import Talk
@@ -70,28 +70,25 @@ async def test_at_the_token_limit_unwritten_arguments_are_not_taken_for_none(tal
     assert [e.arguments for e in events if isinstance(e, ToolCall)] == [""]
 
 
-async def test_a_content_filter_with_nothing_said_is_an_error(talk: Talk) -> None:
-    talk.server.play([Say(stop="filter")])
-    with pytest.raises(ModelError, match="content filter") as caught:
-        await talk.say(PLAIN)
-    assert caught.value.code == "bad_request"
-
-
-async def test_a_refusal_in_words_is_passed_on_as_text(compatible: Talk) -> None:
+async def test_a_refusal_in_words_is_the_reason_and_no_answer(compatible: Talk) -> None:
     compatible.server.play([Say(refusal="I would rather not.")])
-    events = await compatible.say(PLAIN)
-    assert text_in(events) == "I would rather not."
-    assert isinstance(events[-1], Done)
-    assert events[-1].stop == "end"
+    (done,) = await compatible.say(PLAIN)
+    assert isinstance(done, Done)
+    assert done.stop == "filtered"
+    assert done.reason == "it refused: I would rather not."
 
 
-async def test_a_content_filter_in_the_middle_keeps_the_words_and_says_why(talk: Talk) -> None:
-    talk.server.play([Say("Half a", stop="filter")])
+@pytest.mark.parametrize("text", ["", "Half a"])
+async def test_a_content_filter_keeps_the_words_but_no_call(talk: Talk, text: str) -> None:
+    call = Use("finish", {"status": "done", "summary": "s"})
+    talk.server.play([Say(text, calls=(call,) if text else (), stop="filter")])
     events = await talk.say(PLAIN)
-    assert text_in(events) == "Half a"
+    assert text_in(events) == text
+    assert not [event for event in events if isinstance(event, ToolCall)]
     assert isinstance(events[-1], Done)
-    assert events[-1].stop == "cut"
-    assert "filter" in events[-1].reason
+    assert events[-1].stop == "filtered"
+    assert "content filter" in events[-1].reason
+    assert events[-1].usage.output_tokens > 0
 
 
 async def test_known_models_have_a_price_and_unknown_ones_none(talk: Talk) -> None:

@@ -128,6 +128,46 @@ def test_a_key_that_is_refused_fails_the_session_and_the_right_one_continues_it(
     assert provided.done(provided.run("--continue", document["session_id"]))
 
 
+def test_an_empty_or_filtered_answer_fails_the_session_which_can_resume(provided: Provided) -> None:
+    document = provided.fix(Say(""), expect=1)
+    assert document["status"] == "failed"
+    assert "without text and without a call" in provided.said
+    call = Use("finish", {"status": "done", "summary": "add adds"})
+    replies = [Say(stop="filter"), Say("Half an", calls=(call,), stop="filter")]
+    if provided.model.startswith("openai-compatible"):
+        replies.append(Say(refusal="I would rather not."))
+    for reply in replies:
+        provided.server.play([reply])
+        document = provided.run("--continue", document["session_id"], expect=1)
+        assert document["status"] == "failed"
+        assert (reply.refusal or "content filter") in provided.said
+    assert document["usage"]["output_tokens"] == 34 * (1 + len(replies))
+    provided.server.play(STORY)
+    assert provided.done(provided.run("--continue", document["session_id"]))
+
+
+def test_a_limit_of_cost_without_a_known_price_is_refused(provided: Provided) -> None:
+    """At the start, when the session gets a limit or another model, and for a chain."""
+    limited = ("run", "fix add", "--model", provided.model, "--max-cost", "1", "--approve", "all")
+    if provided.model.startswith("anthropic"):
+        provided.server.play(STORY)
+        provided.project.run(*limited)
+        return
+    if provided.model.startswith("openai:"):
+        return
+    message = "No price is known for openai-compatible:local"
+    assert message in provided.project.run(*limited, expect=2).stderr
+    provided.server.play([Say("Which one?")])
+    provided.project.run("run", "fix add", "--model", provided.model, expect=4)
+    words = ("run", "the first", "--continue", "last", "--max-cost", "1")
+    assert message in provided.project.run(*words, expect=2).stderr
+    provided.project.run("tasks", "add", "Fix add")
+    chain = ("work", "--all", "--headless", "--model", provided.model, "--max-cost", "1")
+    assert message in provided.project.run(*chain, expect=2).stderr
+    assert provided.project.json("chain", "list", "--json") == []
+    assert provided.server.unexpected == []
+
+
 def test_a_rate_limit_is_waited_through(provided: Provided) -> None:
     busy = Refuse(429, "slow down", retry_after="0")
     assert provided.done(provided.fix(busy, ASK, Drop(), ACT, FINISH))

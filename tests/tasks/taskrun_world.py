@@ -56,6 +56,10 @@ def edit(role: str, old: str, new: str, *, path: str = "calc.py", said: str = ""
 PASSES = finish("spec reviewer", "VERDICT: PASS\nAll there.") + finish(
     "quality reviewer", "VERDICT: PASS\nSound."
 )
+NOTES = turn("implementer", "write_file", 'path = "notes.md", content = "What I saw."') + finish(
+    "implementer", "Done.", when='called = ["write_file"]'
+)
+"""An implementer that changes something, but not the code."""
 AT_ONCE = (
     edit("implementer", "a - b", "a + b")
     + finish("implementer", "add adds.", when='called = ["edit_file"]')

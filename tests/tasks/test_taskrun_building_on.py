@@ -19,7 +19,9 @@ SCENARIO = (
 
 def tasks_in_a_row(world: World) -> tuple[str, str, str]:
     """Three, of which each waits for the one before; the second changes nothing."""
-    first, second, third = world.task(), world.task("Look at it"), world.task("Turn it round")
+    first = world.task()
+    second = world.task("Look at it", task_type="spike")
+    third = world.task("Turn it round")
     for task_id, other in ((second, first), (third, second)):
         world.store.write_now(
             lambda tx, a=task_id, b=other: service.add_dependency(tx, a, b, by="person")  # type: ignore[misc]  # a default keeps the loop's value
@@ -86,7 +88,7 @@ async def test_a_branch_of_no_chain_goes_on_from_where_the_person_is(world: Worl
     listed = git(world.root, "ls-tree", "--name-only", "cockpit/work").split()
     assert "new.py" not in listed, "the person has not taken what is on it"
     git(world.root, "merge", "--quiet", "cockpit/work")
-    third = world.task("Look once more")
+    third = world.task("Look once more", task_type="spike")
     await world.do(finish("implementer", "Looked.") + PASSES, third, **alone)
     assert git(world.root, "rev-parse", "cockpit/work") == git(world.root, "rev-parse", "HEAD")
     assert world.tree(third).base_commit == git(world.root, "rev-parse", "HEAD")
@@ -99,6 +101,6 @@ async def test_a_chain_stays_on_what_it_began_with(world: World) -> None:
     world.store.write_now(lambda tx: service.set_status(tx, first, "done", by="person"))
     await world.do(looks.replace("VERDICT: PASS", "VERDICT: BLOCKED"), second)
     git(world.root, "commit", "--quiet", "--allow-empty", "-m", "Elsewhere")
-    other = world.task("Something else")
+    other = world.task("Something else", task_type="spike")
     await world.do(looks.replace("VERDICT: PASS", "VERDICT: BLOCKED"), other)
     assert world.tree(other).base_commit == began

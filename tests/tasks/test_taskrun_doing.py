@@ -6,7 +6,18 @@ import asyncio
 from typing import Any
 
 import pytest
-from tasks.taskrun_world import AT_ONCE, BRANCH, PASSES, SOURCE, World, edit, finish, git, turn
+from tasks.taskrun_world import (
+    AT_ONCE,
+    BRANCH,
+    NOTES,
+    PASSES,
+    SOURCE,
+    World,
+    edit,
+    finish,
+    git,
+    turn,
+)
 
 from cockpit.backlog.work_settings import WorkSettings
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -114,10 +125,81 @@ async def test_a_spike_is_not_mended(world: World) -> None:
     assert (ended.status, world.steps(task_id)[-2]) == ("blocked", ("test", "failed"))
 
 
+async def test_a_task_that_expects_a_change_is_blocked_without_one(world: World) -> None:
+    """Whatever the roles, the tests and the reviewers say: at once, and when rework undid it all."""
+    (world.root / "test_calc.py").unlink()
+    git(world.root, "commit", "--quiet", "-am", "No tests")
+    nothing = world.task("Say it is done")
+    ended = await world.do(finish("implementer", "Fixed and tested.") + PASSES, nothing)
+    assert ended.status == world.read(nothing).status == "blocked"
+    assert "changed nothing" in ended.reason
+    assert "Fixed and tested." in world.handoff(nothing).summary
+    assert world.steps(nothing) == [("implement", "empty"), ("blocked", "FAIL")]
+
+    undone = world.task("Undo it again")
+    back = 'called = ["edit_file"]'
+    scenario = (
+        edit("implementer", "a - b", "a + b")
+        + finish("implementer", "Done.", when=back)
+        + edit("implementer", "a + b", "a - b", said="Take it back")
+        + finish("implementer", "Done again.", when=back, said="Take it back")
+        + PASSES
+        + finish("spec reviewer", "VERDICT: FAIL\nTake it back.", said="return a . b")
+    )
+    ended = await world.do(scenario, undone)
+    assert ended.status == "blocked"
+    assert "No change is left" in ended.reason or "changed nothing" in ended.reason
+
+
+async def test_a_spike_is_done_without_a_change_and_says_so(world: World) -> None:
+    (world.root / "test_calc.py").unlink()
+    git(world.root, "commit", "--quiet", "-am", "No tests")
+    task_id = world.task(task_type="spike")
+    ended = await world.do(finish("implementer", "Looked.") + PASSES, task_id)
+    assert (ended.status, world.steps(task_id)[-2]) == ("done", ("merge", "nothing"))
+    assert "No change: there was nothing to merge." in world.handoff(task_id).summary
+
+
+async def test_an_implementer_that_asks_has_done_nothing(world: World) -> None:
+    asks = turn("implementer", "edit_file", 'path = "calc.py", old = "a - b", new = "a + b"')
+    words = '[[turn]]\nwhen = { contains = ["Your role: implementer"], called = ["edit_file"] }\n'
+    task_id = world.task()
+    ended = await world.do(f'{asks}{words}text = "Shall I go on?"\n{PASSES}', task_id)
+    assert ended.status == "blocked"
+    assert "needs an answer" in ended.reason
+    assert "Shall I go on?" in ended.reason
+    assert world.steps(task_id)[0] == ("implement", "blocked")
+
+
+async def test_reviewers_get_the_change_and_what_they_looked_at_is_kept(world: World) -> None:
+    """Even where a user's role file leaves the change out, and whatever they say about it."""
+    roles = world.folder / "config" / "roles"
+    roles.mkdir(parents=True)
+    (roles / "quality_reviewer.md").write_text(
+        '+++\nname = "quality_reviewer"\n+++\nYour role: quality reviewer. Judge {task}.\n', "utf-8"
+    )
+    implements = edit("implementer", "a - b", "a + b") + finish(
+        "implementer", "add adds.", when='called = ["edit_file"]'
+    )
+    sees = r"\\+ +return a \\+ b"
+    reviews = finish(
+        "spec reviewer", "VERDICT: PASS\nLOOKED AT: calc.py, test_calc.py\nAll there.", said=sees
+    ) + finish("quality reviewer", "VERDICT: PASS\nSound.", said=sees)
+    task_id = world.task()
+    ended = await world.do(implements + reviews, task_id)
+    assert ended.status == "done"
+    spec, quality = world.handoff(task_id).full_details.split("## quality_review")
+    assert "It was shown the change of calc.py" in spec
+    assert "LOOKED AT: calc.py, test_calc.py" in spec
+    assert "did not say" not in spec
+    assert "It was shown the change of calc.py" in quality
+    assert "did not say what it looked at" in quality
+
+
 async def test_a_fixer_cannot_write_delete_or_commandeer_a_test(world: World) -> None:
     sneaky = "import pathlib; pathlib.Path('test_calc.py').write_text('')"
     scenario = (
-        finish("implementer", "Done.")
+        NOTES
         + edit("fixer", "3)", "-1)", path="test_calc.py")
         + turn("fixer", "run", 'argv = ["rm", "test_calc.py"], reason = "x"', when="wave_from = 2")
         + turn(
@@ -327,9 +409,7 @@ async def test_what_had_no_room_is_measured(world: World) -> None:
 
 async def test_work_in_progress_says_where_a_task_stands(world: World) -> None:
     task_id = world.task()
-    await world.do(
-        finish("implementer", "Done.") + finish("fixer", "No.", status="blocked"), task_id
-    )
+    await world.do(NOTES + finish("fixer", "No.", status="blocked"), task_id)
     said = [row.raw_detail()["phase"] for row in world.rows("wip.updated")]
     assert list(dict.fromkeys(said)) == ["implementing", "testing", "fixing"]
     known = world.read(task_id).wip or {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tasks.taskrun_world import AT_ONCE, World, turn
+from tasks.taskrun_world import AT_ONCE, NOTES, World, turn
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.guards import GuardState
@@ -90,7 +90,7 @@ def test_a_projects_links_are_not_followed(tmp_path: Path) -> None:
 
 async def test_a_reviewer_is_not_offered_what_it_may_not_call(world: World) -> None:
     scenario = (
-        turn("implementer", "finish", 'status = "done", summary = "Done."')
+        NOTES
         + turn("spec reviewer", "write_file", 'path = "x.py", content = "x"')
         + turn(
             "spec reviewer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tasks.taskrun_world import PASSES, World, finish, turn
+from tasks.taskrun_world import NOTES, PASSES, World, finish, turn
 
 NAME = "'test_' + 'calc.py'"
 IGNORED = (
@@ -24,7 +24,7 @@ ENDED = "open('calc.py','w').write('import os; os._exit(0)')"
 @pytest.mark.parametrize("sneaky", [IGNORED, SHADOW, UNSEEN, SKIPPED, ENDED])
 async def test_a_fixer_gains_nothing_by_what_git_does_not_show(world: World, sneaky: str) -> None:
     scenario = (
-        finish("implementer", "Done.")
+        NOTES
         + turn("fixer", "run", f'argv = ["python3", "-c", "{sneaky}"], reason = "x"')
         + finish("fixer", "Green now.", when='called = ["run"]')
         + PASSES

@@ -12,12 +12,12 @@ from cockpit.store.chains.task_runs import Step
 from cockpit.tasks.steps import next_step
 
 OUTCOMES = {
-    "implement": ("done", "blocked", "trouble"),
+    "implement": ("done", "empty", "blocked", "trouble"),
     "test": ("passed", "failed", "none", "refused", "trouble"),
     "fix": ("done", "blocked", "trouble"),
     "spec_review": ("PASS", "FAIL", "BLOCKED"),
     "quality_review": ("PASS", "FAIL", "BLOCKED"),
-    "merge": ("merged", "nothing", "conflict", "trouble"),
+    "merge": ("merged", "nothing", "empty", "conflict", "trouble"),
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cockpit.app.actions import work_command
 from cockpit.app.actions.action import Action, Condition
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.task_actions import (
@@ -17,14 +18,19 @@ from cockpit.app.actions.task_actions import (
     unblock_task,
     write_to_backlog,
 )
+from cockpit.app.dialogs.question import Ask, PickOne
 from cockpit.app.host import Host
 from cockpit.app.projection.chains import ChainState, Run
+from widgets.forms.pick_list import PickRow
 from widgets.views import TurnView
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
 
 _PEEK_TURNS = 6
+_MOST_RESUMABLE = 20
+"""Ended chains that are looked at for ones to resume."""
+_RESUMABLE = ("stopped", "failed", "limited")
 
 
 # The row under the cursor
@@ -212,10 +218,40 @@ async def _retry(host: Host, chain_id: str, task_id: str) -> None:
     if task_id:
         notify_completed(host, await engine.store.write(lambda tx: unblock_task(tx, task_id)))
     if chain_id:
-        from cockpit.app.resume_chain import resume_chain
+        from cockpit.app.chain_process import run_chain_command
 
         host.show_notice(f"Resuming {chain_id}")
-        await resume_chain(engine.place, chain_id, engine.store.clock)
+        arguments = ("chain", "resume", chain_id)
+        await run_chain_command(engine.place, arguments, engine.store.clock)
+
+
+# Starting
+
+
+def pick_work(host: Host) -> None:
+    """Pick what a chain works on, or a chain to resume; then its options, and start it."""
+    work, chains = host.state.work, host.state.chains
+    scope = host.board_filter.scope if host.main.pane == "tasks" else ""
+    rows: list[PickRow] = [("all", "The whole backlog", f"{len(work.ready)} ready")]
+    for chain in chains.newest(_MOST_RESUMABLE):
+        if chain.status in _RESUMABLE:
+            rows.append((chain.chain_id, f"Resume {chain.chain_id}", chain.status))
+    rows += [(e.epic_id, f"{e.epic_id} {e.title}", "epic") for e in work.epics.values()]
+    rows += [(s.story_id, f"{s.story_id} {s.title}", "story") for s in work.stories.values()]
+    if scope:
+        rows.sort(key=lambda row: row[0] != scope)  # what the board shows comes first
+
+    def ask_options(picked: str | None) -> None:
+        if picked:
+            question = "Enter starts it. Add options of `cockpit work`, such as --max-cost 5."
+            host.open_screen(Ask("Start a chain", question, value=f"{picked} "), start)
+
+    def start(words: str | None) -> None:
+        if words:
+            text = f"{work_command.COMMAND} {words}"
+            host.run_in_background(work_command.start_work(host, text, words))
+
+    host.open_screen(PickOne("Work on", rows), ask_options)
 
 
 # Conditions
@@ -235,9 +271,7 @@ def _can_attach(context: ActionContext) -> bool:
 
 def _can_retry(context: ActionContext) -> bool:
     chain = context.chain_status
-    return chain in ("stopped", "failed", "limited") or (
-        bool(chain) and context.task_status == "blocked"
-    )
+    return chain in _RESUMABLE or (bool(chain) and context.task_status == "blocked")
 
 
 def _can_go_back(context: ActionContext) -> bool:
@@ -249,6 +283,10 @@ def _can_go_back(context: ActionContext) -> bool:
 
 
 CHAIN_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "work", "Chains", "Start a chain on the backlog, or resume one", "work", (), ("W",), "tasks",
+        run=pick_work,
+    ),
     Action(
         "attach", "Chains", "Attach to the session and follow it", "attach", ("enter",), (), "work",
         when=_can_attach, needs="a running session under the cursor", footer=1, palette=False,

@@ -100,6 +100,8 @@ class Trees:
     def _head(self, chain: ChainState, work: Work, level: int) -> ChainView:
         progress = self._progress(chain, work) if chain.live else chain.progress
         mark, tone = _SIGNS.get(chain.status, ("·", "dim"))
+        if chain.status == "completed" and progress.done < progress.total:
+            mark, tone = "■", "warn"
         sessions = list(chain.chain_sessions.values())
         words = [f"{progress.ready:,} ready"] if progress.ready else []
         words += [f"{progress.blocked:,} blocked"] if progress.blocked else []
@@ -146,7 +148,13 @@ def _tally(chain: ChainState, work: Work) -> Progress:
     scope = chain.scope_id
     counts = {name: count(work.standing(name).values()) for name in COLUMNS}
     ready = count(work.tasks[each] for each in work.ready)
-    return Progress(sum(counts.values()), counts["done"], counts["blocked"], ready)
+    # What others did before is not the chain's.
+    done = sum(
+        run.task_id in work.tasks and work.tasks[run.task_id].status == "done"
+        for run in chain.runs.values()
+    )
+    total = sum(counts.values()) - counts["done"] + done
+    return Progress(total, done, counts["blocked"], ready)
 
 
 def _about(chain: ChainState, work: Work) -> str:

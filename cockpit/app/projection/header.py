@@ -28,12 +28,21 @@ _REENTERED: dict[str, Phase] = {
     "acting": "act",
     "learning": "learn",
 }
+_ENDS = {
+    "completed": "done",
+    "limit": "stopped at its limit",
+    "needs_answer": "needs an answer",
+    "expired": "its proposal expired",
+}
+_OTHER_ENDS = ("blocked", "limit", "needs_answer")
+"""Results of a completed session that are not ``done``."""
 
 
 @dataclass(slots=True)
 class SessionState:
     """One session as the journal records it. ``status`` is running, waiting, completed, blocked,
-    limit, failed or stopped; ``order`` is the seq of its latest row that changed it."""
+    limit, needs_answer, expired, failed or stopped; ``order`` is the seq of its latest
+    row that changed it."""
 
     session_id: str
     order: int = 0
@@ -71,7 +80,7 @@ class SessionState:
         """Return what the session does now, as text."""
         if self.status == "waiting":
             return {"person": "your turn", "proposal": "waits for you"}.get(self.waits_for, "waits")
-        return {"completed": "done", "limit": "stopped at its limit"}.get(self.status, self.status)
+        return _ENDS.get(self.status, self.status)
 
     def apply(self, row: Row) -> None:
         """Fold one row of this session."""
@@ -114,11 +123,13 @@ class SessionState:
                 self.title = _changed(detail.title, self.title)
             case sessions.SessionWaiting():
                 self.status, self.waits_for = "waiting", detail.for_ or ""
+                if detail.for_ == "expired":
+                    self.status, self.summary = "expired", detail.why or ""
             case sessions.SessionRunning() | sessions.SessionResumed():
                 self.status = "running"
             case sessions.SessionCompleted():
                 status = detail.status or ""
-                self.status = status if status in ("blocked", "limit") else "completed"
+                self.status = status if status in _OTHER_ENDS else "completed"
                 self.summary = detail.summary or ""
             case sessions.SessionFailed():
                 self.status, self.summary = "failed", detail.message or ""

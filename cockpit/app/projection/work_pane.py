@@ -23,6 +23,8 @@ _SIGNS = {
     "blocked": ("■", "bad"),
     "failed": ("✗", "bad"),
     "limit": ("■", "warn"),
+    "needs_answer": ("?", "warn"),
+    "expired": ("■", "warn"),
     "stopped": ("■", "dim"),
 }
 
@@ -76,7 +78,7 @@ class Roster:
             f"{sign} {number:,} {word}"
             for sign, number, word in (
                 ("▶", counts["running"], "working"),
-                ("?", counts["waiting"], "waiting"),
+                ("?", counts["waiting"] + counts["needs_answer"], "waiting"),
                 ("✔", counts["completed"], "done"),
                 ("✗", counts["failed"] + counts["blocked"], "stuck"),
             )

@@ -8,6 +8,7 @@ from typing import Any
 from cockpit.chains.chain_after_session import session_before
 from cockpit.chains.chain_lifecycle import chain_usage
 from cockpit.chains.handover import END_REASONS
+from cockpit.chains.progress_lines import describe_status
 from cockpit.core.text import pluralize
 from cockpit.store.chains import chains, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
@@ -48,8 +49,9 @@ def chain_text(connection: sqlite3.Connection, chain: Chain) -> str:
     usage, progress = chain_usage(connection, chain), chains.count_progress(connection, chain)
     reason = f" ({chain.reason})" if chain.reason else ""
     unwatched = chain.status in chains.OPEN and not chains.is_watched(chain)
+    status = describe_status(chain.status, chain.reason).removeprefix("is ")
     lines = [
-        f"{chain.chain_id} {chain.status}{reason}{'; no process supervises it' if unwatched else ''}",
+        f"{chain.chain_id} {status}{reason}{'; no process supervises it' if unwatched else ''}",
         f"  scope      {chain.scope}: {progress.done}/{pluralize(progress.total, 'task')} done,"
         f" {progress.blocked} blocked, {progress.under_way} in progress, {progress.ready} ready",
         f"  branch     {chain.branch}, from {chain.base_branch or 'no branch'} at"

@@ -76,6 +76,8 @@ async def resume_and_watch(
     ``replaced`` maps fields of the chain's order to their new values.
     """
     from cockpit.chains.chain_lifecycle import resume_chain
+    from cockpit.decide.choose_model import model_named
+    from cockpit.decide.model_price import require_price
     from cockpit.tasks.worktree import ensure_chain_worktree
 
     if chain_id is None:
@@ -86,6 +88,15 @@ async def resume_and_watch(
     named, after = chain_id, await store.read(journal.last_seq)
     more = settings.headless.max_sessions
     stored = store.read_now(lambda connection: chains.load(connection, named))
+    order = {
+        "model": stored.model,
+        "runner": stored.runner,
+        "max_cost": stored.max_cost,
+        **replaced,
+    }
+    if order["max_cost"] is not None and order["runner"] is None:
+        named_model = model_named(order["model"], settings.runtime.model, os.environ)
+        await asyncio.to_thread(require_price, named_model)
     if stored.status != "completed":
         # Without its worktree, as while the user has its branch checked out, every task would block.
         await ensure_chain_worktree(store, place, stored.branch, chain_id=named)
@@ -131,6 +142,7 @@ async def supervise_and_print(
     store: Store, place: ProjectPaths, settings: Settings, chain: Chain, after: int, as_json: bool
 ) -> Exit:
     """Supervise the chain to its end and print its events after journal row ``after``."""
+    from cockpit.chains.progress_lines import describe_status
     from cockpit.chains.report.chain_report import write_report_if_set
     from cockpit.chains.supervisor import Supervision, supervise
 
@@ -163,7 +175,8 @@ async def supervise_and_print(
     if isinstance(failure, Exception):
         raise failure
     await printer.print_rest()
-    await printer.notify(f"{chain_id} is {ended.status}", ended.reason or ended.scope)
+    status = describe_status(ended.status, ended.reason)
+    await printer.notify(f"{chain_id} {status}", ended.reason or ended.scope)
     _print_end(store, ended, as_json)
     return _CODES[ended.status]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +122,8 @@ def _work(options: Mapping[str, Any]) -> Exit:
     if options["headless"] and not scopes:
         raise WrongUse(_NO_SCOPE)
     from cockpit.commands.chains.work_on_task import check_prerequisites, work_on_task
+    from cockpit.decide.choose_model import model_named
+    from cockpit.decide.model_price import require_price
 
     if options["task_id"]:
         return work_on_task(
@@ -139,6 +142,8 @@ def _work(options: Mapping[str, Any]) -> Exit:
     settings = load_project_settings(place, flags)
     order = _order(settings, options)
     check_prerequisites(settings, place, options["runner"], needs_model=not options["again"])
+    if order.max_cost is not None and order.runner is None and not options["again"]:
+        require_price(model_named(order.model, settings.runtime.model, os.environ))
     ensure_root_token(place, quiet=True)
     if options["after"]:
         from cockpit.commands.chains.watch_chain import follow_and_watch

@@ -13,7 +13,7 @@ from cockpit.commands.open_project import WrongUse, choose_session, read_store
 from cockpit.commands.sessions.export import FORMATS
 from cockpit.commands.terminal import json_text, say, show, show_json, show_list
 from cockpit.loop.views.session_report import session_document, session_text
-from cockpit.store.sessions.sessions import Session, select_recent
+from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session, select_recent
 
 
 @click.group(
@@ -47,7 +47,7 @@ def list_sessions(limit: int, as_json: bool) -> None:
         [
             (
                 session.session_id,
-                session.status,
+                _status_text(session),
                 session.task_type,
                 session.model,
                 session.updated_at[:16].replace("T", " "),
@@ -144,6 +144,14 @@ def replay(ctx: click.Context, /, session: str) -> None:
 
     session_id = read_store(lambda connection: choose_session(connection, session))
     ctx.exit(open_replay(session_id))
+
+
+def _status_text(session: Session) -> str:
+    """Return the session's status, for a completed one how it ended where the work is not done."""
+    result = str(session.result.get("status", "")) if session.status == "completed" else ""
+    if result in ("", "done"):
+        return session.status
+    return "needs an answer" if result == NEEDS_ANSWER else result
 
 
 def _record(session: Session) -> dict[str, Any]:

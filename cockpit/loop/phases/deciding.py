@@ -63,6 +63,7 @@ class _Answer:
     calls: list[ToolCall] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     stop: str = "cut"
+    reason: str = ""
 
 
 async def decide(context: WaveContext, compiled: CompiledPacket | None = None) -> Wave:
@@ -71,7 +72,8 @@ async def decide(context: WaveContext, compiled: CompiledPacket | None = None) -
     The wave is ``deciding``, or ``orienting`` with its packet just ``compiled``: then one transaction
     stores the packet and journals the call, before the model is reached.
 
-    Raises ``ModelError`` when the model cannot answer. Cancelled while the model streams, it commits the
+    Raises ``ModelError`` when the model cannot answer, answers with nothing, or when the provider's content
+    filter ends the answer, whose text and usage are kept. Cancelled while the model streams, it commits the
     text so far as an interrupted answer before it raises ``CancelledError``.
     """
     packet = compiled.packet if compiled else None
@@ -108,11 +110,40 @@ async def decide(context: WaveContext, compiled: CompiledPacket | None = None) -
                         await context.store.write(_journal_retry(context, model.name, event))
                     case Done():
                         answer.usage, answer.stop = event.usage, event.stop
+                        answer.reason = event.reason
     except asyncio.CancelledError:
         answer.calls, answer.stop = [], "interrupted"
         await asyncio.shield(_commit_plan(context, answer_stream, answer, started))
         raise
+    error = _unusable(context, model.name, answer, answer_stream.text)
+    if error is not None:
+        await context.store.write(
+            lambda tx: _store_answer(tx, context, answer_stream, answer, started)
+        )
+        raise error
     return await _commit_plan(context, answer_stream, answer, started)
+
+
+def _unusable(context: WaveContext, model: str, answer: _Answer, text: str) -> ModelError | None:
+    """Return the error of an answer that says and does nothing, or that a content filter ended.
+
+    Of an external agent that calls over MCP an answer is its call, and nothing until the next one.
+    """
+    if context.session.task_type == sessions.EXTERNAL_AGENT:
+        return None
+    if answer.stop == "filtered":
+        return ModelError(
+            "content_filter",
+            f"{model} did not answer: {answer.reason}. Say it in other words, or choose another model.",
+        )
+    if text.strip() or answer.calls:
+        return None
+    cause = {"length": " within its length limit", "cut": f": {answer.reason or 'it was cut off'}"}
+    return ModelError(
+        "empty_answer",
+        f"{model} answered without text and without a call{cause.get(answer.stop, '')}. Resume the"
+        " session to try again, or choose another model.",
+    )
 
 
 async def _commit_plan(
@@ -122,20 +153,9 @@ async def _commit_plan(
         _plan_call(context, place, call, len(answer.calls))
         for place, call in enumerate(answer.calls, start=1)
     ]
-    latency_ms = round((context.store.clock.monotonic() - started) * 1000)
 
     def commit(tx: Tx) -> Wave:
-        if answer_stream.text.strip():
-            messages.complete(
-                tx,
-                session_id=context.session.session_id,
-                wave_id=context.wave.wave_id,
-                message_id=answer_stream.message_id,
-                role="agent",
-                text=answer_stream.text,
-                interrupted=answer.stop in ("cut", "interrupted"),
-            )
-        _journal_completion(tx, context, answer, latency_ms)
+        _store_answer(tx, context, answer_stream, answer, started)
         for call, written in zip(calls, answer.calls, strict=True):
             if call["error"]:
                 context.journal(
@@ -174,6 +194,24 @@ async def _commit_plan(
         )
 
     return await context.store.write(commit)
+
+
+def _store_answer(
+    tx: Tx, context: WaveContext, answer_stream: AnswerStream, answer: _Answer, started: float
+) -> None:
+    """Store the text as a message, and journal the call's end with its usage."""
+    latency_ms = round((context.store.clock.monotonic() - started) * 1000)
+    if answer_stream.text.strip():
+        messages.complete(
+            tx,
+            session_id=context.session.session_id,
+            wave_id=context.wave.wave_id,
+            message_id=answer_stream.message_id,
+            role="agent",
+            text=answer_stream.text,
+            interrupted=answer.stop in ("cut", "interrupted", "filtered"),
+        )
+    _journal_completion(tx, context, answer, latency_ms)
 
 
 def _build_prompt(

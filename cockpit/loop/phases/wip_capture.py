@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.core.errors import NotFound
-from cockpit.learn.capture_wip import ToolUse, capture_tool_use
+from cockpit.learn.capture_wip import ToolUse, capture_tool_use, list_solved
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.backlog import wip
 from cockpit.store.sessions import outbox
@@ -31,7 +31,7 @@ async def capture_work_in_progress(context: WaveContext, action: OutboxAction) -
     if not receipts or action.phase not in ("confirmed", "failed_terminal"):
         return
     tool_use = _tool_use_of(action, receipts[-1], str(context.engine.place.root))
-    patch = await asyncio.to_thread(capture_tool_use, tool_use, _read_small_file)
+    patch = await asyncio.to_thread(_capture, tool_use)
     if not patch:
         return
     try:
@@ -42,6 +42,12 @@ async def capture_work_in_progress(context: WaveContext, action: OutboxAction) -
         )
     except NotFound:
         return  # the task may belong to another project, and the session only names it
+
+
+def _capture(tool_use: ToolUse) -> dict[str, Any]:
+    solved = list_solved(tool_use)
+    patch = capture_tool_use(tool_use, _read_small_file)
+    return {**patch, wip.SOLVED: solved} if solved else patch
 
 
 def _tool_use_of(action: OutboxAction, receipt: Receipt, root: str) -> ToolUse:

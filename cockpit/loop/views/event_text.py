@@ -108,7 +108,8 @@ def _session(detail: Detail) -> EventLine | None:
     match detail:
         case sessions.SessionCompleted():
             good = detail.status == "done"
-            text = f"{detail.status or 'ended'}" + (f": {detail.summary}" if detail.summary else "")
+            status = (detail.status or "ended").replace("needs_answer", "needs an answer")
+            text = f"{status}: {detail.summary}" if detail.summary else status
             return EventLine("✔" if good else "■", text, "good" if good else "warn")
         case sessions.SessionFailed():
             return EventLine("✗", f"failed: {detail.message or 'no reason was recorded'}", "bad")

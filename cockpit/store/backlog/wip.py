@@ -1,9 +1,9 @@
 """Work in progress: the state of a task while it is being done, for the worker that resumes it.
 
 Patches are merged and never overwrite: objects merge by key, ``files_modified`` is a set,
-``decisions`` and ``errors`` append, scalars replace, null changes nothing. Merging a patch twice is
-merging it once, and patches for different keys may be grouped in any way. Specified in
-``docs/reference/backlog.md``.
+``decisions`` and ``errors`` append, scalars replace, null changes nothing. ``solved`` is not kept: it
+removes the errors that it names. Merging a patch twice is merging it once, and patches for different keys
+may be grouped in any way. Specified in ``docs/reference/work-in-progress.md``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask_value, replace_surrogates
 from cockpit.store.backlog import work_queue
 from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown_id
+from cockpit.store.backlog.solved_errors import keep_unsolved
 from cockpit.store.journal.details.backlog import WipUpdated
 
 if TYPE_CHECKING:
@@ -55,9 +56,12 @@ class _Patch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     errors: list[_Text | dict[str, _Scalar]] | None = None
     context: _Text | None = None
     next_step: _Text | None = None
+    solved: list[dict[str, _Text]] | None = None
 
 
-KEYS = _Patch.__struct_fields__
+SOLVED = "solved"
+"""The key of a patch that removes errors. See :mod:`cockpit.store.backlog.solved_errors`."""
+KEYS = tuple(name for name in _Patch.__struct_fields__ if name != SOLVED)
 """The keys of work in progress."""
 _LISTS = {"decisions": ("decision", MOST_DECISIONS), "errors": ("message", MOST_ERRORS)}
 """The keys that append: the field that an entry must have, and how many entries are kept."""
@@ -71,7 +75,7 @@ def validate(wip_data: Any) -> dict[str, Any]:
     """
     if not isinstance(wip_data, Mapping):
         raise WipInvalid(f"Work in progress is a JSON object with the keys {', '.join(KEYS)}.")
-    unknown = [str(key) for key in wip_data if key not in KEYS]
+    unknown = [str(key) for key in wip_data if key not in (*KEYS, SOLVED)]
     if unknown:
         raise WipInvalid(
             f"Work in progress has no {', '.join(sorted(unknown))}; it has {', '.join(KEYS)}."
@@ -82,7 +86,7 @@ def validate(wip_data: Any) -> dict[str, Any]:
     except msgspec.ValidationError as error:
         raise WipInvalid(f"This patch is not valid: {error}. Nothing was merged.") from error
     patch: dict[str, Any] = {
-        name: getattr(read, name) for name in KEYS if getattr(read, name) is not None
+        name: getattr(read, name) for name in (*KEYS, SOLVED) if getattr(read, name) is not None
     }
     for name, (word, _) in _LISTS.items():
         if name in patch:
@@ -110,15 +114,22 @@ def validate(wip_data: Any) -> dict[str, Any]:
 def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``old`` with the patch ``new`` (of :func:`validate`) merged in; neither is changed.
 
-    An entry of ``decisions`` or ``errors`` that is there already moves to the end.
+    An entry of ``decisions`` or ``errors`` that is there already moves to the end. What ``new`` solved is
+    removed from the errors of ``old``, and stays in the result for the errors of an older patch.
     """
     merged = dict(old or {})
+    if merged.get("errors") and new.get(SOLVED):
+        merged["errors"] = keep_unsolved(merged["errors"], new[SOLVED])
+        if not merged["errors"]:
+            del merged["errors"]
     for name, value in new.items():
         if value is None:
             continue
         current = merged.get(name)
         if name in _LISTS:
             merged[name] = _appended(current or [], value, _LISTS[name][1])
+        elif name == SOLVED:
+            merged[name] = _appended(current or [], value, MOST_ERRORS)
         elif name == "files_modified":
             merged[name] = sorted({*(current or []), *value})
         elif isinstance(value, Mapping):
@@ -142,6 +153,11 @@ def update(
     patch: dict[str, Any] = mask_value(validate(wip_data))
     before = _stored(tx.connection, task_id)
     after = merge(before, patch)
+    after.pop(SOLVED, None)
+    if patch.get(SOLVED) and len(merge(before, {SOLVED: patch[SOLVED]}).get("errors", ())) == len(
+        (before or {}).get("errors", ())
+    ):
+        del patch[SOLVED]  # it removed nothing
     if after == (before or {}):
         return after
     tx.execute(

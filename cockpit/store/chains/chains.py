@@ -114,7 +114,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The tasks in a chain's scope by status, without archived ones."""
+    """The tasks in a chain's scope by status, without archived ones and those that others did."""
 
     total: int
     done: int
@@ -289,14 +289,15 @@ def save_summary(tx: Tx, chain_id: str, summary: Mapping[str, Any]) -> Chain:
 
 
 def count_progress(connection: sqlite3.Connection, chain: Chain) -> Progress:
-    """Count the tasks in the chain's scope by status."""
+    """Count the tasks in the chain's scope by status; of done ones those that this chain did."""
     where, values = scope_condition(chain)
     row = connection.execute(
         "SELECT count(*), coalesce(sum(t.status='done'),0), coalesce(sum(t.status='blocked'),0),"  # noqa: S608
         " coalesce(sum(t.status IN ('in_progress','review')),0), coalesce(sum(q.ready),0)"
         " FROM tasks t LEFT JOIN work_queue q USING(task_id)"
-        f" WHERE t.status<>'archived' AND {where}",
-        values,
+        f" WHERE t.status<>'archived' AND {where} AND (t.status<>'done' OR EXISTS"
+        " (SELECT 1 FROM task_runs r WHERE r.task_id=t.task_id AND r.chain_id=?))",
+        (*values, chain.chain_id),
     ).fetchone()
     return Progress(*(int(value) for value in row))
 

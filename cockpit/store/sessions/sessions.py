@@ -30,8 +30,11 @@ from cockpit.store.journal.details.sessions import (
     SessionStopped,
     SessionWaiting,
 )
+from cockpit.store.journal.event_types import Action
 
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")
+NEEDS_ANSWER = "needs_answer"
+"""The result's status of a headless session that ended in words, without ``finish``."""
 POLICIES = ("ask", "trusted", "reads", "all")
 """Which proposals are approved without the user. Stores of older versions may contain ``trusted``, which
 decides as ``ask`` does."""
@@ -251,6 +254,17 @@ def add_usage(
         " ELSE coalesce(cost_usd,0)+? END, updated_at=? WHERE session_id=?",
         (input_tokens, output_tokens, cached_tokens, cost_usd, cost_usd, tx.now(), session_id),
     )
+
+
+def count_unpriced_tokens(tx: Tx, session_id: str) -> int:
+    """Count the tokens of the session's model calls without a known price."""
+    (tokens,) = tx.execute(
+        "SELECT coalesce(sum(json_extract(detail_json, '$.input_tokens')"
+        " + json_extract(detail_json, '$.output_tokens')), 0) FROM journal"
+        " WHERE session_id=? AND action=? AND json_extract(detail_json, '$.cost_usd') IS NULL",
+        (session_id, str(Action.MODEL_COMPLETED)),
+    ).fetchone()
+    return int(tokens)
 
 
 def load(connection: sqlite3.Connection, session_id: str) -> Session:

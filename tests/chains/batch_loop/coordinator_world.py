@@ -56,8 +56,10 @@ class ChainWorld:
         git(self.world.root, "commit", "--quiet", "-am", "Add adds")
 
     def tasks(self, count: int, **fields: Any) -> list[str]:
+        """Tasks that are done without a change, unless ``fields`` give another type."""
+        given = {"task_type": "spike", **fields}
         return [
-            self.world.task(f"Task {at}", files=[f"part{at}/x.py"], **fields)
+            self.world.task(f"Task {at}", files=[f"part{at}/x.py"], **given)
             for at in range(1, count + 1)
         ]
 

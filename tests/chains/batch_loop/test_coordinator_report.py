@@ -97,7 +97,7 @@ async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> No
 async def test_what_decayed_before_is_in_the_report(chained: ChainWorld) -> None:
     """The only task of an epic is done: its handoff is archived in the same transaction."""
     _, story = chained.epic_and_story()
-    task_id = chained.world.task("Do it", story_id=story)
+    task_id = chained.world.task("Do it", story_id=story, task_type="spike")
     chain = chained.chain()
     await chained.session(chain)
     archived = chained.store.read_now(lambda seen: handoffs.load(seen, task_id))

@@ -138,8 +138,8 @@ async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
     (chained.world.root / "long.py").write_text("value = 12345 + 67890\n" * 4_000)
     git(chained.world.root, "add", "long.py")
     git(chained.world.root, "commit", "--quiet", "-m", "Long")
-    first = chained.world.task("Look at it", files=["long.py", "calc.py"])
-    second = chained.world.task("Look again", files=["long.py"])
+    first = chained.world.task("Look at it", files=["long.py", "calc.py"], task_type="spike")
+    second = chained.world.task("Look again", files=["long.py"], task_type="spike")
     chain = chained.chain()
     settings = RuntimeSettings(user_dir=chained.world.folder / "config", token_budget=9_000)
     desk = chained.desk(chain, 1, ALL_PASS, settings=settings)
@@ -184,8 +184,8 @@ async def test_a_drain_finishes_the_steps_under_way_and_begins_no_other(
 
 async def test_an_epic_alone_is_worked_on(chained: ChainWorld) -> None:
     epic, story = chained.epic_and_story()
-    inside = chained.world.task("Inside", story_id=story)
-    outside = chained.world.task("Outside", files=["other.py"])
+    inside = chained.world.task("Inside", story_id=story, task_type="spike")
+    outside = chained.world.task("Outside", files=["other.py"], task_type="spike")
     ended = await chained.session(chained.chain(scope_kind="epic", scope_id=epic))
     assert (ended.reason, ended.tasks_done) == ("empty", 1)
     assert chained.statuses() == {inside: "done", outside: "todo"}
@@ -203,7 +203,7 @@ async def test_an_unblocked_task_is_taken_up_again(chained: ChainWorld) -> None:
 
 
 async def test_what_a_person_has_in_progress_is_left_to_them(chained: ChainWorld) -> None:
-    mine = chained.world.task("Mine", files=["part1/x.py"])
+    mine = chained.world.task("Mine", files=["part1/x.py"], task_type="spike")
     chained.stand(mine, "in_progress")
     (meets,) = chained.tasks(1)
     ended = await chained.session(chained.chain())
@@ -235,7 +235,7 @@ async def test_what_is_red_is_mended_while_the_other_goes_on(chained: ChainWorld
     scenario = (
         ALL_PASS
         + breaks(broken)
-        + edit("fixer, try 1", "a * b", "a + b")
+        + edit("fixer, try 1", "a * b", "b + a")
         + finish("fixer, try 1", "Mended.", when='called = ["edit_file"]')
     )
     ended = await chained.session(chained.chain(), scenario=scenario)

@@ -49,7 +49,7 @@ async def test_two_chains_at_once_never_take_one_task(chained: ChainWorld) -> No
 
 async def test_what_meets_another_chains_task_waits_for_it(hurried: ChainWorld) -> None:
     theirs = hurried.world.task("Theirs", files=["same.py"])
-    ours = hurried.world.task("Ours", files=["same.py"])
+    ours = hurried.world.task("Ours", files=["same.py"], task_type="spike")
     store = hurried.store
     token = store.write_now(lambda tx: task_leases.acquire(tx, theirs, "ch-9/s1"))
     hurried.stand(theirs, "in_progress")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.learn.capture_wip import ToolUse, capture_tool_use
-from cockpit.store.backlog.wip import merge, validate
+from cockpit.learn.capture_wip import ToolUse, capture_tool_use, list_solved
+from cockpit.store.backlog.wip import SOLVED, merge, validate
 
 ROOT = "/home/dev/project"
 
@@ -299,3 +299,55 @@ def test_whatever_an_agent_sends_there_is_a_patch_that_the_store_takes(
         "errors",
         "last_commit",
     }
+
+
+ERRORS = (
+    ToolUse(
+        "run",
+        {"argv": ["pytest", "tests/test_a.py"]},
+        "FAILED tests/test_a.py::test_x\n1 failed in 0.1s",
+        1,
+    ),
+    ToolUse(
+        "Bash",
+        {"command": "npx mocha | tail -5"},
+        "  2 passing (5ms)\n  1 failing\n\n  1) adds:\n",
+        0,
+    ),
+    ToolUse("Bash", {"command": "python app.py"}, "ModuleNotFoundError: No module named 'x'", 1),
+    ToolUse("edit_file", {"path": "a.py"}, "not found", None, failed=True),
+    ToolUse("git_commit", {"message": "m"}, "nothing to commit", 1),
+)
+
+
+@pytest.mark.parametrize(
+    ("later", "left"),
+    [
+        (ToolUse("Bash", {"command": "python  app.py"}, "fine", 0), [0, 1, 3, 4]),
+        (ToolUse("Bash", {"command": "python app.py | tail"}, "fine", 0), [0, 1, 2, 3, 4]),
+        (ToolUse("Bash", {"command": "python other.py"}, "fine", 0), [0, 1, 2, 3, 4]),
+        (ToolUse("run", {"argv": ["pytest", "-q"]}, "9 passed in 1s", 0), [1, 2, 3, 4]),
+        (ToolUse("run", {"argv": ["pytest", "tests/"]}, "9 passed in 1s", 0), [1, 2, 3, 4]),
+        (
+            ToolUse("run", {"argv": ["pytest", "tests/test_a.py::test_x"]}, "1 passed in 1s", 0),
+            [1, 2, 3, 4],
+        ),
+        (
+            ToolUse("run", {"argv": ["pytest", "tests/test_b.py"]}, "9 passed in 1s", 0),
+            [0, 1, 2, 3, 4],
+        ),
+        (ToolUse("Bash", {"command": "npx mocha"}, "  3 passing (5ms)\n", 0), [0, 2, 3, 4]),
+        (
+            ToolUse("edit_file", {"path": "a.py", "old": "x", "new": "y"}, "written", None),
+            [0, 1, 2, 4],
+        ),
+        (ToolUse("git_commit", {"message": "m"}, "[main 1234567] m", 0), [0, 1, 2, 3]),
+    ],
+)
+def test_what_succeeds_now_is_no_error_any_more(later: ToolUse, left: list[int]) -> None:
+    before: dict[str, Any] = {}
+    for use in ERRORS:
+        before = merge(before, validate(capture_tool_use(use)))
+    assert len(before["errors"]) == len(ERRORS)
+    patch = validate({**capture_tool_use(later), SOLVED: list_solved(later)})
+    assert merge(before, patch).get("errors") == [before["errors"][place] for place in left]

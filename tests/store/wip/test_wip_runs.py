@@ -46,6 +46,8 @@ class Sums(unittest.TestCase):
 @pytest.mark.parametrize(
     ("name", "command", "code", "counts", "first"),
     [
+        ("mocha-pass", "npx mocha ok.js", 0, ("tests", 1, 0, 0), ""),
+        ("mocha-fail", "npm test", 1, ("tests", 1, 1, 1), "sum › below zero › adds below zero"),
         ("jest-pass", "npx jest jest/ok.test.js", 0, ("tests", 1, 0, 0), ""),
         (
             "jest-fail",
@@ -210,7 +212,7 @@ def test_tests_begun_from_a_program_are_known_by_what_it_prints(tmp_path: Path) 
         ),
         ("./run_tests.sh", "ok\n", 0, Results("script", True, "pass")),
         ("mix test", "2 tests, 1 failure\n", 2, Results("mix", True, "fail")),
-        ("bundle exec rspec", "1 example, 0 failures\n", 0, Results("rspec", True, "pass")),
+        ("bundle exec rspec", "Finished.\n", 0, Results("rspec", True, "pass")),
         ("python test_it.py | tail -3", "fine\n", 0, Results("script", True, "unknown")),
         (
             "python -m pytest 2>&1 | head -3",
@@ -301,3 +303,29 @@ def run(folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
         stderr=subprocess.STDOUT,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "counts"),
+    [
+        ("bundle exec rspec", "5 examples, 2 failures, 1 pending", (2, 2, 1)),
+        ("vendor/bin/phpunit", "OK (3 tests, 4 assertions)", (3, 0, 0)),
+        (
+            "vendor/bin/phpunit",
+            "Tests: 5, Assertions: 4, Errors: 1, Failures: 1, Skipped: 1.",
+            (2, 2, 1),
+        ),
+        ("rake test", "4 runs, 4 assertions, 1 failures, 1 errors, 0 skips", (2, 2, 0)),
+        ("mvn test", "[ERROR] Tests run: 4, Failures: 1, Errors: 0, Skipped: 1", (2, 1, 1)),
+        ("dotnet test", "Failed!  - Failed:     1, Passed:     3, Skipped:     0", (3, 1, 0)),
+        ("bun test", " 3 pass\n 1 fail", (3, 1, 0)),
+        ("deno test", "FAILED | 2 passed | 1 failed (5ms)", (2, 1, 0)),
+        ("npx tape test.js", "# tests 3\n# pass  2\n# fail  1", (2, 1, 0)),
+        ("ctest", "67% tests passed, 1 tests failed out of 3", (2, 1, 0)),
+    ],
+)
+def test_a_summary_tells_where_a_pipe_hides_the_exit_code(command, line, counts) -> None:
+    read = read_tests(f"{command} 2>&1 | tail -5", f"words\n{line}\n", 0)
+    assert read is not None
+    assert (read.passed, read.failed, read.skipped) == counts
+    assert read.outcome == ("fail" if counts[1] else "pass")

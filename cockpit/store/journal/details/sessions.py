@@ -53,7 +53,8 @@ class SessionWaiting(SessionEntered, frozen=True, kw_only=True, rename={"for_": 
     """The session waits for the user."""
 
     for_: str | UnsetType = UNSET
-    """``proposal``: a proposal waits for a decision; ``person``: the user has the turn."""
+    """``proposal``: a proposal waits for a decision; ``person``: the user has the turn; ``expired``: the
+    proposal's deadline passed, and the session can be resumed."""
     why: str | UnsetType = UNSET
     """Why, for people to read."""
 
@@ -66,9 +67,10 @@ class SessionCompleted(SessionEntered, frozen=True, kw_only=True):
     """The session reached its end."""
 
     status: str | UnsetType = UNSET
-    """The status given to ``finish`` (``done``, ``blocked``), or ``limit``."""
+    """The status given to ``finish`` (``done``, ``blocked``), ``limit``, or ``needs_answer`` of a headless
+    session that ended without ``finish``."""
     summary: str | UnsetType = UNSET
-    """The agent's summary, or the limit that was reached."""
+    """The agent's summary or last words, or the limit that was reached."""
 
 
 class SessionFailed(SessionEntered, frozen=True, kw_only=True):

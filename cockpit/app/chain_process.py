@@ -1,0 +1,69 @@
+"""Start or resume a chain in a process that outlives the screen.
+
+Specified in ``docs/reference/chains.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cockpit.core.clock import Clock
+from cockpit.core.errors import CockpitError
+from cockpit.core.project_paths import ProjectPaths
+
+_OUTPUT_MOST = 400
+_POLL_S = 0.2
+_ERRORS = (1, 2, 3)
+"""Exit codes that say more than how the chain ended, which the screen shows anyway."""
+
+
+class ChainCommandFailed(CockpitError):
+    """The process of a chain ended with an error."""
+
+    code = "chain_command_failed"
+
+
+async def run_chain_command(place: ProjectPaths, arguments: Sequence[str], clock: Clock) -> None:
+    """Run ``cockpit ARGUMENTS`` until the chain stops; leaving the screen does not end it.
+
+    Raises :class:`ChainCommandFailed` with the end of the process's output.
+    """
+    command = f"cockpit {shlex.join(arguments)}"
+    name = arguments[2] if arguments[0] == "chain" else "work"
+    path = place.state / "chains" / f"{name}.log"
+    try:
+        log_start, process = await asyncio.to_thread(_start_process, place, arguments, path)
+    except OSError as error:
+        raise ChainCommandFailed(
+            f"`{command}` did not start: {error.strerror or error}. Fix that, then run it again."
+        ) from error
+    while (code := process.poll()) is None:
+        await clock.sleep(_POLL_S)
+    if code in _ERRORS:
+        output = path.read_bytes()[log_start:][-_OUTPUT_MOST:].decode("utf-8", "replace").strip()
+        resumed = f"{name} was not resumed" if arguments[0] == "chain" else f"`{command}` failed"
+        reason = output.removeprefix("cockpit: ") or f"exit code {code}"
+        raise ChainCommandFailed(f"{resumed}: {reason}")
+
+
+def _start_process(
+    place: ProjectPaths, arguments: Sequence[str], path: Path
+) -> tuple[int, subprocess.Popen[bytes]]:
+    """Return where the output of the process starts in its log, and the process."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with path.open("ab") as log:
+        log_start = log.tell()
+        process = subprocess.Popen(
+            (sys.executable, "-P", "-m", "cockpit", *arguments),
+            cwd=place.root,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        return log_start, process

@@ -1,0 +1,44 @@
+"""Whether the price of a model is known: without one a limit of cost cannot be kept.
+
+See ``docs/reference/configuration.md``.
+"""
+
+from __future__ import annotations
+
+from cockpit.decide.model import ModelError
+
+_FREE = ("offline", "script", "outside")
+"""Kinds of models that cost nothing, or nothing here."""
+
+
+def require_price(name: str) -> None:
+    """Raise :class:`ModelError` (``config``) when no price is known for the model ``name``.
+
+    The price list takes a second or two to load: call it in a thread.
+    """
+    if not has_price(name):
+        raise ModelError(
+            "config",
+            f"No price is known for {name}, so a limit of cost cannot be kept. Leave out --max-cost and"
+            " [limits] max_cost; --max-waves and, for chains, --max-wall limit the work too. Or choose a"
+            " model with a known price.",
+        )
+
+
+def has_price(name: str) -> bool:
+    """Whether a price is known for the model of that full name."""
+    kind, _, rest = name.partition(":")
+    if kind in _FREE:
+        return True
+    from genai_prices import Usage, calc_price
+
+    model, _, address = rest.partition("@")
+    usage = Usage(input_tokens=1, output_tokens=1)
+    try:
+        if address:
+            calc_price(usage, model_ref=model, provider_api_url=address)
+        else:
+            calc_price(usage, model_ref=model, provider_id=kind)
+    except (LookupError, ValueError):
+        return False
+    return True

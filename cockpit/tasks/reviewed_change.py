@@ -1,0 +1,90 @@
+"""The change that a reviewer gets, and what it looked at, from its prompt and its packets.
+
+What a reviewer says about itself is a claim; its packets are not. See ``docs/reference/roles.md``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.core.text import pluralize
+from cockpit.store.context import facts, packets
+from cockpit.tasks.git import git, try_git
+
+MAX_DIFF_BYTES = 50 * 1024
+"""Bytes of the change in a role's prompt; the role can ask for the rest."""
+_READ_SOURCES = frozenset(("file", "diff", "search", "symbol", "tree", "log"))
+_MAX_NAMES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The change since a commit. ``text`` is the prompt's, ``shown`` the files that are whole in it."""
+
+    text: str
+    files: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
+async def read_change(root: Path, base: str) -> Change:
+    """Return the change of the worktree ``root`` since ``base``, cut at :data:`MAX_DIFF_BYTES`."""
+    listed = await git(root, "diff", "--name-only", "-z", base, "HEAD")
+    files = tuple(path for path in listed.split("\0") if path)
+    data = (await try_git(root, "diff", base, "HEAD")).stdout
+    if not data.strip():
+        return Change("(No change.)", files, ())
+    if len(data) <= MAX_DIFF_BYTES:
+        return Change(fenced(data.decode("utf-8", "replace")), files, files)
+    whole_lines = data[:MAX_DIFF_BYTES].rpartition(b"\n")[0]
+    # A file is whole where the next one begins; git lists both in the same order.
+    begun = whole_lines.count(b"\ndiff --git ") + whole_lines.startswith(b"diff --git ")
+    text = (
+        f"{fenced(whole_lines.decode('utf-8', 'replace'))}\n\nThe change is longer than"
+        f" {MAX_DIFF_BYTES // 1024} KiB and was cut here. Ask for the rest as diff:{base[:10]}..HEAD, or"
+        " ask for single files."
+    )
+    return Change(text, files, files[: max(0, begun - 1)])
+
+
+def describe_evidence(connection: sqlite3.Connection, session_id: str, change: Change) -> str:
+    """Return what the reviewer's session looked at: of the change, and what it read besides."""
+    read = _read_refs(connection, session_id)
+    seen = {*change.shown, *(path for path in change.files if any(path in ref for ref in read))}
+    missed = [path for path in change.files if path not in seen]
+    parts = [f"the change of {_names(change.files)}" if change.files else "a change of no file"]
+    if missed:
+        count = len(change.files)
+        parts = [
+            f"{count - len(missed)} of {pluralize(count, 'changed file')}, not {_names(missed)}"
+        ]
+    if read:
+        parts.append(f"read {_names(read)}")
+    return "; ".join(parts)
+
+
+def _read_refs(connection: sqlite3.Connection, session_id: str) -> list[str]:
+    """Return what the session's packets had in full or in outline, by name, sorted."""
+    identities = {
+        entry.fact_id
+        for stored in packets.select_for_session(connection, session_id)
+        for _, entry in stored.packet.rendered()
+        if entry.level != "reference"
+    }
+    texts = facts.load_texts(connection, sorted(identities))
+    return sorted({text.source_ref for text in texts.values() if text.source_type in _READ_SOURCES})
+
+
+def _names(names: Sequence[str]) -> str:
+    rest = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def fenced(text: str) -> str:
+    """Return ``text`` in a fence that it cannot close."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text.strip()}\n{fence}"
